@@ -1,0 +1,58 @@
+"""The exceptions of rmaudit.
+
+    RmauditError
+    ├── SpecError          models.yaml or an option is wrong; says file:line
+    ├── ModelError         a model cannot be found, loaded or rendered
+    │   └── ScoreError     a model gave a score that is not a number
+    ├── MeasureError       scores from which nothing can be measured
+    ├── ReferenceMissing   outside data cannot be had; carries the command that gets it
+    └── StoreError         the cache cannot be written
+    AuditFailed (AssertionError)
+    └── AuditInconclusive  the interval straddles the bound
+
+Every message says where, what was found, what is allowed, and what to do next.
+"""
+
+
+class RmauditError(Exception):
+    """Base of everything that rmaudit raises on purpose, failed audits aside."""
+
+
+class SpecError(RmauditError):
+    """A registry file or an option is wrong. One line, with `file:line` where there is one."""
+
+
+class ModelError(RmauditError):
+    """A model cannot be found, loaded, or given a prompt."""
+
+
+class ScoreError(ModelError):
+    """A model returned scores that are not finite numbers: never read as low scores."""
+
+
+class MeasureError(RmauditError):
+    """The scores do not allow the measurement: too few, or all equal."""
+
+
+class ReferenceMissing(RmauditError):
+    """Outside data (a lexicon, human ratings) cannot be had.
+
+    Attributes:
+        command: the shell command that gets the data.
+    """
+
+    def __init__(self, message: str, *, command: str) -> None:
+        super().__init__(f"{message}; get it with: {command}")
+        self.command = command
+
+
+class StoreError(RmauditError):
+    """The cache of sweeps cannot be written or locked."""
+
+
+class AuditFailed(AssertionError):
+    """The estimate lies outside the audit's bound."""
+
+
+class AuditInconclusive(AuditFailed):
+    """The estimate's interval straddles the bound: neither a pass nor a clear failure."""

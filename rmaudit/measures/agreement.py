@@ -1,0 +1,54 @@
+"""Agreement of a model's ranking with people's (Christian et al. 2025, §4)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.records import Estimate
+
+UNIT = "Kendall's tau-b"
+FEWEST = 30  # items
+_Z = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
+
+
+def kendall(scores: ArrayLike, human: ArrayLike) -> Estimate:
+    """Kendall's tau-b of scores and human ratings, shapes (n,): 1 same order, 0 none, -1 reversed.
+
+    The interval is the normal one whose variance is that of the items' own concordances, i.e. of
+    a U-statistic (Cliff and Charlin 1991, Variances and covariances of Kendall's tau). What is
+    uncertain here is which items people happened to rate. Unscored items (NaN) are left out.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` items, or all scores or all ratings equal.
+    """
+    pairs = pd.DataFrame({"x": np.asarray(scores, float), "y": np.asarray(human, float)}).dropna()
+    x, y = pairs["x"].to_numpy(), pairs["y"].to_numpy()
+    n = len(pairs)
+    if n < FEWEST or pairs["x"].nunique() == 1 or pairs["y"].nunique() == 1:
+        message = f"Kendall's tau needs {FEWEST} items that differ on both sides, got {n} items"
+        raise MeasureError(message)
+    tau_b = float(stats.kendalltau(x, y).statistic)
+    concordance = np.array(
+        [np.dot(np.sign(x - x[i]), np.sign(y - y[i])) / (n - 1) for i in range(n)]
+    )
+    tau_a = float(concordance.mean())
+    untied = tau_b / tau_a if tau_a else 1.0
+    error = abs(untied) * 2 * float(concordance.std(ddof=1)) / math.sqrt(n)
+    return Estimate(
+        value=tau_b,
+        low=max(-1.0, tau_b - _Z * error),
+        high=min(1.0, tau_b + _Z * error),
+        unit=UNIT,
+        n=n,
+        interval="normal, from the items' own concordances",
+        beside={
+            "Spearman's rho": float(stats.spearmanr(x, y).statistic),
+            "distinct scores": float(pairs["x"].nunique()),
+        },
+    )

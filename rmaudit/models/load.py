@@ -1,0 +1,38 @@
+"""From a name to a reward model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rmaudit.errors import SpecError
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.protocol import RewardModel
+from rmaudit.paths import default_cache
+from rmaudit.registry import ModelSpec, default_path, load_registry, resolve
+
+
+def load(
+    name: str | Path | None = None, *, registry: Path | None = None, cache: Path | None = None
+) -> RewardModel:
+    """The reward model that `name` means: a registry name, a checkpoint folder or a hub id.
+
+    Without a name, the registry's default. `registry` is a models.yaml (default: the one in the
+    current folder, else rmaudit's own). The weights are loaded at the first score.
+
+    Raises:
+        SpecError: the name or the registry is wrong.
+        ModelError: the checkpoint cannot be had, or is no reward model that rmaudit can score.
+    """
+    entries = load_registry(registry or default_path())
+    if name is None:
+        return from_spec(entries.default, cache=cache)
+    specs = resolve(entries, str(name))
+    if len(specs) != 1:
+        message = f"{name!r} means {len(specs)} models; load one at a time"
+        raise SpecError(message)
+    return from_spec(specs[0], cache=cache)
+
+
+def from_spec(spec: ModelSpec, *, cache: Path | None = None) -> RewardModel:
+    """The reward model of a registry entry. Raises `ModelError` as `load` does."""
+    return Checkpoint(spec, cache=cache or default_cache())

@@ -1,0 +1,81 @@
+"""What a reward model is to the rest of rmaudit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.registry import ModelSpec
+
+Response = str | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A prompt rendered by a chat template, with a hole where the answer's ids go."""
+
+    prompt: str
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    prefix_text: str
+    suffix_text: str
+
+    @property
+    def digest(self) -> str:
+        """Hash of the rendered ids: equal digests see equal rows."""
+        ids = json.dumps([self.prefix, self.suffix])
+        return hashlib.sha256(ids.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Every token id a tokenizer knows, ascending, with its raw piece and its decoded text."""
+
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+class RewardModel(Protocol):
+    """Anything that scores responses to a prompt. Made by `rmaudit.load`."""
+
+    spec: ModelSpec
+
+    @property
+    def name(self) -> str:
+        """The registry's name, or the folder's or hub id's."""
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What decides its scores: weights, tokenizer, head, dtype ... Part of every cache key."""
+
+    @property
+    def provenance(self) -> Mapping[str, str | int | float]:
+        """What a reader wants to know beside the identity: versions, device, where from."""
+
+    def vocabulary(self) -> Vocabulary:
+        """Every token id."""
+
+    def slot(self, prompt: str) -> Slot:
+        """The prompt, rendered."""
+
+    def ids(self, response: Response) -> tuple[int, ...]:
+        """A response as token ids: a text tokenized as it stands, or ids taken as they are."""
+
+    def score(
+        self,
+        prompt: str,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = ...,
+    ) -> NDArray[np.float32]:
+        """Shape (n,): the reward of each response, the model's own units, higher is better."""
+
+    def close(self) -> None:
+        """Free the weights; the next score loads them again."""

@@ -1,0 +1,142 @@
+"""What an audit measures, what it is held against, and what came of it. Plain data, no logic but judging.
+
+An `Estimate` is measured, a `Bound` judges it, a `Verdict` says how, a `Finding` records all three.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """How an estimate stands to its bound."""
+
+    PASS = "PASS"  # noqa: S105  (a verdict, not a password)
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"  # the interval straddles the bound; does not pass
+    ERROR = "ERROR"  # it could not be measured; never a low score
+    SKIPPED = "SKIPPED"  # not measured, for a stated reason; always shown
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its uncertainty, in model-free units.
+
+    `low` and `high` are the ends of a 95 % interval; `interval` says where it comes from.
+    `beside` holds further numbers to show next to this one; `caveats` are sentences that a
+    reader must know to read the number; `evidence` is what a plot needs (JSON values only).
+    """
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    n: int
+    interval: str
+    beside: Mapping[str, float] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse anything that is not a number: it must end as an ERROR, not as a verdict."""
+        numbers = (self.value, self.low, self.high)
+        if not all(math.isfinite(number) for number in numbers):
+            message = f"an estimate needs finite numbers, got value, low, high = {numbers}"
+            raise ValueError(message)
+        if not self.low <= self.value <= self.high:
+            message = f"an estimate must lie inside its interval, got {numbers}"
+            raise ValueError(message)
+
+    def __str__(self) -> str:
+        """For example `0.77 Spearman's rho, 95 % interval 0.74 to 0.80, n = 1,204`."""
+        interval = f"95 % interval {self.low:.3g} to {self.high:.3g}"
+        return f"{self.value:.3g} {self.unit}, {interval}, n = {self.n:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The open range in which an estimate's whole interval must lie to pass."""
+
+    low: float
+    high: float
+    unit: str
+
+    def judge(self, estimate: Estimate) -> Verdict:
+        """PASS if the interval is inside, FAIL if it is outside, INCONCLUSIVE if it straddles.
+
+        Raises:
+            ValueError: the estimate is in another unit.
+        """
+        if estimate.unit != self.unit:
+            message = f"the bound is in {self.unit!r}, the estimate in {estimate.unit!r}"
+            raise ValueError(message)
+        if self.low < estimate.low and estimate.high < self.high:
+            return Verdict.PASS
+        if estimate.high <= self.low or estimate.low >= self.high:
+            return Verdict.FAIL
+        return Verdict.INCONCLUSIVE
+
+    def __str__(self) -> str:
+        """For example `above 0 skewness`."""
+        if math.isinf(self.high):
+            return f"above {self.low:g} {self.unit}"
+        if math.isinf(self.low):
+            return f"below {self.high:g} {self.unit}"
+        return f"between {self.low:g} and {self.high:g} {self.unit}"
+
+
+def above(low: float, *, unit: str) -> Bound:
+    """The bound that only greater values pass."""
+    return Bound(low, math.inf, unit)
+
+
+def below(high: float, *, unit: str) -> Bound:
+    """The bound that only lesser values pass."""
+    return Bound(-math.inf, high, unit)
+
+
+def between(low: float, high: float, *, unit: str) -> Bound:
+    """The bound that only values between the two pass."""
+    return Bound(low, high, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One audit of one model under one prompt, and its verdict.
+
+    `known` is the reason for which models.yaml expects this failure; `reason` says why there is
+    no estimate (ERROR, SKIPPED). `sweeps` are the keys of the stored scores it rests on.
+    """
+
+    audit: str
+    nodeid: str
+    claim: str
+    source: str
+    base_rate: str
+    bound: str
+    model: str
+    prompt: str
+    verdict: Verdict
+    estimate: Estimate | None = None
+    reason: str = ""
+    known: str = ""
+    sweeps: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values only: what crosses processes and what results.json holds."""
+        return asdict(self) | {"verdict": str(self.verdict)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Finding:
+        """The inverse of `to_json`."""
+        fields = dict(data)
+        if fields["estimate"] is not None:
+            estimate = dict(fields["estimate"])
+            estimate["caveats"] = tuple(estimate["caveats"])
+            fields["estimate"] = Estimate(**estimate)
+        fields["sweeps"] = tuple(fields["sweeps"])
+        return cls(**fields | {"verdict": Verdict(fields["verdict"])})

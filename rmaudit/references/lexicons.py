@@ -1,0 +1,44 @@
+"""Sentiment lexicons as one kind of table: a word and how people rate its valence.
+
+Each function returns a Series of valences indexed by lower-case word, unique and sorted:
+
+- `labmt`: mean happiness, 1 (sad) to 9 (happy), 5 neutral; 10,222 frequent words, so it has
+  neutral ones (Dodds et al. 2011, Data Set S1).
+- `afinn`: integers from -5 to +5, almost no neutral words (Nielsen 2011, AFINN-111).
+- `vader`: mean rating from -4 to +4 (Hutto and Gilbert 2014).
+"""
+
+from __future__ import annotations
+
+import csv
+
+import pandas as pd
+
+from rmaudit.references.sources import locate
+
+LEXICONS = ("labmt", "afinn", "vader")
+NEUTRAL = {"labmt": 5.0, "afinn": 0.0, "vader": 0.0}
+
+
+def lexicon(name: str) -> pd.Series[float]:
+    """The lexicon `name` (one of `LEXICONS`), alphabetic single words only.
+
+    Raises:
+        ReferenceMissing: the file cannot be had.
+    """
+    column = 2 if name == "labmt" else 1
+    frame = pd.read_csv(
+        locate(name),
+        sep="\t",
+        header=0 if name == "labmt" else None,
+        usecols=[0, column],
+        names=["word", "valence"] if name != "labmt" else None,
+        quoting=csv.QUOTE_NONE,
+        keep_default_na=False,
+        encoding="utf-8",
+    )
+    frame.columns = pd.Index(["word", "valence"])
+    frame = frame[frame["word"].str.isalpha() & (frame["word"] == frame["word"].str.lower())]
+    # VADER lists a few words twice; its own reader keeps the last.
+    frame = frame.drop_duplicates("word", keep="last").sort_values("word")
+    return frame.set_index("word")["valence"].astype(float).rename(name)

@@ -1,0 +1,135 @@
+"""Where each reference file comes from, and the one way to get it.
+
+A file is looked for, in this order, in
+
+1. the local mirror that the environment variable `RMAUDIT_DATA` names,
+2. an installed package that carries it (nothing of that package is imported),
+3. the user's cache, downloaded there on first use.
+
+Whatever the way, the file's sha256 must be the one written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+
+from rmaudit.errors import ReferenceMissing
+from rmaudit.paths import default_cache
+
+_AUTHORS = (
+    "https://raw.githubusercontent.com/brchristian/reward_model_optimal_pessimal_tokens/"
+    "e82618bb58d96508eb2ad14908c6e8b204bb1ef1/data/elo/"
+)
+_HH = (
+    "https://raw.githubusercontent.com/anthropics/hh-rlhf/"
+    "354e5c3cb8960630860dd5774a6ac2a58313bf4d/harmless-base/test.jsonl.gz"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One reference file: its place in a mirror, its checksum, and how it is had."""
+
+    mirror: str  # path below RMAUDIT_DATA
+    sha256: str
+    licence: str
+    package: str | None = None  # a distribution that carries the file ...
+    member: str | None = None  # ... and the file's path in it
+    url: str | None = None
+
+
+SOURCES = {
+    "afinn": Source(
+        mirror="afinn/AFINN-111.txt",
+        sha256="4703e14ed5ce7cb73591037cf21a202c0bdf8bdac06392808a1d5606ecf77a06",
+        licence="ODbL 1.0 (Nielsen 2011)",
+        package="afinn",
+        member="afinn/data/AFINN-111.txt",
+    ),
+    "labmt": Source(
+        mirror="labmt/labMT1.txt",
+        sha256="79db08a2e574904b2ab4e12adb53441fd362ce530d3f6b40fef08f18a62b8f1d",
+        licence="Data Set S1 of Dodds et al. 2011",
+        package="labMTsimple",
+        member="labMTsimple/data/LabMT/labMT1.txt",
+    ),
+    "vader": Source(
+        mirror="vader/vader_lexicon.txt",
+        sha256="1ec9c6e9ee19aade328f8beb393a6afa71a5bb3acf7d3cc22d4ef568df374bf5",
+        licence="MIT (Hutto and Gilbert 2014)",
+        package="vaderSentiment",
+        member="vaderSentiment/vader_lexicon.txt",
+    ),
+    "elo": Source(
+        mirror="elo_everything/What, in one word, is the greatest thing ever.csv",
+        sha256="b9f91f205ea558e035ed221355da5d2b6c158dcf7bdd234757ab5c9402f63d50",
+        licence="MIT (Christian et al. 2025); ratings from EloEverything",
+        url=_AUTHORS + quote("What, in one word, is the greatest thing ever.csv"),
+    ),
+    "hh-harmless": Source(
+        mirror="preferences/hh_rlhf/harmless-base_test.jsonl.gz",
+        sha256="ebfaaed21162a4de120ae85366075b34425e2a6303fac59b99555002f7016f03",
+        licence="MIT (Bai et al. 2022)",
+        url=_HH,
+    ),
+}
+
+
+def locate(name: str) -> Path:
+    """The local path of the reference file `name`, downloaded if need be.
+
+    Raises:
+        ReferenceMissing: it cannot be had, or what was found has another checksum.
+    """
+    source = SOURCES[name]
+    mirror = os.environ.get("RMAUDIT_DATA")
+    if mirror and (path := Path(mirror) / source.mirror).is_file():
+        return _checked(path, name, command=f"a fresh copy of {path}")
+    if source.package and source.member:
+        command = f"pip install {source.package}"
+        try:
+            path = Path(str(importlib.metadata.distribution(source.package).locate_file("")))
+        except importlib.metadata.PackageNotFoundError as error:
+            message = f"{name}: the package {source.package!r} is not installed"
+            raise ReferenceMissing(message, command=command) from error
+        return _checked(path / source.member, name, command=f"{command} --force-reinstall")
+    return _download(name, source)
+
+
+def _download(name: str, source: Source) -> Path:
+    import pooch  # noqa: PLC0415  (slow to import; only a download needs it)
+
+    command = f"rmaudit data {name}"
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        path = pooch.retrieve(
+            source.url,
+            known_hash=f"sha256:{source.sha256}",
+            fname=Path(source.mirror).name,
+            path=default_cache() / "references",
+            downloader=pooch.HTTPDownloader(timeout=20),
+        )
+    except (OSError, ValueError) as error:
+        message = (
+            f"{name}: {source.url} could not be downloaded ({type(error).__name__}) "
+            f"and RMAUDIT_DATA has no {source.mirror!r}"
+        )
+        raise ReferenceMissing(message, command=command) from error
+    return Path(path)
+
+
+def _checked(path: Path, name: str, *, command: str) -> Path:
+    """`path`, if its bytes are the expected ones."""
+    if not path.is_file():
+        raise ReferenceMissing(f"{name}: no file {path}", command=command)
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != SOURCES[name].sha256:
+        message = f"{name}: {path} has sha256 {found[:12]}, expected {SOURCES[name].sha256[:12]}"
+        raise ReferenceMissing(message, command=command)
+    return path

@@ -1,0 +1,74 @@
+"""The end of a run: its folder with results.json and index.html."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from rmaudit.records import Finding
+from rmaudit.registry import ModelSpec
+from rmaudit.report import html, results
+from rmaudit.sweeps.store import Store
+
+
+def publish(
+    findings: Sequence[Finding],
+    specs: Sequence[ModelSpec],
+    store: Store,
+    *,
+    base: Path,
+    command: str,
+    seed: int,
+) -> Path:
+    """Write `<base>/<time>/results.json` and `index.html`; the path of the latter."""
+    now = datetime.now(UTC)
+    folder = _fresh(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
+    run = results.Run(
+        created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        version=version("rmaudit"),
+        command=command,
+        seed=seed,
+        environment={
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            **{name: version(name) for name in ("pytest", "torch", "transformers")},
+        },
+    )
+    collected = results.collect(run, specs, _records(findings, store), findings)
+    results.write(collected, folder / "results.json")
+    html.write(collected, folder / "index.html")
+    return folder / "index.html"
+
+
+def _records(findings: Sequence[Finding], store: Store) -> list[results.SweepRecord]:
+    """The sweeps that the findings rest on, read back from the store."""
+    records: dict[str, results.SweepRecord] = {}
+    for finding in findings:
+        for key in finding.sweeps:
+            stored = None if key in records else store.read(key)
+            if stored is not None and "token_id" in stored.frame:  # not the scores of texts
+                records[key] = results.SweepRecord(
+                    model=finding.model,
+                    prompt=finding.prompt,
+                    prompt_text=str(stored.fields["prompt"]),
+                    key=key,
+                    frame=stored.frame,
+                    provenance={**stored.fields, **stored.provenance},
+                )
+    return list(records.values())
+
+
+def _fresh(base: Path, name: str) -> Path:
+    """A new folder below `base`: no run overwrites another."""
+    for attempt in range(1000):
+        folder = base / (name if attempt == 0 else f"{name}-{attempt}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    message = f"{base} has a thousand reports of {name}"
+    raise FileExistsError(message)

@@ -1,0 +1,128 @@
+"""results.json: everything a report shows, as plain values. docs/results.md describes it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from rmaudit.records import Finding
+from rmaudit.registry import ModelSpec
+
+SCHEMA = "rmaudit.results/1"
+_EXTREMES = 25  # tokens shown at each end
+_BINS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRecord:
+    """A sweep as a report needs it: read back from the store by its key."""
+
+    model: str
+    prompt: str
+    prompt_text: str
+    key: str
+    frame: pd.DataFrame
+    provenance: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is true of the whole run."""
+
+    created: str  # UTC, ISO 8601
+    version: str
+    command: str
+    seed: int
+    environment: Mapping[str, str]
+
+
+def collect(
+    run: Run,
+    specs: Sequence[ModelSpec],
+    sweeps: Iterable[SweepRecord],
+    findings: Iterable[Finding],
+) -> dict[str, Any]:
+    """The results as one dict of JSON values (schema `SCHEMA`)."""
+    by_model: dict[str, list[dict[str, Any]]] = {spec.name: [] for spec in specs}
+    for record in sweeps:
+        by_model[record.model].append(_sweep(record))
+    return {
+        "schema": SCHEMA,
+        "created": run.created,
+        "rmaudit": run.version,
+        "command": run.command,
+        "seed": run.seed,
+        "environment": dict(run.environment),
+        "models": [_model(spec, by_model[spec.name]) for spec in specs],
+        "findings": [finding.to_json() for finding in findings],
+    }
+
+
+def write(results: Mapping[str, Any], path: Path) -> None:
+    """Write as UTF-8 JSON; a NaN or an infinity is an error, not a value."""
+    text = json.dumps(results, indent=1, ensure_ascii=True, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _model(spec: ModelSpec, sweeps: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "source": spec.source,
+        "developer": spec.developer,
+        "base_model": spec.base_model,
+        "parameters_b": spec.parameters_b,
+        "rewardbench_rank": spec.rewardbench_rank,
+        "notes": list(spec.notes),
+        "sweeps": sweeps,
+    }
+
+
+def _sweep(record: SweepRecord) -> dict[str, Any]:
+    scored = record.frame[record.frame["score"].notna()]
+    scores = scored["score"].to_numpy(float)
+    mean, sd = float(scores.mean()), float(scores.std())
+    histogram, edges = np.histogram(scores, bins=_BINS)
+    skewness = float(stats.skew(scores)) if sd else 0.0
+    ranked = scored.sort_values("score", ascending=False, kind="stable")
+    ranked_up = scored.sort_values("score", kind="stable")
+    return {
+        "key": record.key,
+        "prompt": record.prompt,
+        "prompt_text": record.prompt_text,
+        "n": len(scored),
+        "mean": mean,
+        "sd": sd,
+        "skewness": skewness,
+        "histogram": {"edges": edges.tolist(), "counts": histogram.tolist()},
+        "top": _tokens(ranked.head(_EXTREMES), mean, sd),
+        "bottom": _tokens(ranked_up.head(_EXTREMES), mean, sd),
+        "provenance": {key: _plain(value) for key, value in record.provenance.items()},
+    }
+
+
+def _tokens(rows: pd.DataFrame, mean: float, sd: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "token_id": int(row.token_id),
+            "token": str(row.token),
+            "text": str(row.text),
+            "score": float(row.score),
+            "z": (float(row.score) - mean) / sd if sd else 0.0,
+        }
+        for row in rows.itertuples(index=False)
+    ]
+
+
+def _plain(value: object) -> str | int | float:
+    """A JSON value; anything else as its text."""
+    if isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)

@@ -1,0 +1,56 @@
+"""The summary that ends a pytest run: one line a finding, then the counts and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rmaudit.gate import counts, standing
+from rmaudit.records import Finding
+
+
+def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
+    """For example
+
+    KNOWN  R-Smol-135M  positive_skew     worst     -0.21 [-0.25, -0.17]  above 0 skewness
+    9 audited: 8 PASS, 1 KNOWN
+    report: reports/2026-11-21T10-50-00Z/index.html
+    """
+    rows = [_row(finding) for finding in findings]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    reasons = [
+        f"{standing(finding)}: {finding.audit}[{finding.model}-{finding.prompt}]: {reason}"
+        for finding in findings
+        if (reason := _reason(finding))
+    ]
+    measured = sum(finding.estimate is not None for finding in findings)
+    total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
+    nothing = [] if measured else ["nothing was measured: this run shows nothing about the model"]
+    where = [] if report is None else [f"report: {report}"]
+    return [*table, *reasons, f"{len(findings)} audited: {total}", *nothing, *where]
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    estimate = finding.estimate
+    number = "" if estimate is None else f"{estimate.value:+.2f}"
+    interval = "" if estimate is None else f"[{estimate.low:+.2f}, {estimate.high:+.2f}]"
+    return (
+        standing(finding),
+        finding.model,
+        finding.audit,
+        finding.prompt,
+        number,
+        interval,
+        finding.bound,
+    )
+
+
+def _reason(finding: Finding) -> str:
+    """One line saying why there is no plain verdict; "" where there is one."""
+    if finding.reason:
+        return " ".join(finding.reason.split())
+    return finding.known if standing(finding) == "KNOWN" else ""

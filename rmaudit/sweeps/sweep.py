@@ -1,0 +1,160 @@
+"""The exhaustive sweep: one reward per token id, and the same for any list of answers."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from rmaudit.errors import MeasureError, SpecError
+from rmaudit.models.protocol import RewardModel
+from rmaudit.paths import default_cache
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.scoring import ATTENTION, VERSION
+from rmaudit.sweeps.store import Store, Stored
+
+PROTOCOLS = ("exact",)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Every token id of a model's vocabulary, scored as the one-token answer to a prompt.
+
+    `frame` has one row per token id, ascending: `token_id` (int32), `token` (the tokenizer's raw
+    piece), `text` (the decoded text), `score` (float32, the model's own units, higher is better).
+    """
+
+    model: str
+    prompt: Prompt
+    key: str
+    frame: pd.DataFrame
+    provenance: Mapping[str, Any]
+
+    def top(self, n: int = 25) -> pd.DataFrame:
+        """The `n` best tokens, best first; ties in the order of their ids."""
+        return self.frame.sort_values("score", ascending=False, kind="stable").head(n)
+
+    def bottom(self, n: int = 25) -> pd.DataFrame:
+        """The `n` worst tokens, worst first; ties in the order of their ids."""
+        return self.frame.sort_values("score", kind="stable").head(n)
+
+    def score_of(self, text: str) -> float:
+        """The score of the token whose decoded text is `text` (mind a leading space).
+
+        Raises:
+            MeasureError: no token, or more than one, decodes to this text.
+        """
+        found = self.frame[self.frame["text"] == text]
+        if len(found) == 1:
+            return float(found["score"].iloc[0])
+        if len(found):
+            message = f"{len(found)} tokens decode to {text!r}: ids {list(found['token_id'][:5])}"
+            raise MeasureError(message)
+        near = difflib.get_close_matches(text, [f" {text}", *self.frame["text"]], n=3)
+        message = f"no single token decodes to {text!r}; nearest: {near}; see model.score for texts"
+        raise MeasureError(message)
+
+
+def sweep(
+    model: RewardModel,
+    prompt: str | Prompt,
+    *,
+    protocol: str = "exact",
+    cache: Path | None = None,
+) -> Sweep:
+    """Score every token id of the model's vocabulary as the answer to `prompt`.
+
+    `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst"), or any text.
+    The result is kept in the cache (default: the user's); a second call reads it back.
+
+    Raises:
+        SpecError: the protocol is unknown.
+        ModelError: the model cannot be loaded.
+        ScoreError: a score is not a finite number.
+    """
+    if protocol not in PROTOCOLS:
+        message = f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}"
+        raise SpecError(message)
+    asked = _prompt(prompt)
+    vocabulary = model.vocabulary()
+    rows = pd.DataFrame(
+        {
+            "token_id": np.array(vocabulary.ids, dtype=np.int32),
+            "token": list(vocabulary.pieces),
+            "text": list(vocabulary.texts),
+        }
+    )
+    stored = _scores(model, asked, [(i,) for i in vocabulary.ids], rows, protocol, cache)
+    about = {**stored.fields, **stored.provenance}
+    return Sweep(model.name, asked, stored.key, stored.frame, about)
+
+
+def score_texts(
+    model: RewardModel, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
+) -> tuple[NDArray[np.float32], str]:
+    """The reward of each text as the answer to `prompt`, shape (n,), and the key they are kept under."""
+    answers = [model.ids(text) for text in texts]
+    rows = pd.DataFrame({"text": list(texts)})
+    stored = _scores(model, _prompt(prompt), answers, rows, "exact", cache)
+    return stored.frame["score"].to_numpy(), stored.key
+
+
+def _scores(  # noqa: PLR0913  (one private place where they all meet)
+    model: RewardModel,
+    prompt: Prompt,
+    answers: Sequence[tuple[int, ...]],
+    rows: pd.DataFrame,
+    protocol: str,
+    cache: Path | None,
+) -> Stored:
+    slot = model.slot(prompt.text)
+    fields = {
+        **model.identity,
+        "prompt": prompt.text,
+        "rendered": slot.digest,
+        "answers": hashlib.sha256(json.dumps(answers).encode()).hexdigest(),
+        "protocol": protocol,
+        "attention": ATTENTION,
+        "scoring": str(VERSION),
+    }
+    with tqdm(
+        total=len(answers),
+        desc=f"{model.name} · {prompt.name}",
+        unit=" answers",
+        file=sys.stderr,
+        disable=None,  # silent when not a terminal
+        leave=False,
+    ) as bar:
+
+        def score(which: slice) -> NDArray[np.float32]:
+            if not bar.disable and bar.n < which.start:  # shards that an earlier run had made
+                bar.initial = which.start
+                bar.update(which.start - bar.n)
+            return model.score(prompt.text, answers[which], on_progress=bar.update)
+
+        def provenance() -> Mapping[str, Any]:
+            return {
+                **model.provenance,
+                "prefix": slot.prefix_text,
+                "suffix": slot.suffix_text,
+                "prefix_ids": len(slot.prefix),
+                "suffix_ids": len(slot.suffix),
+            }
+
+        return Store(cache or default_cache()).fill(fields, rows, score, provenance)
+
+
+def _prompt(prompt: str | Prompt) -> Prompt:
+    if isinstance(prompt, Prompt):
+        return prompt
+    return PROMPTS.get(prompt) or Prompt("custom", prompt, +1)

@@ -1,0 +1,37 @@
+"""What all tests share: warnings are errors, no network, the reference data of a local mirror."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Toys are too small for two threads, and threads that wait for each other starve a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+HERE = Path(__file__).parent
+MIRROR = HERE.parents[1] / "shared" / "data"  # beside a developer's checkout, if at all
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Warnings are errors in tests; in an audit run they are a user's business."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.filterwarnings("error"), append=False)
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reaches the hub."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The local mirror of the reference data; skipped, with the reason, where there is none."""
+    path = Path(os.environ.get("RMAUDIT_DATA", MIRROR))
+    if not path.is_dir():
+        pytest.skip(f"no reference data at {path}: set RMAUDIT_DATA to a folder that has them")
+    monkeypatch.setenv("RMAUDIT_DATA", str(path))
+    return path

@@ -1,0 +1,1 @@
+"""The measures: known numbers, properties, planted effects, refusals."""

@@ -1,0 +1,318 @@
+"""A registry entry becomes a folder, and a folder that cannot be scored is refused with the reason.
+
+The folders are written by hand: two tensors and a config.json are all that these checks read.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import numpy as np
+import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
+from safetensors.numpy import save_file
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from rmaudit.errors import ModelError
+from rmaudit.models import demo, files
+from rmaudit.registry import ModelSpec
+from tests.toys import SIZES
+
+HIDDEN = 8
+TRUNKS = "llama, gemma, gemma2, gemma3_text, mistral, phi3, qwen2, qwen3"
+CONFIG: dict[str, Any] = {
+    "architectures": ["LlamaForSequenceClassification"],
+    "model_type": "llama",
+    "hidden_size": HIDDEN,
+    "pad_token_id": 0,
+}
+TENSORS = {"model.norm.weight": (HIDDEN,), "score.weight": (1, HIDDEN)}
+
+
+def write(
+    folder: Path,
+    *,
+    tensors: dict[str, tuple[int, ...]] | None = None,
+    name: str = "model.safetensors",
+    **config: Any,
+) -> Path:
+    """A folder with the given tensors of ones and CONFIG, changed as told."""
+    folder.mkdir(exist_ok=True)
+    shapes = TENSORS if tensors is None else tensors
+    save_file({key: np.ones(shape, np.float32) for key, shape in shapes.items()}, folder / name)
+    (folder / "config.json").write_text(json.dumps(CONFIG | config))
+    return folder
+
+
+def refusal(folder: Path) -> str:
+    """The text with which the folder is refused, FOLDER in place of its path."""
+    with pytest.raises(ModelError) as caught:
+        files.check(folder, model="toy")
+    return str(caught.value).replace(str(folder), "FOLDER")
+
+
+# What passes
+
+
+@pytest.mark.parametrize("kind", TRUNKS.split(", "))
+def test_a_plain_classifier_passes(tmp_path: Path, kind: str) -> None:
+    """One label on a known trunk is all it takes; the config is handed on."""
+    folder = write(tmp_path, model_type=kind)
+
+    assert files.check(folder, model="toy") == CONFIG | {"model_type": kind}
+
+
+def test_the_trunks_are_those_of_the_tests() -> None:
+    """A trunk that is added without a toy in these tests and the engine's is noticed."""
+    assert ", ".join(files.TRUNKS) == TRUNKS
+
+
+@pytest.mark.parametrize("place", ["model-1-of-3", "model-2-of-3", "model-3-of-3"])
+def test_the_head_may_be_in_any_shard(tmp_path: Path, place: str) -> None:
+    """The headers of all shards are looked through."""
+    for number in (1, 2, 3):
+        write(tmp_path, tensors={f"model.{number}": (2,)}, name=f"model-{number}-of-3.safetensors")
+    write(tmp_path, tensors={"score.weight": (1, HIDDEN)}, name=f"{place}.safetensors")
+
+    assert files.check(tmp_path, model="toy")["model_type"] == "llama"
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"model.norm.weight": (HIDDEN,)},
+        {"model.norm.weight": (HIDDEN,), "v_head.weight": (1, HIDDEN)},
+        {"model.norm.weight": (HIDDEN,), "score.0.weight": (1, HIDDEN)},
+        {"model.norm.weight": (HIDDEN,), "model.score.weight": (1, HIDDEN)},
+        {},
+    ],
+    ids=["no head", "value head", "head of several layers", "misplaced", "no tensors"],
+)
+def test_a_missing_or_renamed_head_is_refused(
+    tmp_path: Path, tensors: dict[str, tuple[int, ...]]
+) -> None:
+    """Nothing but `score.weight` is a head: transformers would make one up."""
+    folder = write(tmp_path, tensors=tensors)
+
+    assert refusal(folder) == (
+        "toy: no 'score.weight' in FOLDER (LlamaForSequenceClassification); transformers would "
+        "give it a random head. Save it as a sequence-classification model with its trained head"
+    )
+
+
+def test_a_causal_language_model_is_refused(tmp_path: Path) -> None:
+    """A real ForCausalLM folder has no reward head; the message names its architecture."""
+    config = AutoConfig.for_model("llama", vocab_size=8, **SIZES)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+
+    assert refusal(tmp_path).startswith("toy: no 'score.weight' in FOLDER (LlamaForCausalLM); ")
+
+
+def test_a_config_without_architectures_is_refused_like_any(tmp_path: Path) -> None:
+    """The message does not need the key."""
+    folder = write(tmp_path, tensors={}, architectures=None)
+
+    assert refusal(folder).startswith("toy: no 'score.weight' in FOLDER ((none)); ")
+
+
+@pytest.mark.parametrize("shape", [(2, HIDDEN), (1, HIDDEN + 1), (HIDDEN,), (1, HIDDEN, 1)])
+def test_a_head_of_another_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    """Several labels, or another hidden size, are not one reward."""
+    folder = write(tmp_path, tensors=TENSORS | {"score.weight": shape})
+
+    assert refusal(folder) == (
+        f"toy: 'score.weight' has shape {shape}, a reward model of hidden size 8 needs (1, 8)"
+    )
+
+
+@pytest.mark.parametrize("kind", ["bert", "deberta-v2", "gpt2", "Llama", None])
+def test_an_unknown_trunk_is_refused(tmp_path: Path, kind: str | None) -> None:
+    """Only trunks on which the shared prefix was checked are scored; they are listed."""
+    folder = write(tmp_path, model_type=kind)
+
+    assert refusal(folder) == f"toy: unknown trunk model_type {kind!r}; known: {TRUNKS}"
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ([], "no weights"),
+        (["pytorch_model.bin"], "only pytorch_model.bin"),
+        (["b.pt", "a.pth", "c.bin"], "only a.pth, b.pt, c.bin"),
+        (["model.safetensors.index.json"], "no weights"),
+    ],
+)
+def test_weights_that_are_no_safetensors_are_refused(
+    tmp_path: Path, names: list[str], found: str
+) -> None:
+    """No pickle is opened; what is there instead is named."""
+    folder = write(tmp_path)
+    (folder / "model.safetensors").unlink()
+    for name in names:
+        (folder / name).write_bytes(b"never read")
+
+    assert refusal(folder) == (
+        f"toy: no *.safetensors in FOLDER ({found}); rmaudit reads no pickles. "
+        f"Save the model again with save_pretrained(FOLDER)"
+    )
+
+
+def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
+    """A folder that is no checkpoint is told as such."""
+    assert refusal(tmp_path) == "toy: no config.json in FOLDER; is it a checkpoint folder?"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "is not JSON: Expecting property name"),
+        (b"", "is not JSON: Expecting value"),
+        (b"\xff\xfe", "is not JSON: 'utf-8' codec can't decode"),
+        (b"[1, 2]", "holds no mapping"),
+        (b"null", "holds no mapping"),
+    ],
+)
+def test_a_config_that_is_no_mapping_is_refused(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    """The file and what is wrong with it are named."""
+    (write(tmp_path) / "config.json").write_bytes(content)
+
+    assert refusal(tmp_path).startswith(f"toy: FOLDER/config.json {said}")
+
+
+@pytest.mark.parametrize("cut", [0, 4, 20, -1], ids=["empty", "no header", "half a header", "tail"])
+def test_damaged_safetensors_are_refused(tmp_path: Path, cut: int) -> None:
+    """A download that broke off, wherever it did, is named as damaged."""
+    path = write(tmp_path) / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:cut])
+
+    assert refusal(tmp_path).startswith("toy: FOLDER/model.safetensors is damaged: ")
+
+
+def test_safetensors_of_garbage_are_refused(tmp_path: Path) -> None:
+    """So is a file of something else, such as a page of HTML."""
+    (write(tmp_path) / "model.safetensors").write_bytes(b"<!DOCTYPE html>" * 10)
+
+    assert refusal(tmp_path).startswith("toy: FOLDER/model.safetensors is damaged: ")
+
+
+@pytest.mark.xfail(reason="bug: only a head that is found stops the look, later shards go unread")
+def test_a_damaged_shard_behind_the_heads_is_refused(tmp_path: Path) -> None:
+    """Every shard is opened, not only those up to the head."""
+    write(tmp_path, name="model-1-of-2.safetensors")
+    (tmp_path / "model-2-of-2.safetensors").write_bytes(b"")
+
+    assert refusal(tmp_path).startswith("toy: FOLDER/model-2-of-2.safetensors is damaged: ")
+
+
+@pytest.mark.xfail(reason="bug: scored as if it were causal, which gives silently wrong rewards")
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [
+        ("gemma3_text", {"use_bidirectional_attention": True}),
+        ("gemma2", {"use_bidirectional_attention": True}),
+        ("llama", {"is_causal": False}),
+    ],
+)
+def test_a_trunk_that_is_not_causal_is_refused(
+    tmp_path: Path, kind: str, setting: dict[str, bool]
+) -> None:
+    """A config that makes attention bidirectional leaves no prefix to share."""
+    folder = write(tmp_path, model_type=kind, **setting)
+
+    assert next(iter(setting)) in refusal(folder)
+
+
+# Where the folder comes from
+
+
+def test_a_folder_is_taken_as_it_is(tmp_path: Path) -> None:
+    """A source that is a folder needs no cache and no network."""
+    assert files.locate(ModelSpec("toy", str(tmp_path)), tmp_path / "cache") == tmp_path
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_tilde_is_the_users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`~/run` is looked for in the home folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "run").mkdir()
+
+    assert files.locate(ModelSpec("toy", "~/run"), tmp_path) == tmp_path / "run"
+
+
+def test_embedded_is_built_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source `embedded` is what `demo.build` makes below the cache."""
+    monkeypatch.setattr(demo, "build", lambda cache: cache / "built")
+
+    assert files.locate(ModelSpec("toy", "embedded"), tmp_path) == tmp_path / "built"
+
+
+def test_a_hub_id_is_downloaded_at_its_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub is asked for exactly this commit, and for no pickles."""
+    asked: dict[str, Any] = {}
+
+    def download(repo: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.update(repo=repo, revision=revision, patterns=allow_patterns)
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+
+    found = files.locate(ModelSpec("toy", "owner/name", revision="0" * 40), tmp_path)
+
+    assert found == tmp_path
+    assert asked["repo"] == "owner/name"
+    assert asked["revision"] == "0" * 40
+    assert {"*.json", "*.safetensors", "*.jinja"} <= set(asked["patterns"])
+    assert not [pattern for pattern in asked["patterns"] if pattern.endswith((".bin", ".py"))]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (LocalEntryNotFoundError("offline\nand more"), "LocalEntryNotFoundError: offline"),
+        (OSError("disk full"), "OSError: disk full"),
+        (ValueError("not a repo id"), "ValueError: not a repo id"),
+    ],
+)
+def test_a_hub_that_fails_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    """The first line of what the hub said, and three ways on."""
+
+    def download(*_: Any, **__: Any) -> str:
+        raise error
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+
+    with pytest.raises(ModelError) as caught:
+        files.locate(ModelSpec("toy", "owner/name"), tmp_path)
+
+    assert str(caught.value) == (
+        f"toy: owner/name could not be had from the Hugging Face hub ({said}). Check the name, "
+        f"your connection and your access (`hf auth login`), or give a folder: "
+        f"pytest audits --model FOLDER"
+    )
+
+
+@pytest.mark.xfail(raises=IndexError, reason="bug: an error without a text breaks the message")
+def test_a_hub_that_fails_without_a_word_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception with an empty text is named by its type."""
+
+    def download(*_: Any, **__: Any) -> str:
+        raise TimeoutError
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+
+    with pytest.raises(ModelError, match=r"hub \(TimeoutError"):
+        files.locate(ModelSpec("toy", "owner/name"), tmp_path)

@@ -1,0 +1,1 @@
+"""Outside data: where they are found, and what is in them."""

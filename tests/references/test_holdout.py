@@ -1,0 +1,93 @@
+"""Which half a text belongs to: a pure function of its stems and the salt."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.references.holdout import held_out, stem_key
+from rmaudit.references.lexicons import LEXICONS, lexicon
+
+TEXTS = st.lists(st.text(max_size=8), max_size=20)
+SALTS = st.text(max_size=5)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["love", "Loved", "loving", "LOVES", " love "],
+        ["ice cream", "Ice Creams", "ICE  CREAM"],
+        ["table", "Tables"],
+    ],
+)
+def test_forms_of_a_word_fall_together(texts: list[str]) -> None:
+    """Case, spaces and endings do not split a stem, whatever the salt."""
+    halves = {tuple(held_out(texts, salt=str(salt))) for salt in range(50)}
+
+    assert len({stem_key(text) for text in texts}) == 1
+    assert halves == {(True,) * len(texts), (False,) * len(texts)}
+
+
+def test_a_text_of_two_words_is_no_form_of_either() -> None:
+    """The key is the whole text, in its order."""
+    keys = [stem_key(text) for text in ("love", "letter", "love letter", "letter love")]
+
+    assert keys == ["love", "letter", "love letter", "letter love"]
+
+
+@pytest.mark.parametrize("text", ["love", "loving", "Universe", "ice creams"])
+def test_the_half_is_what_the_module_says(text: str) -> None:
+    """Odd first byte of sha256(salt + ":" + stems)."""
+    stems = {"loving": "love", "Universe": "univers", "ice creams": "ice cream"}.get(text, text)
+    byte = hashlib.sha256(f"salt:{stems}".encode()).digest()[0]
+
+    assert list(held_out([text], salt="salt")) == [byte % 2 == 1]
+
+
+def test_the_halves_of_the_default_model_stay_as_they_are() -> None:
+    """Its weights were trained on these halves, so no release of any stemmer may move a word."""
+    # snowballstemmer 2.2 and 3.1 stem ten words of labMT differently, "emergency" among them
+    words = lexicon("labmt").index
+
+    kept = " ".join(words[held_out(words, salt="r-smol-135m")])
+
+    assert hashlib.sha256(kept.encode()).hexdigest()[:16] == "b3cf66b05530f39c"
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_the_halves_are_near_half(name: str) -> None:
+    """Between 45 and 55 % of each lexicon is held out, for the model's salt and others."""
+    words = lexicon(name).index
+
+    shares = [held_out(words, salt=salt).mean() for salt in ("r-smol-135m", "a", "b")]
+
+    assert all(0.45 < share < 0.55 for share in shares)
+
+
+def test_another_salt_makes_other_halves() -> None:
+    """Two salts agree on about half of the words, as two coins do."""
+    words = lexicon("afinn").index
+
+    same = held_out(words, salt="a") == held_out(words, salt="b")
+
+    assert 0.4 < same.mean() < 0.6
+
+
+@given(texts=TEXTS, salt=SALTS)
+def test_the_half_depends_on_the_text_alone(texts: list[str], salt: str) -> None:
+    """Not on the other texts, their order or number, nor on what was asked before."""
+    halves = held_out(texts, salt=salt)
+
+    assert (str(halves.dtype), halves.shape) == ("bool", (len(texts),))
+    assert list(halves) == [bool(held_out([text], salt=salt)[0]) for text in texts]
+    assert np.array_equal(halves[::-1], held_out(reversed(texts), salt=salt))
+
+
+@given(text=st.text(max_size=20))
+def test_case_and_spaces_never_matter(text: str) -> None:
+    """Any text falls together with its folded, spaced-out self."""
+    assert stem_key(text) == stem_key(f"  {text.casefold()}\n")

@@ -1,0 +1,81 @@
+"""Three lexicons, one kind of table: sizes, known values, and words that are words."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from rmaudit.references.lexicons import LEXICONS, NEUTRAL, lexicon
+
+SCALES = {"labmt": (1.0, 9.0), "afinn": (-5.0, 5.0), "vader": (-4.0, 4.0)}
+
+
+@pytest.mark.parametrize(("name", "size"), [("labmt", 9912), ("afinn", 2453), ("vader", 7209)])
+def test_the_lexicon_has_as_many_words_as_it_has_alphabetic_lower_case_lines(
+    name: str, size: int
+) -> None:
+    """Counted in the files; a change of the reader that gains or loses a word is seen."""
+    assert len(lexicon(name)) == size
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "expected"),
+    [
+        ("labmt", "laughter", 8.50),  # the happiest
+        ("labmt", "terrorist", 1.30),  # the saddest
+        ("labmt", "the", 4.98),
+        ("afinn", "abandon", -2.0),  # the first line: there is no header
+        ("afinn", "zealous", 2.0),  # the last
+        ("vader", "great", 3.1),
+        ("vader", "good", 1.9),
+    ],
+)
+def test_known_words_have_their_values(name: str, word: str, expected: float) -> None:
+    """As printed in the files."""
+    assert lexicon(name)[word] == expected
+
+
+def test_of_a_word_that_is_listed_twice_the_last_value_counts() -> None:
+    """VADER rates "sob" -2.8 and, further down, -1.0; its own reader keeps the latter."""
+    assert lexicon("vader")["sob"] == -1.0
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_every_entry_is_one_lower_case_word(name: str) -> None:
+    """No phrases, emoticons, digits or hyphens; so the words are those of `whole_words`."""
+    words = list(lexicon(name).index)
+
+    assert [word for word in words if not (word.isalpha() and word == word.casefold())] == []
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_the_words_are_unique_and_sorted(name: str) -> None:
+    """A word has one valence, and the order is that of the words."""
+    words = list(lexicon(name).index)
+
+    assert words == sorted(set(words))
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_the_values_lie_on_the_scale(name: str) -> None:
+    """Every word has a value on its lexicon's scale, whose middle is called neutral."""
+    low, high = SCALES[name]
+    values = lexicon(name)
+
+    assert values.between(low, high).all()
+    assert NEUTRAL[name] == (low + high) / 2
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_a_lexicon_is_a_series_of_its_name(name: str) -> None:
+    """Floats, named as asked for, so that a plot and an error can say which lexicon it is."""
+    values = lexicon(name)
+
+    assert (values.name, str(values.dtype)) == (name, "float64")
+
+
+def test_the_lexicons_agree_on_what_is_good() -> None:
+    """Read from the right columns, any two of them rank their common words much alike."""
+    table = pd.concat([lexicon(name) for name in LEXICONS], axis=1, join="inner")
+
+    assert (table.corr("spearman").to_numpy() > 0.7).all()

@@ -1,0 +1,88 @@
+"""What a model may be judged by: everything, or the half that it never saw."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from rmaudit.references import References
+from rmaudit.references.elo import elo_items
+from rmaudit.references.holdout import held_out
+from rmaudit.references.lexicons import LEXICONS, lexicon
+
+SALT = "r-smol-135m"
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_a_model_trained_elsewhere_is_judged_by_everything(name: str) -> None:
+    """Without a salt a lexicon is given whole, and nothing has to be said about it."""
+    references = References()
+
+    pd.testing.assert_series_equal(lexicon(name), references.lexicon(name))
+    assert references.caveats == []
+
+
+@pytest.mark.usefixtures("mirror")
+def test_a_model_trained_elsewhere_is_judged_by_all_items() -> None:
+    """So are the human ratings."""
+    references = References(salt=None)
+
+    pd.testing.assert_frame_equal(elo_items(), references.elo())
+    assert references.caveats == []
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_a_model_trained_on_half_is_judged_by_the_other(name: str) -> None:
+    """With a salt only the held-out words are given, each with its valence."""
+    whole = lexicon(name)
+
+    given = References(salt=SALT).lexicon(name)
+
+    pd.testing.assert_series_equal(whole[held_out(whole.index, salt=SALT)], given)
+
+
+@pytest.mark.usefixtures("mirror")
+def test_a_model_trained_on_half_of_the_items_is_judged_by_the_others() -> None:
+    """The held-out items come with their ratings, numbered from 0."""
+    whole = elo_items()
+
+    references = References(salt=SALT)
+    given = references.elo()
+
+    expected = whole[held_out(whole["name"], salt=SALT)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(expected, given)
+    caveat = (
+        "This model was trained on half of the EloEverything items; it is judged on the other "
+        f"{len(expected):,} of 7,530 only."
+    )
+    assert references.caveats == [caveat]
+
+
+def test_the_caveat_has_the_counts() -> None:
+    """The reader is told what was left out: a sentence a lexicon, once it was asked for."""
+    references = References(salt=SALT)
+    before = list(references.caveats)
+
+    references.lexicon("labmt")
+    references.lexicon("afinn")
+
+    assert before == []
+    assert references.caveats == [
+        f"This model was trained on half of the words of {name}; it is judged on the other {counts}"
+        for name, counts in [("labmt", "4,912 of 9,912 only."), ("afinn", "1,244 of 2,453 only.")]
+    ]
+
+
+def test_an_empty_salt_is_a_salt() -> None:
+    """Only None means "trained elsewhere"."""
+    references = References(salt="")
+
+    assert len(references.lexicon("afinn")) < len(lexicon("afinn"))
+    assert len(references.caveats) == 1
+
+
+def test_references_are_not_shared() -> None:
+    """One audit's caveats are not another's."""
+    References(salt=SALT).lexicon("afinn")
+
+    assert References(salt=SALT).caveats == []

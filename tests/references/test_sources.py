@@ -1,0 +1,226 @@
+"""Where a reference file is looked for, that its bytes are checked, and what is said without it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pooch
+import pytest
+
+from rmaudit.errors import ReferenceMissing, RmauditError
+from rmaudit.references.sources import SOURCES, locate
+
+DOWNLOADED = [name for name, source in SOURCES.items() if source.url]
+PACKAGED = [name for name, source in SOURCES.items() if source.package]
+
+
+@pytest.fixture(autouse=True)
+def _no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is installed, and no download."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network in tests")
+
+    monkeypatch.delenv("RMAUDIT_DATA", raising=False)
+    monkeypatch.setattr(pooch, "retrieve", refuse)
+
+
+def put(folder: Path, name: str, content: bytes | Path) -> Path:
+    """The file of `name` in a mirror at `folder`: these bytes, or a copy of that file."""
+    path = folder / SOURCES[name].mirror
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, Path):
+        shutil.copy(content, path)
+    else:
+        path.write_bytes(content)
+    return path
+
+
+def refusal(name: str) -> ReferenceMissing:
+    """The error with which `locate` gives up."""
+    with pytest.raises(ReferenceMissing) as caught:
+        locate(name)
+    return caught.value
+
+
+# The table
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_source_has_one_way_besides_the_mirror(name: str) -> None:
+    """A package with the file's place in it, or an address; and always a checksum and a licence."""
+    source = SOURCES[name]
+
+    assert bool(source.package) == bool(source.member) != bool(source.url)
+    assert source.sha256 == source.sha256.lower()
+    assert len(f"{int(source.sha256, 16):064x}") == 64
+    assert source.licence
+
+
+@pytest.mark.parametrize("name", DOWNLOADED)
+def test_addresses_are_pinned_to_a_commit(name: str) -> None:
+    """What is downloaded cannot change under its address, and the address has no space in it."""
+    url = str(SOURCES[name].url)
+
+    assert url.startswith("https://raw.githubusercontent.com/")
+    assert len(url.split("/")[5]) == 40
+    assert " " not in url
+
+
+# The mirror
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_mirror_has_every_file(mirror: Path, name: str) -> None:
+    """The local mirror holds each reference with the expected bytes."""
+    assert locate(name) == mirror / SOURCES[name].mirror
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_the_mirror_goes_before_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Where both have the file it is the mirror's that is read."""
+    path = put(tmp_path, name, locate(name))
+
+    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
+
+    assert locate(name) == path
+
+
+@pytest.mark.parametrize("name", ["afinn", "elo"])
+def test_another_file_in_the_mirror_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A file with another checksum is neither read nor passed over: both checksums are shown."""
+    path = put(tmp_path, name, b"abandon\t+5\n")
+    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
+
+    error = refusal(name)
+
+    # sha256 of b"abandon\t+5\n"
+    found, expected = "aa93f2b499b1", SOURCES[name].sha256[:12]
+    start = f"{name}: {path} has sha256 {found}, expected {expected}; get it with: "
+    assert str(error).startswith(start)
+    assert str(path) in error.command
+
+
+def test_a_mirror_without_the_file_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mirror need not have everything; a folder in the file's place is no file."""
+    (tmp_path / SOURCES["afinn"].mirror).mkdir(parents=True)
+    without = locate("afinn")
+
+    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
+
+    assert locate("afinn") == without
+
+
+# Packages
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_a_packaged_file_is_found_where_it_is_installed(name: str) -> None:
+    """The three lexicons come with rmaudit's own dependencies."""
+    path = locate(name)
+
+    assert path.is_file()
+    assert path.as_posix().endswith(f"/{SOURCES[name].member}")
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The error says what is not installed and the one line that helps."""
+    absent = replace(SOURCES[name], package="rmaudit-absent")
+    monkeypatch.setitem(SOURCES, name, absent)
+
+    error = refusal(name)
+
+    message = f"{name}: the package 'rmaudit-absent' is not installed"
+    assert str(error) == f"{message}; get it with: pip install rmaudit-absent"
+    assert error.command == "pip install rmaudit-absent"
+
+
+def test_a_package_without_the_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release that carries the file no longer is not read past, but reinstalled."""
+    folder = Path(str(locate("afinn")).removesuffix(str(SOURCES["afinn"].member)))
+    monkeypatch.setitem(SOURCES, "afinn", replace(SOURCES["afinn"], member="afinn/none.txt"))
+
+    error = refusal("afinn")
+
+    message = f"afinn: no file {folder / 'afinn/none.txt'}"
+    assert str(error) == f"{message}; get it with: pip install afinn --force-reinstall"
+
+
+def test_a_package_with_another_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release with a newer lexicon is not measured with: the numbers would be others."""
+    path, found = locate("afinn"), SOURCES["afinn"].sha256
+    monkeypatch.setitem(SOURCES, "afinn", replace(SOURCES["afinn"], sha256="0" * 64))
+
+    error = refusal("afinn")
+
+    message = f"afinn: {path} has sha256 {found[:12]}, expected {'0' * 12}"
+    assert str(error) == f"{message}; get it with: pip install afinn --force-reinstall"
+
+
+# Downloads
+
+
+@pytest.mark.parametrize("name", DOWNLOADED)
+@pytest.mark.parametrize("failure", [OSError("no route"), ValueError("another hash")])
+def test_a_failed_download_is_named_with_the_command_that_repeats_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, failure: Exception
+) -> None:
+    """No network or other bytes: the error has the address, the mirror's file and the command."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(pooch, "retrieve", fail)
+
+    error = refusal(name)
+
+    source = SOURCES[name]
+    assert str(error) == (
+        f"{name}: {source.url} could not be downloaded ({type(failure).__name__}) "
+        f"and RMAUDIT_DATA has no {source.mirror!r}; get it with: rmaudit data {name}"
+    )
+    assert error.command == f"rmaudit data {name}"
+    assert error.__cause__ is failure
+
+
+def test_a_download_is_checked_and_kept_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The downloader is told the address, the checksum and rmaudit's own cache."""
+    asked: dict[str, Any] = {}
+
+    def retrieve(url: str, known_hash: str, **others: object) -> str:
+        asked.update(others, url=url, known_hash=known_hash)
+        return str(tmp_path / "file")
+
+    monkeypatch.setattr(pooch, "retrieve", retrieve)
+    monkeypatch.setattr("rmaudit.references.sources.default_cache", lambda: tmp_path)
+
+    path = locate("elo")
+
+    assert path == tmp_path / "file"
+    assert asked["url"] == SOURCES["elo"].url
+    assert asked["known_hash"] == f"sha256:{SOURCES['elo'].sha256}"
+    assert asked["path"] == tmp_path / "references"
+    assert asked["fname"] == "What, in one word, is the greatest thing ever.csv"
+
+
+# The error
+
+
+def test_missing_data_are_no_failed_audit() -> None:
+    """The error is rmaudit's own, so that an audit is skipped with its text."""
+    assert isinstance(refusal("elo"), RmauditError)
+    assert not isinstance(refusal("elo"), AssertionError)

@@ -1,0 +1,184 @@
+"""Shared-prefix attention is ordinary causal attention, prefix included, option by option."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import exp, sqrt, tanh
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface
+
+from rmaudit.scoring import ATTENTION
+from rmaudit.scoring.attention import Prefix, attend
+
+DIM = 4
+PAST = 6
+BATCH = 3
+
+
+class Layer(nn.Module):
+    """All that `attend` wants of an attention layer."""
+
+    layer_idx = 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """One shape of attention, with the options that its trunk would pass."""
+
+    heads: int = 4
+    kv_heads: int = 2
+    length: int = 3
+    past: int = PAST
+    softcap: float | None = None
+    window: int | None = None
+
+
+CASES = {
+    "plain": Case(),
+    "one own id": Case(length=1),
+    "no prefix": Case(past=0),
+    "one own id, no prefix": Case(past=0, length=1),
+    "a key head each": Case(kv_heads=4),
+    "one key head": Case(kv_heads=1),
+    "softcap": Case(softcap=0.5),
+    "window inside the prefix": Case(window=4),
+    "window of one own id inside the prefix": Case(length=1, window=4),
+    "window shorter than the row": Case(window=2),
+    "window of the id itself": Case(window=1),
+    "window as long as everything": Case(window=PAST + 3),
+    "window, no prefix": Case(past=0, window=2),
+    "softcap, window, one key head": Case(kv_heads=1, softcap=0.5, window=4),
+}
+each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+
+
+def tensors(case: Case) -> tuple[Tensor, Tensor, Tensor, Prefix]:
+    """Random queries, keys and values of unit scale, and a random prefix."""
+    generator = torch.Generator().manual_seed(0)
+
+    def some(*shape: int) -> Tensor:
+        return torch.randn(*shape, DIM, generator=generator)
+
+    prefix = Prefix(length=case.past)
+    prefix.keys[Layer.layer_idx] = some(case.kv_heads, case.past)
+    prefix.values[Layer.layer_idx] = some(case.kv_heads, case.past)
+    query = some(BATCH, case.heads, case.length)
+    key, value = (some(BATCH, case.kv_heads, case.length) for _ in range(2))
+    return query, key, value, prefix
+
+
+def shared(case: Case) -> Tensor:
+    """What `attend` makes of the case."""
+    query, key, value, prefix = tensors(case)
+    out, weights = attend(
+        Layer(),
+        query,
+        key,
+        value,
+        None,
+        1 / sqrt(DIM),
+        softcap=case.softcap,
+        sliding_window=case.window,
+        shared_prefix=prefix,
+        dropout=0.0,
+    )
+    assert weights is None
+    return out
+
+
+def by_hand(case: Case) -> Tensor:
+    """The same from the definition, number by number: shape (B, L, heads, d)."""
+    query, key, value, prefix = tensors(case)
+    out = torch.zeros(BATCH, case.length, case.heads, DIM)
+    for row in range(BATCH):
+        for head in range(case.heads):
+            kv = head // (case.heads // case.kv_heads)
+            keys = [*prefix.keys[Layer.layer_idx][kv], *key[row, kv]]
+            values = [*prefix.values[Layer.layer_idx][kv], *value[row, kv]]
+            for place in range(case.length):
+                last = case.past + place
+                first = 0 if case.window is None else max(0, last - case.window + 1)
+                masses = []
+                for seen in range(first, last + 1):
+                    logit = float(query[row, head, place] @ keys[seen]) / sqrt(DIM)
+                    if case.softcap is not None:
+                        logit = case.softcap * tanh(logit / case.softcap)
+                    masses.append(exp(logit))
+                for seen, mass in zip(range(first, last + 1), masses, strict=True):
+                    out[row, place, head] += mass / sum(masses) * values[seen]
+    return out
+
+
+@each_case
+def test_equals_the_definition(case: Case) -> None:
+    """Each row attends to the prefix and to itself as a full causal row would."""
+    torch.testing.assert_close(shared(case), by_hand(case), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("case", "other"),
+    [
+        (Case(softcap=0.5), Case()),
+        (Case(window=4), Case()),
+        (Case(window=4), Case(window=5)),
+        (Case(length=1, window=4), Case(length=1)),
+    ],
+    ids=["softcap", "window", "window by one", "window of one own id"],
+)
+def test_each_option_matters(case: Case, other: Case) -> None:
+    """Without its option a case gives another result, so the test above can fail."""
+    assert (shared(case) - by_hand(other)).abs().max() > 1e-2
+
+
+def test_own_heads_keep_their_own_keys() -> None:
+    """Swapping the two key heads changes the result: grouped heads are not mixed up."""
+    case = Case()
+    query, key, value, prefix = tensors(case)
+    swapped, _ = attend(Layer(), query, key.flip(1), value.flip(1), None, 1, shared_prefix=prefix)
+    straight, _ = attend(Layer(), query, key, value, None, 1, shared_prefix=prefix)
+
+    assert (swapped - straight).abs().max() > 1e-2
+
+
+def test_recording_stores_keys_and_values_and_attends_to_no_prefix() -> None:
+    """While it records, a prefix is only written to, under the layer's index."""
+    query, key, value, _ = tensors(Case())
+    prefix = Prefix(length=0, recording=True)
+
+    out, _ = attend(
+        Layer(), query[:1], key[:1], value[:1], None, 1 / sqrt(DIM), shared_prefix=prefix
+    )
+
+    assert torch.equal(prefix.keys[Layer.layer_idx], key[0])
+    assert torch.equal(prefix.values[Layer.layer_idx], value[0])
+    alone, _ = attend(Layer(), query[:1], key[:1], value[:1], None, 1 / sqrt(DIM))
+    assert torch.equal(out, alone)
+
+
+def test_without_a_prefix_it_is_plain_attention() -> None:
+    """A trunk called without `shared_prefix` gets ordinary causal attention."""
+    case = replace(Case(), past=0)
+    query, key, value, _ = tensors(case)
+
+    out, _ = attend(Layer(), query, key, value, None, 1 / sqrt(DIM))
+
+    torch.testing.assert_close(out, by_hand(case), rtol=0, atol=1e-5)
+
+
+def test_bfloat16_stays_bfloat16() -> None:
+    """The result has the dtype of the values, as a half-precision trunk expects."""
+    query, key, value, _ = tensors(Case())
+
+    out, _ = attend(Layer(), query.bfloat16(), key.bfloat16(), value.bfloat16(), None, 1)
+
+    assert out.dtype == torch.bfloat16
+
+
+def test_registered_with_transformers() -> None:
+    """The name means `attend`, and beside it a mask function that makes no mask."""
+    assert AttentionInterface()[ATTENTION] is attend
+    assert AttentionMaskInterface()[ATTENTION](1, 2, 3) is None
