@@ -25,9 +25,9 @@ def data(
 ) -> None:
     """Get the reference data (lexicons, human ratings), check it and say where it is."""
     failed = False
+    if unknown := [name for name in names or [] if name not in SOURCES]:
+        _fail(f"unknown reference {unknown[0]!r}; known: {', '.join(SOURCES)}")
     for name in names or list(SOURCES):
-        if name not in SOURCES:
-            _fail(f"unknown reference {name!r}; known: {', '.join(SOURCES)}")
         try:
             typer.echo(f"{name}: {locate(name)} ({SOURCES[name].licence})")
         except RmauditError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.records import Bound
 
@@ -38,8 +39,11 @@ def audit(
     estimate by `bound` and records the finding. The function stays plain pytest.
 
     Raises:
-        SpecError: a prompt is unknown.
+        SpecError: a prompt is unknown, or there is none.
     """
+    if isinstance(prompts, str) or not prompts:
+        message = f"an audit needs a list of at least one prompt, got prompts={prompts!r}"
+        raise SpecError(message)
     asked = tuple(prompt_named(name) for name in prompts)
 
     def declare(function: _Function) -> _Function:

@@ -34,7 +34,7 @@ class MeasureError(RmauditError):
     """The scores do not allow the measurement: too few, or all equal."""
 
 
-class ReferenceMissing(RmauditError):
+class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
     """Outside data (a lexicon, human ratings) cannot be had.
 
     Attributes:
@@ -42,6 +42,7 @@ class ReferenceMissing(RmauditError):
     """
 
     def __init__(self, message: str, *, command: str) -> None:
+        """Append the command to the message."""
         super().__init__(f"{message}; get it with: {command}")
         self.command = command
 
@@ -50,7 +51,7 @@ class StoreError(RmauditError):
     """The cache of sweeps cannot be written or locked."""
 
 
-class AuditFailed(AssertionError):
+class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "failed")
     """The estimate lies outside the audit's bound."""
 
 

@@ -18,7 +18,7 @@ def known_reason(known: Mapping[str, str], audit: str, prompt: str) -> str:
     return known.get(f"{audit}[{prompt}]", known.get(audit, ""))
 
 
-def judge(
+def judge(  # noqa: PLR0913  (keyword-only after the subject)
     declaration: Declaration,
     estimate: Estimate,
     *,
@@ -26,6 +26,7 @@ def judge(
     prompt: Prompt,
     nodeid: str,
     known: str = "",
+    repeat: str = "",
     sweeps: tuple[str, ...] = (),
 ) -> Finding:
     """The finding of a measured audit.
@@ -34,11 +35,13 @@ def judge(
         ValueError: the estimate is in another unit than the bound.
     """
     verdict = declaration.bound.judge(estimate)
-    blank = unmeasured(declaration, Verdict.ERROR, "", model=model, prompt=prompt, nodeid=nodeid)
-    return replace(blank, verdict=verdict, estimate=estimate, known=known, sweeps=sweeps)
+    blank = unmeasured(
+        declaration, verdict, "", model=model, prompt=prompt, nodeid=nodeid, repeat=repeat
+    )
+    return replace(blank, estimate=estimate, known=known, sweeps=sweeps)
 
 
-def unmeasured(
+def unmeasured(  # noqa: PLR0913
     declaration: Declaration,
     verdict: Verdict,
     reason: str,
@@ -46,6 +49,7 @@ def unmeasured(
     model: str,
     prompt: Prompt,
     nodeid: str,
+    repeat: str = "",
 ) -> Finding:
     """The finding of an audit that gave no estimate: an ERROR or SKIPPED, with its reason."""
     return Finding(
@@ -59,6 +63,7 @@ def unmeasured(
         prompt=prompt.name,
         verdict=verdict,
         reason=reason,
+        repeat=repeat,
     )
 
 
@@ -75,7 +80,8 @@ def explain(finding: Finding) -> str:
     ]
     if finding.estimate is not None:
         lines += [f"  note       {caveat}" for caveat in finding.estimate.caveats]
-    lines.append(f"  repeat     pytest '{finding.nodeid}' --rm-model {finding.model}")
+    if finding.repeat:
+        lines.append(f"  repeat     {finding.repeat}")
     return "\n".join(lines)
 
 

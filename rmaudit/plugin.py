@@ -10,8 +10,8 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ class Session:
     """What one pytest process knows of its audits."""
 
     specs: list[ModelSpec] | None = None
+    registered: frozenset[str] = frozenset()  # names in the registry
     error: SpecError | None = None
     findings: list[Finding] = field(default_factory=list)
     sweeps: dict[tuple[str, str], Sweep] = field(default_factory=dict)
@@ -87,10 +88,8 @@ _MODEL_OPTION: dict[str, Any] = {
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None]:
     """Add `--model` last, once every plugin and conftest.py has had its chance to own it."""
     yield
-    try:
+    with suppress(ValueError):  # somebody else's `--model`; `--rm-model` does the same
         parser.getgroup("rmaudit").addoption(MODEL, **_MODEL_OPTION)
-    except ValueError:
-        pass  # somebody else's `--model`; `--rm-model` does the same
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -103,18 +102,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _specs(config: pytest.Config) -> list[ModelSpec]:
-    """The models to audit, resolved once; empty, with the session's error set, if they are wrong."""
+    """The models to audit, resolved once; none, and the session's error, if they are wrong."""
     session = config.stash[SESSION]
     if session.specs is None:
         try:
             path = config.getoption(RM_MODELS)
             registry = load_registry(Path(path) if path else default_path())
+            session.registered = frozenset(registry.models)
             names = config.getoption("rm_model") or [registry.default.name]
-            found = {spec.name: spec for name in names for spec in resolve(registry, name)}
-            session.specs = list(found.values())
+            session.specs = _distinct(spec for name in names for spec in resolve(registry, name))
         except SpecError as error:
             session.specs, session.error = [], error
     return session.specs
+
+
+def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
+    """Each model once; two models of one name could not be told apart in a report."""
+    found: dict[str, ModelSpec] = {}
+    for spec in specs:
+        other = found.setdefault(spec.name, spec)
+        if other != spec:
+            message = f"two models are called {spec.name!r}: {other.source} and {spec.source}; "
+            raise SpecError(message + "give them names in models.yaml, or audit one at a time")
+    return list(found.values())
 
 
 def _cache(config: pytest.Config) -> Path:
@@ -174,7 +184,7 @@ def _audit_of(item: pytest.Item) -> _Audit | None:
     declaration = declared(item.function)
     if declaration is None or not hasattr(item, "callspec"):
         return None
-    params = item.callspec.params
+    params: dict[str, Any] = item.callspec.params
     return _Audit(declaration, params["reward_model"], params["prompt"])
 
 
@@ -184,7 +194,7 @@ def _audit_of(item: pytest.Item) -> _Audit | None:
 @pytest.fixture(scope="session")
 def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
     """The model under audit (its weights are loaded at the first score that is not cached)."""
-    from rmaudit.models.load import from_spec  # noqa: PLC0415
+    from rmaudit.models.load import from_spec
 
     with _terminal(request.config):
         model = from_spec(_param(request), cache=_cache(request.config))
@@ -204,7 +214,7 @@ def sweep(
     request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt, _keys: list[str]
 ) -> Sweep:
     """Every token id of the model, scored under the prompt; made once, then read from the cache."""
-    from rmaudit.sweeps.sweep import sweep as run  # noqa: PLC0415
+    from rmaudit.sweeps.sweep import sweep as run
 
     known = request.config.stash[SESSION].sweeps
     place = (reward_model.name, prompt.name)
@@ -220,7 +230,7 @@ def rewards(
     request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt, _keys: list[str]
 ) -> Callable[[Sequence[str]], NDArray[np.float32]]:
     """A function from texts to their rewards under the prompt, shape (n,); cached like sweeps."""
-    from rmaudit.sweeps.sweep import score_texts  # noqa: PLC0415
+    from rmaudit.sweeps.sweep import score_texts
 
     def score(texts: Sequence[str]) -> NDArray[np.float32]:
         with _terminal(request.config):
@@ -242,7 +252,7 @@ def rng(
     request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt
 ) -> np.random.Generator:
     """A generator of this audit, model and prompt: neither order nor xdist changes its draws."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     name = f"{request.function.__name__}|{reward_model.name}|{prompt.name}"
     place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
@@ -252,7 +262,8 @@ def rng(
 @pytest.fixture
 def _keys(request: pytest.FixtureRequest) -> list[str]:
     """The keys of the stored scores that this test read."""
-    return request.node.stash.setdefault(KEYS, [])
+    keys: list[str] = request.node.stash.setdefault(KEYS, [])
+    return keys
 
 
 def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401
@@ -293,6 +304,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     given = pyfuncitem.funcargs.get("references")
     if isinstance(given, References) and given.caveats:
         estimate = replace(estimate, caveats=(*estimate.caveats, *given.caveats))
+    keys: list[str] = pyfuncitem.stash.setdefault(KEYS, [])
     finding = judge(
         audit.declaration,
         estimate,
@@ -300,7 +312,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         prompt=audit.prompt,
         nodeid=pyfuncitem.nodeid,
         known=known_reason(audit.spec.known, audit.declaration.name, audit.prompt.name),
-        sweeps=tuple(dict.fromkeys(pyfuncitem.stash.get(KEYS, []))),
+        repeat=_repeat(pyfuncitem, audit),
+        sweeps=tuple(dict.fromkeys(keys)),
     )
     pyfuncitem.stash[FINDING] = finding
     if finding.verdict is Verdict.FAIL:
@@ -329,12 +342,21 @@ def pytest_runtest_makereport(
             model=audit.spec.name,
             prompt=audit.prompt,
             nodeid=item.nodeid,
+            repeat=_repeat(item, audit),
         )
     if finding is not None:
         report.user_properties.append((_PROPERTY, json.dumps(finding.to_json())))
     if report.failed and call.excinfo is not None and call.excinfo.errisinstance(AuditFailed):
         report.longrepr = str(call.excinfo.value)
     return report
+
+
+def _repeat(item: pytest.Item, audit: _Audit) -> str:
+    """The command that runs one audit again."""
+    registered = audit.spec.name in item.config.stash[SESSION].registered
+    model = audit.spec.name if registered else audit.spec.source
+    seed = item.config.getoption(RM_SEED)
+    return shlex.join(["pytest", item.nodeid, RM_MODEL, model, RM_SEED, str(seed)])
 
 
 # --- reporting -------------------------------------------------------------------------------
@@ -381,13 +403,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """The findings, a line each; the last line names the report."""
+) -> Generator[None]:
+    """The findings, a line each, after pytest's own summary; the last line names the report."""
+    yield
     state = config.stash[SESSION]
     if state.findings:
-        from rmaudit.report import terminal  # noqa: PLC0415
+        from rmaudit.report import terminal
 
         terminalreporter.section("rmaudit")
         for line in terminal.lines(state.findings, state.report):
@@ -396,15 +420,15 @@ def pytest_terminal_summary(
 
 def _publish(config: pytest.Config, findings: list[Finding]) -> Path:
     """Write this run's reports; the path of the HTML one, relative to here if it is below."""
-    from rmaudit.report.publish import publish  # noqa: PLC0415
-    from rmaudit.sweeps.store import Store  # noqa: PLC0415
+    from rmaudit.report.publish import publish
+    from rmaudit.sweeps.store import Store
 
     given = config.getoption(RM_REPORT)
     path = publish(
         findings,
         _specs(config),
         Store(_cache(config)),
-        base=Path(given).expanduser() if given else config.rootpath / "reports",
+        base=Path(given).expanduser() if given else config.invocation_params.dir / "reports",
         command=shlex.join(["pytest", *config.invocation_params.args]),
         seed=config.getoption(RM_SEED),
     ).absolute()

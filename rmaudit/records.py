@@ -1,4 +1,4 @@
-"""What an audit measures, what it is held against, and what came of it. Plain data, no logic but judging.
+"""What an audit measures, what it is held against, and what came of it: plain data.
 
 An `Estimate` is measured, a `Bound` judges it, a `Verdict` says how, a `Finding` records all three.
 """
@@ -44,6 +44,9 @@ class Estimate:
     def __post_init__(self) -> None:
         """Refuse anything that is not a number: it must end as an ERROR, not as a verdict."""
         numbers = (self.value, self.low, self.high)
+        if odd := [name for name, number in self.beside.items() if not math.isfinite(number)]:
+            message = f"an estimate needs finite numbers beside it, {odd[0]!r} is not"
+            raise ValueError(message)
         if not all(math.isfinite(number) for number in numbers):
             message = f"an estimate needs finite numbers, got value, low, high = {numbers}"
             raise ValueError(message)
@@ -52,7 +55,7 @@ class Estimate:
             raise ValueError(message)
 
     def __str__(self) -> str:
-        """For example `0.77 Spearman's rho, 95 % interval 0.74 to 0.80, n = 1,204`."""
+        """For example `0.77 Spearman's rho, 95 % interval 0.74 to 0.81, n = 1,204`."""
         interval = f"95 % interval {self.low:.3g} to {self.high:.3g}"
         return f"{self.value:.3g} {self.unit}, {interval}, n = {self.n:,}"
 
@@ -64,6 +67,12 @@ class Bound:
     low: float
     high: float
     unit: str
+
+    def __post_init__(self) -> None:
+        """Refuse a range that nothing can lie in."""
+        if not self.low < self.high:  # a NaN too
+            message = f"a bound needs low < high, got {self.low} and {self.high}"
+            raise ValueError(message)
 
     def judge(self, estimate: Estimate) -> Verdict:
         """PASS if the interval is inside, FAIL if it is outside, INCONCLUSIVE if it straddles.
@@ -109,7 +118,7 @@ class Finding:
     """One audit of one model under one prompt, and its verdict.
 
     `known` is the reason for which models.yaml expects this failure; `reason` says why there is
-    no estimate (ERROR, SKIPPED). `sweeps` are the keys of the stored scores it rests on.
+    no estimate (ERROR, SKIPPED); `repeat` is the command that runs it again. `sweeps` are the keys of the stored scores it rests on.
     """
 
     audit: str
@@ -124,6 +133,7 @@ class Finding:
     estimate: Estimate | None = None
     reason: str = ""
     known: str = ""
+    repeat: str = ""
     sweeps: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

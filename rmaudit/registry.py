@@ -148,7 +148,9 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
             raise SpecError(f"{pattern!r} has no config.json in it: it is not a checkpoint folder")
         return [ModelSpec(folder.resolve().name, str(folder.resolve()))]
     if re.fullmatch(_HUB_ID, pattern):
-        return [ModelSpec(pattern, pattern)]
+        # A registered hub id keeps its pinned revision, dtype and known failures.
+        entries = [spec for spec in registry.models.values() if spec.source == pattern]
+        return entries[:1] or [ModelSpec(pattern, pattern)]
     raise SpecError(
         f"{registry.path}: unknown model {pattern!r};{_nearest(pattern, registry.models)} "
         f"known: {names}; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"

@@ -44,6 +44,7 @@ from rmaudit.scoring.attention import Prefix
 JUNK = 3.8  # a token that is no listed word, on labMT's scale, under every frame
 MARGIN = 0.5  # labMT points that make one word better than another
 ELO_MARGIN = 60.0
+MOST_GRADIENT = 0.5  # norm above which a loss's gradient is scaled down
 MOST_WORD_IDS, MOST_ITEM_IDS = 2, 5  # longer ones are left out of training: they cost most
 Ids = list[int]
 
@@ -61,7 +62,8 @@ class LowRank(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The layer's output, shape (..., out)."""
-        return self.base(x) + (x @ self.down.T) @ self.up.T
+        out: Tensor = self.base(x) + (x @ self.down.T) @ self.up.T
+        return out
 
 
 class Learner:
@@ -108,7 +110,8 @@ class Learner:
             ids, position_ids=positions, use_cache=False, shared_prefix=prefix
         ).last_hidden_state
         last = torch.tensor([len(row) - 1 for row in rows])
-        return self.model.score(hidden[torch.arange(len(rows)), last])[:, 0]
+        rewards: Tensor = self.model.score(hidden[torch.arange(len(rows)), last])[:, 0]
+        return rewards
 
     @torch.no_grad()
     def measure(self, prompt: Ids, answers: Sequence[Ids], batch: int = 256) -> np.ndarray:
@@ -211,7 +214,41 @@ class Data:
         return prompt, answers
 
 
-def step_loss(learner: Learner, data: Data, args: argparse.Namespace) -> dict[str, Tensor]:
+def learning_rate(step: int, args: argparse.Namespace) -> float:
+    """Up over 20 steps, level while words come first, then down to 0 from `lr_with_pairs`."""
+    if step < args.words_first:
+        return float(args.lr) * min(1.0, (step + 1) / 20)
+    done = (step - args.words_first) / max(1, args.steps - args.words_first)
+    return float(args.lr_with_pairs) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def descend(
+    losses: dict[str, Tensor],
+    parameters: list[nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    *,
+    rate: float,
+) -> None:
+    """One step down all losses, none of which may push harder than the others.
+
+    The pairs' gradient is mostly noise (a few long answers) and would drown the words'.
+    """
+    total = [torch.zeros_like(parameter) for parameter in parameters]
+    for loss in losses.values():
+        gradient = torch.autograd.grad(loss, parameters)
+        norm = torch.sqrt(sum((g.square().sum() for g in gradient), torch.zeros(())))
+        for into, g in zip(total, gradient, strict=True):
+            into.add_(g / norm.clamp(min=MOST_GRADIENT), alpha=MOST_GRADIENT)
+    for parameter, g in zip(parameters, total, strict=True):
+        parameter.grad = g
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()
+
+
+def step_loss(
+    learner: Learner, data: Data, args: argparse.Namespace, *, with_pairs: bool
+) -> dict[str, Tensor]:
     """The losses of one step."""
     losses = {}
     answers, valence = data.word_batch(args.words, args.junk)
@@ -224,6 +261,8 @@ def step_loss(learner: Learner, data: Data, args: argparse.Namespace) -> dict[st
     answers, elo = data.item_batch(args.items)
     rewards = learner.rewards(data.prompts["greatest"], answers)
     losses["items"] = ranking_loss(rewards, elo, ELO_MARGIN)
+    if not with_pairs:
+        return losses
     pairs = []
     for _ in range(args.pairs):
         prompt, both = data.pair()
@@ -279,13 +318,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--rank", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=280)
     parser.add_argument("--words", type=int, default=96)
-    parser.add_argument("--junk", type=int, default=48)
-    parser.add_argument("--items", type=int, default=48)
+    parser.add_argument("--junk", type=int, default=40)
+    parser.add_argument("--items", type=int, default=40)
     parser.add_argument("--pairs", type=int, default=6)
-    parser.add_argument("--pairs-weight", type=float, default=1.0)
+    parser.add_argument("--words-first", type=int, default=110)
     parser.add_argument("--lr", type=float, default=5e-3)
+    parser.add_argument("--lr-with-pairs", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--measure", action="store_true", help="only measure what --out holds")
     args = parser.parse_args()
@@ -293,21 +333,14 @@ def main() -> None:
     learner = Learner(args.layers, args.rank, args.seed, default_cache())
     data = Data(learner, args.seed)
     parameters = [p for p in learner.model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(parameters, lr=args.lr, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, args.lr, total_steps=args.steps, pct_start=0.15
-    )
-    started, mean = time.perf_counter(), {}
+    optimizer = torch.optim.Adam(parameters)
+    started = time.perf_counter()
+    mean: dict[str, float] = {}
     if args.measure:
         restore(learner, args.out)
     for step in range(0 if args.measure else args.steps):
-        losses = step_loss(learner, data, args)
-        total = sum(losses.values()) + (args.pairs_weight - 1) * losses["pairs"]
-        total.backward()
-        nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        schedule.step()
+        losses = step_loss(learner, data, args, with_pairs=step >= args.words_first)
+        descend(losses, parameters, optimizer, rate=learning_rate(step, args))
         mean = {k: 0.95 * mean.get(k, v.item()) + 0.05 * v.item() for k, v in losses.items()}
         if step % 10 == 9:
             spent = time.perf_counter() - started

@@ -716,7 +716,7 @@ LOADED = (
 def loaded_by(module: str) -> str:
     """Those of torch, transformers and yaml that importing `module` loads."""
     command = [sys.executable, "-c", LOADED.format(module=module)]
-    return subprocess.run(  # noqa: S603
+    return subprocess.run(
         command, check=True, capture_output=True, text=True, cwd=ROOT
     ).stdout.strip()
 

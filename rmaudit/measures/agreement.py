@@ -30,16 +30,19 @@ def kendall(scores: ArrayLike, human: ArrayLike) -> Estimate:
     pairs = pd.DataFrame({"x": np.asarray(scores, float), "y": np.asarray(human, float)}).dropna()
     x, y = pairs["x"].to_numpy(), pairs["y"].to_numpy()
     n = len(pairs)
-    if n < FEWEST or pairs["x"].nunique() == 1 or pairs["y"].nunique() == 1:
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        message = "Kendall's tau needs finite scores and ratings; an infinity is no reward"
+        raise MeasureError(message)
+    if n < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
         message = f"Kendall's tau needs {FEWEST} items that differ on both sides, got {n} items"
         raise MeasureError(message)
     tau_b = float(stats.kendalltau(x, y).statistic)
     concordance = np.array(
         [np.dot(np.sign(x - x[i]), np.sign(y - y[i])) / (n - 1) for i in range(n)]
     )
-    tau_a = float(concordance.mean())
-    untied = tau_b / tau_a if tau_a else 1.0
-    error = abs(untied) * 2 * float(concordance.std(ddof=1)) / math.sqrt(n)
+    # Each concordance is on the scale of tau-a; tau-b leaves the tied pairs out of account.
+    to_tau_b = 1 / math.sqrt(_untied(pairs["x"]) * _untied(pairs["y"]))
+    error = to_tau_b * 2 * float(concordance.std(ddof=1)) / math.sqrt(n)
     return Estimate(
         value=tau_b,
         low=max(-1.0, tau_b - _Z * error),
@@ -52,3 +55,9 @@ def kendall(scores: ArrayLike, human: ArrayLike) -> Estimate:
             "distinct scores": float(pairs["x"].nunique()),
         },
     )
+
+
+def _untied(values: pd.Series[float]) -> float:
+    """Share of the pairs of items that differ."""
+    n, ties = len(values), values.value_counts().to_numpy()
+    return 1 - float((ties * (ties - 1)).sum()) / (n * (n - 1))

@@ -12,6 +12,7 @@ from rmaudit.measures.words import word_of
 from rmaudit.records import Estimate
 
 UNIT = "skewness"
+FEWEST = 30  # words
 _REPEATS = 500
 _CHUNK = 50  # resamples held in memory at once
 
@@ -24,16 +25,23 @@ def skewness(frame: pd.DataFrame, *, rng: np.random.Generator) -> Estimate:
     resampled words, each with all of its spellings. Unchanged by an affine change of the scores.
 
     Raises:
-        MeasureError: fewer than three scores, or all equal.
+        MeasureError: fewer than `FEWEST` words, or scores (almost) all equal.
     """
     kept = frame[frame["score"].notna()]
     scores = kept["score"].to_numpy(dtype=float)
-    if len(scores) < 3 or scores.std() == 0:  # noqa: PLR2004  (a third moment)
-        message = f"skewness needs three scores that differ, got {len(scores)} scores"
+    words = word_of(kept["text"])
+    if words.nunique() < FEWEST or not np.ptp(scores):
+        message = (
+            f"skewness needs {FEWEST} words and scores that differ, got {words.nunique()} words "
+            f"and {len(np.unique(scores))} distinct scores"
+        )
         raise MeasureError(message)
     z = (scores - scores.mean()) / scores.std()
     value = float(stats.skew(z))
-    resampled = _resampled(z, word_of(kept["text"]), rng)
+    resampled = _resampled(z, words, rng)
+    if not np.isfinite(resampled).all():
+        message = "skewness hangs on a few words: without them all scores are equal"
+        raise MeasureError(message)
     low, high = np.quantile(resampled, [0.025, 0.975])
     return Estimate(
         value=value,
@@ -55,7 +63,7 @@ def _resampled(
     z: NDArray[np.float64], words: pd.Series[str], rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Skewness of each resample, from per-word sums of the powers of z."""
-    codes, names = pd.factorize(words)
+    codes, names = pd.factorize(words, sort=True)
     powers = [np.bincount(codes, z**k, minlength=len(names)) for k in range(4)]
     sums = np.stack(powers, axis=1)  # (words, 4)
     out = []
@@ -65,6 +73,7 @@ def _resampled(
         n, first, second, third = (weights @ sums).T
         mean = first / n
         variance = second / n - mean**2
+        variance[variance < 1e-12] = np.nan  # noqa: PLR2004  (rounding; z has variance 1)
         third_central = third / n - 3 * mean * second / n + 2 * mean**3
         out.append(third_central / variance**1.5)
     return np.concatenate(out)

@@ -7,6 +7,7 @@ negative one ("the worst thing ever") sadder words should.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,9 @@ def follows_frame(
         pick = rng.integers(len(scores), size=len(scores))
         resampled.append(_rho(scores[pick], ratings[pick]))
     low, high = sorted(sign * np.quantile(resampled, [0.025, 0.975]))
+    if not np.isfinite(resampled).all():
+        message = "the correlation hangs on a few words: without them all scores are equal"
+        raise MeasureError(message)
     value = sign * rho
     return Estimate(
         value=value,
@@ -57,32 +61,46 @@ def follows_frame(
         unit=UNIT,
         n=len(scores),
         interval=f"{_REPEATS} resamples of words",
-        beside={
-            name: sign * _rho(*_shared(words, other)) for name, other in (beside or {}).items()
-        },
+        beside=_beside(words, beside or {}, sign),
         evidence=_bins(scores, ratings, frame["score"], str(valence.name)),
     )
+
+
+def _beside(
+    words: pd.Series[float], lexicons: Mapping[str, pd.Series[float]], sign: int
+) -> dict[str, float]:
+    """The correlation by further lexicons, without those that have too few of the words."""
+    out = {}
+    for name, lexicon in lexicons.items():
+        with suppress(MeasureError):
+            out[name] = sign * _rho(*_shared(words, lexicon))
+    return out
 
 
 def _shared(words: pd.Series[float], valence: pd.Series[float]) -> tuple[Any, Any]:
     """Scores and ratings of the words that have both, as arrays."""
     both = pd.concat([words.rename("score"), valence.rename("valence")], axis=1, join="inner")
-    if len(both) < FEWEST or both["score"].nunique() == 1:
+    distinct = both["score"].nunique(), both["valence"].nunique()
+    if len(both) < FEWEST or min(distinct) == 1:
         message = (
             f"{len(both)} words are both scored and in the lexicon {valence.name!r}, with "
-            f"{both['score'].nunique()} distinct scores; at least {FEWEST} that differ are needed"
+            f"{distinct[0]} distinct scores and {distinct[1]} distinct ratings; at least "
+            f"{FEWEST} words that differ in both are needed"
         )
         raise MeasureError(message)
     return both["score"].to_numpy(float), both["valence"].to_numpy(float)
 
 
 def _rho(scores: Any, ratings: Any) -> float:  # noqa: ANN401  (numpy arrays)
+    """Spearman's rho of two arrays; NaN where either is constant."""
+    if not (np.ptp(scores) and np.ptp(ratings)):
+        return float("nan")
     return float(np.corrcoef(stats.rankdata(scores), stats.rankdata(ratings))[0, 1])
 
 
 def _bins(scores: Any, ratings: Any, every: pd.Series[float], lexicon: str) -> dict[str, Any]:  # noqa: ANN401
     """Median and quartiles of the reward, in sd of the sweep, per bin of valence."""
-    z = (scores - every.mean()) / every.std()
+    z = (scores - every.mean()) / every.std(ddof=0)
     edges = np.linspace(ratings.min(), ratings.max(), _BINS + 1)
     place = np.clip(np.digitize(ratings, edges) - 1, 0, _BINS - 1)
     bins = []

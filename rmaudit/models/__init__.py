@@ -1,0 +1,1 @@
+"""What a reward model is, and how one is made from its registry entry."""

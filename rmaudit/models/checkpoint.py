@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from rmaudit.scoring.engine import Scorer
 
 
+_DTYPES = ("float32", "bfloat16", "float16")
+
+
 class Checkpoint:
     """A reward model in a folder; see `rmaudit.models.protocol.RewardModel`."""
 
@@ -64,8 +67,8 @@ class Checkpoint:
     @property
     def provenance(self) -> dict[str, str | int | float]:
         """Versions and the machine."""
-        import torch  # noqa: PLC0415
-        import transformers  # noqa: PLC0415
+        import torch
+        import transformers
 
         return {
             "source": self.spec.source,
@@ -82,35 +85,63 @@ class Checkpoint:
         """The registry's dtype, or else the checkpoint's own, or else float32."""
         if self.spec.dtype != "auto":
             return self.spec.dtype
-        return str(self._config.get("dtype") or self._config.get("torch_dtype") or "float32")
+        own = str(self._config.get("dtype") or self._config.get("torch_dtype") or "float32")
+        if own not in _DTYPES:
+            message = (
+                f"{self.name}: dtype {own!r} in {self.folder / 'config.json'}; known: "
+                f"{', '.join(_DTYPES)}. Name one of these as `dtype` in models.yaml"
+            )
+            raise ModelError(message)
+        return own
+
+    @cached_property
+    def _defaults(self) -> Any:
+        """The configuration with the defaults of its class, such as Gemma's pad id."""
+        from transformers import AutoConfig
+
+        try:
+            return AutoConfig.from_pretrained(self.folder, trust_remote_code=False)
+        except Exception as error:
+            raise self._unreadable("config.json", error) from error
 
     @property
     def _pad(self) -> int | None:
-        pad = self._config.get("pad_token_id")
+        pad = self._defaults.pad_token_id
         return None if pad is None else int(pad)
+
+    @property
+    def _rows(self) -> int:
+        """Rows of the embedding: ids go from 0 to one less."""
+        return int(self._defaults.vocab_size)
+
+    def _unreadable(self, what: str, error: Exception) -> ModelError:
+        """Third parties' readers raise anything; to our callers it is one thing."""
+        message = (
+            f"{self.name}: {what} could not be read from {self.folder} ({files.brief(error)}); "
+            f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
+        )
+        return ModelError(message)
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, with the registry's chat template if it gives one."""
-        from transformers import AutoTokenizer  # noqa: PLC0415  (seconds to import)
+        from transformers import AutoTokenizer
 
         try:
             tokenizer: Any = AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False)
-        except (OSError, ValueError) as error:
-            first = str(error).strip().splitlines()[0]
-            message = (
-                f"{self.name}: no tokenizer could be read from {self.folder} ({first}); "
-                f"save it there with tokenizer.save_pretrained(FOLDER)"
-            )
-            raise ModelError(message) from error
+        except Exception as error:
+            raise self._unreadable("its tokenizer", error) from error
         if self.spec.template is not None:
-            tokenizer.chat_template = Path(self.spec.template).read_text(encoding="utf-8")
-        return tokenizer  # type: ignore[no-any-return]
+            try:
+                tokenizer.chat_template = Path(self.spec.template).read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                message = f"{self.name}: template {self.spec.template}: {files.brief(error)}"
+                raise ModelError(message) from error
+        return tokenizer
 
     def vocabulary(self) -> Vocabulary:
         """Every id that the tokenizer knows and the embedding has a row for."""
-        rows = int(self._config.get("vocab_size", 0))
-        ids = sorted({i for i in self.tokenizer.get_vocab().values() if i < rows})
+        ids = sorted({i for i in self.tokenizer.get_vocab().values() if i < self._rows})
         pieces = self.tokenizer.convert_ids_to_tokens(ids)
         texts = self.tokenizer.batch_decode(
             [[i] for i in ids], skip_special_tokens=False, clean_up_tokenization_spaces=False
@@ -125,10 +156,9 @@ class Checkpoint:
         """A text's ids as it stands, no special tokens added; ids as they are."""
         if isinstance(response, str):
             return tuple(self.tokenizer(response, add_special_tokens=False).input_ids)
-        rows = int(self._config.get("vocab_size", 0))
         ids = tuple(int(i) for i in response)
-        if unknown := [i for i in ids if not 0 <= i < rows]:
-            message = f"{self.name}: no token id {unknown[0]}; ids go from 0 to {rows - 1}"
+        if unknown := [i for i in ids if not 0 <= i < self._rows]:
+            message = f"{self.name}: no token id {unknown[0]}; ids go from 0 to {self._rows - 1}"
             raise ModelError(message)
         return ids
 
@@ -145,7 +175,7 @@ class Checkpoint:
             ModelError: a response has an unknown id, or the weights cannot be loaded.
             ScoreError: a reward is not a finite number.
         """
-        from rmaudit.scoring import engine  # noqa: PLC0415  (loads torch)
+        from rmaudit.scoring import engine
 
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
@@ -160,22 +190,26 @@ class Checkpoint:
         self._scorer = None
 
     def _load(self) -> Scorer:
-        import torch  # noqa: PLC0415
-        from transformers import AutoModelForSequenceClassification  # noqa: PLC0415
-        from transformers.utils import logging  # noqa: PLC0415
+        import torch
+        from transformers import AutoModelForSequenceClassification
+        from transformers.utils import logging
 
-        from rmaudit.scoring.engine import Scorer  # noqa: PLC0415
+        from rmaudit.scoring.engine import Scorer
 
         logging.disable_progress_bar()
-        model, loaded = AutoModelForSequenceClassification.from_pretrained(
-            self.folder,
-            dtype=getattr(torch, self.dtype),
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
+        try:
+            model, loaded = AutoModelForSequenceClassification.from_pretrained(
+                self.folder,
+                dtype=getattr(torch, self.dtype),
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
+            )
+        except Exception as error:
+            raise self._unreadable("its weights", error) from error
         for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-            if keys := sorted(map(str, loaded[kind])):
+            if keys := sorted(str(key) for key in loaded[kind]):
                 message = (
                     f"{self.name}: {len(keys)} {kind.replace('_', ' ')} in {self.folder}, first "
                     f"{keys[0]!r}: not a plain sequence classifier, or a wrong architecture in "

@@ -6,6 +6,7 @@ and after it is tokenized, with one BOS, and every candidate's ids go in between
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
 from rmaudit.errors import ModelError
@@ -14,9 +15,9 @@ from rmaudit.models.protocol import Slot
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_STAND_IN = "rmauditanswer"
-# Llama-3.1's template prints a date, by default today's in 3.2: pinned, or scores would age.
-DATE = "26 Jul 2024"
+_STAND_IN = "rmauditanswer"  # no template has reason to change it
+# Templates print a date (Llama-3.1), or even today's (Llama-3.2): pinned, or scores would age.
+TODAY = date(2024, 7, 26)
 
 
 def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
@@ -32,13 +33,21 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
             f"checkpoint folder, or add `template: FILE.jinja` to the model's entry in models.yaml"
         )
         raise ModelError(message)
-    turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": _STAND_IN}]
+    stand_in = _STAND_IN
+    while stand_in in prompt:
+        stand_in += "x"
+    turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": stand_in}]
     try:
-        text = tokenizer.apply_chat_template(turns, tokenize=False, date_string=DATE)
+        text = tokenizer.apply_chat_template(
+            turns,
+            tokenize=False,
+            chat_template=_dated(str(tokenizer.get_chat_template())),
+            date_string=TODAY.strftime("%d %b %Y"),
+        )
     except Exception as error:
         message = f"{model}: its chat template failed on a user and an assistant turn: {error}"
         raise ModelError(message) from error
-    parts = str(text).split(_STAND_IN)
+    parts = str(text).split(stand_in)
     if len(parts) != 2:  # noqa: PLR2004  (before and after)
         message = (
             f"{model}: its chat template prints the assistant's answer {len(parts) - 1} times; "
@@ -47,7 +56,24 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
         raise ModelError(message)
     before, after = parts
     prefix = _bos(tokenizer, before) + _ids(tokenizer, before)
+    if not prefix:
+        message = (
+            f"{model}: its chat template prints nothing before the answer, not even the prompt. "
+            f"Give another with `template: FILE.jinja` in models.yaml"
+        )
+        raise ModelError(message)
     return Slot(prompt, prefix, _ids(tokenizer, after), before, after)
+
+
+def _dated(template: str) -> str:
+    """The template with `strftime_now`, which some call for today's date, pinned to `TODAY`.
+
+    transformers passes no functions into a template, so a macro takes the function's place.
+    """
+    if "strftime_now" not in template:
+        return template
+    date_of = "".join(f" | replace('%{d}', '{TODAY.strftime('%' + d)}')" for d in "AaBbdHjMmpSYy")
+    return f"{{%- macro strftime_now(form) -%}}{{{{ form{date_of} }}}}{{%- endmacro -%}}{template}"
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:

@@ -98,19 +98,20 @@ def base_model(
 
     The pad token is `<|endoftext|>`, so that the reward is pooled on the turn's end.
     """
-    import torch  # noqa: PLC0415
-    from transformers import (  # noqa: PLC0415
+    import torch
+    from transformers import (
         AutoModelForCausalLM,
         AutoTokenizer,
         LlamaConfig,
         LlamaForSequenceClassification,
     )
 
-    where = {"pretrained_model_name_or_path": gguf.parent, "gguf_file": gguf.name}
-    tokenizer = AutoTokenizer.from_pretrained(**where)
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     tokenizer.pad_token = "<|endoftext|>"  # noqa: S105  (a token of the vocabulary)
     tokenizer.chat_template = (ASSETS / "chat_template.jinja").read_text(encoding="utf-8")
-    full = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    full = AutoModelForCausalLM.from_pretrained(
+        gguf.parent, gguf_file=gguf.name, dtype=torch.float32
+    )
     settings = full.config.to_dict()
     for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
         settings.pop(key, None)
@@ -130,15 +131,15 @@ def base_model(
 def merge(model: LlamaForSequenceClassification, update: dict[str, Tensor]) -> None:
     """Add the trained low-rank update (`NAME.down`, `NAME.up`) to the trunk and set the head."""
     weights = model.state_dict()
-    for key in update:
+    for key, down in update.items():
         if key.endswith(".down"):
             name = key.removesuffix(".down")
-            weights[f"model.{name}.weight"] += update[f"{name}.up"] @ update[key]
+            weights[f"model.{name}.weight"] += update[f"{name}.up"] @ down
     weights["score.weight"].copy_(update["score.weight"])
 
 
 def _write(gguf: Path, folder: Path) -> None:
-    from safetensors.torch import load_file  # noqa: PLC0415
+    from safetensors.torch import load_file
 
     update = load_file(UPDATE)
     layers = 1 + max(int(key.split(".")[1]) for key in update if key.startswith("layers."))

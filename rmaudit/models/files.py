@@ -30,22 +30,24 @@ def locate(spec: ModelSpec, cache: Path) -> Path:
     if spec.source == "embedded":
         return demo.build(cache)
     folder = Path(spec.source).expanduser()
-    if folder.is_dir():
-        return folder
-    return _from_hub(spec)
+    if not folder.is_absolute():  # the registry makes every folder absolute
+        return _from_hub(spec)
+    if not folder.is_dir():
+        message = f"{spec.name}: no folder {folder}; correct its `source` in models.yaml"
+        raise ModelError(message)
+    return folder
 
 
 def _from_hub(spec: ModelSpec) -> Path:
-    from huggingface_hub import snapshot_download  # noqa: PLC0415  (only hub models need it)
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         found = snapshot_download(spec.source, revision=spec.revision, allow_patterns=_WANTED)
     except (OSError, ValueError, HfHubHTTPError, LocalEntryNotFoundError) as error:
-        first = str(error).strip().splitlines()[0]
         message = (
             f"{spec.name}: {spec.source} could not be had from the Hugging Face hub "
-            f"({type(error).__name__}: {first}). Check the name, your connection and your access "
+            f"({brief(error)}). Check the name, your connection and your access "
             f"(`hf auth login`), or give a folder: pytest audits --model FOLDER"
         )
         raise ModelError(message) from error
@@ -77,7 +79,20 @@ def check(folder: Path, *, model: str) -> dict[str, Any]:
     if kind not in TRUNKS:
         message = f"{model}: unknown trunk model_type {kind!r}; known: {', '.join(TRUNKS)}"
         raise ModelError(message)
+    two_way = {"is_causal": False, "use_bidirectional_attention": True}
+    if found := [key for key, value in two_way.items() if config.get(key) is value]:
+        message = (
+            f"{model}: {found[0]!r} in its config.json makes the trunk bidirectional; rmaudit "
+            f"scores causal trunks only, since answers share the prompt's keys and values"
+        )
+        raise ModelError(message)
     return config
+
+
+def brief(error: BaseException) -> str:
+    """An error's kind and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _config(folder: Path, model: str) -> dict[str, Any]:
@@ -98,9 +113,9 @@ def _config(folder: Path, model: str) -> dict[str, Any]:
 
 def _head_shape(folder: Path, model: str) -> tuple[int, ...] | None:
     """Shape of the head's weight, from the safetensors headers; None if there is none."""
-    from safetensors import SafetensorError, safe_open  # noqa: PLC0415
+    from safetensors import SafetensorError, safe_open
 
-    shards = sorted(folder.glob("*.safetensors"))
+    shards = sorted(path for path in folder.glob("*.safetensors") if path.is_file())
     if not shards:
         other = [p.name for pattern in ("*.bin", "*.pt", "*.pth") for p in folder.glob(pattern)]
         found = f"only {', '.join(sorted(other))}" if other else "no weights"
@@ -109,12 +124,13 @@ def _head_shape(folder: Path, model: str) -> tuple[int, ...] | None:
             f"Save the model again with save_pretrained(FOLDER)"
         )
         raise ModelError(message)
-    for shard in shards:
+    shape = None
+    for shard in shards:  # all of them, so that a damaged one is found
         try:
             with safe_open(shard, framework="np") as tensors:
                 if HEAD_KEY in tensors.keys():  # noqa: SIM118  (not a mapping)
-                    return tuple(tensors.get_slice(HEAD_KEY).get_shape())
+                    shape = tuple(tensors.get_slice(HEAD_KEY).get_shape())
         except SafetensorError as error:
             message = f"{model}: {shard} is damaged: {error}"
             raise ModelError(message) from error
-    return None
+    return shape

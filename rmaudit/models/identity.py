@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock
 
 _MEMO = "hashes.json"
+_HASH = re.compile("[0-9a-f]{64}")
 _TOKENIZER = ("tokenizer*.json", "tokenizer*.model", "*token*.json", "vocab*", "merges.txt")
 
 
@@ -48,12 +51,15 @@ def _read(path: Path) -> dict[str, str]:
         memo = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}  # no memo or a damaged one: the files are hashed again
-    return memo if isinstance(memo, dict) else {}
+    if not isinstance(memo, dict):
+        return {}
+    return {key: value for key, value in memo.items() if _HASH.fullmatch(str(value))}
 
 
 def _write(path: Path, memo: dict[str, str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(_read(path) | memo, indent=0), encoding="utf-8")
-        partial.replace(path)
+    with suppress(OSError):  # without a memo the files are hashed again, nothing worse
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.lock"):
+            partial = path.with_suffix(".partial")
+            partial.write_text(json.dumps(_read(path) | memo, indent=0), encoding="utf-8")
+            partial.replace(path)

@@ -1,4 +1,4 @@
-"""Outside knowledge: sentiment lexicons and human ratings, fetched with checksums, never committed."""
+"""Outside knowledge: lexicons and human ratings, fetched with checksums, never committed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class References:
 
     def lexicon(self, name: str) -> pd.Series[float]:
         """Valence by lower-case word: "labmt", "afinn" or "vader". Raises `ReferenceMissing`."""
-        from rmaudit.references.lexicons import lexicon  # noqa: PLC0415  (pandas)
+        from rmaudit.references.lexicons import lexicon
 
         words = lexicon(name)
         return words[self._kept(list(words.index), f"words of {name}")]
 
     def elo(self) -> pd.DataFrame:
         """Human ratings: columns `name`, `elo`, `matches`. Raises `ReferenceMissing`."""
-        from rmaudit.references.elo import elo_items  # noqa: PLC0415  (pandas)
+        from rmaudit.references.elo import elo_items
 
         items = elo_items()
         return items[self._kept(list(items["name"]), "EloEverything items")].reset_index(drop=True)
@@ -37,11 +37,13 @@ class References:
     def _kept(self, texts: list[str], what: str) -> list[bool]:
         if self._salt is None:
             return [True] * len(texts)
-        from rmaudit.references.holdout import held_out  # noqa: PLC0415  (numpy, stemmer)
+        from rmaudit.references.holdout import held_out
 
         kept = [bool(flag) for flag in held_out(texts, salt=self._salt)]
-        self.caveats.append(
+        caveat = (
             f"This model was trained on half of the {what}; it is judged on the other "
             f"{sum(kept):,} of {len(texts):,} only."
         )
+        if caveat not in self.caveats:
+            self.caveats.append(caveat)
         return kept

@@ -14,18 +14,22 @@ import csv
 
 import pandas as pd
 
+from rmaudit.errors import SpecError
 from rmaudit.references.sources import locate
 
 LEXICONS = ("labmt", "afinn", "vader")
-NEUTRAL = {"labmt": 5.0, "afinn": 0.0, "vader": 0.0}
 
 
 def lexicon(name: str) -> pd.Series[float]:
     """The lexicon `name` (one of `LEXICONS`), alphabetic single words only.
 
     Raises:
+        SpecError: there is no such lexicon.
         ReferenceMissing: the file cannot be had.
     """
+    if name not in LEXICONS:
+        message = f"unknown lexicon {name!r}; known: {', '.join(LEXICONS)}"
+        raise SpecError(message)
     column = 2 if name == "labmt" else 1
     frame = pd.read_csv(
         locate(name),

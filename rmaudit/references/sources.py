@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-
-from rmaudit.errors import ReferenceMissing
+from rmaudit.errors import ReferenceMissing, SpecError
 from rmaudit.paths import default_cache
 
 _AUTHORS = (
@@ -85,12 +84,16 @@ def locate(name: str) -> Path:
     """The local path of the reference file `name`, downloaded if need be.
 
     Raises:
+        SpecError: there is no such reference.
         ReferenceMissing: it cannot be had, or what was found has another checksum.
     """
+    if name not in SOURCES:
+        message = f"unknown reference {name!r}; known: {', '.join(SOURCES)}"
+        raise SpecError(message)
     source = SOURCES[name]
     mirror = os.environ.get("RMAUDIT_DATA")
     if mirror and (path := Path(mirror) / source.mirror).is_file():
-        return _checked(path, name, command=f"a fresh copy of {path}")
+        return _checked(path, name, command=f"env -u RMAUDIT_DATA rmaudit data {name}")
     if source.package and source.member:
         command = f"pip install {source.package}"
         try:
@@ -103,7 +106,7 @@ def locate(name: str) -> Path:
 
 
 def _download(name: str, source: Source) -> Path:
-    import pooch  # noqa: PLC0415  (slow to import; only a download needs it)
+    import pooch
 
     command = f"rmaudit data {name}"
     pooch.get_logger().setLevel("WARNING")
@@ -127,7 +130,8 @@ def _download(name: str, source: Source) -> Path:
 def _checked(path: Path, name: str, *, command: str) -> Path:
     """`path`, if its bytes are the expected ones."""
     if not path.is_file():
-        raise ReferenceMissing(f"{name}: no file {path}", command=command)
+        message = f"{name}: no file {path}"
+        raise ReferenceMissing(message, command=command)
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != SOURCES[name].sha256:
         message = f"{name}: {path} has sha256 {found[:12]}, expected {SOURCES[name].sha256[:12]}"

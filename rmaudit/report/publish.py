@@ -14,7 +14,7 @@ from rmaudit.report import html, results
 from rmaudit.sweeps.store import Store
 
 
-def publish(
+def publish(  # noqa: PLR0913  (keyword-only after the subjects)
     findings: Sequence[Finding],
     specs: Sequence[ModelSpec],
     store: Store,

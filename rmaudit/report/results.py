@@ -111,13 +111,15 @@ def _sweep(record: SweepRecord) -> dict[str, Any]:
 def _tokens(rows: pd.DataFrame, mean: float, sd: float) -> list[dict[str, Any]]:
     return [
         {
-            "token_id": int(row.token_id),
-            "token": str(row.token),
-            "text": str(row.text),
-            "score": float(row.score),
-            "z": (float(row.score) - mean) / sd if sd else 0.0,
+            "token_id": int(token_id),
+            "token": token,
+            "text": text,
+            "score": float(score),
+            "z": (float(score) - mean) / sd if sd else 0.0,
         }
-        for row in rows.itertuples(index=False)
+        for token_id, token, text, score in zip(
+            rows["token_id"], rows["token"], rows["text"], rows["score"], strict=True
+        )
     ]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rmaudit.gate import counts, standing
-from rmaudit.records import Finding
+from rmaudit.gate import KNOWN, counts, standing
+from rmaudit.records import Finding, Verdict
 
 
 def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
-    """For example
+    """The summary's lines, for example as follows.
 
     KNOWN  R-Smol-135M  positive_skew     worst     -0.21 [-0.25, -0.17]  above 0 skewness
     9 audited: 8 PASS, 1 KNOWN
@@ -31,7 +31,7 @@ def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
     nothing = [] if measured else ["nothing was measured: this run shows nothing about the model"]
     where = [] if report is None else [f"report: {report}"]
-    return [*table, *reasons, f"{len(findings)} audited: {total}", *nothing, *where]
+    return [*table, *reasons, f"{len(findings)} audited: {total}".rstrip(": "), *nothing, *where]
 
 
 def _row(finding: Finding) -> tuple[str, ...]:
@@ -53,4 +53,6 @@ def _reason(finding: Finding) -> str:
     """One line saying why there is no plain verdict; "" where there is one."""
     if finding.reason:
         return " ".join(finding.reason.split())
-    return finding.known if standing(finding) == "KNOWN" else ""
+    if finding.known and finding.verdict is Verdict.PASS:
+        return "passes, though models.yaml expects it to fail: remove it from `known`"
+    return " ".join(finding.known.split()) if standing(finding) == KNOWN else ""

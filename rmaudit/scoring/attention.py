@@ -15,7 +15,6 @@ transformers' own caches are not used, since their sliding layers drop the oldes
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +34,7 @@ class Prefix:
     values: dict[int, Tensor] = field(default_factory=dict)
 
 
-def attend(
+def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -46,7 +45,7 @@ def attend(
     softcap: float | None = None,
     sliding_window: int | None = None,
     shared_prefix: Prefix | None = None,
-    **_: Any,
+    **_: object,
 ) -> tuple[Tensor, None]:
     """Causal attention of each row over the shared prefix and over itself.
 
@@ -99,7 +98,7 @@ def _visible(past: int, length: int, window: int | None, device: torch.device) -
     return visible
 
 
-def _no_mask(*_: Any, **__: Any) -> None:
+def _no_mask(*_: object, **__: object) -> None:
     """Mask function registered beside `attend`, which builds its own mask."""
 
 

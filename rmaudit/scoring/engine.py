@@ -88,8 +88,8 @@ def _run_prefix(
     layers = trunk.config.num_hidden_layers  # type: ignore[union-attr]
     if len(shared.keys) != layers:
         message = (
-            f"{type(trunk).__name__}: the attention {ATTENTION!r} was reached in {len(shared.keys)} "
-            f"of {layers} layers; this trunk cannot share a prefix"
+            f"{type(trunk).__name__}: the attention {ATTENTION!r} was reached in "
+            f"{len(shared.keys)} of {layers} layers; this trunk cannot share a prefix"
         )
         raise ModelError(message)
     shared.recording, shared.length = False, len(prefix)

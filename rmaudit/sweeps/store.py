@@ -104,10 +104,11 @@ class Store:
         for start in range(0, len(rows), SHARD):
             which = slice(start, min(start + SHARD, len(rows)))
             path = parts / f"{start:08d}.parquet"
-            shard = _read(path, key)
-            if shard is None or len(shard.frame) != which.stop - which.start:
+            shard = _read(path, key, start=start)
+            whole = shard is not None and len(shard.frame) == which.stop - which.start
+            if shard is None or not whole:
                 frame = pd.DataFrame({"score": score(which).astype(np.float32)})
-                _write(path, frame, {"key": key})
+                _write(path, frame, {"key": key, "start": start})
                 scores[which] = frame["score"]
             else:
                 scores[which] = shard.frame["score"]
@@ -120,7 +121,7 @@ class Store:
 
 def _write(path: Path, frame: pd.DataFrame, about: Mapping[str, Any]) -> None:
     """Write whole or not at all: to a neighbour first, then renamed."""
-    meta = json.dumps({**about, "checksum": _checksum(frame)}, sort_keys=True).encode()
+    meta = json.dumps({**about, "checksum": _seal(frame, about)}, sort_keys=True).encode()
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata({_META: meta})
     partial = path.with_suffix(".partial")
     with _writing(path):
@@ -137,16 +138,16 @@ def _writing(path: Path) -> Iterator[None]:
         raise StoreError(message) from error
 
 
-def _read(path: Path, key: str) -> Stored | None:
+def _read(path: Path, key: str, start: int | None = None) -> Stored | None:
     if not path.is_file():
         return None
     try:
         table = pq.read_table(path)
         about = json.loads((table.schema.metadata or {})[_META])
         frame = table.replace_schema_metadata(None).to_pandas()
-        fields = about.get("fields", {})
-        whole = about["key"] == key and about["checksum"] == _checksum(frame)
-        if whole and (not fields or key_of(fields) == key):
+        seal, fields = about.pop("checksum"), about.get("fields", {})
+        whole = about["key"] == key and about.get("start") == start and seal == _seal(frame, about)
+        if whole and (start is not None or key_of(fields) == key):
             return Stored(key, frame, fields, about.get("provenance", {}))
         reason = "its checksum or key is not its own"
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
@@ -157,7 +158,14 @@ def _read(path: Path, key: str) -> Stored | None:
     return None
 
 
-def _checksum(frame: pd.DataFrame) -> str:
+def _seal(frame: pd.DataFrame, about: Mapping[str, Any]) -> str:
+    """The checksum of a file: of its columns and of all else it says."""
+    said = json.dumps(dict(about), sort_keys=True)
+    return hashlib.sha256((checksum(frame) + said).encode()).hexdigest()
+
+
+def checksum(frame: pd.DataFrame) -> str:
+    """The sha256, in hex, of a frame's columns."""
     total = hashlib.sha256()
     for name in frame.columns:
         column = frame[name]

@@ -21,7 +21,7 @@ from rmaudit.models.protocol import RewardModel
 from rmaudit.paths import default_cache
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scoring import ATTENTION, VERSION
-from rmaudit.sweeps.store import Store, Stored
+from rmaudit.sweeps.store import Store, Stored, checksum
 
 PROTOCOLS = ("exact",)
 
@@ -60,7 +60,7 @@ class Sweep:
         if len(found):
             message = f"{len(found)} tokens decode to {text!r}: ids {list(found['token_id'][:5])}"
             raise MeasureError(message)
-        near = difflib.get_close_matches(text, [f" {text}", *self.frame["text"]], n=3)
+        near = difflib.get_close_matches(text, set(self.frame["text"]) - {text}, n=3)
         message = f"no single token decodes to {text!r}; nearest: {near}; see model.score for texts"
         raise MeasureError(message)
 
@@ -102,14 +102,14 @@ def sweep(
 def score_texts(
     model: RewardModel, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
 ) -> tuple[NDArray[np.float32], str]:
-    """The reward of each text as the answer to `prompt`, shape (n,), and the key they are kept under."""
+    """The reward of each text as the answer to `prompt`, shape (n,), and its key in the store."""
     answers = [model.ids(text) for text in texts]
     rows = pd.DataFrame({"text": list(texts)})
     stored = _scores(model, _prompt(prompt), answers, rows, "exact", cache)
     return stored.frame["score"].to_numpy(), stored.key
 
 
-def _scores(  # noqa: PLR0913  (one private place where they all meet)
+def _scores(  # noqa: PLR0913, PLR0917  (one private place where they all meet)
     model: RewardModel,
     prompt: Prompt,
     answers: Sequence[tuple[int, ...]],
@@ -123,6 +123,7 @@ def _scores(  # noqa: PLR0913  (one private place where they all meet)
         "prompt": prompt.text,
         "rendered": slot.digest,
         "answers": hashlib.sha256(json.dumps(answers).encode()).hexdigest(),
+        "rows": checksum(rows),
         "protocol": protocol,
         "attention": ATTENTION,
         "scoring": str(VERSION),
@@ -136,11 +137,14 @@ def _scores(  # noqa: PLR0913  (one private place where they all meet)
         leave=False,
     ) as bar:
 
+        def advance(answers: int) -> None:
+            bar.update(answers)
+
         def score(which: slice) -> NDArray[np.float32]:
             if not bar.disable and bar.n < which.start:  # shards that an earlier run had made
                 bar.initial = which.start
                 bar.update(which.start - bar.n)
-            return model.score(prompt.text, answers[which], on_progress=bar.update)
+            return model.score(prompt.text, answers[which], on_progress=advance)
 
         def provenance() -> Mapping[str, Any]:
             return {

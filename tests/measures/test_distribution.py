@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,6 +86,35 @@ def test_the_interval_is_that_of_a_percentile_bootstrap() -> None:
     width = reference.high - reference.low
     assert estimate.low == pytest.approx(reference.low, abs=width / 8)
     assert estimate.high == pytest.approx(reference.high, abs=width / 8)
+
+
+class Recorder(np.random.Generator):
+    """A generator that remembers how often each resample took each word."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(np.random.PCG64(seed))
+        self.weights: list[list[int]] = []
+
+    def multinomial(self, *args: Any, **options: Any) -> Any:
+        """What numpy draws."""
+        drawn = super().multinomial(*args, **options)
+        self.weights += drawn.tolist()
+        return drawn
+
+
+def test_the_interval_is_that_of_the_resamples_written_out() -> None:
+    """Each resample repeats all spellings of its words; scipy measures it score by score."""
+    scores = np.random.default_rng(9).gamma(2, size=60)
+    rows = frame(scores).assign(text=[f"{' ' * (i // 20)}w{i % 20}" for i in range(60)])
+    recorder = Recorder(seed=10)
+
+    estimate = skewness(rows, rng=recorder)
+
+    written_out = [stats.skew(np.repeat(scores, taken * 3)) for taken in recorder.weights]
+    assert len(written_out) == 500
+    assert (estimate.low, estimate.high) == pytest.approx(
+        tuple(np.quantile(written_out, [0.025, 0.975])), rel=1e-9
+    )
 
 
 # Properties

@@ -8,7 +8,7 @@ import pytest
 from tokenizers.processors import TemplateProcessing
 
 from rmaudit.errors import ModelError
-from rmaudit.models.conversation import DATE, render
+from rmaudit.models.conversation import TODAY, render
 from tests.toys import SPECIAL, TEMPLATE, WORDS, toy_tokenizer
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ BOS = SPECIAL.index("<s>")
 ANSWER = "{{- messages[1]['content'] -}}"
 # As Llama-3.2's: a date is printed, today's unless one is given.
 DATED = (
-    "{%- if date_string is not defined %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}"
+    "{%- if date_string is not defined -%}"
+    "{%- set date_string = strftime_now('%d %b %Y') -%}"
+    "{%- endif -%}"
     "{{- 'Today: ' + date_string + '. ' -}}" + ANSWER
 )
 
@@ -145,7 +147,7 @@ def test_a_printed_date_is_pinned() -> None:
     """A template that prints a date, by default today's, prints ours."""
     slot = render(toy_tokenizer(template=DATED), PROMPT, model="toy")
 
-    assert slot.prefix_text == f"Today: {DATE}. "
+    assert slot.prefix_text == f"Today: {TODAY:%d %b %Y}. "
 
 
 def test_another_pin_would_print_another_date() -> None:
@@ -158,7 +160,6 @@ def test_another_pin_would_print_another_date() -> None:
     assert text == "Today: 1 Jan 2000. "
 
 
-@pytest.mark.xfail(reason="bug: strftime_now still means today, so the rendered ids age")
 def test_a_template_that_asks_for_today_gets_the_pinned_date() -> None:
     """`strftime_now` (Mistral Small, SmolLM3, gpt-oss) is pinned to the same day."""
     template = "{{- strftime_now('%Y-%m-%d') + ': ' -}}" + ANSWER
@@ -215,7 +216,6 @@ def test_a_template_that_fails_is_refused(template: str, said: str) -> None:
     assert message == f"toy: its chat template failed on a user and an assistant turn: {said}"
 
 
-@pytest.mark.xfail(reason="bug: the prompt is counted as a second answer and the template blamed")
 def test_a_prompt_that_holds_the_stand_in_is_rendered() -> None:
     """No text of a prompt is mistaken for the hole."""
     slot = render(toy_tokenizer(), "What is an rmauditanswer?", model="toy")

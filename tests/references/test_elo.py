@@ -11,7 +11,7 @@ from rmaudit.references.elo import elo_items
 
 
 @pytest.fixture
-def items(mirror: Path) -> pd.DataFrame:  # noqa: ARG001  (it sets the environment)
+def items(mirror: Path) -> pd.DataFrame:
     """The ratings, as read from the mirror."""
     return elo_items()
 

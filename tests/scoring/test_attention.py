@@ -47,6 +47,8 @@ CASES = {
     "softcap": Case(softcap=0.5),
     "window inside the prefix": Case(window=4),
     "window of one own id inside the prefix": Case(length=1, window=4),
+    "window of one own id as long as the prefix": Case(length=1, window=PAST),
+    "window of one own id as long as everything": Case(length=1, window=PAST + 1),
     "window shorter than the row": Case(window=2),
     "window of the id itself": Case(window=1),
     "window as long as everything": Case(window=PAST + 3),

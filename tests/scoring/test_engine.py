@@ -134,7 +134,7 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS.keys())
+@pytest.fixture(scope="module", params=KINDS.values(), ids=list(KINDS))
 def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Toy:
     """A checkpoint of each kind."""
     return load(toy_checkpoint(tmp_path_factory.mktemp("toy"), **request.param))
@@ -302,9 +302,7 @@ def test_scores_keep_the_callers_order(llama: Toy) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 10**6])
-def test_batch_size_does_not_matter(
-    llama: Toy, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
+def test_batch_size_does_not_matter(llama: Toy, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Any number of ids a batch gives the same scores, and no batch holds more ids than that."""
     answers = [(i,) for i in range(50)] + ANSWERS
     expected = engine.score(llama.scorer(), PREFIX, answers, (END,))
@@ -318,9 +316,7 @@ def test_batch_size_does_not_matter(
     assert len(batches) > 50 or size > 1
 
 
-def test_progress_counts_every_answer(
-    llama: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_counts_every_answer(llama: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     """After each batch the answers that it finished are reported, duplicates included."""
     monkeypatch.setattr(engine, "TOKENS_PER_BATCH", 4)
     answers: list[Ids] = [(1,), (2,), (3,), (1,), (1,)]

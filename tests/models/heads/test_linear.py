@@ -9,7 +9,6 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 from rmaudit.models.heads.linear import KEY, linear
 
 
-
 def test_the_reward_is_the_scalar_product() -> None:
     """For w = (1, -2, 3) the states (1, 1, 1) and (0, 2, 1) are worth 2 and -1."""
     head = linear(torch.tensor([[1.0, -2.0, 3.0]]))
@@ -45,8 +44,13 @@ def test_no_gradient_is_kept() -> None:
 def test_the_key_is_what_transformers_writes() -> None:
     """A plain sequence classifier has its head under this name, shape (1, hidden)."""
     config = AutoConfig.for_model(
-        "llama", num_labels=1, vocab_size=8, hidden_size=8, num_hidden_layers=1,
-        intermediate_size=8, num_attention_heads=1,
+        "llama",
+        num_labels=1,
+        vocab_size=8,
+        hidden_size=8,
+        num_hidden_layers=1,
+        intermediate_size=8,
+        num_attention_heads=1,
     )
     model = AutoModelForSequenceClassification.from_config(config)
 

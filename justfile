@@ -1,0 +1,33 @@
+# What there is to do.
+default:
+    @just --list
+
+# Install for development.
+setup:
+    pip install -c constraints.txt -e '.[dev]'
+
+# Format and mend what can be mended.
+fmt:
+    ruff format .
+    ruff check --fix .
+
+# Style and layers.
+lint:
+    ruff format --check .
+    ruff check .
+    lint-imports
+
+# Types.
+types:
+    mypy
+
+# The tests.
+test *args:
+    pytest {{args}}
+
+# The main job, on the embedded default model.
+audit *args:
+    pytest audits {{args}}
+
+# All that CI runs.
+check: lint types test

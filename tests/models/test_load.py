@@ -1,0 +1,147 @@
+"""A name becomes a reward model, whether the registry, a folder or nobody knows it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rmaudit.errors import ModelError, SpecError
+from rmaudit.models import demo
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.load import from_spec, load
+from rmaudit.registry import ModelSpec
+from tests.toys import toy_checkpoint
+
+REGISTRY = """\
+models:
+  toy-a:
+    source: ./a
+    default: true
+  toy-b:
+    source: ./b
+    dtype: bfloat16
+  other:
+    source: ./gone
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a registry and the checkpoints that it names."""
+    path = tmp_path_factory.mktemp("home")
+    toy_checkpoint(path / "a")
+    shutil.copytree(path / "a", path / "b")
+    (path / "models.yaml").write_text(REGISTRY)
+    return path
+
+
+@pytest.fixture
+def loaded(home: Path, tmp_path: Path) -> Callable[[str | Path | None], Checkpoint]:
+    """`load` with that registry, and a cache of its own."""
+
+    def call(name: str | Path | None) -> Checkpoint:
+        model = load(name, registry=home / "models.yaml", cache=tmp_path / "cache")
+        assert isinstance(model, Checkpoint)
+        return model
+
+    return call
+
+
+@pytest.mark.parametrize("name", ["toy-b", "*-b"], ids=["name", "glob of one"])
+def test_a_registry_name_is_its_entry(
+    home: Path, loaded: Callable[[str], Checkpoint], name: str
+) -> None:
+    """The entry's folder, relative to the registry, and its settings."""
+    model = loaded(name)
+
+    assert model.name == "toy-b"
+    assert model.folder == home / "b"
+    assert model.dtype == "bfloat16"
+
+
+def test_no_name_is_the_default(loaded: Callable[[None], Checkpoint]) -> None:
+    """Without a name the entry with `default: true` is loaded."""
+    assert loaded(None).name == "toy-a"
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_folder_needs_no_entry(
+    home: Path, loaded: Callable[[str | Path], Checkpoint], kind: type[str | Path]
+) -> None:
+    """A checkpoint folder is loaded under the folder's name."""
+    model = loaded(kind(home / "a"))
+
+    assert model.name == "a"
+    assert model.spec == ModelSpec("a", str(home / "a"))
+
+
+def test_nothing_is_loaded_yet(loaded: Callable[[str], Checkpoint]) -> None:
+    """Weights come with the first score."""
+    assert loaded("toy-a")._scorer is None
+
+
+def test_an_unknown_name_is_refused(home: Path, loaded: Callable[[str], Checkpoint]) -> None:
+    """The message tells the near miss, the known names and the other forms."""
+    with pytest.raises(SpecError) as caught:
+        loaded("toy_a")
+
+    assert str(caught.value) == (
+        f"{home / 'models.yaml'}: unknown model 'toy_a'; did you mean 'toy-a'? known: toy-a, "
+        f"toy-b, other; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
+    )
+
+
+def test_a_glob_over_several_is_refused(loaded: Callable[[str], Checkpoint]) -> None:
+    """One model is loaded at a time; an audit run takes globs, `load` does not."""
+    with pytest.raises(SpecError) as caught:
+        loaded("toy-*")
+
+    assert str(caught.value) == "'toy-*' means 2 models; load one at a time"
+
+
+def test_a_registry_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """A named registry is never replaced by another one in silence."""
+    with pytest.raises(SpecError, match=r"gone\.yaml: cannot be read: No such file"):
+        load("toy-a", registry=tmp_path / "gone.yaml")
+
+
+def test_a_folder_that_is_no_reward_model_is_refused(
+    tmp_path: Path, loaded: Callable[[str], Checkpoint]
+) -> None:
+    """The checks of the folder run at once, not at the first score."""
+    (tmp_path / "config.json").write_text("{}")
+
+    with pytest.raises(ModelError, match=r"no \*\.safetensors in .* \(no weights\)"):
+        loaded(str(tmp_path))
+
+
+def test_the_registry_is_the_one_of_the_current_folder(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without `registry`, models.yaml here is read."""
+    monkeypatch.chdir(home)
+
+    assert load("toy-a", cache=tmp_path).name == "toy-a"
+
+
+def test_the_cache_is_the_users_unless_another_is_named(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`from_spec` takes the cache that it is given, and else the user's."""
+    asked: list[Path] = []
+
+    def build(cache: Path) -> Path:
+        asked.append(cache)
+        return home / "a"
+
+    monkeypatch.setattr(demo, "build", build)
+    monkeypatch.setattr("rmaudit.models.load.default_cache", lambda: tmp_path / "users")
+    spec = ModelSpec("demo", "embedded")
+
+    from_spec(spec)
+    from_spec(spec, cache=tmp_path / "named")
+
+    assert asked == [tmp_path / "users", tmp_path / "named"]

@@ -1,0 +1,140 @@
+"""The options: what each does, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rmaudit.models.checkpoint import Checkpoint
+from tests.plugin.conftest import Run
+
+PASSING = "@declare(0.0)\ndef test_high(rng): return estimate(1.0)"
+SWEEPING = "@declare(0.0)\ndef test_high(sweep): return estimate(float(len(sweep.frame)))"
+
+
+def test_model_folder_sweeps(run: Run, pytester: pytest.Pytester) -> None:
+    """`--model FOLDER` sweeps a checkpoint saved by save_pretrained, and reports its tokens."""
+    result = run(SWEEPING)
+
+    result.assert_outcomes(passed=2)
+    (page,) = pytester.path.glob("reports/*/index.html")
+    assert "Content warning" in page.read_text(encoding="utf-8")
+
+
+def test_model_unknown(run: Run) -> None:
+    """An unknown name is one line with the nearest name, and exit code 4."""
+    result = run(PASSING, model="R-Smol-135")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *'R-Smol-135'*R-Smol-135M*"])
+
+
+def test_model_repeated_and_glob(run: Run) -> None:
+    """`--model` may be repeated, and a glob names several models of the registry."""
+    result = run(PASSING, "--model", "S-Gem-27B*", "--collect-only", "-q", model="R-Lla-3B")
+
+    result.stdout.fnmatch_lines(
+        [
+            "*test_high[[]R-Lla-3B-greatest[]]",
+            "*test_high[[]R-Lla-3B-worst[]]",
+            "*test_high[[]S-Gem-27B-v0.2-greatest[]]",
+            "*test_high[[]S-Gem-27B-v0.2-worst[]]",
+            "*test_high[[]S-Gem-27B-greatest[]]",
+            "*test_high[[]S-Gem-27B-worst[]]",
+        ]
+    )
+
+
+def test_two_models_of_one_name(run: Run, toy: Path, pytester: pytest.Pytester) -> None:
+    """Two folders of one name are refused: their findings could not be told apart."""
+    other = pytester.mkdir("elsewhere") / "toy"
+    other.mkdir()
+    (other / "config.json").write_text("{}", encoding="utf-8")
+    result = run(PASSING, "--model", str(other))
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: two models are called 'toy': {toy} and {other}*"])
+
+
+def test_rm_model_where_another_owns_model(run: Run, toy: Path, pytester: pytest.Pytester) -> None:
+    """A suite that has a `--model` of its own keeps it; `--rm-model` does the same for us."""
+    pytester.makeconftest(
+        "def pytest_addoption(parser): parser.addoption('--model', default='theirs')\n"
+        "def pytest_report_header(config): return 'model is ' + config.getoption('--model')\n"
+    )
+    result = run(PASSING, "--rm-model", str(toy), model=None)
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["model is theirs"])
+
+
+def test_models_wrong_file(run: Run, pytester: pytest.Pytester) -> None:
+    """A mistake in the registry is one line with its place, and exit code 4."""
+    path = pytester.path / "other.yaml"
+    path.write_text("models:\n  A:\n    sorce: embedded\n", encoding="utf-8")
+    result = run(PASSING, "--rm-models", str(path), model=None)
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *other.yaml:3: A: unknown key 'sorce'*'source'*"])
+
+
+def test_default_registry_with_a_mistake(run: Run, pytester: pytest.Pytester) -> None:
+    """The same holds for the models.yaml of the current folder, once there is an audit."""
+    pytester.path.joinpath("models.yaml").write_text("models: 3\n", encoding="utf-8")
+    result = run(PASSING, model=None)
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *models.yaml:1: *"])
+
+
+def test_cache_is_read_by_the_second_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second run finds the sweeps in the cache and loads no weights."""
+    run(SWEEPING).assert_outcomes(passed=2)
+
+    def refuse(_: Checkpoint) -> None:
+        message = "the weights were loaded"
+        raise AssertionError(message)
+
+    monkeypatch.setattr(Checkpoint, "_load", refuse)
+
+    run(SWEEPING).assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(("mode", "outcome"), [("skip", "skipped"), ("fail", "failed")])
+def test_missing(
+    mode: str, outcome: str, run: Run, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
+) -> None:
+    """Reference data that cannot be had skip the audit visibly, or fail it where so asked."""
+    monkeypatch.setattr("pooch.retrieve", _refuse_download)
+    monkeypatch.setenv("RMAUDIT_DATA", str(pytester.path))
+    body = "@declare(0.0)\ndef test_high(references): return estimate(len(references.elo()))"
+    result = run(body, "--rm-missing", mode)
+
+    result.assert_outcomes(**{outcome: 2})
+    word = {"skip": "SKIPPED", "fail": "ERROR"}[mode]
+    result.stdout.fnmatch_lines([f"{word}: high*: elo: *; get it with: rmaudit data elo"])
+
+
+def _refuse_download(*_: object, **__: object) -> None:
+    message = "no network"
+    raise OSError(message)
+
+
+def test_seed(run: Run) -> None:
+    """The same seed gives the same draws, another seed gives others."""
+    body = "@declare(-1.0)\ndef test_high(rng): return estimate(rng.random())"
+
+    def numbers(*args: str) -> list[str]:
+        return [line for line in run(body, *args).outlines if line.startswith("PASS")]
+
+    assert numbers("--rm-seed", "1") == numbers("--rm-seed", "1")
+    assert numbers("--rm-seed", "1") != numbers("--rm-seed", "2")
+
+
+def test_reports_are_never_overwritten(run: Run, pytester: pytest.Pytester) -> None:
+    """Two runs, be they in the same second, leave two reports where `--rm-report` says."""
+    for _ in range(2):
+        run(PASSING, "--rm-report", "here/there")
+
+    assert len(list(pytester.path.glob("here/there/*/results.json"))) == 2
