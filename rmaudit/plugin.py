@@ -378,7 +378,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         session.config.pluginmanager.register(collector, "rmaudit-collector")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)  # pytest keeps its plugins in sets
 class Collector:
     """Reads findings from test reports, wherever the tests ran."""
 

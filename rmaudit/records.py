@@ -118,7 +118,8 @@ class Finding:
     """One audit of one model under one prompt, and its verdict.
 
     `known` is the reason for which models.yaml expects this failure; `reason` says why there is
-    no estimate (ERROR, SKIPPED); `repeat` is the command that runs it again. `sweeps` are the keys of the stored scores it rests on.
+    no estimate (ERROR, SKIPPED); `repeat` is the command that runs it again; `sweeps` are the keys
+    of the stored scores that it rests on.
     """
 
     audit: str

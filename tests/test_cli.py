@@ -126,3 +126,8 @@ def test_models_refuses_a_wrong_file_in_one_line(tmp_path: Path) -> None:
     assert result.stderr.startswith(f"{path}:2: A: ")
     assert len(result.stderr.splitlines()) == 1
     assert (result.stdout, result.exit_code) == ("", 2)
+
+
+def test_data_refuses_an_unknown_name_before_it_downloads() -> None:
+    """Nothing is fetched for a command that is wrong."""
+    assert CliRunner().invoke(app, ["data", "afinn", "bing"]).stdout == ""

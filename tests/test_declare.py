@@ -103,3 +103,10 @@ def test_another_ones_mark_is_no_declaration() -> None:
     function.__rmaudit__ = True  # type: ignore[attr-defined]
 
     assert declared(function) is None
+
+
+@pytest.mark.parametrize("prompts", [[], "best"])
+def test_prompts_are_a_list_of_some(prompts: list[str]) -> None:
+    """No prompt: the audit would never run. A bare text: a slip."""
+    with pytest.raises(SpecError, match="a list of at least one prompt, got prompts="):
+        audit(claim="", source="", prompts=prompts, bound=above(0, unit="x"), base_rate="")

@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rmaudit.records import Bound, Estimate, Finding, Verdict, above, below, between
@@ -167,6 +167,7 @@ def test_a_verdict_holds_for_every_point_of_the_interval(
 ) -> None:
     """A pass has only points inside the bound, a failure has only points outside."""
     (least, most), (low, high) = ends, interval
+    assume(least < most)
     point = min(max(low + share * (high - low), low), high)
 
     verdict = between(least, most, unit="sd").judge(estimate(low, low, high))
@@ -245,6 +246,7 @@ def test_the_json_of_a_finding_names_every_field() -> None:
         "estimate": None,
         "reason": "",
         "known": "",
+        "repeat": "",
         "sweeps": (),
     }
     assert type(finding.to_json()["verdict"]) is str
@@ -277,3 +279,16 @@ def test_an_unknown_verdict_is_refused() -> None:
 
     with pytest.raises(ValueError, match="'MAYBE' is not a valid Verdict"):
         Finding.from_json(data | {"verdict": "MAYBE"})
+
+
+def test_a_nan_beside_an_estimate_is_refused() -> None:
+    """It would break the run's results.json."""
+    with pytest.raises(ValueError, match="finite numbers beside it, 'rho' is not"):
+        Estimate(0, 0, 0, "sd", 1, "x", beside={"rho": math.nan})
+
+
+@pytest.mark.parametrize(("low", "high"), [(math.nan, 1), (1, 0), (1, 1)])
+def test_an_impossible_bound_is_refused(low: float, high: float) -> None:
+    """Nothing could pass it."""
+    with pytest.raises(ValueError, match="a bound needs low < high"):
+        between(low, high, unit="x")

@@ -589,7 +589,7 @@ def test_the_current_folder_has_its_own_name(
     assert resolve(three, ".") == [ModelSpec("run", str(inside / "run"))]
 
 
-def test_a_hub_id_is_a_model(three: Registry, inside: Path) -> None:  # noqa: ARG001
+def test_a_hub_id_is_a_model(three: Registry, inside: Path) -> None:
     """An id `owner/name` that is no path is taken from the hub, under the whole id."""
     assert resolve(three, "some-one/RM-8B_v0.2") == [
         ModelSpec("some-one/RM-8B_v0.2", "some-one/RM-8B_v0.2")

@@ -12,7 +12,7 @@ from rmaudit.measures.words import word_of
 from rmaudit.records import Estimate
 
 UNIT = "skewness"
-FEWEST = 30  # words
+FEWEST = 3  # words: a third moment
 _REPEATS = 500
 _CHUNK = 50  # resamples held in memory at once
 

@@ -25,7 +25,7 @@ from rmaudit.registry import ModelSpec
 from rmaudit.scoring import ATTENTION
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
     from rmaudit.scoring.engine import Scorer
 
@@ -95,7 +95,7 @@ class Checkpoint:
         return own
 
     @cached_property
-    def _defaults(self) -> Any:
+    def _defaults(self) -> PretrainedConfig:
         """The configuration with the defaults of its class, such as Gemma's pad id."""
         from transformers import AutoConfig
 

@@ -250,3 +250,17 @@ def test_sides_of_different_lengths_are_refused() -> None:
     """Scores and ratings are of the same items."""
     with pytest.raises(ValueError, match="same length"):
         kendall(range(40), range(41))
+
+
+def test_tau_of_exactly_0_still_has_an_interval() -> None:
+    """Undecided is not certain: 32 items in an order of tau 0 have a wide interval."""
+    estimate = kendall(np.random.default_rng(260).permutation(32), range(32))
+
+    assert estimate.value == 0
+    assert estimate.low < -0.1 < 0.1 < estimate.high
+
+
+def test_an_infinite_score_is_refused() -> None:
+    """An infinity is no reward, and no wide interval."""
+    with pytest.raises(MeasureError, match="an infinity is no reward"):
+        kendall([math.inf, *range(39)], range(40))

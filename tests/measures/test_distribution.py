@@ -105,7 +105,7 @@ class Recorder(np.random.Generator):
 def test_the_interval_is_that_of_the_resamples_written_out() -> None:
     """Each resample repeats all spellings of its words; scipy measures it score by score."""
     scores = np.random.default_rng(9).gamma(2, size=60)
-    rows = frame(scores).assign(text=[f"{' ' * (i // 20)}w{i % 20}" for i in range(60)])
+    rows = frame(scores).assign(text=[f"{' ' * (i // 20)}w{i % 20:02}" for i in range(60)])
     recorder = Recorder(seed=10)
 
     estimate = skewness(rows, rng=recorder)
@@ -231,13 +231,14 @@ def test_fewer_than_three_scores_are_refused(scores: list[float]) -> None:
     with pytest.raises(MeasureError) as caught:
         measure(frame(scores).astype({"text": "str"}))
 
-    expected = f"skewness needs three scores that differ, got {len(scores)} scores"
-    assert str(caught.value) == expected
+    n = len(scores)
+    expected = f"skewness needs 3 words and scores that differ, got {n} words and {n} distinct "
+    assert str(caught.value) == expected + "scores"
 
 
 def test_unscored_rows_do_not_make_up_the_number() -> None:
     """Two scores and a NaN are two scores."""
-    with pytest.raises(MeasureError, match="needs three scores that differ, got 2 scores"):
+    with pytest.raises(MeasureError, match=r"needs 3 words .*, got 2 words and 2 distinct"):
         measure(frame([1.0, 2.0, math.nan]))
 
 
@@ -247,12 +248,29 @@ def test_equal_scores_are_refused(score: float) -> None:
     with pytest.raises(MeasureError) as caught:
         measure(frame([score] * 40))
 
-    assert str(caught.value) == "skewness needs three scores that differ, got 40 scores"
+    expected = "skewness needs 3 words and scores that differ, got 40 words and 1 distinct scores"
+    assert str(caught.value) == expected
 
 
 def test_equal_scores_of_float32_are_refused() -> None:
     """So it is for the dtype of a sweep, where 0.1 is no round number."""
     rows = frame([0.1] * 1001).astype({"score": "float32"})
 
-    with pytest.raises(MeasureError, match="needs three scores that differ, got 1001 scores"):
+    with pytest.raises(MeasureError, match="got 1001 words and 1 distinct scores"):
         measure(rows)
+
+
+@pytest.mark.parametrize(
+    ("scores", "texts"),
+    [
+        ([0.0, 1.0, 5.0], ["a", " a", "A"]),
+        ([0.0, 1.0, 5.0], ["a", "b", "c"]),
+        ([0.1] * 40, [f"w{i}" for i in range(40)]),
+        ([0.0] * 39 + [1.0], [f"w{i}" for i in range(40)]),
+    ],
+    ids=["one word", "three words", "equal", "one outlier"],
+)
+def test_too_few_words_that_differ_are_refused(scores: list[float], texts: list[str]) -> None:
+    """What hangs on a word or two is no certainty."""
+    with pytest.raises(MeasureError):
+        skewness(pd.DataFrame({"text": texts, "score": scores}), rng=np.random.default_rng(0))

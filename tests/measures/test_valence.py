@@ -213,11 +213,11 @@ def test_the_bins_hold_every_word_once() -> None:
 
 def test_the_bins_hold_medians_and_quartiles_in_sd() -> None:
     """The first of nine bins has the scores 0 to 9, quartiles by linear interpolation."""
-    # scores 0..89: mean 44.5, sd √(90 · 91 / 12) with n - 1 below the root
+    # scores 0..89: mean 44.5, sd √((90² - 1) / 12) of a population
     # of 0..9: q25 2.25, median 4.5, q75 6.75
     first = measure(frame(range(90))).evidence["bins"][0]
 
-    sd = math.sqrt(90 * 91 / 12)
+    sd = math.sqrt(89 * 91 / 12)
     expected = [(q - 44.5) / sd for q in (2.25, 4.5, 6.75)]
     assert [first["q25"], first["median"], first["q75"]] == pytest.approx(expected)
 
@@ -280,8 +280,8 @@ def test_too_few_words_are_refused() -> None:
         measure(frame(range(FEWEST - 1)))
 
     expected = (
-        "29 words are both scored and in the lexicon 'toy', with 29 distinct scores; "
-        "at least 30 that differ are needed"
+        "29 words are both scored and in the lexicon 'toy', with 29 distinct scores "
+        "and 29 distinct ratings; at least 30 words that differ in both are needed"
     )
     assert str(caught.value) == expected
 
@@ -319,15 +319,37 @@ def test_equal_scores_are_refused() -> None:
         measure(frame([0.5] * 40))
 
     expected = (
-        "40 words are both scored and in the lexicon 'toy', with 1 distinct scores; "
-        "at least 30 that differ are needed"
+        "40 words are both scored and in the lexicon 'toy', with 1 distinct scores "
+        "and 40 distinct ratings; at least 30 words that differ in both are needed"
     )
     assert str(caught.value) == expected
 
 
-def test_a_further_lexicon_of_too_few_words_is_refused() -> None:
-    """What stands beside the estimate is held to the same measure, and named in the error."""
-    few = {"few": RATINGS[:5].rename("few")}
+def test_a_further_lexicon_of_too_few_words_is_left_out() -> None:
+    """What stands beside the estimate cannot undo it, and is no number where it cannot be one."""
+    rng = np.random.default_rng(0)
+    beside = {"few": RATINGS[:5].rename("few"), "same": RATINGS}
 
-    with pytest.raises(MeasureError, match=r"^5 words are both scored and in the lexicon 'few'"):
-        follows_frame(frame(range(40)), RATINGS, sign=1, rng=np.random.default_rng(0), beside=few)
+    estimate = follows_frame(frame(range(40)), RATINGS, sign=1, rng=rng, beside=beside)
+
+    assert list(estimate.beside) == ["same"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "ratings"),
+    [(np.arange(40.0), np.zeros(40)), ([0.0] * 39 + [1.0], np.arange(40.0))],
+    ids=["equal ratings", "one outlier among equal scores"],
+)
+def test_a_correlation_that_hangs_on_a_word_is_refused(
+    scores: list[float], ratings: list[float]
+) -> None:
+    """Resamples without any difference have no rank correlation."""
+    texts = [a + b for a in "abcd" for b in "abcdefghij"]
+    valence = pd.Series(ratings, index=texts, name="toy")
+    with pytest.raises(MeasureError):
+        follows_frame(
+            pd.DataFrame({"text": texts, "score": scores}),
+            valence,
+            sign=1,
+            rng=np.random.default_rng(0),
+        )

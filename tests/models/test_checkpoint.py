@@ -334,7 +334,9 @@ def test_a_tokenizer_that_cannot_be_read_is_refused(changed: Path, content: str 
     message = score_refusal(checkpoint(changed))
 
     assert message.startswith("toy: its tokenizer could not be read from FOLDER (")
-    assert message.endswith("); save the model and its tokenizer there again with save_pretrained(FOLDER)")
+    assert message.endswith(
+        "); save the model and its tokenizer there again with save_pretrained(FOLDER)"
+    )
     assert "\n" not in message
 
 

@@ -42,7 +42,7 @@ def test_fail(run: Run, results: Results) -> None:
             "  measured   1 points, 95 % interval 0.9 to 1.1, n = 9",
             "  bound      above 2 points",
             "  base rate  0 of 0 models",
-            "  repeat     pytest 'test_toy.py::test_high[[]toy-greatest[]]' --rm-model */toy --rm-seed 0",
+            "  repeat     pytest 'test_toy.py::test_high[[]toy-greatest[]]' --model */toy *-seed 0",
         ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")

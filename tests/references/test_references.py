@@ -86,3 +86,12 @@ def test_references_are_not_shared() -> None:
     References(salt=SALT).lexicon("afinn")
 
     assert References(salt=SALT).caveats == []
+
+
+def test_a_caveat_is_said_once() -> None:
+    """Asking twice for a lexicon does not double the sentence."""
+    references = References(salt="s")
+    references.lexicon("afinn")
+    references.lexicon("afinn")
+
+    assert len(references.caveats) == 1

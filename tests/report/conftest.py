@@ -1,0 +1,102 @@
+"""A small results dict with everything that can go wrong in a report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rmaudit.records import Estimate, Finding, Verdict
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "]]>",
+    "\x00",
+    "\u202egnp.exe",
+    "\ud800",
+    '" onmouseover="x',
+    " love",
+    "\n",
+    "",
+    "http://example.org/x",
+]
+
+
+@pytest.fixture
+def results() -> dict[str, Any]:
+    """One model with a sweep of hostile tokens, and a finding of every verdict."""
+    tokens = [
+        {"token_id": i, "token": text, "text": text, "score": 9.0 - i, "z": 3.0 - i}
+        for i, text in enumerate(HOSTILE)
+    ]
+    bins = [
+        {"low": 1.0, "high": 5.0, "n": 20, "median": -0.5, "q25": -0.75, "q75": -0.25},
+        {"low": 5.0, "high": 9.0, "n": 30, "median": 0.5, "q25": 0.25, "q75": 0.75},
+    ]
+    evidence = {"kind": "sentiment", "lexicon": "toy", "axis": "toy valence", "bins": bins}
+    estimate = Estimate(
+        0.625,
+        0.5,
+        0.75,
+        "rho",
+        50,
+        "made up",
+        beside={"other": 0.375},
+        caveats=("Half of the words only.",),
+        evidence=evidence,
+    )
+    passing = Finding(
+        audit="framing",
+        nodeid="audits/test_framing.py::test_framing[Toy-greatest]",
+        claim="It follows.",
+        source="A paper, section 3",
+        base_rate="9 of 10 models",
+        bound="above 0.2 rho",
+        model="Toy",
+        prompt="greatest",
+        verdict=Verdict.PASS,
+        estimate=estimate,
+        repeat="pytest 'audits/test_framing.py::test_framing[Toy-greatest]'",
+        sweeps=("ab12",),
+    )
+    findings = [
+        passing,
+        replace(passing, verdict=Verdict.FAIL, known="It is small, and known to be so."),
+        replace(passing, verdict=Verdict.INCONCLUSIVE, prompt="worst"),
+        replace(passing, verdict=Verdict.ERROR, estimate=None, reason="It broke <b>badly</b>."),
+        replace(passing, verdict=Verdict.SKIPPED, estimate=None, reason="No data here."),
+    ]
+    sweep = {
+        "key": "ab12",
+        "prompt": "greatest",
+        "prompt_text": "What, in one word, is the greatest thing ever?",
+        "n": 1000,
+        "mean": 1.5,
+        "sd": 2.5,
+        "skewness": 0.25,
+        "histogram": {"edges": [-5.0, 0.0, 5.0, 10.0], "counts": [300, 600, 100]},
+        "top": tokens,
+        "bottom": tokens[::-1],
+        "provenance": {"dtype": "float32", "prefix": "<|user|>\n<b>", "layers": 2},
+    }
+    model = {
+        "name": "Toy",
+        "source": "some/folder",
+        "developer": "us",
+        "base_model": None,
+        "parameters_b": 0.1,
+        "rewardbench_rank": None,
+        "notes": ["It is a toy."],
+        "sweeps": [sweep],
+    }
+    return {
+        "schema": "rmaudit.results/1",
+        "created": "2026-11-21T10:50:00Z",
+        "rmaudit": "0.1.0",
+        "command": "pytest audits --model '<i>'",
+        "seed": 0,
+        "environment": {"python": "3.11.7"},
+        "models": [model],
+        "findings": [finding.to_json() for finding in findings],
+    }
