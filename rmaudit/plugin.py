@@ -6,6 +6,7 @@ no option but those that start with `--rm-`. `--model` is added only where nobod
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import shlex
@@ -88,7 +89,9 @@ _MODEL_OPTION: dict[str, Any] = {
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None]:
     """Add `--model` last, once every plugin and conftest.py has had its chance to own it."""
     yield
-    with suppress(ValueError):  # somebody else's `--model`; `--rm-model` does the same
+    with suppress(
+        ValueError, argparse.ArgumentError
+    ):  # somebody else's `--model`; `--rm-model` does the same
         parser.getgroup("rmaudit").addoption(MODEL, **_MODEL_OPTION)
 
 

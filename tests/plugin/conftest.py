@@ -7,8 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# pytester forgets the modules that its runs load, and some of these cannot be loaded twice.
+import altair as alt  # noqa: F401
 import pytest
+import vl_convert  # noqa: F401
 
+import rmaudit.report.publish
+import rmaudit.scoring.engine
+import rmaudit.sweeps.sweep  # noqa: F401
 from tests.toys import toy_checkpoint
 
 AUDITS = """

@@ -42,7 +42,7 @@ def test_fail(run: Run, results: Results) -> None:
             "  measured   1 points, 95 % interval 0.9 to 1.1, n = 9",
             "  bound      above 2 points",
             "  base rate  0 of 0 models",
-            "  repeat     pytest 'test_toy.py::test_high[[]toy-greatest[]]' --model */toy *-seed 0",
+            "  repeat     pytest '*::test_high[[]toy-greatest[]]' --rm-model */toy --rm-seed 0",
         ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
@@ -165,12 +165,16 @@ def test_nothing_measured(run: Run) -> None:
     )
 
 
-def test_interrupted(run: Run, results: Results) -> None:
+def test_interrupted(
+    run: Run, results: Results, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ctrl-C leaves a report of what was measured before it."""
     body = (
         "@declare(0.0)\ndef test_a(rng): return estimate(1.0)\n"
         "@declare(0.0)\ndef test_b(rng): raise KeyboardInterrupt"
     )
+    # In one process the interrupt would reach the outer pytest too.
+    monkeypatch.setattr(pytester, "runpytest_inprocess", pytester.runpytest_subprocess)
     result = run(body)
 
     assert result.ret == pytest.ExitCode.INTERRUPTED
