@@ -142,7 +142,7 @@ def _row(sweep: Mapping[str, Any], *, domain: tuple[float, float], last: bool) -
 
 def _panel(
     finding: Finding, bins: Sequence[Mapping[str, Any]], *, domain: tuple[float, float]
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     """A box per bin from the first to the third quartile, a bar at its median, a line at 0."""
     import altair as alt
 

@@ -1,0 +1,52 @@
+"""The pytest plugin: options, fixtures and hooks, a thin skin over the library.
+
+It does nothing in a suite that declares no audit: it loads no torch, prints nothing, and claims
+no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
+
+pytest finds the hooks and fixtures by their names here; they are written, in the order in which
+pytest calls them, in `options`, `collection`, `fixtures`, `running` and `reporting`.
+"""
+
+from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
+from rmaudit.plugin.fixtures import (
+    keys_read,
+    prompt,
+    references,
+    reward_model,
+    rewards,
+    rng,
+    sweep,
+)
+from rmaudit.plugin.options import (
+    pytest_addoption,
+    pytest_configure,
+    pytest_load_initial_conftests,
+)
+from rmaudit.plugin.reporting import (
+    pytest_report_header,
+    pytest_sessionfinish,
+    pytest_sessionstart,
+    pytest_terminal_summary,
+)
+from rmaudit.plugin.running import pytest_pyfunc_call, pytest_runtest_makereport
+
+__all__ = [
+    "keys_read",
+    "prompt",
+    "pytest_addoption",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_generate_tests",
+    "pytest_load_initial_conftests",
+    "pytest_pyfunc_call",
+    "pytest_report_header",
+    "pytest_runtest_makereport",
+    "pytest_sessionfinish",
+    "pytest_sessionstart",
+    "pytest_terminal_summary",
+    "references",
+    "reward_model",
+    "rewards",
+    "rng",
+    "sweep",
+]

@@ -1,0 +1,122 @@
+"""What an audit may ask for: the model, its sweep, references, a generator."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rmaudit.plugin.options import RM_SEED, SESSION, cache_folder
+from rmaudit.prompts import Prompt
+from rmaudit.references import References
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rmaudit.models.protocol import RewardModel
+    from rmaudit.sweeps.sweep import Sweep
+
+KEYS = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="session")
+def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
+    """The model under audit (its weights are loaded at the first score that is not cached)."""
+    from rmaudit.models.load import from_spec
+
+    with _terminal(request.config):
+        model = from_spec(_param(request), cache=cache_folder(request.config))
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def prompt(request: pytest.FixtureRequest) -> Prompt:
+    """The prompt under audit."""
+    asked: Prompt = _param(request)
+    return asked
+
+
+@pytest.fixture
+def sweep(
+    request: pytest.FixtureRequest,
+    reward_model: RewardModel,
+    prompt: Prompt,
+    keys_read: list[str],
+) -> Sweep:
+    """Every token id of the model, scored under the prompt; made once, then read from the cache."""
+    from rmaudit.sweeps.sweep import sweep as run
+
+    known = request.config.stash[SESSION].sweeps
+    place = (reward_model.name, prompt.name)
+    if place not in known:
+        with _terminal(request.config):
+            known[place] = run(reward_model, prompt, cache=cache_folder(request.config))
+    keys_read.append(known[place].key)
+    return known[place]
+
+
+@pytest.fixture
+def rewards(
+    request: pytest.FixtureRequest,
+    reward_model: RewardModel,
+    prompt: Prompt,
+    keys_read: list[str],
+) -> Callable[[Sequence[str]], NDArray[np.float32]]:
+    """A function from texts to their rewards under the prompt, shape (n,); cached like sweeps."""
+    from rmaudit.sweeps.sweep import score_texts
+
+    def score(texts: Sequence[str]) -> NDArray[np.float32]:
+        with _terminal(request.config):
+            scores, key = score_texts(
+                reward_model, prompt, texts, cache=cache_folder(request.config)
+            )
+        keys_read.append(key)
+        return scores
+
+    return score
+
+
+@pytest.fixture
+def references(reward_model: RewardModel, prompt: Prompt) -> References:  # noqa: ARG001
+    """Lexicons and human ratings, without what the model was trained on."""
+    return References(salt=reward_model.spec.trained_on)
+
+
+@pytest.fixture
+def rng(
+    request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt
+) -> np.random.Generator:
+    """A generator of this audit, model and prompt: neither order nor xdist changes its draws."""
+    import numpy as np
+
+    name = f"{request.function.__name__}|{reward_model.name}|{prompt.name}"
+    place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+    return np.random.default_rng([request.config.getoption(RM_SEED), place])
+
+
+@pytest.fixture
+def keys_read(request: pytest.FixtureRequest) -> list[str]:
+    """The keys of the stored scores that this test read."""
+    keys: list[str] = request.node.stash.setdefault(KEYS, [])
+    return keys
+
+
+def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401
+    if not hasattr(request, "param"):
+        message = f"the fixture {request.fixturename!r} serves functions declared with @audit only"
+        raise pytest.UsageError(message)
+    return request.param
+
+
+def _terminal(config: pytest.Config) -> AbstractContextManager[None]:
+    """The real terminal, for a progress bar under pytest's capture."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is None or not sys.__stderr__ or not sys.__stderr__.isatty():
+        return nullcontext()
+    return capture.global_and_fixture_disabled()  # type: ignore[no-any-return]

@@ -1,0 +1,115 @@
+"""The options, and what they mean: which models, which cache. And the state of a session."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Generator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rmaudit.errors import SpecError
+from rmaudit.paths import default_cache
+from rmaudit.records import Finding
+from rmaudit.registry import ModelSpec, default_path, load_registry, resolve
+
+if TYPE_CHECKING:
+    from rmaudit.sweeps.sweep import Sweep
+
+MODEL, RM_MODEL = "--model", "--rm-model"
+RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
+RM_MISSING, RM_SEED = "--rm-missing", "--rm-seed"
+
+
+@dataclass(slots=True)
+class Session:
+    """What one pytest process knows of its audits."""
+
+    specs: list[ModelSpec] | None = None
+    registered: frozenset[str] = frozenset()  # names in the registry
+    error: SpecError | None = None
+    findings: list[Finding] = field(default_factory=list)
+    sweeps: dict[tuple[str, str], Sweep] = field(default_factory=dict)
+    report: Path | None = None
+
+
+SESSION = pytest.StashKey[Session]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the `--rm-` options."""
+    group = parser.getgroup("rmaudit", "audits of reward models")
+    group.addoption(RM_MODEL, **_MODEL_OPTION)
+    group.addoption(RM_MODELS, metavar="FILE", help="the registry (default: models.yaml)")
+    group.addoption(RM_REPORT, metavar="DIR", help="where reports go (default: reports)")
+    group.addoption(RM_CACHE, metavar="DIR", help="where sweeps and built models are kept")
+    group.addoption(
+        RM_MISSING,
+        choices=("skip", "fail"),
+        default="skip",
+        help="what to do when reference data cannot be had: skip the audit (default), or fail it",
+    )
+    group.addoption(RM_SEED, type=int, default=0, metavar="N", help="seed of every random draw")
+
+
+_MODEL_OPTION: dict[str, Any] = {
+    "action": "append",
+    "dest": "rm_model",
+    "metavar": "NAME",
+    "help": "a model of the registry, a glob over its names, a checkpoint folder, or a hub id; "
+    "may be repeated (default: the registry's default)",
+}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None]:
+    """Add `--model` last, once every plugin and conftest.py has had its chance to own it."""
+    yield
+    with suppress(
+        ValueError, argparse.ArgumentError
+    ):  # somebody else's `--model`; `--rm-model` does the same
+        parser.getgroup("rmaudit").addoption(MODEL, **_MODEL_OPTION)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the session's state; check the models at once where some were named."""
+    session = config.stash[SESSION] = Session()
+    if config.getoption("rm_model") or config.getoption(RM_MODELS):
+        model_specs(config)
+        if session.error:
+            raise pytest.UsageError(str(session.error))
+
+
+def model_specs(config: pytest.Config) -> list[ModelSpec]:
+    """The models to audit, resolved once; none, and the session's error, if they are wrong."""
+    session = config.stash[SESSION]
+    if session.specs is None:
+        try:
+            path = config.getoption(RM_MODELS)
+            registry = load_registry(Path(path) if path else default_path())
+            session.registered = frozenset(registry.models)
+            names = config.getoption("rm_model") or [registry.default.name]
+            session.specs = _distinct(spec for name in names for spec in resolve(registry, name))
+        except SpecError as error:
+            session.specs, session.error = [], error
+    return session.specs
+
+
+def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
+    """Each model once; two models of one name could not be told apart in a report."""
+    found: dict[str, ModelSpec] = {}
+    for spec in specs:
+        other = found.setdefault(spec.name, spec)
+        if other != spec:
+            message = f"two models are called {spec.name!r}: {other.source} and {spec.source}; "
+            raise SpecError(message + "give them names in models.yaml, or audit one at a time")
+    return list(found.values())
+
+
+def cache_folder(config: pytest.Config) -> Path:
+    """The folder of `--rm-cache`, else the user's."""
+    given = config.getoption(RM_CACHE)
+    return Path(given).expanduser() if given else default_cache()

@@ -1,0 +1,89 @@
+"""Gather the findings, write the reports, end with a summary."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rmaudit.plugin.options import RM_REPORT, RM_SEED, SESSION, Session, cache_folder, model_specs
+from rmaudit.plugin.running import PROPERTY
+from rmaudit.records import Finding
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Which models were asked for, where any were."""
+    if not config.getoption("rm_model"):
+        return []
+    names = ", ".join(spec.name for spec in model_specs(config))
+    return [f"rmaudit: {names}; cache {cache_folder(config)}"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Collect the findings of test reports, in the process that reports."""
+    if not hasattr(session.config, "workerinput"):
+        collector = Collector(session.config.stash[SESSION])
+        session.config.pluginmanager.register(collector, "rmaudit-collector")
+
+
+@dataclass(eq=False, slots=True)  # pytest keeps its plugins in sets
+class Collector:
+    """Reads findings from test reports, wherever the tests ran."""
+
+    session: Session
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the finding out of a report."""
+        for name, value in report.user_properties:
+            if name == PROPERTY:
+                self.session.findings.append(Finding.from_json(json.loads(str(value))))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Write the reports; a run that measured nothing is not green."""
+    config = session.config
+    state = config.stash[SESSION]
+    if hasattr(config, "workerinput") or not state.findings:
+        return
+    state.report = _publish(config, state.findings)
+    if exitstatus == pytest.ExitCode.OK and all(f.estimate is None for f in state.findings):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Generator[None]:
+    """The findings, a line each, after pytest's own summary; the last line names the report."""
+    yield
+    state = config.stash[SESSION]
+    if state.findings:
+        from rmaudit.report import terminal
+
+        terminalreporter.section("rmaudit")
+        for line in terminal.lines(state.findings, state.report):
+            terminalreporter.write_line(line)
+
+
+def _publish(config: pytest.Config, findings: list[Finding]) -> Path:
+    """Write this run's reports; the path of the HTML one, relative to here if it is below."""
+    from rmaudit.report.publish import publish
+    from rmaudit.sweeps.store import Store
+
+    given = config.getoption(RM_REPORT)
+    path = publish(
+        findings,
+        model_specs(config),
+        Store(cache_folder(config)),
+        base=Path(given).expanduser() if given else config.invocation_params.dir / "reports",
+        command=shlex.join(["pytest", *config.invocation_params.args]),
+        seed=config.getoption(RM_SEED),
+    ).absolute()
+    here = config.invocation_params.dir
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,96 @@
+"""Run an audit, judge its estimate, and put the finding into the test report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Generator
+from dataclasses import replace
+
+import pytest
+
+from rmaudit.errors import AuditFailed, AuditInconclusive, ReferenceMissing
+from rmaudit.gate import explain, judge, known_reason, unmeasured
+from rmaudit.plugin.collection import Audited, audited
+from rmaudit.plugin.fixtures import KEYS
+from rmaudit.plugin.options import RM_MISSING, RM_MODEL, RM_SEED, SESSION
+from rmaudit.records import Estimate, Finding, Verdict
+from rmaudit.references import References
+
+PROPERTY = "rmaudit.finding"  # how a finding travels in a test report, as JSON text
+FINDING = pytest.StashKey[Finding]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an audit, judge its estimate and fail unless it passes."""
+    __tracebackhide__ = True
+    audit = audited(pyfuncitem)
+    if audit is None:
+        return None
+    names = pyfuncitem.function.__code__.co_varnames[: pyfuncitem.function.__code__.co_argcount]
+    try:
+        estimate = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+    except ReferenceMissing as error:
+        if pyfuncitem.config.getoption(RM_MISSING) == "skip":
+            pytest.skip(str(error))
+        raise
+    if not isinstance(estimate, Estimate):
+        message = f"{pyfuncitem.name} must return an Estimate, got {type(estimate).__name__}"
+        raise TypeError(message)
+    given = pyfuncitem.funcargs.get("references")
+    if isinstance(given, References) and given.caveats:
+        estimate = replace(estimate, caveats=(*estimate.caveats, *given.caveats))
+    keys: list[str] = pyfuncitem.stash.setdefault(KEYS, [])
+    finding = judge(
+        audit.declaration,
+        estimate,
+        model=audit.spec.name,
+        prompt=audit.prompt,
+        nodeid=pyfuncitem.nodeid,
+        known=known_reason(audit.spec.known, audit.declaration.name, audit.prompt.name),
+        repeat=_repeat(pyfuncitem, audit),
+        sweeps=tuple(dict.fromkeys(keys)),
+    )
+    pyfuncitem.stash[FINDING] = finding
+    if finding.verdict is Verdict.FAIL:
+        raise AuditFailed(explain(finding))
+    if finding.verdict is Verdict.INCONCLUSIVE:
+        raise AuditInconclusive(explain(finding))
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the finding into the test report: plain text, which crosses processes."""
+    report = yield
+    audit = audited(item)
+    if audit is None or report.when == "teardown":
+        return report
+    finding = item.stash.get(FINDING, None)
+    if finding is None and call.excinfo is not None:
+        skipped = call.excinfo.errisinstance(pytest.skip.Exception)
+        finding = unmeasured(
+            audit.declaration,
+            Verdict.SKIPPED if skipped else Verdict.ERROR,
+            str(call.excinfo.value),
+            model=audit.spec.name,
+            prompt=audit.prompt,
+            nodeid=item.nodeid,
+            repeat=_repeat(item, audit),
+        )
+    if finding is not None:
+        report.user_properties.append((PROPERTY, json.dumps(finding.to_json())))
+    if report.failed and call.excinfo is not None and call.excinfo.errisinstance(AuditFailed):
+        report.longrepr = str(call.excinfo.value)
+    return report
+
+
+def _repeat(item: pytest.Item, audit: Audited) -> str:
+    """The command that runs one audit again."""
+    registered = audit.spec.name in item.config.stash[SESSION].registered
+    model = audit.spec.name if registered else audit.spec.source
+    seed = item.config.getoption(RM_SEED)
+    return shlex.join(["pytest", item.nodeid, RM_MODEL, model, RM_SEED, str(seed)])
