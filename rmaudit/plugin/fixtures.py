@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -117,6 +116,8 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401
 def _terminal(config: pytest.Config) -> AbstractContextManager[None]:
     """The real terminal, for a progress bar under pytest's capture."""
     capture = config.pluginmanager.getplugin("capturemanager")
-    if capture is None or not sys.__stderr__ or not sys.__stderr__.isatty():
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if capture is None or not getattr(reporter, "isatty", False):
         return nullcontext()
+    reporter.ensure_newline()  # the bar has a line of its own
     return capture.global_and_fixture_disabled()  # type: ignore[no-any-return]

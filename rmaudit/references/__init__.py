@@ -18,14 +18,26 @@ class References:
     def __init__(self, *, salt: str | None = None) -> None:
         """`salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere."""
         self._salt = salt
-        self.caveats: list[str] = []
+        self._given: dict[str, str] = {}
+
+    @property
+    def caveats(self) -> list[str]:
+        """What a reader must know of what was given: one sentence, or none."""
+        if not self._given:
+            return []
+        return [
+            (
+                "This model was trained on half of the reference words and items; it is judged on "
+                f"the other half only: {', '.join(self._given.values())}."
+            )
+        ]
 
     def lexicon(self, name: str) -> pd.Series[float]:
         """Valence by lower-case word: "labmt", "afinn" or "vader". Raises `ReferenceMissing`."""
         from rmaudit.references.lexicons import lexicon
 
         words = lexicon(name)
-        return words[self._kept(list(words.index), f"words of {name}")]
+        return words[self._kept(list(words.index), f"{name} words")]
 
     def elo(self) -> pd.DataFrame:
         """Human ratings: columns `name`, `elo`, `matches`. Raises `ReferenceMissing`."""
@@ -40,10 +52,5 @@ class References:
         from rmaudit.references.holdout import held_out
 
         kept = [bool(flag) for flag in held_out(texts, salt=self._salt)]
-        caveat = (
-            f"This model was trained on half of the {what}; it is judged on the other "
-            f"{sum(kept):,} of {len(texts):,} only."
-        )
-        if caveat not in self.caveats:
-            self.caveats.append(caveat)
+        self._given[what] = f"{sum(kept):,} of {len(texts):,} {what}"
         return kept

@@ -56,7 +56,7 @@ def visible(text: str, longest: int = _LONGEST) -> str:
     spelled = [_spelled(character) for character in shown]
     for end in (0, -1):
         if spelled and shown[end] == " ":
-            spelled[end] = "␠"
+            spelled[end] = "␣"
     more = f"… ({len(text)} characters)" if len(text) > longest else ""
     return "".join(spelled) + more if text else "(empty)"
 

@@ -131,7 +131,7 @@ def _scores(  # noqa: PLR0913, PLR0917  (one private place where they all meet)
     with tqdm(
         total=len(answers),
         desc=f"{model.name} · {prompt.name}",
-        unit=" answers",
+        unit=" tokens" if "token_id" in rows else " texts",
         file=sys.stderr,
         disable=None,  # silent when not a terminal
         leave=False,

@@ -52,14 +52,14 @@ def test_a_model_trained_on_half_of_the_items_is_judged_by_the_others() -> None:
     expected = whole[held_out(whole["name"], salt=SALT)].reset_index(drop=True)
     pd.testing.assert_frame_equal(expected, given)
     caveat = (
-        "This model was trained on half of the EloEverything items; it is judged on the other "
-        f"{len(expected):,} of 7,530 only."
+        "This model was trained on half of the reference words and items; it is judged on "
+        f"the other half only: {len(expected):,} of 7,530 EloEverything items."
     )
     assert references.caveats == [caveat]
 
 
 def test_the_caveat_has_the_counts() -> None:
-    """The reader is told what was left out: a sentence a lexicon, once it was asked for."""
+    """The reader is told what was left out, of each lexicon that was asked for."""
     references = References(salt=SALT)
     before = list(references.caveats)
 
@@ -68,8 +68,10 @@ def test_the_caveat_has_the_counts() -> None:
 
     assert before == []
     assert references.caveats == [
-        f"This model was trained on half of the words of {name}; it is judged on the other {counts}"
-        for name, counts in [("labmt", "4,912 of 9,912 only."), ("afinn", "1,244 of 2,453 only.")]
+        (
+            "This model was trained on half of the reference words and items; it is judged on "
+            "the other half only: 4,912 of 9,912 labmt words, 1,244 of 2,453 afinn words."
+        )
     ]
 
 

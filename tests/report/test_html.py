@@ -125,8 +125,8 @@ def test_charts_are_named_for_those_who_do_not_see_them(results: dict[str, Any])
     ("text", "shown"),
     [
         ("love", "love"),
-        (" love", "␠love"),
-        ("love ", "love␠"),
+        (" love", "␣love"),
+        ("love ", "love␣"),
         ("a b", "a b"),
         ("\n", "\\n"),
         ("\x00", "\\x00"),
