@@ -141,6 +141,10 @@ class Checkpoint:
 
     def vocabulary(self) -> Vocabulary:
         """Every id that the tokenizer knows and the embedding has a row for."""
+        return self._vocabulary
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
         ids = sorted({i for i in self.tokenizer.get_vocab().values() if i < self._rows})
         pieces = self.tokenizer.convert_ids_to_tokens(ids)
         texts = self.tokenizer.batch_decode(
