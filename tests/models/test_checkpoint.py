@@ -6,7 +6,7 @@ import gc
 import json
 import shutil
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +34,6 @@ ANSWERS: list[Response] = [
     (7, 8, 9),
 ]
 SIZE = len(toy_tokenizer())
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Toys are too small to share: on busy cores a second thread makes them 20 times slower."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,6 @@ from tests.toys import SIZES, toy_tokenizer
 HIDDEN, RANK = SIZES["hidden_size"], 3
 Q = "layers.1.self_attn.q_proj"
 V = "layers.0.self_attn.v_proj"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Toys are too small to share: on busy cores a second thread makes them 20 times slower."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def tiny_llama() -> Any:

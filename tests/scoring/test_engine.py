@@ -125,15 +125,6 @@ def load(folder: Path) -> Toy:
     return Toy(model("eager"), model(ATTENTION))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Toys are too small to share: on busy cores a second thread makes them 20 times slower."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module", params=KINDS.values(), ids=list(KINDS))
 def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Toy:
     """A checkpoint of each kind."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
@@ -67,15 +66,6 @@ class Letters:
 
     def close(self) -> None:
         """Nothing to free."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Toys are too small to share: on busy cores a second thread makes them 20 times slower."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
