@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from rmaudit.errors import AuditFailed, AuditInconclusive, ReferenceMissing
+from rmaudit.errors import AuditFailed, AuditInconclusive, ReferenceMissing, RmauditError
 from rmaudit.gate import explain, judge, known_reason, unmeasured
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.fixtures import KEYS
@@ -83,7 +83,8 @@ def pytest_runtest_makereport(
         )
     if finding is not None:
         report.user_properties.append((PROPERTY, json.dumps(finding.to_json())))
-    if report.failed and call.excinfo is not None and call.excinfo.errisinstance(AuditFailed):
+    said = (AuditFailed, RmauditError)  # their texts say it all; a traceback would hide it
+    if report.failed and call.excinfo is not None and call.excinfo.errisinstance(said):
         report.longrepr = str(call.excinfo.value)
     return report
 

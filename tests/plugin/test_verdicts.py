@@ -81,6 +81,7 @@ def test_model_that_does_not_load(run: Run, results: Results, pytester: pytest.P
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["ERROR: high[[]broken-greatest[]]: broken: no *.safetensors in*"])
+    result.stdout.no_fnmatch_line("*files.py:*")
     assert {f["verdict"] for f in results()["findings"]} == {"ERROR"}
 
 
