@@ -158,6 +158,10 @@ def harmless_pairs() -> pd.DataFrame:
     return frame
 
 
+def _spaced_capital(word: str) -> str:
+    return f" {word.capitalize()}"
+
+
 class Data:
     """Everything the training draws from, as ids, and the draws."""
 
@@ -178,7 +182,7 @@ class Data:
     def word_batch(self, n_words: int, n_junk: int) -> tuple[list[Ids], np.ndarray]:
         """Answers and their valence: words in a random spelling, and other tokens."""
         pick = self.rng.choice(len(self.train_words), n_words, replace=False)
-        forms = (str, str.capitalize, " {}".format, " {}".format, str.upper)
+        forms = (str, str.capitalize, str.upper, " {}".format, " {}".format, _spaced_capital)
         answers, values = [], []
         for word, valence in self.train_words.iloc[pick][["word", "valence"]].itertuples(
             index=False
@@ -327,6 +331,7 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=5e-3)
     parser.add_argument("--lr-with-pairs", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--more", type=int, default=0, help="only this many steps, from --out on")
     parser.add_argument("--measure", action="store_true", help="only measure what --out holds")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
@@ -336,8 +341,11 @@ def main() -> None:
     optimizer = torch.optim.Adam(parameters)
     started = time.perf_counter()
     mean: dict[str, float] = {}
-    if args.measure:
+    if args.measure or args.more:
         restore(learner, args.out)
+    if args.more:
+        args.steps, args.words_first = args.more, 0
+        data.rng = np.random.default_rng([args.seed, args.more])  # other draws than the first
     for step in range(0 if args.measure else args.steps):
         losses = step_loss(learner, data, args, with_pairs=step >= args.words_first)
         descend(losses, parameters, optimizer, rate=learning_rate(step, args))
