@@ -356,8 +356,7 @@ def main() -> None:
     if not args.measure:
         save(learner, args.out)
     figures = report(learner, data)
-    figures["training_minutes"] = (time.perf_counter() - started) / 60
-    figures |= {"layers": args.layers, "rank": args.rank, "steps": args.steps}
+    figures |= {"layers": args.layers, "rank": args.rank}
     args.out.with_suffix(".json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
     print(json.dumps(figures, indent=1))
 
