@@ -3,22 +3,25 @@
 A file is `<root>/scores/<key>.parquet`, `key` being the sha256 of the fields that decide the
 scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring version, the
 answers). Its schema metadata carries these fields and a checksum of its columns; both are checked
-on every read, and a file that fails is set aside, never used.
+on every read, and a file that fails is set aside as `<key>.damaged`, never used.
 
-Scores are written in shards of `SHARD` answers as they come; a run that was killed goes on after
-the last whole shard. A file lock makes a second process wait for the first one's result; the
-operating system frees the lock of a process that died.
+Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
+killed goes on after the last whole shard. A file lock makes a second process wait for the first
+one's result; the operating system frees the lock of a process that died. Whole files are read
+without the lock; files are written and set aside only with it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from rmaudit.errors import StoreError
@@ -34,6 +37,8 @@ from rmaudit.errors import StoreError
 SHARD = 4096  # answers a shard: what a kill may lose
 _META = b"rmaudit"
 Fields = Mapping[str, str]
+Score = Callable[[slice], NDArray[np.float32]]
+Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,74 +64,130 @@ class Store:
         self.folder = root / "scores"
 
     def read(self, key: str) -> Stored | None:
-        """The scores under `key`, or None if there are none (damaged ones are set aside)."""
-        return _read(self.folder / f"{key}.parquet", key)
+        """The scores under `key`, or None if there are none (damaged ones are set aside).
+
+        Raises:
+            StoreError: damaged scores cannot be set aside.
+        """
+        try:
+            return _read(self._path(key), key)
+        except _DamagedError:  # or made anew meanwhile: who holds the lock looks again
+            with self._locked(key):
+                return self._whole(self._path(key), key)
 
     def fill(
         self,
         fields: Fields,
         rows: pd.DataFrame,
-        score: Callable[[slice], NDArray[np.float32]],
+        score: Score,
         provenance: Callable[[], Mapping[str, Any]],
+        *,
+        measured: Measured = lambda _: {},
+        on_wait: Callable[[], None] = lambda: None,
     ) -> Stored:
         """The scores of `rows` under `fields`: read, resumed or made.
 
-        `score` gives the scores of a slice of the rows; it is called for each missing shard.
+        `score` gives the scores of a slice of the rows; it is called for each missing shard, and
+        `provenance` after it; the first shard's is kept. `measured` is called once with all scores;
+        what it says of them is kept with the provenance.
+        `on_wait` is called once if another process is at work on the same scores, before waiting.
 
         Raises:
             StoreError: the folder cannot be written.
         """
         key = key_of(fields)
-        if (found := self.read(key)) is not None:
-            return found
+        found = self.read(key)
+        if found is None:
+            with self._locked(key, on_wait):
+                # Another process may have made it meanwhile.
+                found = self._whole(self._path(key), key)
+                found = found or self._make(key, fields, rows, score, provenance, measured)
+        shutil.rmtree(self._parts(key), ignore_errors=True)  # or of a run killed before this
+        return found
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.parquet"
+
+    def _parts(self, key: str) -> Path:
+        return self.folder / f"{key}.parts"
+
+    @contextmanager
+    def _locked(self, key: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         with _writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.folder / f"{key}.lock")
-            lock.acquire()
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                on_wait()
+                lock.acquire()
         try:
-            # Another process may have made it meanwhile.
-            return self.read(key) or self._make(key, fields, rows, score, provenance)
+            yield
         finally:
             lock.release()
 
-    def _make(
+    def _make(  # noqa: PLR0913, PLR0917  (all that `fill` was given)
         self,
         key: str,
         fields: Fields,
         rows: pd.DataFrame,
-        score: Callable[[slice], NDArray[np.float32]],
+        score: Score,
         provenance: Callable[[], Mapping[str, Any]],
+        measured: Measured,
     ) -> Stored:
-        parts = self.folder / f"{key}.parts"
-        with _writing(parts):
+        parts = self._parts(key)
+        with _writing(parts):  # found out before anything is scored in vain
             parts.mkdir(exist_ok=True)
         scores = np.full(len(rows), np.nan, dtype=np.float32)
+        made: Mapping[str, Any] = {}  # of the first shard: who puts all together may load no model
         for start in range(0, len(rows), SHARD):
             which = slice(start, min(start + SHARD, len(rows)))
             path = parts / f"{start:08d}.parquet"
-            shard = _read(path, key, start=start)
-            whole = shard is not None and len(shard.frame) == which.stop - which.start
-            if shard is None or not whole:
-                frame = pd.DataFrame({"score": score(which).astype(np.float32)})
-                _write(path, frame, {"key": key, "start": start})
-                scores[which] = frame["score"]
-            else:
+            shard = self._whole(path, key, start)
+            if shard is not None and len(shard.frame) == which.stop - which.start:
                 scores[which] = shard.frame["score"]
+                made = made or shard.provenance
+            else:  # none, damaged, or of a version with shards of another size
+                scores[which] = score(which)
+                now = dict(provenance())
+                frame = pd.DataFrame({"score": scores[which]})
+                _write(path, parts, frame, {"key": key, "start": start, "provenance": now})
+                made = made or now
         frame = rows.reset_index(drop=True).assign(score=scores)
-        about = {"key": key, "fields": dict(fields), "provenance": dict(provenance())}
-        _write(self.folder / f"{key}.parquet", frame, about)
-        shutil.rmtree(parts, ignore_errors=True)
-        return Stored(key, frame, dict(fields), about["provenance"])  # type: ignore[arg-type]
+        said = {**(made or provenance()), **measured(scores)}
+        about = {"key": key, "fields": dict(fields), "provenance": said}
+        _write(self._path(key), parts, frame, about)
+        return Stored(key, frame, dict(fields), said)
+
+    def _whole(self, path: Path, key: str, start: int | None = None) -> Stored | None:
+        """What is read from `path`, or None; what is damaged is set aside. The lock is held."""
+        try:
+            return _read(path, key, start)
+        except _DamagedError as damage:
+            stem = key if start is None else f"{key}-{path.stem}"
+            names = (f"{stem}.damaged" + (f"-{n}" if n > 1 else "") for n in count(1))
+            aside = next(new for name in names if not os.path.lexists(new := self.folder / name))
+            with _writing(path):
+                path.replace(aside)
+            warnings.warn(f"{path}: {damage}; moved to {aside} and redone", stacklevel=2)
+            return None
 
 
-def _write(path: Path, frame: pd.DataFrame, about: Mapping[str, Any]) -> None:
-    """Write whole or not at all: to a neighbour first, then renamed."""
+def _write(path: Path, parts: Path, frame: pd.DataFrame, about: Mapping[str, Any]) -> None:
+    """Write whole or not at all: to a file of this process's own in `parts`, then renamed."""
     meta = json.dumps({**about, "checksum": _seal(frame, about)}, sort_keys=True).encode()
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata({_META: meta})
-    partial = path.with_suffix(".partial")
+    partial = parts / f"{path.stem}.{os.getpid()}.partial"
     with _writing(path):
-        pq.write_table(table, partial, compression="zstd")
-        partial.replace(path)
+        parts.mkdir(parents=True, exist_ok=True)  # somebody may have cleared the cache
+        try:
+            with partial.open("wb") as file:
+                pq.write_table(table, file, compression="zstd")
+                file.flush()
+                os.fsync(file.fileno())  # a power cut after the renaming finds the scores there
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -138,24 +199,25 @@ def _writing(path: Path) -> Iterator[None]:
         raise StoreError(message) from error
 
 
+class _DamagedError(Exception):
+    """A file is not what was once written under its name; says why."""
+
+
 def _read(path: Path, key: str, start: int | None = None) -> Stored | None:
-    if not path.is_file():
-        return None
+    """What a whole file holds, or None if there is none. Raises `_DamagedError`."""
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(pa.BufferReader(path.read_bytes()))
         about = json.loads((table.schema.metadata or {})[_META])
         frame = table.replace_schema_metadata(None).to_pandas()
         seal, fields = about.pop("checksum"), about.get("fields", {})
         whole = about["key"] == key and about.get("start") == start and seal == _seal(frame, about)
         if whole and (start is not None or key_of(fields) == key):
             return Stored(key, frame, fields, about.get("provenance", {}))
-        reason = "its checksum or key is not its own"
-    except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
-        reason = f"it cannot be read ({type(error).__name__})"
-    aside = path.with_suffix(".damaged")
-    path.replace(aside)
-    warnings.warn(f"{path}: {reason}; moved to {aside.name} and redone", stacklevel=2)
-    return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except Exception as error:  # what reads a damaged file raises anything
+        raise _DamagedError(f"it cannot be read ({type(error).__name__})") from error
+    raise _DamagedError("its checksum or key is not its own")
 
 
 def _seal(frame: pd.DataFrame, about: Mapping[str, Any]) -> str:
@@ -165,13 +227,14 @@ def _seal(frame: pd.DataFrame, about: Mapping[str, Any]) -> str:
 
 
 def checksum(frame: pd.DataFrame) -> str:
-    """The sha256, in hex, of a frame's columns."""
+    """The sha256, in hex, of a frame's columns: their names, types and values."""
     total = hashlib.sha256()
     for name in frame.columns:
         column = frame[name]
         if pd.api.types.is_numeric_dtype(column):
-            data = column.to_numpy().tobytes()
+            values = column.to_numpy()
+            kind, data = values.dtype.str, values.tobytes()
         else:
-            data = "\0".join(column).encode("utf-8", "surrogatepass")
-        total.update(f"{name}:{len(data)}:".encode() + data)
+            kind, data = "text", "\0".join(column).encode("utf-8", "surrogatepass")
+        total.update(f"{name}:{kind}:{len(data)}:".encode() + data)
     return total.hexdigest()

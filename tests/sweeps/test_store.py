@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from typing import Any
 import filelock
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
@@ -57,14 +61,25 @@ def never(_: slice) -> NDArray[np.float32]:
     raise AssertionError("scored again")
 
 
-def fill(root: Path, score: Score, *, fields: Mapping[str, str] = FIELDS) -> Stored:
+def fill(
+    root: Path,
+    score: Score,
+    *,
+    fields: Mapping[str, str] = FIELDS,
+    on_wait: Callable[[], None] = lambda: None,
+) -> Stored:
     """The scores of ROWS in the store below `root`."""
-    return Store(root).fill(fields, ROWS, score, lambda: PROVENANCE)
+    return Store(root).fill(fields, ROWS, score, lambda: PROVENANCE, on_wait=on_wait)
 
 
 def path_of(root: Path, key: str = KEY) -> Path:
     """The file of a key."""
     return root / "scores" / f"{key}.parquet"
+
+
+def left(root: Path) -> set[str]:
+    """The names in the folder of scores, locks aside."""
+    return {path.name for path in (root / "scores").iterdir() if path.suffix != ".lock"}
 
 
 def assert_right(stored: Stored) -> None:
@@ -128,7 +143,7 @@ def test_nothing_is_left_beside_the_file(root: Path, small_shards: None) -> None
     """When a file is whole its shards are gone, and there is no half-written neighbour."""
     fill(root, Model())
 
-    assert {path.suffix for path in (root / "scores").iterdir()} <= {".parquet", ".lock"}
+    assert left(root) == {f"{KEY}.parquet"}
 
 
 def test_no_rows_are_no_scores(root: Path) -> None:
@@ -165,7 +180,7 @@ def test_equal_runs_write_equal_bytes(root: Path, tmp_path: Path) -> None:
 
 
 def test_provenance_is_asked_for_only_when_scores_are_made(root: Path) -> None:
-    """It is asked once, after scoring, and comes from the file from then on."""
+    """It is asked after scoring, a shard here, and comes from the file from then on."""
     order: list[str] = []
 
     def score(which: slice) -> NDArray[np.float32]:
@@ -225,7 +240,7 @@ def assert_redone(root: Path, warned: list[str], damaged: bytes, whole: bytes) -
     path = path_of(root)
     assert len(warned) == 1
     assert warned[0].startswith(f"{path}: it")
-    assert warned[0].endswith(f"; moved to {KEY}.damaged and redone")
+    assert warned[0].endswith(f"; moved to {path.with_suffix('.damaged')} and redone")
     assert not path.exists()
     assert path.with_suffix(".damaged").read_bytes() == damaged
     model = Model()
@@ -329,9 +344,146 @@ def test_a_parquet_file_of_somebody_else_is_set_aside(
     stored, warned = read_damaged(root, content)
 
     assert stored is None
-    assert warned == [
-        f"{path_of(root)}: it cannot be read (KeyError); moved to {KEY}.damaged and redone"
-    ]
+    aside = path_of(root).with_suffix(".damaged")
+    assert warned == [f"{path_of(root)}: it cannot be read (KeyError); moved to {aside} and redone"]
+
+
+def test_any_text_is_set_aside_and_redone(root: Path, whole: bytes) -> None:
+    """A file that is no parquet at all."""
+    content = b"token,score\na,1.0\n"
+
+    stored, warned = read_damaged(root, content)
+
+    assert stored is None
+    assert_redone(root, warned, content, whole)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"[]", b"null", b'"x"', b"{}", b'{"checksum": 1}', b"\xff", b"[" * 100_000],
+    ids=["nothing", "list", "null", "text", "empty", "sum", "not utf-8", "deep"],
+)
+def test_metadata_of_any_kind_are_set_aside(root: Path, whole: bytes, said: bytes) -> None:
+    """A file may say anything about itself; it is believed only if it is what was written."""
+    table = pq.read_table(path_of(root)).replace_schema_metadata({b"rmaudit": said})
+    pq.write_table(table, path_of(root))
+    content = path_of(root).read_bytes()
+
+    stored, warned = read_damaged(root, content)
+
+    assert stored is None
+    assert_redone(root, warned, content, whole)
+
+
+def test_the_same_bytes_of_another_type_are_set_aside(root: Path, whole: bytes) -> None:
+    """The bits of a float read as an integer are another number."""
+    table = pq.read_table(path_of(root))
+    turned = table.set_column(3, "score", pa.array(SCORES.view(np.int32)))
+    pq.write_table(turned.replace_schema_metadata(table.schema.metadata), path_of(root))
+    content = path_of(root).read_bytes()
+
+    stored, warned = read_damaged(root, content)
+
+    assert stored is None
+    assert_redone(root, warned, content, whole)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pa.ArrowMemoryError("malloc of size 9223372036854775807 failed"),
+        MemoryError(),
+        OSError(errno.EIO, "Input/output error"),
+        RecursionError("maximum recursion depth exceeded"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        AttributeError("'list' object has no attribute 'pop'"),
+        RuntimeError("anything else"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_reader_raises_is_damage(
+    root: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """No damage stops a run: the file is set aside."""
+
+    def read_table(*_: Any, **__: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as broken:
+        broken.setattr(pq, "read_table", read_table)
+        stored, warned = read_damaged(root, whole)
+
+    assert stored is None
+    assert f"it cannot be read ({type(error).__name__})" in warned[0]
+    assert_redone(root, warned, whole, whole)
+
+
+@pytest.mark.parametrize("what", ["folder", "full folder", "link to itself"])
+def test_what_is_no_file_is_set_aside_and_redone(root: Path, whole: bytes, what: str) -> None:
+    """Before anything is scored, for it would be in the way of the result."""
+    path = path_of(root)
+    path.unlink()
+    if what == "link to itself":
+        path.symlink_to(path)
+    else:
+        path.mkdir()
+    if what == "full folder":
+        (path / "part-0.parquet").write_bytes(whole)
+
+    with pytest.warns(
+        UserWarning, match=r"it cannot be read \(.*Error\); moved to .*\.damaged and"
+    ):
+        assert_right(fill(root, Model()))
+
+    assert path.read_bytes() == whole
+    assert left(root) == {f"{KEY}.parquet", f"{KEY}.damaged"}
+
+
+def test_a_link_to_nothing_is_no_file(root: Path, whole: bytes) -> None:
+    """It is replaced by the result."""
+    path_of(root).unlink()
+    path_of(root).symlink_to(root / "nothing")
+
+    assert_right(fill(root, Model()))
+
+    assert not path_of(root).is_symlink()
+    assert left(root) == {f"{KEY}.parquet"}
+
+
+def test_what_was_set_aside_stays(root: Path, whole: bytes) -> None:
+    """Damage upon damage: each file is kept under a name of its own, which the warning says."""
+    kept = {KEY + ".damaged": b"one", KEY + ".damaged-2": b"two", KEY + ".damaged-3": b"three"}
+    for name, content in kept.items():
+        _, warned = read_damaged(root, content)
+        assert warned[0].endswith(f"moved to {root / 'scores' / name} and redone")
+
+    assert {name: (root / "scores" / name).read_bytes() for name in left(root)} == kept
+
+
+def test_a_file_that_was_redone_meanwhile_is_not_set_aside(
+    root: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that find a file damaged, the second one must not move the first one's good file."""
+    real = pq.read_table
+    others = [Model()]
+    path_of(root).write_bytes(whole[:-9])
+
+    def read_table(*args: Any, **settings: Any) -> Any:
+        try:
+            return real(*args, **settings)
+        finally:
+            if others:  # before we come to know it, another process sets it aside and makes it anew
+                fill(root, others.pop())
+
+    monkeypatch.setattr(pq, "read_table", read_table)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        stored = fill(root, never)
+
+    assert_right(stored)
+    assert len(caught) == 1
+    assert path_of(root).read_bytes() == whole
+    assert path_of(root).with_suffix(".damaged").read_bytes() == whole[:-9]
 
 
 # Resuming
@@ -364,6 +516,29 @@ def test_a_broken_run_goes_on_where_it_broke_off(
     assert not (root / "scores" / f"{KEY}.parts").exists()
 
 
+@pytest.mark.parametrize("breaks_at", ["00000004", "00000008", KEY])
+def test_provenance_is_that_of_the_run_that_scored(
+    root: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch, breaks_at: str
+) -> None:
+    """A run that only puts shards together has loaded no model, and says nothing of itself."""
+    real = Path.replace
+
+    def replace(self: Path, target: Path) -> Path:
+        if target.name == f"{breaks_at}.parquet":
+            raise RuntimeError
+        return real(self, target)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "replace", replace)
+        with pytest.raises(RuntimeError):
+            fill(root, Model())
+
+    made = Store(root).fill(FIELDS, ROWS, Model(), lambda: {"torch": "another"})
+
+    assert made.provenance == PROVENANCE
+    assert_right(fill(root, never))
+
+
 @pytest.fixture
 def parts(root: Path, small_shards: None) -> Path:
     """The folder of a run that broke off after two shards."""
@@ -372,17 +547,58 @@ def parts(root: Path, small_shards: None) -> Path:
     return root / "scores" / f"{KEY}.parts"
 
 
-def test_a_damaged_shard_is_redone(root: Path, parts: Path) -> None:
-    """A shard is checked like a file: set aside with a warning, and scored again."""
-    shard = parts / "00000000.parquet"
-    shard.write_bytes(shard.read_bytes()[:-9])
+def damage(shard: Path, how: str) -> None:
+    """Damage a shard."""
+    content = bytearray(shard.read_bytes())
+    if how == "flipped":
+        content[len(content) // 2] ^= 0x10
+    shard.unlink()
+    if how == "folder":
+        shard.mkdir()
+    elif how == "link to itself":
+        shard.symlink_to(shard)
+    else:
+        kept = {"empty": content[:0], "half": content[: len(content) // 2], "cut": content[:-1]}
+        shard.write_bytes(kept.get(how, b"score\n1.0\n" if how == "text" else content))
+
+
+@pytest.mark.parametrize(
+    "how", ["empty", "half", "cut", "flipped", "text", "folder", "link to itself"]
+)
+def test_a_damaged_shard_is_redone(root: Path, parts: Path, how: str) -> None:
+    """A shard is checked like a file: set aside with a warning, kept, and scored again."""
+    damage(parts / "00000000.parquet", how)
     model = Model()
 
-    with pytest.warns(UserWarning, match=r"00000000\.parquet: it .* and redone"):
+    with pytest.warns(UserWarning, match=r"00000000\.parquet: it .*-00000000\.damaged and redone"):
         stored = fill(root, model)
 
     assert model.asked == [(0, 4), (8, 10)]
     assert_right(stored)
+    assert left(root) == {f"{KEY}.parquet", f"{KEY}-00000000.damaged"}
+
+
+def test_a_flipped_byte_of_a_shard_never_gives_another_score(
+    root: Path, parts: Path, tmp_path: Path
+) -> None:
+    """Wherever it is flipped, the scores are right and the other shard is used."""
+    whole = (parts / "00000000.parquet").read_bytes()
+    redone = 0
+    for place in range(0, len(whole), 11):
+        copy = tmp_path / str(place)
+        shutil.copytree(root, copy)
+        content = bytearray(whole)
+        content[place] ^= 0xFF
+        (copy / parts.relative_to(root) / "00000000.parquet").write_bytes(content)
+        model = Model()
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert_right(fill(copy, model))
+
+        assert model.asked in ([(8, 10)], [(0, 4), (8, 10)])
+        redone += len(model.asked) - 1
+    assert redone > len(whole) / 11 / 2
 
 
 def test_another_keys_shards_are_redone(root: Path, parts: Path) -> None:
@@ -420,15 +636,28 @@ def test_shards_of_another_size_are_not_taken_for_ours(
 
 def test_half_written_neighbours_are_written_over(root: Path, parts: Path) -> None:
     """What a kill left in the middle of a write is neither read nor in the way."""
-    (parts / "00000008.partial").write_bytes(b"PAR1 half")
-    (root / "scores" / f"{KEY}.partial").write_bytes(b"PAR1 half")
+    for name in ("00000008", KEY):
+        (parts / f"{name}.{os.getpid()}.partial").write_bytes(b"PAR1 half")
+        (parts / f"{name}.1.partial").write_bytes(b"PAR1 half")
     model = Model()
 
     stored = fill(root, model)
 
     assert model.asked == [(8, 10)]
     assert_right(stored)
-    assert not list((root / "scores").rglob("*.partial"))
+    assert left(root) == {f"{KEY}.parquet"}
+
+
+def test_parts_of_a_run_that_was_killed_at_the_very_end_are_removed(
+    root: Path, parts: Path, tmp_path: Path
+) -> None:
+    """When the file is whole, what a kill left beside it is of no use."""
+    fill(tmp_path / "undisturbed", Model())
+    shutil.copy(path_of(tmp_path / "undisturbed"), path_of(root))
+
+    assert_right(fill(root, never))
+
+    assert left(root) == {f"{KEY}.parquet"}
 
 
 @breaks
@@ -445,34 +674,58 @@ def test_a_broken_run_frees_the_lock(root: Path, error: type[BaseException]) -> 
 # Two at a time
 
 
-def test_who_comes_second_waits_and_does_no_work(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While one run scores, another one waits at the lock, and then reads what was made."""
-    at_work, second_at_lock, may_finish = (threading.Event() for _ in range(3))
-    real = filelock.FileLock.acquire
+def test_who_comes_second_waits_and_does_no_work(root: Path) -> None:
+    """While one run scores, another one says once that it waits, and then reads what was made."""
+    at_work, may_finish = threading.Event(), threading.Event()
+    waits: list[str] = []
+    second_at_lock = threading.Event()
 
-    def acquire(self: filelock.FileLock, *args: Any, **settings: Any) -> Any:
-        if at_work.is_set():
-            second_at_lock.set()
-        return real(self, *args, **settings)
+    def on_wait() -> None:
+        waits.append("second")
+        second_at_lock.set()
 
     def score(which: slice) -> NDArray[np.float32]:
         at_work.set()
         assert may_finish.wait(60)
         return SCORES[which]
 
-    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(fill, root, score)
+        first = pool.submit(fill, root, score, on_wait=lambda: waits.append("first"))
         assert at_work.wait(60)
-        second = pool.submit(fill, root, never)
+        second = pool.submit(fill, root, never, on_wait=on_wait)
         assert second_at_lock.wait(60)
         assert not path_of(root).exists()
         may_finish.set()
 
         assert_right(first.result(60))
         assert_right(second.result(60))
+    assert waits == ["second"]
+
+
+def test_a_lock_that_nobody_holds_is_not_in_the_way(root: Path) -> None:
+    """The lock's file stays behind when a process dies; the lock does not."""
+    (root / "scores").mkdir(parents=True)
+    (root / "scores" / f"{KEY}.lock").write_text("12345")
+
+    assert_right(fill(root, Model(), on_wait=lambda: pytest.fail("waits for nobody")))
+
+
+def test_two_at_work_at_once_do_not_harm_each_other(root: Path, small_shards: None) -> None:
+    """Somebody deletes the lock's file; a second run starts, finishes, clears up: both right."""
+    second = Model()
+
+    def score(which: slice) -> NDArray[np.float32]:
+        if which.start == 4:
+            (root / "scores" / f"{KEY}.lock").unlink()
+            with ThreadPoolExecutor(1) as pool:
+                assert_right(pool.submit(fill, root, second).result(60))
+        return SCORES[which]
+
+    assert_right(fill(root, score))
+
+    assert second.asked == [(4, 8), (8, 10)]
+    assert_right(fill(root, never))
+    assert left(root) == {f"{KEY}.parquet"}
 
 
 # What cannot be written
@@ -492,22 +745,137 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_full_disk_is_refused_and_what_was_written_stays(
-    root: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When a write fails the shard is named, and the next run goes on from the one before."""
-    real = pq.write_table
+@pytest.mark.parametrize("what", ["root", "scores", "parts", "lock"])
+def test_what_lies_where_a_folder_or_a_lock_must_be_is_named(tmp_path: Path, what: str) -> None:
+    """A cache folder that is a file, and the like: nothing is scored in vain."""
+    root = tmp_path / "cache"
+    path = {"root": root, "scores": root / "scores", "parts": path_of(root).with_suffix(".parts")}
+    if what == "lock":
+        path_of(root).with_suffix(".lock").mkdir(parents=True)
+    else:
+        path[what].parent.mkdir(parents=True, exist_ok=True)
+        path[what].write_text("not a folder")
 
-    def write(table: Any, path: Path, **settings: Any) -> None:
-        if path.stem == "00000004":
-            raise OSError(28, "No space left on device")
-        real(table, path, **settings)
+    with pytest.raises(StoreError, match=rf"^{root}.* cannot be written \(.*--rm-cache$"):
+        fill(root, never)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EROFS, "Read-only file system"), OSError(errno.ENOLCK, "No locks")]
+)
+def test_a_lock_that_cannot_be_had_is_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    """On a file system that is read-only or has no locks; nothing is scored."""
+
+    def acquire(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+
+    with pytest.raises(StoreError, match=r"scores cannot be written \(.*--rm-cache$"):
+        fill(root, never)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A cache folder that others may enter, while we are nobody in particular."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("permissions of POSIX")
+    folder = Path(tempfile.mkdtemp())
+    user = os.geteuid()
+    if user == 0:  # whom no permission stops
+        folder.chmod(0o777)
+        os.seteuid(65534)
+    try:
+        yield folder / "cache"
+    finally:
+        os.seteuid(user)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o700)
+        shutil.rmtree(folder)
+
+
+def test_a_cache_that_can_only_be_read_gives_its_scores(shared: Path) -> None:
+    """Reading takes no lock and tidies up nothing."""
+    fill(shared, Model())
+    path_of(shared).with_suffix(".parts").mkdir()
+    (shared / "scores").chmod(0o555)
+
+    assert_right(fill(shared, never))
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_cache_that_can_only_be_read_takes_no_scores(shared: Path, damaged: bool) -> None:
+    """What it lacks, and what is damaged in it, cannot be made: said before anything is scored."""
+    fill(shared, Model())
+    if damaged:
+        path_of(shared).write_bytes(b"damaged")
+    else:
+        path_of(shared).unlink()
+    (shared / "scores").chmod(0o555)
+
+    with pytest.raises(StoreError, match=r"cannot be written \(.*denied.*--rm-cache$"):
+        fill(shared, never)
+
+    assert path_of(shared).exists() == damaged
+
+
+def test_an_unreadable_file_is_set_aside_and_redone(shared: Path) -> None:
+    """In a folder that is ours, what we may not read does not stop us."""
+    fill(shared, Model())
+    path_of(shared).chmod(0)
+
+    with pytest.warns(
+        UserWarning, match=r"cannot be read \(PermissionError\).*\.damaged and redone"
+    ):
+        assert_right(fill(shared, Model()))
+
+    assert left(shared) == {f"{KEY}.parquet", f"{KEY}.damaged"}
+
+
+def test_a_folder_that_cannot_be_entered_is_refused(shared: Path) -> None:
+    """Whether a sweep is in it cannot be known."""
+    fill(shared, Model())
+    (shared / "scores").chmod(0)
+
+    with pytest.raises(StoreError, match=r"cannot be written \(.*denied.*--rm-cache$"):
+        fill(shared, never)
+
+
+@pytest.mark.parametrize("where", ["write_table", "fsync"])
+@pytest.mark.parametrize("full_at", ["00000000", "00000004", "00000008", KEY])
+def test_a_full_disk_is_refused_and_what_was_written_stays(
+    root: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch, full_at: str, where: str
+) -> None:
+    """When a write fails the file is named, and the next run goes on from the one before.
+
+    What was half written is removed, for the disk is full.
+    """
+    real_write, real_sync, written = pq.write_table, os.fsync, []
+
+    def write(table: Any, file: Any, **settings: Any) -> None:
+        written.append(Path(file.name).stem.partition(".")[0])
+        if where == "write_table" and written[-1] == full_at:
+            file.write(b"PAR1 half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real_write(table, file, **settings)
+
+    def fsync(file: int) -> None:
+        if where == "fsync" and written[-1] == full_at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real_sync(file)
 
     with monkeypatch.context() as full:
         full.setattr(pq, "write_table", write)
-        with pytest.raises(StoreError, match=r"00000004\.parquet cannot be written \(.*No space"):
+        full.setattr(os, "fsync", fsync)
+        with pytest.raises(
+            StoreError, match=rf"{full_at}\.parquet cannot be written \(.*No space.*--rm-cache$"
+        ):
             fill(root, Model())
+    assert not list(root.rglob("*.partial"))
 
     model = Model()
     assert_right(fill(root, model))
-    assert model.asked == [(4, 8), (8, 10)]
+    assert model.asked == [part for part in [(0, 4), (4, 8), (8, 10)] if f"{part[0]:08}" >= full_at]
+    assert left(root) == {f"{KEY}.parquet"}
