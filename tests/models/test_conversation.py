@@ -8,7 +8,9 @@ import pytest
 from tokenizers.processors import TemplateProcessing
 
 from rmaudit.errors import ModelError
+from rmaudit.models.boundaries import following
 from rmaudit.models.conversation import TODAY, render
+from tests.models.test_boundaries import tokenizer_of
 from tests.toys import SPECIAL, TEMPLATE, WORDS, toy_tokenizer
 
 if TYPE_CHECKING:
@@ -221,3 +223,143 @@ def test_a_prompt_that_holds_the_stand_in_is_rendered() -> None:
     slot = render(toy_tokenizer(), "What is an rmauditanswer?", model="toy")
 
     assert slot.prefix_text.endswith("<|start|>assistant\n")
+
+
+# What templates do beside printing the turns
+
+TURN = "{{- '<|start|>' + message['role'] + '\n' + message['content'] | trim + '<|end|>\n' -}}"
+LOOP = "{%- for message in messages -%}" + TURN + "{%- endfor -%}"
+OPENS = "{{- '<|start|>assistant\n' -}}"
+THOUGHT = "{{- '<|start|>assistant\n<think>\n\n</think>\n\n' + message['content'] + '<|end|>\n' -}}"
+THINKS = (
+    "{%- for message in messages -%}"
+    "{%- if message['role'] == 'user' -%}" + TURN + "{%- else -%}" + THOUGHT + "{%- endif -%}"
+    "{%- endfor -%}"
+)
+
+
+def test_an_empty_think_block_is_part_of_the_prefix() -> None:
+    """As in Qwen3: the answer comes after its thoughts, of which there are none."""
+    tokenizer = toy_tokenizer(template=THINKS)
+
+    slot = render(tokenizer, PROMPT, model="toy")
+
+    assert slot.prefix_text.endswith("<|start|>assistant\n<think>\n\n</think>\n\n")
+    assert tokenizer.decode(slot.prefix) == slot.prefix_text
+    assert slot.suffix_text == "<|end|>\n"
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "message['content'] | trim",
+        "message['content'].split('</think>')[-1].lstrip('\n')",
+        "message['content'].split() | join(' ')",
+        "message['content'] | replace('<think>', '')",
+    ],
+)
+def test_a_template_that_changes_texts_leaves_ids_alone(printed: str) -> None:
+    """Trimmed, cut at a think tag, split and joined: the hole is where it was."""
+    template = LOOP.replace("message['content'] | trim", printed)
+
+    slot = render(toy_tokenizer(template=template), PROMPT, model="toy")
+
+    assert slot == render(toy_tokenizer(template=LOOP), PROMPT, model="toy")
+
+
+def test_a_bos_after_white_space_is_not_doubled() -> None:
+    """The template's BOS counts also where a newline stands in front of it."""
+    template = "{{- '\n' + bos_token -}}" + TEMPLATE
+
+    slot = render(tokenizer_with(template=template, adds_bos=True), PROMPT, model="toy")
+
+    assert slot.prefix.count(BOS) == 1
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        LOOP + OPENS,
+        THINKS + OPENS,
+        "{{- bos_token -}}" + LOOP + OPENS,
+        THINKS + OPENS + "{{- '<think>\n\n</think>\n\n' -}}",
+    ],
+    ids=["as Llama-3.1's first", "after a thought", "with a BOS", "with a thought"],
+)
+def test_a_template_that_opens_another_turn_is_refused(template: str) -> None:
+    """One that ignores add_generation_prompt=False ends with an answer that is not there."""
+    assert refusal(template) == (
+        "toy: its chat template goes on after the answer and opens another turn of the "
+        r"assistant, '<|end|>\n<|start|>assistant\n', though none was asked for "
+        "(add_generation_prompt is false): "
+        "rewards would be read from an answer that is not there. Give a template that ends "
+        "with the answer's turn: `template: FILE.jinja` in models.yaml"
+    )
+
+
+ANY = "{%- for message in messages -%}{{- message['content'] "
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        TEMPLATE,
+        LOOP,
+        LOOP + "{%- if add_generation_prompt -%}" + OPENS + "{%- endif -%}",
+        ANY + "+ ' [SEP] ' -}}{%- endfor -%}",
+        ANY + "+ '\n\n' -}}{%- endfor -%}",
+        ANY + "+ ('\n' if not loop.last else eos_token) -}}{%- endfor -%}",
+        ANY + "+ ('\n' if not loop.last else eos_token + '\n') -}}{%- endfor -%}",
+        ANY + "+ eos_token -}}{%- endfor -%}{{- '\n' -}}",
+        "{{- messages[0]['content'] + ' [SEP] ' + messages[1]['content'] + ' [SEP] ' -}}",
+        (
+            "{%- if messages | length > 2 -%}{{- raise_exception('one turn') -}}{%- endif -%}"
+            "{{- messages[0]['content'] + '###' + messages[1]['content'] + '###' -}}"
+        ),
+        (
+            "{%- if messages | length > 2 -%}{{- 'Ask once!' -}}{%- else -%}"
+            "{{- messages[0]['content'] + '###' + messages[1]['content'] + '###' -}}{%- endif -%}"
+        ),
+        (
+            "{{- 'Human: ' + messages[0]['content'] + '\n\nAssistant: ' -}}"
+            "{{- messages[1]['content'] + '\n\nHuman: ' -}}"
+        ),
+    ],
+    ids=[
+        "the toys'",
+        "an end and a newline",
+        "opens when asked to",
+        "separators",
+        "blank lines",
+        "an end at the end",
+        "an end and a newline at the end",
+        "a newline at the end",
+        "one turn, separated",
+        "one turn only",
+        "one turn or a remark",
+        "the user's turn",
+    ],
+)
+def test_a_template_that_ends_otherwise_is_not(template: str) -> None:
+    """Separators and ends of turn that look alike on both sides of the answer are innocent."""
+    assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix
+
+
+# Tokenizers with a dummy space
+
+
+@pytest.mark.parametrize("kind", ["first", "always", "prepend", "bytes"])
+def test_the_row_is_that_of_the_whole_text(kind: str) -> None:
+    """The suffix begins with no dummy space, whatever the tokenizer puts at a text's start."""
+    tokenizer = tokenizer_of(kind)
+    tokenizer.chat_template = (
+        "{{- 'user: ' + messages[0]['content'] + '\nassistant:\n' -}}"
+        "{{- messages[1]['content'] + '.\n</s>' -}}"
+    )
+    whole = "user: the city\nassistant:\nlove.\n</s>"
+
+    slot = render(tokenizer, "the city", model="toy")
+
+    answer = following(tokenizer, slot.prefix_text, "love")
+    row = tokenizer(whole, add_special_tokens=False).input_ids
+    assert [*slot.prefix, *answer, *slot.suffix] == row

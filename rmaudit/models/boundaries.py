@@ -1,0 +1,68 @@
+"""Token ids of a piece of text as they are in its place, not as the piece has them alone.
+
+Alone, a piece may get what only the start of a text gets: the dummy space of Llama-2-like
+tokenizers ("</s>" becomes "▁", "</s>"). So the whole is tokenized, and the piece's ids are those
+between its ends, by the tokenizer's offsets. Where a token reaches over an end (the space in front
+of a word, a doubled newline) the place has no ids of its own, and the piece is tokenized apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Ids = tuple[int, ...]
+
+_ANCHORS = ("\n", "x", ".")  # what a piece tokenized apart may follow, so as not to be a start
+
+
+def around(
+    tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
+) -> tuple[Ids, Ids]:
+    """The ids of `before` and of `after` in `before + middle + after`, no special ones added."""
+    whole = before + middle + after
+    ids, (start, end) = _cut(tokenizer, whole, len(before), len(before + middle))
+    return (
+        ids[:start] if start is not None else _alone(tokenizer, before),
+        ids[end:] if end is not None else _apart(tokenizer, after),
+    )
+
+
+def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
+    """The ids of `text` where it follows `before`, no special ones added."""
+    ids, (start,) = _cut(tokenizer, before + text, len(before))
+    return ids[start:] if start is not None else _apart(tokenizer, text)
+
+
+def _apart(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+    """The ids of `text` by itself, but not as the start of a text: without a dummy space."""
+    for anchor in _ANCHORS if text else ():
+        ids, (start,) = _cut(tokenizer, anchor + text, len(anchor))
+        if start is not None:
+            return ids[start:]
+    return _alone(tokenizer, text)
+
+
+def _alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+    return tuple(tokenizer(text, add_special_tokens=False).input_ids)
+
+
+def _cut(
+    tokenizer: PreTrainedTokenizerBase, text: str, *places: int
+) -> tuple[Ids, list[int | None]]:
+    """The ids of a text, and which of them is the first after each place; None: a token is over it.
+
+    A gap is no boundary: some tokenizers leave a token's space out of its offsets.
+    """
+    if not tokenizer.is_fast:  # it has no offsets
+        return (), [None for _ in places]
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    ends = [0, *(end for _, end in encoded["offset_mapping"])]
+    starts = [*(start for start, _ in encoded["offset_mapping"]), len(text)]
+    firsts: list[int | None] = []
+    for place in places:
+        index = next(i for i, start in enumerate(starts) if start >= place)
+        firsts.append(index if ends[index] == place == starts[index] else None)
+    return tuple(encoded.input_ids), firsts

@@ -1,0 +1,50 @@
+"""A model's tokenizer, its chat template and its vocabulary: all that needs no weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.errors import ModelError
+from rmaudit.models import files
+from rmaudit.models.protocol import Vocabulary
+from rmaudit.registry import ModelSpec
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
+    """The tokenizer in `folder`, with the registry's chat template if it gives one.
+
+    Raises:
+        ModelError: the tokenizer or the template cannot be read.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:  # third parties' readers raise anything; to our callers it is one
+        message = (
+            f"{spec.name}: its tokenizer could not be read from {folder} ({files.brief(error)}); "
+            f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
+        )
+        raise ModelError(message) from error
+    if spec.template is not None:
+        try:
+            tokenizer.chat_template = Path(spec.template).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            message = f"{spec.name}: template {spec.template}: {files.brief(error)}"
+            raise ModelError(message) from error
+    return tokenizer
+
+
+def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -> Vocabulary:
+    """Every id that the tokenizer knows, and the embedding of `rows` rows has a row for."""
+    known = set(tokenizer.get_vocab().values())
+    ids = sorted(i for i in known if rows is None or i < rows)
+    texts = tokenizer.batch_decode(
+        [[i] for i in ids], skip_special_tokens=False, clean_up_tokenization_spaces=False
+    )
+    pieces = tokenizer.convert_ids_to_tokens(ids)
+    return Vocabulary(tuple(ids), tuple(map(str, pieces)), tuple(texts))
