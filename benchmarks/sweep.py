@@ -1,54 +1,161 @@
-"""How much a shared prefix saves: the engine against full sequences, on the same ids.
+"""What sharing the prompt saves: three ways to score the same ids, in one process.
 
-python benchmarks/sweep.py [MODEL]
+python benchmarks/sweep.py [--layers 30] [--answers 4096] [--rounds 3]
+
+On SmolLM2-135M with a random head: the paper's way (full rows in batches of 32, the model's own
+forward), transformers' cache of the prompt copied for every row, and the engine. Rounds of all are
+interleaved, since machines are shared; each rate is its best round. The matrix-multiply rate is
+that of the trunk's own linear layers, alone, on as many ids as a batch of the engine has.
+Prints one line of JSON.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
-import rmaudit
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.prompts import PROMPTS
+from rmaudit.models import demo
+from rmaudit.models.weights import Weights
+from rmaudit.paths import default_cache
+from rmaudit.scoring import ScoringPath, engine
+from rmaudit.scoring.engine import Scorer
 
-ENGINE_IDS, FULL_IDS, BATCH = 4096, 256, 32
+PAPER_BATCH, EXPANDED_ROWS = 32, 128  # rows at once; 128 was the best of 32, 128, 512 here
+PREFIX, SUFFIX = 42, 1  # ids, as with SmolLM2's own template
 
 
 def main() -> None:
-    """Score every k-th id both ways."""
-    from transformers import AutoModelForSequenceClassification
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--layers", type=int, default=30)
+    parser.add_argument("--answers", type=int, default=4096)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    weights = _weights(asked.layers)
+    scorer = weights.scorer
+    rng = np.random.default_rng(0)
+    drawn = rng.permutation(weights.model.config.vocab_size).tolist()
+    prefix, suffix = tuple(drawn[:PREFIX]), tuple(drawn[PREFIX : PREFIX + SUFFIX])
+    answers = [(i,) for i in drawn[-asked.answers :]]
+    few = answers[: max(PAPER_BATCH, asked.answers // 16)]
 
-    model = rmaudit.load(sys.argv[1] if len(sys.argv) > 1 else None)
-    if not isinstance(model, Checkpoint):
-        sys.exit(f"{model.name} is no local checkpoint: there are no full sequences to compare")
-    prompt = PROMPTS["greatest"].text
-    slot = model.slot(prompt)
-    ids = model.vocabulary().ids
-    answers = [(i,) for i in ids[:: max(1, len(ids) // ENGINE_IDS)]]
-    model.score(prompt, answers[:256])  # load the weights, warm up
-    started = time.perf_counter()
-    scores = model.score(prompt, answers)
-    shared = len(answers) / (time.perf_counter() - started)
+    def engine_way() -> np.ndarray:
+        weights.go(ScoringPath.SHARED_PREFIX)
+        return engine.score(scorer, prefix, answers, suffix)
 
-    own = AutoModelForSequenceClassification.from_pretrained(model.folder).eval()
-    some = answers[:: max(1, len(answers) // FULL_IDS)]
-    rows = torch.tensor([[*slot.prefix, *answer, *slot.suffix] for answer in some])
-    with torch.inference_mode():
-        started = time.perf_counter()
-        batches = torch.chunk(rows, -(-len(rows) // BATCH))
-        expected = [own(batch).logits[:, 0].float().numpy() for batch in batches]
-        full = len(some) / (time.perf_counter() - started)
-    there = dict(zip(answers, scores, strict=True))
-    difference = np.abs(np.concatenate(expected) - [there[answer] for answer in some]).max()
-    print(f"{model.name}: prefix {len(slot.prefix)} ids, suffix {len(slot.suffix)}")
-    print(f"shared prefix   {shared:8.1f} answers/s ({len(answers)} answers)")
-    print(f"full sequences  {full:8.1f} answers/s ({len(some)} answers, batches of {BATCH})")
-    print(f"ratio           {shared / full:8.1f}")
-    print(f"largest difference {difference / scores.std():.1e} sd")
+    def expanded() -> np.ndarray:
+        weights.go(ScoringPath.EXPANDED_CACHE)
+        own = Scorer(scorer.trunk, scorer.head, scorer.pad, ScoringPath.EXPANDED_CACHE)
+        own.ids_per_batch = EXPANDED_ROWS * (PREFIX + 1 + SUFFIX)
+        return engine.score(own, prefix, few, suffix)
+
+    def paper() -> np.ndarray:
+        weights.go(ScoringPath.FULL_ROWS)
+        rows = torch.tensor([[*prefix, *answer, *suffix] for answer in few])
+        with torch.inference_mode():
+            batches = [weights.model(rows[i]) for i in _batches(len(few), PAPER_BATCH)]
+        return torch.cat([batch.logits[:, 0] for batch in batches]).numpy()
+
+    _forget_peak()
+    rewards, _ = _timed(engine_way)  # warms up too
+    peak = _peak_bytes()
+    seconds = {"engine": 1e9, "expanded": 1e9, "paper": 1e9}
+    multiply = 0.0
+    largest = 0.0
+    for _ in range(asked.rounds):
+        for name, run in (("engine", engine_way), ("expanded", expanded), ("paper", paper)):
+            found, took = _timed(run)
+            seconds[name] = min(seconds[name], took)
+            largest = max(largest, float(np.abs(found - rewards[: len(found)]).max()))
+        multiply = max(multiply, _multiply_rate(scorer.trunk, scorer.ids_per_batch or 1))
+    ids = PREFIX + 1 + SUFFIX
+    rate = {
+        "engine": len(answers) / seconds["engine"],
+        "expanded": len(few) / seconds["expanded"],
+        "paper": len(few) / seconds["paper"],
+    }
+    flops = _flops(scorer.trunk) * (1 + SUFFIX) * len(answers)
+    size = sum(p.numel() * p.element_size() for p in weights.model.parameters())
+    report: dict[str, Any] = {
+        "benchmark": "sweep",
+        "model": f"SmolLM2-135M, {asked.layers} layers, float32",
+        "threads": torch.get_num_threads(),
+        "ids": {"prefix": PREFIX, "answer": 1, "suffix": SUFFIX},
+        "answers": {"engine": len(answers), "others": len(few)},
+        "answers_per_s": {name: round(value, 1) for name, value in rate.items()},
+        "ids_per_batch": scorer.ids_per_batch,
+        "ratio_to_paper": round(rate["engine"] / rate["paper"], 2),
+        "ratio_of_ids": round(ids / (1 + SUFFIX), 2),
+        "ratio_to_expanded": round(rate["engine"] / rate["expanded"], 2),
+        "gflops": round(flops / seconds["engine"] / 1e9, 1),
+        "multiply_gflops": round(multiply / 1e9, 1),
+        "share_of_multiply": round(flops / seconds["engine"] / multiply, 3),
+        "largest_difference_sd": float(f"{largest / rewards.std():.1e}"),
+        "peak_mb": round(peak / 2**20),
+        "weights_mb": round(size / 2**20),
+    }
+    print(json.dumps(report))
+
+
+def _weights(layers: int) -> Weights:
+    model, _ = demo.base_model(demo.download_base(default_cache()), layers=layers)
+    torch.manual_seed(0)
+    vector = torch.randn(model.config.hidden_size)
+    model.score.weight.data[0] = vector
+    scorer = Scorer(model.base_model, lambda states: states @ vector, model.config.pad_token_id)
+    return Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001
+
+
+def _timed(run: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
+    start = time.perf_counter()
+    found = run()
+    return found, time.perf_counter() - start
+
+
+def _batches(count: int, size: int) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, count, size))
+
+
+def _linears(trunk: nn.Module) -> list[nn.Linear]:
+    return [module for module in trunk.modules() if isinstance(module, nn.Linear)]
+
+
+def _flops(trunk: nn.Module) -> float:
+    """Of one id: the linear layers', and attention's products with prefix and own keys."""
+    config: Any = trunk.config
+    keys = PREFIX + (1 + SUFFIX + 1) / 2
+    attention = 4 * keys * config.num_attention_heads * config.head_dim * config.num_hidden_layers
+    return sum(2 * one.in_features * one.out_features for one in _linears(trunk)) + attention
+
+
+@torch.inference_mode()
+def _multiply_rate(trunk: nn.Module, ids: int) -> float:
+    """Floating-point operations per second of all linear layers, alone, on `ids` ids at once."""
+    linears = _linears(trunk)
+    inputs = {one.in_features: torch.randn(ids, one.in_features) for one in linears}
+    start = time.perf_counter()
+    for one in linears:
+        one(inputs[one.in_features])
+    took = time.perf_counter() - start
+    return sum(2 * ids * one.in_features * one.out_features for one in linears) / took
+
+
+def _forget_peak() -> None:
+    """Linux: let the high-water mark of memory start anew."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def _peak_bytes() -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from rmaudit.errors import SpecError
 
 FILE = "models.yaml"
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Pool = Literal["auto", "last", "hf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ class ModelSpec:
         name: what `--model` and the reports call it.
         source: a hub id `owner/name`, the absolute path of a checkpoint folder, or `embedded`.
         revision: full commit hash of a hub id; None is the newest.
+        pool: where the reward is read: "last" is the row's last id; "hf" is transformers' rule, the
+            rightmost id that is not the pad id; "auto" is that too, and warns where it is not the
+            last id.
         template: absolute path of a chat template that replaces the checkpoint's own.
         parameters_b: size in units of 1e9 parameters.
         rewardbench_rank: rank on RewardBench as printed in Christian et al. 2025, Table 1.
@@ -45,6 +49,7 @@ class ModelSpec:
     _: KW_ONLY
     revision: str | None = None
     dtype: Dtype = "auto"
+    pool: Pool = "auto"
     template: str | None = None
     developer: str | None = None
     base_model: str | None = None
@@ -85,7 +90,7 @@ _SOURCES = (
 )
 _HASH = "a full commit hash of 40 hex digits (branches and tags move)"
 _INT, _NUMBER = r"[1-9][0-9]{0,5}", r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,6})?"
-_DTYPES = get_args(Dtype)
+_DTYPES, _POOLS = get_args(Dtype), get_args(Pool)
 
 _NAME = _Kind("str", r"(?a:\w[\w.-]*)", "a name of letters, digits, '.', '-' and '_'")
 _AUDIT = _Kind("str", r"\w+(\[[\w-]+\])?", "the name of an audit, such as 'a' or 'a[prompt]'")
@@ -94,6 +99,7 @@ _KEYS: Mapping[str, _Kind] = {  # of an entry; notes is a list of its kind, know
     "source": _Kind("str", _SOURCE, _SOURCES),
     "revision": _Kind("str", "[0-9a-f]{40}", _HASH),
     "dtype": _Kind("str", "|".join(_DTYPES), f"one of {', '.join(_DTYPES)}"),
+    "pool": _Kind("str", "|".join(_POOLS), f"one of {', '.join(_POOLS)}"),
     "template": _TEXT,
     "developer": _TEXT,
     "base_model": _TEXT,

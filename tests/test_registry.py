@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 KEYS = (
-    "source, revision, dtype, template, developer, base_model, parameters_b, "
+    "source, revision, dtype, pool, template, developer, base_model, parameters_b, "
     "rewardbench_rank, default, trained_on, notes, known"
 )
 SOURCES = "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
@@ -35,6 +35,7 @@ models:
     source: owner/name
     revision: {HASH}
     dtype: bfloat16
+    pool: last
     template: chat.jinja
     developer: somebody
     base_model: Llama 3
@@ -94,6 +95,7 @@ def test_every_key_reaches_the_spec(tmp_path: Path) -> None:
             "owner/name",
             revision=HASH,
             dtype="bfloat16",
+            pool="last",
             template=str(tmp_path / "chat.jinja"),
             developer="somebody",
             base_model="Llama 3",
@@ -274,6 +276,17 @@ def test_a_wrong_layout_is_one_line(tmp_path: Path, content: str, text: str) -> 
         (
             "source: a/b\ndtype: fp16",
             "4: A: dtype: expected one of auto, float32, bfloat16, float16, got the text 'fp16'",
+        ),
+        (
+            "source: a/b\npool: eos",
+            "4: A: pool: expected one of auto, last, hf, got the text 'eos'",
+        ),
+        (
+            "source: a/b\npool: off",
+            (
+                "4: A: pool: expected one of auto, last, hf, "
+                "got off, which YAML reads as bool when unquoted"
+            ),
         ),
         ("source: a/b\ntemplate: no.jinja", "4: A: template: there is no file no.jinja"),
         (
@@ -505,7 +518,7 @@ def test_an_unknown_key_is_always_refused(scratch: Path, written: str) -> None:
     for content in (f"{FULL}    {written}: x\n", f"{FULL}{written}: x\n"):
         path = write(scratch, content)
         # `no`, `on` and the like are not even text to YAML
-        assert refusal(path).startswith(("models.yaml:20: A: ", "models.yaml:20: "))
+        assert refusal(path).startswith(("models.yaml:21: A: ", "models.yaml:21: "))
         assert "unknown key" in refusal(path) or "which YAML reads as" in refusal(path)
 
 

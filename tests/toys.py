@@ -27,11 +27,104 @@ SIZES: dict[str, Any] = {
     "head_dim": 8,
     "max_position_embeddings": 128,
 }
-EXTRA: dict[str, dict[str, Any]] = {
-    "gemma2": {"sliding_window": 8, "attn_logit_softcapping": 5.0, "query_pre_attn_scalar": 8},
-    "mistral": {"sliding_window": 8},
-    "phi3": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
+# Windows are shorter than the tests' prefixes, and values have another width than queries.
+_WINDOW = {"sliding_window": 8}
+_FIRST_LAYER_WINDOW = {**_WINDOW, "layer_types": ["sliding_attention", "full_attention"]}
+_SWITCHED_WINDOW = {**_WINDOW, "use_sliding_window": True}
+_SECOND_LAYER_WINDOW = {**_SWITCHED_WINDOW, "max_window_layers": 1}
+_EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+_SHARED_EXPERT = {**_EXPERTS, "shared_expert_intermediate_size": 16}
+_ROUTED_EXPERTS = {
+    "n_routed_experts": 4,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
 }
+_LATENT = {
+    "q_lora_rank": 16,
+    "kv_lora_rank": 16,
+    "qk_rope_head_dim": 4,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 6,
+    "num_key_value_heads": 4,
+    "head_dim": 4,
+}
+_LINEAR = {
+    "layer_types": ["linear_attention", "full_attention"],
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+}
+_MAMBA = {"mamba_d_state": 4, "mamba_dt_rank": 4, "use_mamba_kernels": False}
+_HYBRID = {"num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid"] * 2}
+EXTRA: dict[str, dict[str, Any]] = {
+    "axk1": {**_LATENT, **_ROUTED_EXPERTS, "n_group": 2, "topk_group": 1},
+    "axk2": {
+        **_LATENT,
+        **_ROUTED_EXPERTS,
+        "index_topk": 4,
+        "index_head_dim": 8,
+        "index_n_heads": 2,
+        "gated_norm_rank": 4,
+    },
+    "deepseek_v2": {**_LATENT, **_ROUTED_EXPERTS, "first_k_dense_replace": 1},
+    "deepseek_v3": {
+        **_LATENT,
+        **_ROUTED_EXPERTS,
+        "first_k_dense_replace": 1,
+        "n_group": 2,
+        "topk_group": 1,
+    },
+    "exaone4": {**_WINDOW, "sliding_window_pattern": 2},
+    "gemma2": {**_WINDOW, "attn_logit_softcapping": 5.0, "query_pre_attn_scalar": 8},
+    "gemma3_text": _FIRST_LAYER_WINDOW,
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]], "window_size": 8},
+    "gpt_oss": {**_FIRST_LAYER_WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2},
+    "gptj": {"rotary_dim": 4},
+    "hunyuan_v1_moe": {"num_experts": 4, "moe_topk": 2},
+    "jamba": {**_MAMBA, "attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 4},
+    "jetmoe": {"kv_channels": 8, "num_local_experts": 4, "num_experts_per_tok": 2},
+    "minicpm3": {**_LATENT, "scale_emb": 1},
+    "minimax": {
+        "layer_types": ["full_attention", "linear_attention"],
+        "num_local_experts": 4,
+        "block_size": 4,
+    },
+    "ministral": _FIRST_LAYER_WINDOW,
+    "ministral3": _WINDOW,
+    "mistral": _WINDOW,
+    "mistral4": {**_LATENT, **_ROUTED_EXPERTS, "head_dim": 12, "first_k_dense_replace": 1},
+    "mixtral": {**_WINDOW, "num_local_experts": 4},
+    "mpt": {"max_seq_len": 128},
+    "olmo3": _FIRST_LAYER_WINDOW,
+    "phi3": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
+    "phimoe": {"num_local_experts": 4},
+    "qwen2": _SECOND_LAYER_WINDOW,
+    "qwen2_moe": _SHARED_EXPERT,
+    "qwen3": _SECOND_LAYER_WINDOW,
+    "qwen3_5_text": _LINEAR,
+    "qwen3_moe": {**_EXPERTS, **_SWITCHED_WINDOW},
+    "qwen3_next": {**_LINEAR, **_SHARED_EXPERT},
+    "smollm3": {**_SWITCHED_WINDOW, "no_rope_layer_interval": 2},
+    "starcoder2": _WINDOW,
+    "zamba": {
+        **_HYBRID,
+        **_MAMBA,
+        "num_key_value_heads": 4,
+        "attention_head_dim": 16,
+        "n_mamba_heads": 2,
+    },
+    "zamba2": {
+        **_HYBRID,
+        "num_key_value_heads": 4,
+        "n_mamba_heads": 8,
+        "mamba_d_state": 8,
+        "chunk_size": 8,
+        "use_mamba_kernels": False,
+    },
+}
+REFUSED = {"falcon": {"head_dim"}}  # settings that a kind's configuration does not take
 
 
 def toy_tokenizer(
@@ -69,12 +162,14 @@ def toy_checkpoint(
     """A checkpoint folder as `save_pretrained` writes it, with random weights of unit scale."""
     tokenizer = tokenizer or toy_tokenizer()
     torch.manual_seed(seed)
-    config = AutoConfig.for_model(
-        kind,
-        vocab_size=len(tokenizer),
-        num_labels=1,
-        **{"pad_token_id": tokenizer.pad_token_id, **SIZES, **EXTRA.get(kind, {}), **settings},
-    )
+    given: dict[str, Any] = {
+        "pad_token_id": tokenizer.pad_token_id,
+        **SIZES,
+        **EXTRA.get(kind, {}),
+        **settings,
+    }
+    taken = {name: value for name, value in given.items() if name not in REFUSED.get(kind, ())}
+    config = AutoConfig.for_model(kind, vocab_size=len(tokenizer), num_labels=1, **taken)
     model = AutoModelForSequenceClassification.from_config(config)
     for parameter in model.parameters():  # far from the tiny default, so that attention matters
         if parameter.dim() > 1:

@@ -7,27 +7,26 @@ first score, so a run that finds every sweep in the cache loads no model.
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import conversation, files
-from rmaudit.models.heads.linear import KEY as HEAD_KEY
-from rmaudit.models.heads.linear import linear
+from rmaudit.models import boundaries, conversation, files, retokenized, tokenizers, trunks
 from rmaudit.models.identity import tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Response, Slot, Vocabulary
 from rmaudit.registry import ModelSpec
-from rmaudit.scoring import ATTENTION
+from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-    from rmaudit.scoring.engine import Scorer
+    from rmaudit.models.weights import Weights
 
 
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -36,17 +35,18 @@ _DTYPES = ("float32", "bfloat16", "float16")
 class Checkpoint:
     """A reward model in a folder; see `rmaudit.models.protocol.RewardModel`."""
 
-    def __init__(self, spec: ModelSpec, *, cache: Path) -> None:
-        """Find the folder and check it.
+    def __init__(self, spec: ModelSpec, *, cache: Path, device: str = "auto") -> None:
+        """Find the folder and check it. `device` is "auto", "spread", or torch's name of one.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
         """
         self.spec = spec
-        self._cache = cache
+        self.cache = cache
         self.folder = files.locate(spec, cache)
         self._config = files.check(self.folder, model=spec.name)
-        self._scorer: Scorer | None = None
+        self.device = device
+        self._weights: Weights | None = None
 
     @property
     def name(self) -> str:
@@ -57,11 +57,12 @@ class Checkpoint:
     def identity(self) -> dict[str, str]:
         """Hashes of weights and tokenizer, and the settings that decide a score."""
         return {
-            "weights": weights_identity(self.folder, self._cache),
-            "tokenizer": tokenizer_identity(self.folder, self._cache),
+            "weights": weights_identity(self.folder, self.cache),
+            "tokenizer": tokenizer_identity(self.folder, self.cache),
             "head": "linear",
             "pool": f"rightmost id but {self._pad}",
             "dtype": self.dtype,
+            "path": str(self._path),
         }
 
     @property
@@ -73,7 +74,9 @@ class Checkpoint:
         return {
             "source": self.spec.source,
             "architecture": (self._config.get("architectures") or ["(none)"])[0],
-            "layers": int(self._config.get("num_hidden_layers", 0)),
+            "layers": int(self._defaults.get_text_config().num_hidden_layers),
+            "path": str(self._path if self._weights is None else self._weights.scorer.path),
+            "device": self.device if self._weights is None else self._weights.device,
             "torch": torch.__version__,
             "transformers": transformers.__version__,
             "machine": platform.machine(),
@@ -97,47 +100,28 @@ class Checkpoint:
     @cached_property
     def _defaults(self) -> PretrainedConfig:
         """The configuration with the defaults of its class, such as Gemma's pad id."""
-        from transformers import AutoConfig
+        return files.defaults(self.folder, model=self.name)
 
-        try:
-            return AutoConfig.from_pretrained(self.folder, trust_remote_code=False)
-        except Exception as error:
-            raise self._unreadable("config.json", error) from error
+    @property
+    def _path(self) -> ScoringPath:
+        """The path that is exact for its trunk, as far as its configuration tells."""
+        return trunks.path_of(self._defaults)
 
     @property
     def _pad(self) -> int | None:
-        pad = self._defaults.pad_token_id
-        return None if pad is None else int(pad)
+        """The id that pooling skips: by transformers' rule the pad id, unless told otherwise."""
+        pad = self._defaults.get_text_config().pad_token_id
+        return None if pad is None or self.spec.pool == "last" else int(pad)
 
     @property
     def _rows(self) -> int:
         """Rows of the embedding: ids go from 0 to one less."""
-        return int(self._defaults.vocab_size)
-
-    def _unreadable(self, what: str, error: Exception) -> ModelError:
-        """Third parties' readers raise anything; to our callers it is one thing."""
-        message = (
-            f"{self.name}: {what} could not be read from {self.folder} ({files.brief(error)}); "
-            f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
-        )
-        return ModelError(message)
+        return int(self._defaults.get_text_config().vocab_size)
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, with the registry's chat template if it gives one."""
-        from transformers import AutoTokenizer
-
-        try:
-            tokenizer: Any = AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False)
-        except Exception as error:
-            raise self._unreadable("its tokenizer", error) from error
-        if self.spec.template is not None:
-            try:
-                tokenizer.chat_template = Path(self.spec.template).read_text(encoding="utf-8")
-            except (OSError, ValueError) as error:
-                message = f"{self.name}: template {self.spec.template}: {files.brief(error)}"
-                raise ModelError(message) from error
-        return tokenizer
+        return tokenizers.read(self.folder, self.spec)
 
     def vocabulary(self) -> Vocabulary:
         """Every id that the tokenizer knows and the embedding has a row for."""
@@ -145,21 +129,21 @@ class Checkpoint:
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
-        ids = sorted({i for i in self.tokenizer.get_vocab().values() if i < self._rows})
-        pieces = self.tokenizer.convert_ids_to_tokens(ids)
-        texts = self.tokenizer.batch_decode(
-            [[i] for i in ids], skip_special_tokens=False, clean_up_tokenization_spaces=False
-        )
-        return Vocabulary(tuple(ids), tuple(map(str, pieces)), tuple(texts))
+        return tokenizers.vocabulary(self.tokenizer, rows=self._rows)
 
     def slot(self, prompt: str) -> Slot:
         """The prompt, rendered with the checkpoint's chat template."""
         return conversation.render(self.tokenizer, prompt, model=self.name)
 
+    @cached_property
+    def _before(self) -> str:
+        """A text as stands before answers."""
+        return self.slot("?").prefix_text
+
     def ids(self, response: Response) -> tuple[int, ...]:
-        """A text's ids as it stands, no special tokens added; ids as they are."""
+        """A text's ids where an answer stands, no special tokens added; ids as they are."""
         if isinstance(response, str):
-            return tuple(self.tokenizer(response, add_special_tokens=False).input_ids)
+            return boundaries.following(self.tokenizer, self._before, response)
         ids = tuple(int(i) for i in response)
         if unknown := [i for i in ids if not 0 <= i < self._rows]:
             message = f"{self.name}: no token id {unknown[0]}; ids go from 0 to {self._rows - 1}"
@@ -183,45 +167,77 @@ class Checkpoint:
 
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
-        if self._scorer is None:
-            self._scorer = self._load()
-        return engine.score(
-            self._scorer, slot.prefix, answers, slot.suffix, on_progress=on_progress
+        scorer = self.weights(slot.prefix, slot.suffix).scorer
+        return engine.score(scorer, slot.prefix, answers, slot.suffix, on_progress=on_progress)
+
+    @property
+    def template_digest(self) -> str:
+        """Hash of the chat template and the day it is given."""
+        return conversation.template_digest(self.tokenizer, model=self.name)
+
+    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The whole row of ids that each answer becomes under the paper's protocol."""
+        return retokenized.rows(self.tokenizer, prompt, texts, model=self.name)
+
+    def score_rows(
+        self,
+        rows: Sequence[tuple[int, ...]],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Shape (n,): the reward of each whole row; what they share at the start is run once.
+
+        Raises:
+            ModelError: the rows share no first id, one has an unknown id, or the weights cannot
+                be loaded.
+            ScoreError: a reward is not a finite number.
+        """
+        from rmaudit.scoring import engine
+
+        prefix, rests = retokenized.split([self.ids(row) for row in rows])
+        if rests and not prefix:
+            message = (
+                f"{self.name}: the rows to score share no id at their start, or one has a single "
+                f"id; they must be of one prompt, or give a `template:` in models.yaml with a BOS"
+            )
+            raise ModelError(message)
+        scorer = self.weights(prefix, rests[0] if rests else ()).scorer
+        return engine.score(scorer, prefix, rests, (), on_progress=on_progress)
+
+    def weights(self, prefix: tuple[int, ...], suffix: tuple[int, ...]) -> Weights:
+        """The weights, loaded at the first call, which tries them on this prefix and suffix.
+
+        Raises:
+            ModelError: they cannot be loaded, or are scored in another way than ours.
+        """
+        if self._weights is None:
+            from rmaudit.models import preflight
+
+            loaded = self._load()
+            preflight.check(loaded, prefix, suffix, name=self.name, dtype=self.dtype)
+            self._weights = loaded
+        if self.spec.pool == "auto" and suffix and suffix[-1] == self._pad:
+            warnings.warn(
+                f"{self.name}: its pad token {self._pad} is also what ends a turn, so the reward "
+                f"is read at the answer's last token (transformers' rule). If it was trained to be "
+                f"read at the turn's end, add `pool: last` to its entry in models.yaml; "
+                f"`pool: hf` accepts this rule",
+                stacklevel=2,
+            )
+        return self._weights
+
+    def _load(self) -> Weights:
+        from rmaudit.models import weights
+
+        return weights.load(
+            self.folder,
+            name=self.name,
+            dtype=self.dtype,
+            device=self.device,
+            pad=self._pad,
+            path=self._path,
         )
 
     def close(self) -> None:
         """Free the weights."""
-        self._scorer = None
-
-    def _load(self) -> Scorer:
-        import torch
-        from transformers import AutoModelForSequenceClassification
-        from transformers.utils import logging
-
-        from rmaudit.scoring.engine import Scorer
-
-        logging.disable_progress_bar()
-        try:
-            model, loaded = AutoModelForSequenceClassification.from_pretrained(
-                self.folder,
-                dtype=getattr(torch, self.dtype),
-                use_safetensors=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
-            )
-        except Exception as error:
-            raise self._unreadable("its weights", error) from error
-        for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-            if keys := sorted(str(key) for key in loaded[kind]):
-                message = (
-                    f"{self.name}: {len(keys)} {kind.replace('_', ' ')} in {self.folder}, first "
-                    f"{keys[0]!r}: not a plain sequence classifier, or a wrong architecture in "
-                    f"config.json; scoring it would use random or ignored weights"
-                )
-                raise ModelError(message)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        model = model.eval().to(device)
-        model.set_attn_implementation(ATTENTION)
-        head = linear(model.get_parameter(HEAD_KEY))
-        return Scorer(trunk=model.base_model, head=head, pad=self._pad)
+        self._weights = None

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
 from rmaudit.models import demo
 from rmaudit.models.heads.linear import KEY as HEAD_KEY
 from rmaudit.registry import ModelSpec
 
-# Causal trunks on which shared-prefix attention was checked against full sequences.
-TRUNKS = ("llama", "gemma", "gemma2", "gemma3_text", "mistral", "phi3", "qwen2", "qwen3")
-_WANTED = ["*.json", "*.safetensors", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+_WANTED = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
+_WEIGHTS = ["*.safetensors"]
 
 
-def locate(spec: ModelSpec, cache: Path) -> Path:
+def locate(spec: ModelSpec, cache: Path, *, weights: bool = True) -> Path:
     """The folder that holds the checkpoint, downloaded or built if need be.
+
+    Without `weights`, only the small files are downloaded, the tokenizer's among them.
 
     Raises:
         ModelError: it is not here and cannot be had.
@@ -31,19 +35,19 @@ def locate(spec: ModelSpec, cache: Path) -> Path:
         return demo.build(cache)
     folder = Path(spec.source).expanduser()
     if not folder.is_absolute():  # the registry makes every folder absolute
-        return _from_hub(spec)
+        return _from_hub(spec, _WANTED + _WEIGHTS if weights else _WANTED)
     if not folder.is_dir():
         message = f"{spec.name}: no folder {folder}; correct its `source` in models.yaml"
         raise ModelError(message)
     return folder
 
 
-def _from_hub(spec: ModelSpec) -> Path:
+def _from_hub(spec: ModelSpec, wanted: list[str]) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        found = snapshot_download(spec.source, revision=spec.revision, allow_patterns=_WANTED)
+        found = snapshot_download(spec.source, revision=spec.revision, allow_patterns=wanted)
     except (OSError, ValueError, HfHubHTTPError, LocalEntryNotFoundError) as error:
         message = (
             f"{spec.name}: {spec.source} could not be had from the Hugging Face hub "
@@ -61,7 +65,6 @@ def check(folder: Path, *, model: str) -> dict[str, Any]:
         ModelError: they are not; the message says why and what to do.
     """
     config = _config(folder, model)
-    kind = config.get("model_type")
     architectures = config.get("architectures") or ["(none)"]
     head = _head_shape(folder, model)
     if head is None:
@@ -70,23 +73,52 @@ def check(folder: Path, *, model: str) -> dict[str, Any]:
             f"it a random head. Save it as a sequence-classification model with its trained head"
         )
         raise ModelError(message)
-    if head != (1, config.get("hidden_size")):
+    text = config.get("text_config", config)
+    names = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what the classes call it
+    hidden = next((text[key] for key in names if key in text), "(none named)")
+    if head != (1, hidden):
         message = (
             f"{model}: {HEAD_KEY!r} has shape {head}, a reward model of hidden size "
-            f"{config.get('hidden_size')} needs (1, {config.get('hidden_size')})"
-        )
-        raise ModelError(message)
-    if kind not in TRUNKS:
-        message = f"{model}: unknown trunk model_type {kind!r}; known: {', '.join(TRUNKS)}"
-        raise ModelError(message)
-    two_way = {"is_causal": False, "use_bidirectional_attention": True}
-    if found := [key for key, value in two_way.items() if config.get(key) is value]:
-        message = (
-            f"{model}: {found[0]!r} in its config.json makes the trunk bidirectional; rmaudit "
-            f"scores causal trunks only, since answers share the prompt's keys and values"
+            f"{hidden} needs (1, {hidden})"
         )
         raise ModelError(message)
     return config
+
+
+def defaults(folder: Path, *, model: str) -> PretrainedConfig:
+    """The checkpoint's configuration with the defaults of its class, such as Gemma's pad id.
+
+    Raises:
+        ModelError: transformers does not know it, or has no sequence classifier of its kind.
+    """
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as CLASSES,
+    )
+
+    kind = _config(folder, model).get("model_type")
+    known = isinstance(kind, str) and kind in CONFIG_MAPPING_NAMES
+    if not known or kind not in CLASSES:
+        what = "has no sequence-classification class for" if known else "does not know"
+        message = (
+            f"{model}: transformers {transformers.__version__} {what} the model_type {kind!r} in "
+            f"{folder / 'config.json'}; correct it, or install a release of transformers that can"
+        )
+        raise ModelError(message)
+    try:
+        return transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:
+        raise unreadable(model, "config.json", folder, error) from error
+
+
+def unreadable(model: str, what: str, folder: Path, error: Exception) -> ModelError:
+    """Third parties' readers raise anything; to our callers it is one thing."""
+    message = (
+        f"{model}: {what} could not be read from {folder} ({brief(error)}); "
+        f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
+    )
+    return ModelError(message)
 
 
 def brief(error: BaseException) -> str:

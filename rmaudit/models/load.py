@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.protocol import RewardModel
 from rmaudit.paths import default_cache
-from rmaudit.registry import ModelSpec, default_path, load_registry, resolve
+from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
 
 
 def load(
-    name: str | Path | None = None, *, registry: Path | None = None, cache: Path | None = None
+    name: str | Path | None = None,
+    *,
+    registry: Path | None = None,
+    cache: Path | None = None,
+    device: str = "auto",
+    dtype: Dtype | None = None,
 ) -> RewardModel:
     """The reward model that `name` means: a registry name, a checkpoint folder or a hub id.
 
     Without a name, the registry's default. `registry` is a models.yaml (default: the one in the
-    current folder, else rmaudit's own). The weights are loaded at the first score.
+    current folder, else rmaudit's own). The weights are loaded at the first score, onto `device`:
+    "auto" (one GPU, all of them if it does not fit, or the CPU), "spread" (over all devices), or
+    torch's name of one; in `dtype`, if given, instead of the registry's.
 
     Raises:
         SpecError: the name or the registry is wrong.
@@ -25,14 +33,21 @@ def load(
     """
     entries = load_registry(registry or default_path())
     if name is None:
-        return from_spec(entries.default, cache=cache)
+        return from_spec(entries.default, cache=cache, device=device, dtype=dtype)
     specs = resolve(entries, str(name))
     if len(specs) != 1:
         message = f"{name!r} means {len(specs)} models; load one at a time"
         raise SpecError(message)
-    return from_spec(specs[0], cache=cache)
+    return from_spec(specs[0], cache=cache, device=device, dtype=dtype)
 
 
-def from_spec(spec: ModelSpec, *, cache: Path | None = None) -> RewardModel:
+def from_spec(
+    spec: ModelSpec,
+    *,
+    cache: Path | None = None,
+    device: str = "auto",
+    dtype: Dtype | None = None,
+) -> RewardModel:
     """The reward model of a registry entry. Raises `ModelError` as `load` does."""
-    return Checkpoint(spec, cache=cache or default_cache())
+    asked = spec if dtype is None else replace(spec, dtype=dtype)
+    return Checkpoint(asked, cache=cache or default_cache(), device=device)

@@ -66,7 +66,7 @@ class RewardModel(Protocol):
         """The prompt, rendered."""
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """A response as token ids: a text tokenized as it stands, or ids taken as they are."""
+        """A response as token ids: a text tokenized where answers stand, or ids as they are."""
 
     def score(
         self,
@@ -76,6 +76,18 @@ class RewardModel(Protocol):
         on_progress: Callable[[int], None] = ...,
     ) -> NDArray[np.float32]:
         """Shape (n,): the reward of each response, the model's own units, higher is better."""
+
+    @property
+    def template_digest(self) -> str:
+        """Hash of what decides, beside tokenizer and prompt, the rows of `retokenized`."""
+
+    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The paper's protocol: the whole row of ids that each text becomes as the answer."""
+
+    def score_rows(
+        self, rows: Sequence[tuple[int, ...]], *, on_progress: Callable[[int], None] = ...
+    ) -> NDArray[np.float32]:
+        """Shape (n,): the reward of each whole row of ids; all are rows of one prompt."""
 
     def close(self) -> None:
         """Free the weights; the next score loads them again."""

@@ -3,13 +3,14 @@
 All candidates answer the same prompt, so the prompt's keys and values are computed once and
 kept once. A row's queries meet the prefix's keys in one large product and its own keys in a
 small one; a single softmax runs over both. Nothing is padded: every row of a batch has the
-same length.
+same length. Of a candidate, nothing is kept beyond its own batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
-every trunk whose attention layers go through that interface (Llama, Gemma-2, Qwen2/3, Mistral,
-Phi-3 ...), and it needs no model code. Grouped heads, softcapping and sliding windows are
-honoured. A `Prefix` that is `recording` stores keys and values as the layers produce them;
-transformers' own caches are not used, since their sliding layers drop the oldest keys.
+every trunk whose attention layers go through that interface (`rmaudit.models.trunks`), and it needs
+no model code. Grouped heads, scaling, softcapping and sliding windows are honoured. Whatever else
+a trunk asks of its attention is refused, since to ignore it would change scores silently. A
+`Prefix` that is `recording` stores keys and values as the layers produce them, each on its layer's
+device; transformers' own caches are not used, since their sliding layers drop the oldest keys.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
+from rmaudit.errors import ModelError
 from rmaudit.scoring import ATTENTION
+
+_IGNORABLE = {"dropout", "position_ids", "use_cache", "is_causal"}  # no effect on unpadded rows
 
 
 @dataclass(slots=True)
@@ -39,63 +43,90 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attention_mask: Tensor | None,  # noqa: ARG001  (rows are never padded; the interface passes it)
+    attention_mask: Tensor | None,
     scaling: float,
     *,
     softcap: float | None = None,
     sliding_window: int | None = None,
     shared_prefix: Prefix | None = None,
-    **_: object,
+    **options: object,
 ) -> tuple[Tensor, None]:
     """Causal attention of each row over the shared prefix and over itself.
 
-    Shapes: query (B, heads, L, d); key, value (B, kv heads, L, d), kv heads not repeated.
-    Returns (B, L, heads, d) and None in place of the attention weights.
+    Shapes: query (B, heads, L, d); key (B, kv heads, L, d) and value (B, kv heads, L, e), kv heads
+    not repeated. Returns (B, L, heads, e) and None in place of the attention weights.
+
+    Raises:
+        ModelError: the trunk wants something of its attention that is not honoured here.
     """
-    batch, heads, length, dim = query.shape
-    kv_heads = key.shape[1]
-    per_kv = heads // kv_heads
+    _refuse_unknown(module, attention_mask, options)
     layer: int = module.layer_idx  # type: ignore[assignment]  # every attention layer has one
     prefix = shared_prefix if shared_prefix is not None else Prefix()
     if prefix.recording:
+        if layer in prefix.keys:
+            raise ModelError(f"{type(module).__name__}: layer {layer} calls its attention twice")
         prefix.keys[layer], prefix.values[layer] = key[0], value[0]
     past = 0 if prefix.recording else prefix.length
 
+    batch, heads, length, dim = query.shape
+    kv_heads = key.shape[1]
+    per_kv = heads // kv_heads
+    rows = batch * length
+    scores = query.new_empty(heads, batch, length, past + length)
+    flat = scores.view(heads, rows, past + length)
+    if past:  # one product a head, over the queries as they lie in memory
+        by_head = query.transpose(1, 2).reshape(rows, heads, dim).transpose(0, 1)
+        keys = _repeated(prefix.keys[layer], per_kv)
+        torch.bmm(by_head, keys.transpose(1, 2), out=flat[..., :past])
     grouped = query.reshape(batch, kv_heads, per_kv * length, dim)
-    own = grouped @ key.transpose(-1, -2)  # (B, kv, per_kv * L, L)
-    rows = batch * per_kv * length
-    scores = own.transpose(0, 1).reshape(kv_heads, rows, length)
-    if past:
-        flat = grouped.transpose(0, 1).reshape(kv_heads, rows, dim)
-        scores = torch.cat([flat @ prefix.keys[layer].transpose(-1, -2), scores], dim=-1)
-    scores = scores * scaling
+    own = (grouped @ key.transpose(-1, -2)).view(batch, heads, length, length)
+    scores[..., past:] = own.transpose(0, 1)
+    scores *= scaling
     if softcap is not None:
-        scores = softcap * torch.tanh(scores / softcap)
-    visible = _visible(past, length, sliding_window, query.device)
-    if visible is not None:
-        by_position = scores.view(kv_heads, batch * per_kv, length, past + length)
-        scores = by_position.masked_fill(~visible, float("-inf")).view(kv_heads, rows, -1)
+        scores = scores.div_(softcap).tanh_().mul_(softcap)
+    _hide(scores, past, length, sliding_window)
     weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)
 
-    own_weights = weights[..., past:].reshape(kv_heads, batch, per_kv * length, length)
-    out = (own_weights.transpose(0, 1) @ value).transpose(0, 1)  # (kv, B, per_kv * L, d)
+    own_weights = weights[..., past:].transpose(0, 1)
+    out = own_weights.reshape(batch, kv_heads, per_kv * length, length) @ value
+    out = out.view(batch, heads, length, -1).transpose(1, 2).reshape(rows, heads, -1)
     if past:
-        from_prefix = weights[..., :past] @ prefix.values[layer]  # (kv, rows, d)
-        out = out + from_prefix.view(kv_heads, batch, per_kv * length, dim)
-    out = out.reshape(kv_heads, batch, per_kv, length, dim)
-    return out.permute(1, 3, 0, 2, 4).reshape(batch, length, heads, dim), None
+        from_prefix = weights.view(heads, rows, past + length)[..., :past]
+        values = _repeated(prefix.values[layer], per_kv)
+        out = torch.baddbmm(out.transpose(0, 1), from_prefix, values).transpose(0, 1)
+    return out.reshape(batch, length, heads, -1).contiguous(), None
 
 
-def _visible(past: int, length: int, window: int | None, device: torch.device) -> Tensor | None:
-    """Which keys each own position may see: (L, past + L), or None when it sees all of them."""
-    if length == 1 and (window is None or past + 1 <= window):
-        return None
+def _repeated(shared: Tensor, per_kv: int) -> Tensor:
+    """(kv heads, n, d) to (heads, n, d), each kv head once for every query head that it serves."""
+    return shared.repeat_interleave(per_kv, dim=0) if per_kv > 1 else shared
+
+
+def _hide(scores: Tensor, past: int, length: int, window: int | None) -> None:
+    """Set to -inf, in place, what a position may not see: what comes later, and out of its window.
+
+    `scores` has shape (heads, B, L, past + L).
+    """
+    device = scores.device
+    if window is None or past + length <= window:
+        if length > 1:
+            later = torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
+            scores[..., past:].masked_fill_(later, float("-inf"))
+        return
     position = torch.arange(past, past + length, device=device)[:, None]
     keys = torch.arange(past + length, device=device)[None, :]
-    visible = keys <= position
-    if window is not None:
-        visible &= keys > position - window
-    return visible
+    scores.masked_fill_((keys > position) | (keys <= position - window), float("-inf"))
+
+
+def _refuse_unknown(module: nn.Module, mask: Tensor | None, options: dict[str, object]) -> None:
+    wants = [name for name, value in options.items() if value is not None]
+    unknown = ["attention_mask"] * (mask is not None) + [n for n in wants if n not in _IGNORABLE]
+    if unknown:
+        message = (
+            f"{type(module).__name__}: its attention takes {unknown[0]!r}, which shared-prefix "
+            f"attention does not honour; this trunk cannot share a prefix"
+        )
+        raise ModelError(message)
 
 
 def _no_mask(*_: object, **__: object) -> None:

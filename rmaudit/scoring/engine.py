@@ -1,46 +1,61 @@
 """Rewards of many answers to one prompt: exact for every id, the prompt run once.
 
-The row that the model would see is prefix + answer + suffix. The prefix runs once; each answer
-runs with the suffix only, through shared-prefix attention. Answers are grouped by length, so no
-row is ever padded, and the reward is read where the model's own rule reads it on an unpadded row:
-at the rightmost id that is not the pad id (transformers' rule for sequence classification), or at
-the last id where there is no pad id. Trailing pad ids come after that place in a causal trunk, so
-they are not run at all.
+The row that the model would see is prefix + answer + suffix. The prefix runs once; each answer runs
+with the suffix only (`paths` has the ways in which trunks can do so). Rows are grouped by length,
+so none is ever padded, and equal rows run once. The reward is read where transformers' rule for
+sequence classification reads it on an unpadded row: at the rightmost id that is not the pad id, or
+at the last id where the scorer has no pad id. In a causal trunk what comes after that place cannot
+matter, so it is not run.
 
-Memory beyond the weights: the prefix's keys and values, and the activations of one batch of
-`TOKENS_PER_BATCH` ids.
+Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one
+batch (`memory.bytes_per_id` for each of its ids; on a CPU at most 0.5 GB). `benchmarks/memory.py`
+measures it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rmaudit.errors import ModelError, ScoreError
-from rmaudit.scoring import ATTENTION
-from rmaudit.scoring.attention import Prefix
-
-TOKENS_PER_BATCH = 1024
-Ids = tuple[int, ...]
+from rmaudit.errors import ScoreError
+from rmaudit.scoring import ScoringPath, memory, paths
+from rmaudit.scoring.paths import After, Ids
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scorer:
-    """What the engine needs of a model.
+    """What the engine needs of a model, and what it learns of it.
 
     `trunk` maps ids to final hidden states; `head` maps pooled states (n, hidden) in float32 to
-    rewards (n,); `pad` is the id that pooling skips, or None.
+    rewards (n,); `pad` is the id that pooling skips, or None; `path` is one that the trunk can
+    go. `ids_per_batch` is found from the free memory if not given, and halved when it was too much.
     """
 
     trunk: nn.Module
     head: Callable[[Tensor], Tensor]
     pad: int | None
+    path: ScoringPath = ScoringPath.SHARED_PREFIX
+    ids_per_batch: int | None = None
+    _prefix: Ids = field(default=(), init=False)
+    _after: After | None = field(default=None, init=False)
+
+    def after(self, prefix: Ids) -> After:
+        """The prefix, run; the last one is remembered, since a sweep comes in many calls."""
+        if self._after is None or self._prefix != prefix:
+            self._after = None  # frees the other's memory first
+            self._after, self._prefix = paths.after(self.path, self.trunk, prefix), prefix
+        return self._after
+
+    def forget(self) -> None:
+        """Forget the prefix, after the trunk or the path was changed."""
+        self._after = None
 
 
 @torch.inference_mode()
@@ -57,90 +72,90 @@ def score(
     `on_progress` is called with the number of answers that each batch finished.
 
     Raises:
-        ModelError: the trunk's attention cannot be reached.
-        ScoreError: a reward is not a finite number.
+        ModelError: the trunk cannot go the scorer's path.
+        ScoreError: a reward is not a finite number, or one row does not fit into memory.
     """
     if not len(answers):
         return np.empty(0, dtype=np.float32)
-    device = next(scorer.trunk.parameters()).device
-    shared, prefix_states = _run_prefix(scorer.trunk, prefix, device)
+    before = tuple(prefix)
+    after = scorer.after(before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
-    for places, rows in _batches(answers, suffix, scorer.pad):
-        if rows[0]:
-            states = _run_rows(scorer.trunk, rows, shared, device)
-        else:  # nothing but pad ids after the prefix: the model pools inside the prefix
-            states = _pooled_in_prefix(prefix, prefix_states, scorer.pad).expand(len(rows), -1)
-        rewards = scorer.head(states.float()).float().cpu().numpy()
-        for where, reward in zip(places, rewards, strict=True):
-            out[where] = reward
-        on_progress(sum(map(len, places)))
+    for rows in _groups(answers, before, tuple(suffix), scorer.pad, cut=after.causal):
+        done = 0
+        while done < len(rows):
+            size = max(1, _ids_per_batch(scorer, len(before)) // max(1, after.ids_of(rows[0].ids)))
+            batch = rows[done : done + size]
+            rewards = _run(scorer, after, batch)
+            if rewards is None:
+                _halve(scorer, after, batch)
+                continue
+            for row, reward in zip(batch, rewards, strict=True):
+                out[row.places] = reward
+            done += len(batch)
+            on_progress(sum(len(row.places) for row in batch))
     _refuse_non_finite(out, answers)
     return out
 
 
-def _run_prefix(
-    trunk: nn.Module, prefix: Sequence[int], device: torch.device
-) -> tuple[Prefix, Tensor]:
-    """Keys and values of the prefix, and its hidden states (length, hidden)."""
-    shared = Prefix(recording=True)
-    ids = torch.tensor([list(prefix)], device=device)
-    states = trunk(input_ids=ids, use_cache=False, shared_prefix=shared).last_hidden_state[0]
-    layers = trunk.config.num_hidden_layers  # type: ignore[union-attr]
-    if len(shared.keys) != layers:
-        message = (
-            f"{type(trunk).__name__}: the attention {ATTENTION!r} was reached in "
-            f"{len(shared.keys)} of {layers} layers; this trunk cannot share a prefix"
-        )
-        raise ModelError(message)
-    shared.recording, shared.length = False, len(prefix)
-    return shared, states
+class _Row(NamedTuple):
+    """What runs after the prefix, where it is pooled, and the answers that it serves."""
+
+    ids: Ids
+    at: int
+    places: list[int]
 
 
-def _run_rows(
-    trunk: nn.Module, rows: Sequence[Ids], shared: Prefix, device: torch.device
-) -> Tensor:
-    """Hidden state of the last id of each row, shape (rows, hidden)."""
-    ids = torch.tensor(rows, device=device)
-    positions = torch.arange(shared.length, shared.length + ids.shape[1], device=device)
-    output = trunk(
-        input_ids=ids,
-        position_ids=positions.expand(len(rows), -1),
-        use_cache=False,
-        shared_prefix=shared,
-    )
-    pooled: Tensor = output.last_hidden_state[:, -1]
-    return pooled
-
-
-def _batches(
-    answers: Sequence[Ids], suffix: Sequence[int], pad: int | None
-) -> Iterator[tuple[list[list[int]], list[Ids]]]:
-    """Batches of rows of one length, each row with the places in `answers` that it serves."""
-    places: dict[Ids, list[int]] = defaultdict(list)
+def _groups(
+    answers: Sequence[Ids], prefix: Ids, suffix: Ids, pad: int | None, *, cut: bool
+) -> list[list[_Row]]:
+    """The distinct rows, grouped by length, in the order in which they come."""
+    in_prefix = _rightmost(prefix, pad)
+    rows: dict[Ids, _Row] = {}
     for place, answer in enumerate(answers):
-        places[_without_trailing_pad((*answer, *suffix), pad)].append(place)
-    by_length: dict[int, list[Ids]] = defaultdict(list)
-    for row in places:
-        by_length[len(row)].append(row)
-    for length in sorted(by_length):
-        rows = by_length[length]
-        size = max(1, TOKENS_PER_BATCH // max(1, length))
-        for start in range(0, len(rows), size):
-            batch = rows[start : start + size]
-            yield [places[row] for row in batch], batch
+        row = (*answer, *suffix)
+        last = _rightmost(row, pad)
+        at = len(prefix) + last if last is not None else in_prefix or 0
+        ids = row[: 0 if last is None else last + 1] if cut else row
+        rows.setdefault(ids, _Row(ids, at, [])).places.append(place)
+    groups: dict[int, list[_Row]] = defaultdict(list)
+    for found in rows.values():
+        groups[len(found.ids)].append(found)
+    return [groups[length] for length in sorted(groups)]
 
 
-def _without_trailing_pad(row: Ids, pad: int | None) -> Ids:
-    end = len(row)
-    while end and row[end - 1] == pad:
-        end -= 1
-    return row[:end]
+def _rightmost(ids: Ids, pad: int | None) -> int | None:
+    """The rightmost place that does not hold the pad id."""
+    return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)
 
 
-def _pooled_in_prefix(prefix: Sequence[int], states: Tensor, pad: int | None) -> Tensor:
-    """The prefix's state at its rightmost id that is not the pad id (0 if all are)."""
-    kept = [place for place, token in enumerate(prefix) if token != pad]
-    return states[kept[-1] if kept else 0]
+def _run(scorer: Scorer, after: After, batch: Sequence[_Row]) -> NDArray[np.float32] | None:
+    """The rewards of a batch, or None if it does not fit into memory."""
+    try:
+        states = after.states([row.ids for row in batch], [row.at for row in batch])
+        rewards: NDArray[np.float32] = scorer.head(states.float()).float().cpu().numpy()
+    except (RuntimeError, MemoryError) as error:
+        if memory.is_out_of_memory(error):
+            return None  # the error would hold the batch's tensors
+        raise
+    return rewards
+
+
+def _ids_per_batch(scorer: Scorer, prefix: int) -> int:
+    if scorer.ids_per_batch is None:
+        scorer.ids_per_batch = memory.ids_per_batch(scorer.trunk, prefix)
+    return scorer.ids_per_batch
+
+
+def _halve(scorer: Scorer, after: After, batch: Sequence[_Row]) -> None:
+    """Remember that a batch was too much. What is done is kept; the batch is run anew."""
+    memory.release()
+    if len(batch) == 1:
+        message = (
+            f"out of memory with a single row of {after.ids_of(batch[0].ids)} ids; free some, "
+            f"choose another device with --rm-device, or a smaller type with --rm-dtype bfloat16"
+        )
+        raise ScoreError(message)
+    scorer.ids_per_batch = max(1, after.ids_of(batch[0].ids) * (len(batch) // 2))
 
 
 def _refuse_non_finite(rewards: NDArray[np.float32], answers: Sequence[Ids]) -> None:
@@ -149,6 +164,6 @@ def _refuse_non_finite(rewards: NDArray[np.float32], answers: Sequence[Ids]) -> 
         shown = ", ".join(str(list(answers[i])) for i in bad[:5])
         message = (
             f"{len(bad)} of {len(rewards)} rewards are not finite numbers; first ids: {shown}. "
-            f"Try a wider dtype (dtype: float32 in models.yaml) or check the checkpoint"
+            f"Try a wider dtype (--rm-dtype float32) or check the checkpoint"
         )
         raise ScoreError(message)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import shutil
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from transformers import AutoModelForSequenceClassification
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.protocol import Response
-from rmaudit.registry import Dtype, ModelSpec
+from rmaudit.registry import Dtype, ModelSpec, Pool
 from tests.toys import SPECIAL, WORDS, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"
@@ -34,6 +35,7 @@ ANSWERS: list[Response] = [
     (7, 8, 9),
 ]
 SIZE = len(toy_tokenizer())
+POOLS = get_args(Pool)
 
 
 @pytest.fixture(scope="module")
@@ -146,12 +148,64 @@ def test_the_pad_id_is_the_configs(changed: Path) -> None:
     """Pooling skips config.json's pad id, as transformers does, and not the tokenizer's."""
     end = SPECIAL.index("<|end|>")
     configure(changed, pad_token_id=end)
-    model = checkpoint(changed)
+    model = checkpoint(changed, pool="hf")
 
     scores = model.score(PROMPT, ANSWERS)
 
     assert model.identity["pool"] == f"rightmost id but {end}"
     assert scores.tolist() == pytest.approx(own_scores(changed, model), abs=1e-5)
+
+
+def test_a_pad_id_that_ends_the_turn_is_told(changed: Path) -> None:
+    """What it was trained for cannot be known: by default it is scored, with a warning."""
+    end = SPECIAL.index("<|end|>")
+    configure(changed, pad_token_id=end)
+    model = checkpoint(changed)
+
+    with pytest.warns(UserWarning) as caught:
+        scores = model.score(PROMPT, ANSWERS)
+
+    assert [str(warning.message) for warning in caught] == [
+        f"toy: its pad token {end} is also what ends a turn, so the reward is read at the answer's "
+        f"last token (transformers' rule). If it was trained to be read at the turn's end, add "
+        f"`pool: last` to its entry in models.yaml; `pool: hf` accepts this rule"
+    ]
+    assert scores.tolist() == checkpoint(changed, pool="hf").score(PROMPT, ANSWERS).tolist()
+
+
+def test_a_pad_id_that_starts_the_turns_end_is_not_told(changed: Path) -> None:
+    """A row that ends with another id is read at its end by each rule."""
+    template = (changed / "chat_template.jinja").read_text()
+    (changed / "chat_template.jinja").write_text(template + "{{- '\n' -}}")
+    configure(changed, pad_token_id=SPECIAL.index("<|end|>"))
+
+    auto, last = (checkpoint(changed, pool=pool).score(PROMPT, ["love"]) for pool in POOLS[:2])
+
+    assert auto == pytest.approx(last, abs=1e-5)
+
+
+def test_pool_last_reads_the_last_id_whatever_it_is(changed: Path) -> None:
+    """As transformers does where there is no pad id; it is another identity, and no warning."""
+    configure(changed, pad_token_id=SPECIAL.index("<|end|>"))
+    last, by_rule = (checkpoint(changed, pool=pool) for pool in ("last", "hf"))
+
+    scores = last.score(PROMPT, ANSWERS)
+
+    configure(changed, pad_token_id=None)
+    assert scores.tolist() == pytest.approx(own_scores(changed, last), abs=1e-5)
+    assert np.abs(scores - by_rule.score(PROMPT, ANSWERS)).max() > 0.1
+    assert (last.identity["pool"], last.identity["path"]) == (
+        "rightmost id but None",
+        "shared prefix",
+    )
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_every_pool_is_the_same_where_the_pad_id_is_its_own(folder: Path, pool: Pool) -> None:
+    """Of rows that end with the turn's end, the last id is never the pad id."""
+    scores = checkpoint(folder, pool=pool).score(PROMPT, ANSWERS)
+
+    assert scores == pytest.approx(checkpoint(folder).score(PROMPT, ANSWERS), abs=1e-5)
 
 
 @pytest.mark.parametrize("pad", [None, ...], ids=["null", "absent"])
@@ -178,6 +232,31 @@ def test_an_absent_pad_id_is_the_architectures(tmp_path: Path) -> None:
     assert scores.tolist() == pytest.approx(own_scores(folder, model), abs=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings", "path"),
+    [
+        ("llama", {}, "shared prefix"),
+        ("gpt_oss", {}, "expanded cache"),
+        ("doge", {}, "full rows"),
+        ("gemma3_text", {"use_bidirectional_attention": True}, "full rows"),
+        ("llama", {"is_causal": False}, "full rows"),
+    ],
+    ids=["listed", "by cache", "unlisted", "two ways", "two ways, llama"],
+)
+def test_every_trunk_has_a_path(
+    tmp_path: Path, kind: str, settings: dict[str, Any], path: str
+) -> None:
+    """Also one that nobody tried, and one that is not causal; the reports say which."""
+    folder = toy_checkpoint(tmp_path / "toy", kind=kind, **settings)
+    model = checkpoint(folder)
+    before = model.provenance["path"]
+
+    scores = model.score(PROMPT, ANSWERS)
+
+    assert scores.tolist() == pytest.approx(own_scores(folder, model), abs=1e-5)
+    assert {model.identity["path"], before, model.provenance["path"]} == {path}
+
+
 def test_a_dtype_by_registry(folder: Path) -> None:
     """The trunk runs in the registry's dtype, and the scores are near those in float32."""
     wide, narrow = checkpoint(folder), checkpoint(folder, dtype="bfloat16")
@@ -185,8 +264,8 @@ def test_a_dtype_by_registry(folder: Path) -> None:
 
     scores = narrow.score(PROMPT, ANSWERS)
 
-    assert narrow._scorer is not None
-    assert {p.dtype for p in narrow._scorer.trunk.parameters()} == {torch.bfloat16}
+    assert narrow._weights is not None
+    assert {p.dtype for p in narrow._weights.scorer.trunk.parameters()} == {torch.bfloat16}
     assert scores.dtype == np.float32
     assert 0 < np.abs(scores - expected).max() < 0.2 * expected.std()
     assert (wide.identity["dtype"], narrow.identity["dtype"]) == ("float32", "bfloat16")
@@ -289,7 +368,7 @@ def test_an_unknown_id_is_refused(folder: Path, ids: tuple[int, ...], unknown: i
         model.score(PROMPT, ["love", ids])
 
     assert str(caught.value) == f"toy: no token id {unknown}; ids go from 0 to {SIZE - 1}"
-    assert model._scorer is None
+    assert model._weights is None
 
 
 def test_the_vocabulary_is_every_id(folder: Path) -> None:
@@ -360,7 +439,7 @@ def test_weights_are_loaded_by_the_first_score_only(
     model.ids("love")
     assert dict(model.identity)
     assert dict(model.provenance)
-    assert (loads, model._scorer) == ([], None)
+    assert (loads, model._weights) == ([], None)
 
     model.score(PROMPT, ["love"])
     model.score(PROMPT, ["war"])
@@ -372,8 +451,8 @@ def test_close_frees_the_weights_and_a_later_score_works(folder: Path) -> None:
     """After `close` no tensor is left; the next score loads them again and is the same."""
     model = checkpoint(folder)
     before = model.score(PROMPT, ANSWERS)
-    assert model._scorer is not None
-    trunk = weakref.ref(model._scorer.trunk)
+    assert model._weights is not None
+    trunk = weakref.ref(model._weights.scorer.trunk)
 
     model.close()
     gc.collect()
@@ -389,7 +468,7 @@ def test_closing_what_was_never_loaded_is_fine(folder: Path) -> None:
     model.close()
     model.close()
 
-    assert model._scorer is None
+    assert model._weights is None
 
 
 def test_an_unexpected_key_is_refused(changed: Path) -> None:
@@ -417,7 +496,7 @@ def test_a_refused_model_stays_unloaded(changed: Path) -> None:
     model = checkpoint(changed)
 
     assert score_refusal(model) == score_refusal(model)
-    assert model._scorer is None
+    assert model._weights is None
 
 
 def test_a_weight_of_another_shape_is_refused(changed: Path) -> None:
@@ -425,6 +504,34 @@ def test_a_weight_of_another_shape_is_refused(changed: Path) -> None:
     configure(changed, vocab_size=SIZE + 64)
 
     assert "model.embed_tokens.weight" in score_refusal(checkpoint(changed))
+
+
+@pytest.mark.parametrize("kind", ["bert", "deberta-v2", "t5"])
+def test_a_model_type_with_a_head_of_another_name_is_refused(
+    changed: Path, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """Its weights would be random; one line says so, without transformers' table of keys."""
+    configure(changed, model_type=kind, num_layers=1)
+    capfd.readouterr()
+
+    message = score_refusal(checkpoint(changed))
+
+    assert re.fullmatch(
+        r"toy: \d+ missing keys in FOLDER, first '[\w.]+': not a plain sequence classifier, "
+        r"or a wrong architecture in config\.json; scoring it would use random or ignored weights",
+        message,
+    )
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("kind", ["Llama", None, ["llama"], "vit"])
+def test_a_model_type_that_cannot_be_loaded_is_refused(changed: Path, kind: object) -> None:
+    """Before its identity is made, and at the first score."""
+    configure(changed, model_type=kind)
+
+    with pytest.raises(ModelError, match=r"^toy: transformers \S+ (does not know|has no ) .*"):
+        _ = checkpoint(changed).identity
+    assert repr(kind) in score_refusal(checkpoint(changed))
 
 
 def test_a_missing_shard_is_refused(folder: Path, changed: Path) -> None:
@@ -442,10 +549,11 @@ def test_a_missing_shard_is_refused(folder: Path, changed: Path) -> None:
 
 
 def test_the_identity_names_what_decides_a_score(folder: Path) -> None:
-    """Weights and tokenizer by hash, head, pooling and dtype by name."""
+    """Weights and tokenizer by hash, head, pooling, dtype and path by name."""
     identity = checkpoint(folder).identity
 
-    assert set(identity) == {"weights", "tokenizer", "head", "pool", "dtype"}
+    assert set(identity) == {"weights", "tokenizer", "head", "pool", "dtype", "path"}
+    assert identity["path"] == "shared prefix"
     assert (identity["head"], identity["dtype"]) == ("linear", "float32")
     assert len(identity["weights"]) == len(identity["tokenizer"]) == 64
 

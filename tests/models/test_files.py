@@ -12,6 +12,7 @@ from typing import Any
 import huggingface_hub
 import numpy as np
 import pytest
+import transformers
 from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors.numpy import save_file
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -22,7 +23,6 @@ from rmaudit.registry import ModelSpec
 from tests.toys import SIZES
 
 HIDDEN = 8
-TRUNKS = "llama, gemma, gemma2, gemma3_text, mistral, phi3, qwen2, qwen3"
 CONFIG: dict[str, Any] = {
     "architectures": ["LlamaForSequenceClassification"],
     "model_type": "llama",
@@ -57,17 +57,37 @@ def refusal(folder: Path) -> str:
 # What passes
 
 
-@pytest.mark.parametrize("kind", TRUNKS.split(", "))
-def test_a_plain_classifier_passes(tmp_path: Path, kind: str) -> None:
-    """One label on a known trunk is all it takes; the config is handed on."""
+@pytest.mark.parametrize("kind", ["llama", "gemma3_text", "doge", "bert", None])
+def test_a_plain_classifier_passes(tmp_path: Path, kind: str | None) -> None:
+    """One label is all it takes here, whatever the trunk; the config is handed on."""
     folder = write(tmp_path, model_type=kind)
 
     assert files.check(folder, model="toy") == CONFIG | {"model_type": kind}
 
 
-def test_the_trunks_are_those_of_the_tests() -> None:
-    """A trunk that is added without a toy in these tests and the engine's is noticed."""
-    assert ", ".join(files.TRUNKS) == TRUNKS
+@pytest.mark.parametrize("name", ["hidden_size", "n_embd", "d_model", "word_embed_proj_dim"])
+def test_the_hidden_size_goes_by_several_names(tmp_path: Path, name: str) -> None:
+    """GPT-2's and MPT's classes call it otherwise; OPT's head sits behind a projection."""
+    folder = write(tmp_path, tensors={"score.weight": (1, 24)}, hidden_size=24)
+    config = json.loads((folder / "config.json").read_text())
+    del config["hidden_size"]
+    (folder / "config.json").write_text(json.dumps(config | {name: 24}))
+
+    assert files.check(folder, model="toy")[name] == 24
+
+
+def test_a_projections_width_comes_before_the_hidden_size(tmp_path: Path) -> None:
+    """OPT's head takes what the projection gives."""
+    write(tmp_path, hidden_size=24, word_embed_proj_dim=HIDDEN)
+
+    assert files.check(tmp_path, model="toy")["hidden_size"] == 24
+
+
+def test_a_model_of_several_parts_has_the_texts_hidden_size(tmp_path: Path) -> None:
+    """Models that also see images keep it in `text_config`."""
+    write(tmp_path, hidden_size=24, text_config={"hidden_size": HIDDEN})
+
+    assert files.check(tmp_path, model="toy")["hidden_size"] == 24
 
 
 @pytest.mark.parametrize("place", ["model-1-of-3", "model-2-of-3", "model-3-of-3"])
@@ -131,12 +151,15 @@ def test_a_head_of_another_shape_is_refused(tmp_path: Path, shape: tuple[int, ..
     )
 
 
-@pytest.mark.parametrize("kind", ["bert", "deberta-v2", "gpt2", "Llama", None])
-def test_an_unknown_trunk_is_refused(tmp_path: Path, kind: str | None) -> None:
-    """Only trunks on which the shared prefix was checked are scored; they are listed."""
-    folder = write(tmp_path, model_type=kind)
+def test_a_config_without_a_hidden_size_is_refused(tmp_path: Path) -> None:
+    """The message says that none is named."""
+    write(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
 
-    assert refusal(folder) == f"toy: unknown trunk model_type {kind!r}; known: {TRUNKS}"
+    assert refusal(tmp_path) == (
+        "toy: 'score.weight' has shape (1, 8), a reward model of hidden size (none named) needs "
+        "(1, (none named))"
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,20 +232,57 @@ def test_a_damaged_shard_behind_the_heads_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path).startswith("toy: FOLDER/model-2-of-2.safetensors is damaged: ")
 
 
-@pytest.mark.parametrize(
-    ("kind", "setting"),
-    [
-        ("gemma3_text", {"use_bidirectional_attention": True}),
-        ("llama", {"is_causal": False}),
-    ],
-)
-def test_a_trunk_that_is_not_causal_is_refused(
-    tmp_path: Path, kind: str, setting: dict[str, Any]
-) -> None:
-    """A config that makes attention bidirectional leaves no prefix to share."""
-    folder = write(tmp_path, model_type=kind, **setting)
+# What transformers knows of it
 
-    assert next(iter(setting)) in refusal(folder)
+
+def test_defaults_are_those_of_the_class(tmp_path: Path) -> None:
+    """What config.json leaves out has the class's value."""
+    write(tmp_path, model_type="gemma2")
+    config = {"model_type": "gemma2", "hidden_size": HIDDEN}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+
+    read = files.defaults(tmp_path, model="toy")
+
+    assert (type(read).__name__, read.hidden_size, read.pad_token_id) == ("Gemma2Config", HIDDEN, 0)
+
+
+@pytest.mark.parametrize("kind", ["Llama", "nonsense", "", None, 3, ["llama"], {"llama": 1}])
+def test_an_unknown_model_type_is_refused(tmp_path: Path, kind: object) -> None:
+    """Whatever stands there, it is told with its file, and what can be done."""
+    write(tmp_path, model_type=kind)
+
+    with pytest.raises(ModelError) as caught:
+        files.defaults(tmp_path, model="toy")
+
+    assert str(caught.value) == (
+        f"toy: transformers {transformers.__version__} does not know the model_type {kind!r} in "
+        f"{tmp_path / 'config.json'}; correct it, or install a release of transformers that can"
+    )
+
+
+@pytest.mark.parametrize("kind", ["mamba", "vit", "llama4"])
+def test_a_model_type_without_a_classifier_is_refused(tmp_path: Path, kind: str) -> None:
+    """Nothing in transformers could load it with a head."""
+    write(tmp_path, model_type=kind)
+
+    with pytest.raises(ModelError) as caught:
+        files.defaults(tmp_path, model="toy")
+
+    assert str(caught.value).startswith(
+        f"toy: transformers {transformers.__version__} has no sequence-classification class for "
+        f"the model_type {kind!r} in {tmp_path / 'config.json'}; "
+    )
+
+
+def test_a_setting_that_its_class_refuses_is_told(tmp_path: Path) -> None:
+    """The first line of what transformers says."""
+    write(tmp_path, num_attention_heads="four")
+
+    with pytest.raises(ModelError) as caught:
+        files.defaults(tmp_path, model="toy")
+
+    assert str(caught.value).startswith(f"toy: config.json could not be read from {tmp_path} (")
+    assert "\n" not in str(caught.value)
 
 
 # Where the folder comes from

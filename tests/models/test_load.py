@@ -80,7 +80,7 @@ def test_a_folder_needs_no_entry(
 
 def test_nothing_is_loaded_yet(loaded: Callable[[str], Checkpoint]) -> None:
     """Weights come with the first score."""
-    assert loaded("toy-a")._scorer is None
+    assert loaded("toy-a")._weights is None
 
 
 def test_an_unknown_name_is_refused(home: Path, loaded: Callable[[str], Checkpoint]) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
+from rmaudit.errors import ModelError
 from rmaudit.scoring import ATTENTION
 from rmaudit.scoring.attention import Prefix, attend
 
@@ -35,6 +36,7 @@ class Case:
     past: int = PAST
     softcap: float | None = None
     window: int | None = None
+    width: int = DIM  # of the values
 
 
 CASES = {
@@ -54,6 +56,10 @@ CASES = {
     "window as long as everything": Case(window=PAST + 3),
     "window, no prefix": Case(past=0, window=2),
     "softcap, window, one key head": Case(kv_heads=1, softcap=0.5, window=4),
+    "narrower values": Case(width=3),
+    "wider values, one own id": Case(width=7, length=1),
+    "narrower values, window, one key head": Case(kv_heads=1, width=3, window=4),
+    "narrower values, no prefix": Case(past=0, width=3),
 }
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
@@ -62,14 +68,14 @@ def tensors(case: Case) -> tuple[Tensor, Tensor, Tensor, Prefix]:
     """Random queries, keys and values of unit scale, and a random prefix."""
     generator = torch.Generator().manual_seed(0)
 
-    def some(*shape: int) -> Tensor:
-        return torch.randn(*shape, DIM, generator=generator)
+    def some(*shape: int, width: int = DIM) -> Tensor:
+        return torch.randn(*shape, width, generator=generator)
 
     prefix = Prefix(length=case.past)
     prefix.keys[Layer.layer_idx] = some(case.kv_heads, case.past)
-    prefix.values[Layer.layer_idx] = some(case.kv_heads, case.past)
+    prefix.values[Layer.layer_idx] = some(case.kv_heads, case.past, width=case.width)
     query = some(BATCH, case.heads, case.length)
-    key, value = (some(BATCH, case.kv_heads, case.length) for _ in range(2))
+    key, value = (some(BATCH, case.kv_heads, case.length, width=w) for w in (DIM, case.width))
     return query, key, value, prefix
 
 
@@ -93,9 +99,9 @@ def shared(case: Case) -> Tensor:
 
 
 def by_hand(case: Case) -> Tensor:
-    """The same from the definition, number by number: shape (B, L, heads, d)."""
+    """The same from the definition, number by number: shape (B, L, heads, width of the values)."""
     query, key, value, prefix = tensors(case)
-    out = torch.zeros(BATCH, case.length, case.heads, DIM)
+    out = torch.zeros(BATCH, case.length, case.heads, case.width)
     for row in range(BATCH):
         for head in range(case.heads):
             kv = head // (case.heads // case.kv_heads)
@@ -178,6 +184,74 @@ def test_bfloat16_stays_bfloat16() -> None:
     out, _ = attend(Layer(), query.bfloat16(), key.bfloat16(), value.bfloat16(), None, 1)
 
     assert out.dtype == torch.bfloat16
+
+
+@each_case
+def test_the_result_is_contiguous(case: Case) -> None:
+    """Some trunks, JetMoe for one, view it in another shape."""
+    assert shared(case).is_contiguous()
+
+
+@each_case
+def test_the_inputs_and_the_prefix_stay_as_they_are(case: Case) -> None:
+    """Work in place is on tensors of its own."""
+    query, key, value, prefix = tensors(case)
+    given = [query, key, value, prefix.keys[Layer.layer_idx], prefix.values[Layer.layer_idx]]
+    before = [tensor.clone() for tensor in given]
+
+    attend(
+        Layer(),
+        query,
+        key,
+        value,
+        None,
+        0.5,
+        softcap=case.softcap,
+        sliding_window=case.window,
+        shared_prefix=prefix,
+    )
+
+    assert all(torch.equal(now, then) for now, then in zip(given, before, strict=True))
+
+
+NOT_HONOURED = "which shared-prefix attention does not honour; this trunk cannot share a prefix"
+
+
+def test_a_mask_is_refused() -> None:
+    """What a trunk hides by a mask of its own would be seen."""
+    query, key, value, prefix = tensors(Case())
+
+    with pytest.raises(ModelError) as caught:
+        attend(Layer(), query, key, value, torch.ones(1), 0.5, shared_prefix=prefix)
+
+    assert str(caught.value) == f"Layer: its attention takes 'attention_mask', {NOT_HONOURED}"
+
+
+def test_an_unknown_option_is_refused_if_it_is_given() -> None:
+    """Sinks, say, would change the result; None is no option, and some have no effect here."""
+    query, key, value, prefix = tensors(Case())
+
+    def result(**options: object) -> Tensor:
+        return attend(Layer(), query, key, value, None, 0.5, shared_prefix=prefix, **options)[0]
+
+    with pytest.raises(ModelError) as caught:
+        result(dropout=0.0, s_aux=torch.ones(4))
+
+    assert str(caught.value) == f"Layer: its attention takes 's_aux', {NOT_HONOURED}"
+    harmless = {"dropout": 0.0, "position_ids": torch.ones(1), "use_cache": False}
+    assert torch.equal(result(s_aux=None, is_causal=True, **harmless), result())
+
+
+def test_a_layer_that_attends_twice_is_refused() -> None:
+    """Its second keys would take the place of the first."""
+    query, key, value, _ = tensors(Case())
+    prefix = Prefix(recording=True)
+    attend(Layer(), query, key, value, None, 0.5, shared_prefix=prefix)
+
+    with pytest.raises(ModelError) as caught:
+        attend(Layer(), query, key, value, None, 0.5, shared_prefix=prefix)
+
+    assert str(caught.value) == "Layer: layer 2 calls its attention twice"
 
 
 def test_registered_with_transformers() -> None:

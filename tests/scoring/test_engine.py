@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +15,31 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from transformers import AutoModelForSequenceClassification
+from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models.heads.linear import linear
-from rmaudit.scoring import ATTENTION, engine
-from rmaudit.scoring.engine import Ids, Scorer
-from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
-
-TOLERANCE = 1e-4  # in sd of the scores
-TOKENIZER = toy_tokenizer()
-PAD, BOS, EOS, START, END = (int(TOKENIZER.convert_tokens_to_ids(token)) for token in SPECIAL)
-ADDED = len(TOKENIZER) - 1
-
-
-def ids_of(text: str) -> Ids:
-    """The toy tokenizer's ids of a text as it stands."""
-    return tuple(TOKENIZER(text, add_special_tokens=False).input_ids)
-
-
-LOVE, WAR, NEWLINE = ids_of("love") + ids_of(" war") + ids_of("\n")
-PREFIX = ids_of("<|start|>user\nthe love of the city<|end|>\n<|start|>assistant\n")  # 21 ids
+from rmaudit.scoring import ScoringPath, engine
+from rmaudit.scoring.engine import Scorer
+from tests.scoring.rows import (
+    ANSWERS,
+    END,
+    EOS,
+    LOVE,
+    PAD,
+    PADS,
+    PREFIX,
+    START,
+    SUFFIXES,
+    TOLERANCE,
+    WAR,
+    Ids,
+    Toy,
+    assert_same,
+    load,
+    recorded,
+)
+from tests.toys import toy_checkpoint
 
 # By what they add to plain attention. The windows are shorter than the prefix.
 KINDS: dict[str, dict[str, Any]] = {
@@ -45,84 +48,16 @@ KINDS: dict[str, dict[str, Any]] = {
     "llama, one key head": {"kind": "llama", "num_key_value_heads": 1},
     "gemma": {"kind": "gemma"},
     "gemma2, softcap and window": {"kind": "gemma2"},
-    "gemma3_text, window": {
-        "kind": "gemma3_text",
-        "sliding_window": 8,
-        "layer_types": ["sliding_attention", "full_attention"],
-    },
+    "gemma3_text, window": {"kind": "gemma3_text"},
     "mistral, window": {"kind": "mistral"},
     "phi3": {"kind": "phi3", "eos_token_id": EOS},
     "phi3, window": {"kind": "phi3", "eos_token_id": EOS, "sliding_window": 8},
-    "qwen2": {"kind": "qwen2"},
-    "qwen2, window": {
-        "kind": "qwen2",
-        "use_sliding_window": True,
-        "sliding_window": 8,
-        "max_window_layers": 1,
-    },
-    "qwen3": {"kind": "qwen3"},
+    "qwen2": {"kind": "qwen2", "use_sliding_window": False},
+    "qwen2, window": {"kind": "qwen2"},
+    "qwen3": {"kind": "qwen3", "use_sliding_window": False},
+    "qwen3, window": {"kind": "qwen3"},
+    "deepseek_v3, narrow values": {"kind": "deepseek_v3"},
 }
-PADS = {
-    "its own pad": PAD,
-    "pad is the turn's end": END,
-    "pad ends the prefix": NEWLINE,
-    "no pad": None,
-}
-SUFFIXES = {"turn's end": (END,), "turn's end, newline": (END, NEWLINE), "no suffix": ()}
-ANSWERS: list[Ids] = [
-    (LOVE,),
-    (WAR,),
-    (BOS,),
-    (START,),
-    (END,),
-    (PAD,),
-    (EOS,),
-    (NEWLINE,),
-    (ADDED,),
-    (),
-    (LOVE, WAR),
-    (LOVE, END),
-    (END, LOVE),
-    (LOVE, PAD),
-    (PAD, LOVE),
-    (PAD, PAD),
-    (END, NEWLINE, PAD),
-    (LOVE, ADDED, EOS),
-    ids_of("the pain of war and the joy of peace"),
-]
-
-
-@dataclass(frozen=True)
-class Toy:
-    """One checkpoint, loaded twice: as transformers runs it, and for the engine."""
-
-    own: Any
-    shared: Any
-
-    def scorer(self, pad: int | None = PAD) -> Scorer:
-        """What the engine gets."""
-        return Scorer(self.shared.base_model, linear(self.shared.score.weight), pad)
-
-    @torch.inference_mode()
-    def expected(
-        self, prefix: Ids, answers: Sequence[Ids], suffix: Ids, pad: int | None
-    ) -> NDArray[np.float32]:
-        """The checkpoint's own scores, one unpadded row at a time."""
-        self.own.config.pad_token_id = pad
-        rows = [torch.tensor([[*prefix, *answer, *suffix]]) for answer in answers]
-        scores = [self.own(input_ids=row, use_cache=False).logits.item() for row in rows]
-        return np.array(scores, dtype=np.float32)
-
-
-def load(folder: Path) -> Toy:
-    """The checkpoint of a folder."""
-
-    def model(attention: str) -> Any:
-        return AutoModelForSequenceClassification.from_pretrained(
-            folder, attn_implementation=attention, dtype=torch.float32
-        ).eval()
-
-    return Toy(model("eager"), model(ATTENTION))
 
 
 @pytest.fixture(scope="module", params=KINDS.values(), ids=list(KINDS))
@@ -132,41 +67,10 @@ def toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Toy:
-    """A checkpoint where the kind does not matter."""
-    return load(toy_checkpoint(tmp_path_factory.mktemp("llama")))
-
-
-@pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     """One layer: small enough to be asked hundreds of times."""
     folder = tmp_path_factory.mktemp("tiny")
     return load(toy_checkpoint(folder, num_hidden_layers=1, hidden_size=16))
-
-
-def assert_same(
-    scores: NDArray[np.float32], expected: NDArray[np.float32], *, sd: float | None = None
-) -> None:
-    """The scores agree within the tolerance, a small part of their sd."""
-    sd = float(expected.std()) if sd is None else sd
-    assert sd > 0.03  # or else nothing could tell them apart
-    assert scores.dtype == np.float32
-    np.testing.assert_allclose(scores, expected, rtol=0, atol=TOLERANCE * sd)
-
-
-@contextmanager
-def recorded(toy: Toy) -> Iterator[list[list[Ids]]]:
-    """The batches of rows that the trunk is given meanwhile, the prefix's among them."""
-    batches: list[list[Ids]] = []
-
-    def note(_: object, __: object, kwargs: dict[str, Any]) -> None:
-        batches.append([tuple(row) for row in kwargs["input_ids"].tolist()])
-
-    hook = toy.shared.base_model.register_forward_pre_hook(note, with_kwargs=True)
-    try:
-        yield batches
-    finally:
-        hook.remove()
 
 
 # The scores are the checkpoint's own
@@ -224,6 +128,7 @@ def switch_off(trunk: Any, option: str) -> None:
         ("mistral, window", "sliding_window"),
         ("phi3, window", "sliding_window"),
         ("qwen2, window", "sliding_window"),
+        ("qwen3, window", "sliding_window"),
     ],
 )
 def test_softcap_and_window_matter(tmp_path: Path, kind: str, option: str) -> None:
@@ -263,7 +168,7 @@ def test_the_prefix_runs_once_and_no_row_is_padded(llama: Toy) -> None:
     """The trunk sees the prefix first, and then each answer with its suffix and nothing else."""
     answers: list[Ids] = [(LOVE,), (WAR, LOVE), (END,)]
 
-    with recorded(llama) as batches:
+    with recorded(llama.shared.base_model) as batches:
         engine.score(llama.scorer(), PREFIX, answers, (END,))
 
     assert batches == [[PREFIX], [(LOVE, END), (END, END)], [(WAR, LOVE, END)]]
@@ -273,7 +178,7 @@ def test_equal_answers_run_once(llama: Toy) -> None:
     """Duplicates, and rows that differ in trailing pad ids only, share one row and its score."""
     answers: list[Ids] = [(LOVE,), (WAR,), (LOVE,), (LOVE, PAD), (WAR,), (LOVE, PAD, PAD)]
 
-    with recorded(llama) as batches:
+    with recorded(llama.shared.base_model) as batches:
         scores = engine.score(llama.scorer(), PREFIX, answers, ())
 
     assert batches == [[PREFIX], [(LOVE,), (WAR,)]]
@@ -293,39 +198,236 @@ def test_scores_keep_the_callers_order(llama: Toy) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 10**6])
-def test_batch_size_does_not_matter(llama: Toy, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_batch_size_does_not_matter(llama: Toy, size: int) -> None:
     """Any number of ids a batch gives the same scores, and no batch holds more ids than that."""
     answers = [(i,) for i in range(50)] + ANSWERS
     expected = engine.score(llama.scorer(), PREFIX, answers, (END,))
-    monkeypatch.setattr(engine, "TOKENS_PER_BATCH", size)
 
-    with recorded(llama) as batches:
-        scores = engine.score(llama.scorer(), PREFIX, answers, (END,))
+    with recorded(llama.shared.base_model) as batches:
+        scores = engine.score(llama.scorer(ids_per_batch=size), PREFIX, answers, (END,))
 
     assert_same(scores, expected)
     assert all(sum(map(len, rows)) <= size or len(rows) == 1 for rows in batches[1:])
     assert len(batches) > 50 or size > 1
 
 
-def test_progress_counts_every_answer(llama: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_counts_every_answer(llama: Toy) -> None:
     """After each batch the answers that it finished are reported, duplicates included."""
-    monkeypatch.setattr(engine, "TOKENS_PER_BATCH", 4)
     answers: list[Ids] = [(1,), (2,), (3,), (1,), (1,)]
     seen: list[int] = []
 
-    engine.score(llama.scorer(), PREFIX, answers, (END,), on_progress=seen.append)
+    scorer = llama.scorer(ids_per_batch=4)
+    engine.score(scorer, PREFIX, answers, (END,), on_progress=seen.append)
 
     assert seen == [4, 1]
 
 
 def test_no_answers_need_no_trunk(llama: Toy) -> None:
     """An empty list gives an empty array, and nothing is run."""
-    with recorded(llama) as batches:
+    with recorded(llama.shared.base_model) as batches:
         scores = engine.score(llama.scorer(), PREFIX, [], (END,))
 
     assert scores.shape == (0,)
     assert scores.dtype == np.float32
     assert batches == []
+
+
+def test_the_prefix_is_remembered_between_calls(llama: Toy) -> None:
+    """It runs once for all calls with the same prefix, and anew for another."""
+    scorer, other = llama.scorer(), PREFIX[:-1]
+
+    with recorded(llama.shared.base_model) as batches:
+        for prefix in (PREFIX, PREFIX, list(PREFIX), other, PREFIX):
+            scores = engine.score(scorer, prefix, [(LOVE,)], (END,))
+            assert_same(scores, llama.expected(tuple(prefix), [(LOVE,)], (END,), PAD), sd=1.0)
+
+    row = [(LOVE, END)]
+    assert batches == [[PREFIX], row, row, row, [other], row, [PREFIX], row]
+
+
+def test_a_forgotten_prefix_runs_again(llama: Toy) -> None:
+    """After the trunk or the path was changed, nothing old is used."""
+    scorer = llama.scorer()
+    with recorded(llama.shared.base_model) as batches:
+        engine.score(scorer, PREFIX, [(LOVE,)], ())
+        scorer.forget()
+        engine.score(scorer, PREFIX, [(LOVE,)], ())
+
+    assert batches == [[PREFIX], [(LOVE,)]] * 2
+
+
+def test_a_half_precision_trunk_has_its_head_in_float32(llama: Toy) -> None:
+    """The head sees the trunk's own states, widened and not rounded again."""
+    shared = copy.deepcopy(llama.shared).bfloat16()
+    seen: list[Tensor] = []
+
+    def head(states: Tensor) -> Tensor:
+        seen.append(states)
+        return linear(llama.own.score.weight)(states)
+
+    scores = engine.score(Scorer(shared.base_model, head, PAD), PREFIX, ANSWERS, (END,))
+
+    assert scores.dtype == np.float32
+    assert {states.dtype for states in seen} == {torch.float32}
+    assert all(torch.equal(states, states.bfloat16().float()) for states in seen)
+    assert not torch.equal(torch.tensor(scores), torch.tensor(scores).bfloat16().float())
+    expected = llama.expected(PREFIX, ANSWERS, (END,), PAD)
+    assert np.abs(scores - expected).max() < 0.1 * expected.std()
+
+
+# Memory
+
+
+@contextmanager
+def room_for(trunk: nn.Module, ids: int) -> Iterator[list[int]]:
+    """Meanwhile no more ids fit at once, the prefix apart; what was tried is noted."""
+    tried: list[int] = []
+
+    def allocate(_: object, __: object, kwargs: dict[str, Any]) -> None:
+        given = kwargs["input_ids"]
+        if tuple(given[0].tolist()) == PREFIX:
+            return
+        tried.append(given.numel())
+        if given.numel() > ids:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    hook = trunk.register_forward_pre_hook(allocate, with_kwargs=True)
+    try:
+        yield tried
+    finally:
+        hook.remove()
+
+
+SINGLES: list[Ids] = [(i,) for i in range(5, 105)]
+
+
+def test_a_batch_that_does_not_fit_is_halved_and_this_is_remembered(llama: Toy) -> None:
+    """The next batches, and the next call, start with what was small enough."""
+    scorer = llama.scorer(ids_per_batch=128)
+
+    with room_for(llama.shared.base_model, 40) as tried:
+        first = engine.score(scorer, PREFIX, SINGLES, (END,))
+        assert tried == [128, 64, 32, 32, 32, 32, 32, 32, 8]
+        assert scorer.ids_per_batch == 32
+        tried.clear()
+        second = engine.score(scorer, PREFIX, SINGLES[:20], (END,))
+
+    assert tried == [32, 8]
+    expected = llama.expected(PREFIX, SINGLES, (END,), PAD)
+    assert_same(first, expected)
+    assert_same(second, expected[:20])
+
+
+def test_out_of_memory_in_the_middle_keeps_what_is_done(llama: Toy) -> None:
+    """Longer rows fail after shorter ones are done; every answer is counted once."""
+    answers = SINGLES[:6] + [(*answer, LOVE, WAR) for answer in SINGLES[:7]] + [SINGLES[0]]
+    seen: list[int] = []
+    scorer = llama.scorer(ids_per_batch=24)
+
+    with recorded(llama.shared.base_model) as batches, room_for(llama.shared.base_model, 12):
+        scores = engine.score(scorer, PREFIX, answers, (END,), on_progress=seen.append)
+
+    assert_same(scores, llama.expected(PREFIX, answers, (END,), PAD))
+    # six rows of 2 fit; of the rows of 4, six do not and three do
+    assert [(len(rows), len(rows[0])) for rows in batches[1:]] == [
+        (6, 2),
+        (6, 4),
+        (3, 4),
+        (3, 4),
+        (1, 4),
+    ]
+    assert seen == [7, 3, 3, 1]
+    done = [row for rows in batches[1:] if len(rows) * len(rows[0]) <= 12 for row in rows]
+    assert len(done) == len(set(done)) == 13
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory."),
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
+    ],
+)
+def test_the_head_may_run_out_of_memory_too(llama: Toy, error: Exception) -> None:
+    """Wherever in a batch it happens, and however it is told, the batch is halved."""
+    sizes: list[int] = []
+
+    def head(states: Tensor) -> Tensor:
+        sizes.append(len(states))
+        if len(states) > 3:
+            raise error
+        return linear(llama.own.score.weight)(states)
+
+    scorer = Scorer(llama.shared.base_model, head, PAD, ids_per_batch=20)
+    scores = engine.score(scorer, PREFIX, SINGLES[:10], (END,))
+
+    assert sizes == [10, 5, 2, 2, 2, 2, 2]
+    assert_same(scores, llama.expected(PREFIX, SINGLES[:10], (END,), PAD))
+
+
+def test_a_single_row_that_does_not_fit_is_an_error(llama: Toy) -> None:
+    """There is nothing left to halve; the message says what can be done."""
+    scorer = llama.scorer(ids_per_batch=8)
+
+    with room_for(llama.shared.base_model, 1) as tried, pytest.raises(ScoreError) as caught:
+        engine.score(scorer, PREFIX, SINGLES, (END,))
+
+    assert tried == [8, 4, 2]
+    assert str(caught.value) == (
+        "out of memory with a single row of 2 ids; free some, choose another device with "
+        "--rm-device, or a smaller type with --rm-dtype bfloat16"
+    )
+
+
+def test_a_full_row_that_does_not_fit_is_told_with_its_prefix(llama: Toy) -> None:
+    """The message counts the ids that would have run."""
+    toy = Toy(llama.own, llama.own, ScoringPath.FULL_ROWS)
+
+    with (
+        room_for(llama.own.base_model, 1),
+        pytest.raises(ScoreError, match=rf"^out of memory with a single row of {len(PREFIX) + 2} "),
+    ):
+        engine.score(toy.scorer(ids_per_batch=60), PREFIX, SINGLES, (END,))
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUDA error: device-side assert"), ValueError("x")])
+def test_other_errors_pass_through(llama: Toy, error: Exception) -> None:
+    """What is no want of memory is not tried again."""
+    calls: list[int] = []
+
+    def head(states: Tensor) -> Tensor:
+        calls.append(len(states))
+        raise error
+
+    scorer = Scorer(llama.shared.base_model, head, PAD, ids_per_batch=20)
+    with pytest.raises(type(error)) as caught:
+        engine.score(scorer, PREFIX, SINGLES[:10], (END,))
+
+    assert caught.value is error
+    assert calls == [10]
+    assert scorer.ids_per_batch == 20
+
+
+def test_nothing_of_a_batch_is_kept(llama: Toy) -> None:
+    """Every batch starts with the same tensors alive: the prefix's, and none of other rows."""
+    trunk, alive = llama.shared.base_model, []
+    scorer = llama.scorer(ids_per_batch=20)
+    engine.score(scorer, PREFIX, SINGLES[:10], (END,))
+
+    def count(*_: object) -> None:
+        gc.collect()
+        tensors = [thing for thing in gc.get_objects() if type(thing) is Tensor]
+        alive.append(len({tensor.untyped_storage().data_ptr() for tensor in tensors}))
+
+    hook = trunk.register_forward_pre_hook(count)
+    try:
+        engine.score(scorer, PREFIX, SINGLES[10:60], (END,))
+    finally:
+        hook.remove()
+
+    assert len(alive) == 5
+    assert len(set(alive[1:])) == 1
 
 
 # What is refused
@@ -335,14 +437,14 @@ def test_non_finite_scores_are_refused_by_their_ids(llama: Toy) -> None:
     """One poisoned embedding names the answers that hold its id, and no others."""
     shared = copy.deepcopy(llama.shared)
     shared.get_input_embeddings().weight.data[WAR] = torch.inf
-    scorer = Toy(None, shared).scorer()
+    scorer = Toy(llama.own, shared).scorer()
 
     with pytest.raises(ScoreError) as caught:
         engine.score(scorer, PREFIX, [(LOVE,), (WAR,), (START, WAR), (EOS,)], (END,))
 
     assert str(caught.value) == (
         f"2 of 4 rewards are not finite numbers; first ids: [{WAR}], [{START}, {WAR}]. "
-        f"Try a wider dtype (dtype: float32 in models.yaml) or check the checkpoint"
+        f"Try a wider dtype (--rm-dtype float32) or check the checkpoint"
     )
 
 
@@ -358,10 +460,8 @@ def test_a_head_of_infinities_names_five_answers(llama: Toy) -> None:
 
 def test_a_trunk_that_never_reaches_the_attention_is_refused(llama: Toy) -> None:
     """A trunk with attention of its own would ignore the prefix, so it is an error."""
-    scorer = Scorer(llama.own.base_model, linear(llama.own.score.weight), PAD)
-
     with pytest.raises(ModelError) as caught:
-        engine.score(scorer, PREFIX, ANSWERS, (END,))
+        engine.score(Toy(llama.own, llama.own).scorer(), PREFIX, ANSWERS, (END,))
 
     assert str(caught.value) == (
         "LlamaModel: the attention 'rmaudit_shared_prefix' was reached in 0 of 2 layers; "

@@ -34,6 +34,8 @@ class Letters:
         self.identity = {"weights": "0a"}
         self.provenance: dict[str, str | int | float] = {"torch": "none"}
         self.scored: list[tuple[str, tuple[int, ...]]] = []
+        self.template_digest = "1a"
+        self.rendered = 0
 
     def vocabulary(self) -> Vocabulary:
         """Ids with a gap."""
@@ -63,6 +65,23 @@ class Letters:
         self.scored += [(prompt, answer) for answer in answers]
         on_progress(len(answers))
         return np.array([sum(answer) for answer in answers], dtype=np.float32)
+
+    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """Trimmed, as in many templates; what is no letter becomes -1."""
+        self.rendered += 1
+        holes = [tuple(map("ab".find, text.strip())) for text in texts]
+        return [(len(prompt), *hole, 9) for hole in holes]
+
+    def score_rows(
+        self,
+        rows: Sequence[tuple[int, ...]],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """The larger the sum of the ids, the better."""
+        self.scored += [("", tuple(row)) for row in rows]
+        on_progress(len(rows))
+        return np.array([sum(row) for row in rows], dtype=np.float32)
 
     def close(self) -> None:
         """Nothing to free."""
@@ -155,7 +174,7 @@ def test_the_second_call_loads_no_weights(folder: Path, cache: Path, swept: Swee
 
     again = sweep(model, "greatest", cache=cache)
 
-    assert model._scorer is None
+    assert model._weights is None
     pd.testing.assert_frame_equal(again.frame, swept.frame)
     assert (again.key, again.provenance) == (swept.key, swept.provenance)
 
@@ -166,7 +185,7 @@ def test_the_first_call_does_load_them(folder: Path, tmp_path: Path) -> None:
 
     sweep(model, "greatest", cache=tmp_path)
 
-    assert model._scorer is not None
+    assert model._weights is not None
 
 
 def test_a_copy_of_the_checkpoint_shares_its_sweeps(
@@ -178,7 +197,7 @@ def test_a_copy_of_the_checkpoint_shares_its_sweeps(
 
     again = sweep(model, "greatest", cache=cache)
 
-    assert model._scorer is None
+    assert model._weights is None
     assert (again.model, again.key) == ("another name", swept.key)
 
 
@@ -260,10 +279,94 @@ def test_an_unknown_protocol_is_refused(tmp_path: Path) -> None:
     model = Letters()
 
     with pytest.raises(SpecError) as caught:
-        sweep(model, "best", protocol="paper", cache=tmp_path)
+        sweep(model, "best", protocol="papers", cache=tmp_path)
 
-    assert str(caught.value) == "unknown protocol 'paper'; known: exact"
+    assert str(caught.value) == "unknown protocol 'papers'; known: exact, paper"
     assert model.scored == []
+
+
+# The paper's protocol
+
+
+def test_under_the_papers_protocol_ids_share_rows(tmp_path: Path) -> None:
+    """The frame is the exact one's but for the scores; each distinct row is scored once."""
+    model = Letters()
+
+    swept = sweep(model, "best", protocol="paper", cache=tmp_path)
+
+    base = len(PROMPTS["best"].text) + 9
+    exact = sweep(model, "best", cache=tmp_path / "exact")
+    assert swept.frame["score"].tolist() == [base, base + 1, base + 1, base - 1, base - 1]
+    assert swept.frame["score"].dtype == np.float32
+    assert list(swept.frame.columns) == list(exact.frame.columns)
+    pd.testing.assert_frame_equal(
+        swept.frame.drop(columns="score"), exact.frame.drop(columns="score")
+    )
+    assert len([row for prompt, row in model.scored if not prompt]) == 3
+    assert swept.key != exact.key
+
+
+def test_a_paper_sweep_says_so(tmp_path: Path) -> None:
+    """Protocol, template, what stands around the hole, and what became of the ids."""
+    about = sweep(Letters(), "best", protocol="paper", cache=tmp_path).provenance
+
+    assert (about["protocol"], about["template"], about["distinct_rows"]) == ("paper", "1a", 3)
+    assert (about["prefix"], about["suffix"]) == (f"<{PROMPTS['best'].text}>", "</>")
+    assert len(about["rendered_rows"]) == 64
+
+
+def test_a_paper_sweep_is_read_back_without_rendering(tmp_path: Path) -> None:
+    """Rendering a vocabulary takes long: the key does not need it. Another template does."""
+    first = sweep(Letters(), "best", protocol="paper", cache=tmp_path)
+    model, other = Letters(), Letters()
+    other.template_digest = "1b"
+
+    again = sweep(model, "best", protocol="paper", cache=tmp_path)
+    anew = sweep(other, "best", protocol="paper", cache=tmp_path)
+
+    assert (model.rendered, model.scored, other.rendered) == (0, [], 1)
+    assert (again.key, again.provenance) == (first.key, first.provenance)
+    assert anew.key != first.key
+    pd.testing.assert_frame_equal(again.frame, first.frame)
+
+
+def test_a_broken_paper_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The distinct rows that were scored before a kill are not scored again."""
+    monkeypatch.setattr(store, "SHARD", 1)
+    model, real = Letters(), Letters.score_rows
+
+    def score(self: Letters, rows: Sequence[Any], **settings: Any) -> Any:
+        if len(self.scored) == 2:
+            raise KeyboardInterrupt
+        return real(self, rows, **settings)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Letters, "score_rows", score)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(model, "best", protocol="paper", cache=tmp_path)
+    again = Letters()
+
+    swept = sweep(again, "best", protocol="paper", cache=tmp_path)
+
+    assert (len(model.scored), len(again.scored)) == (2, 1)
+    assert swept.frame["score"].notna().all()
+
+
+def test_a_checkpoint_sweeps_under_the_papers_protocol(folder: Path, tmp_path: Path) -> None:
+    """Where a row is the exact one's, so is the score; the rest are their rows' scores."""
+    model = checkpoint(folder, tmp_path)
+
+    swept = sweep(model, "greatest", protocol="paper", cache=tmp_path).frame
+    exact = sweep(model, "greatest", cache=tmp_path).frame
+
+    rows = model.retokenized(PROMPTS["greatest"].text, swept["text"].tolist())
+    slot = model.slot(PROMPTS["greatest"].text)
+    same = [row == (*slot.prefix, i, *slot.suffix) for i, row in enumerate(rows)]
+    of_row = dict(zip(rows, swept["score"], strict=True))
+    assert swept["token_id"].tolist() == list(range(SIZE))
+    assert 0 < sum(same) < SIZE
+    assert swept["score"][same].tolist() == pytest.approx(exact["score"][same].tolist(), abs=1e-5)
+    assert swept["score"].tolist() == [of_row[row] for row in rows]
 
 
 # Errors on the way
@@ -421,11 +524,11 @@ def test_texts_are_scored_once(folder: Path, tmp_path: Path) -> None:
     model = checkpoint(folder, tmp_path)
 
     again, same_key = score_texts(model, "best", texts, cache=tmp_path)
-    assert model._scorer is None
+    assert model._weights is None
     assert (again.tolist(), same_key) == (first.tolist(), key)
 
     turned, other_key = score_texts(model, "best", texts[::-1], cache=tmp_path)
-    assert model._scorer is not None
+    assert model._weights is not None
     assert turned.tolist() == pytest.approx(first.tolist()[::-1], abs=1e-5)
     assert other_key != key
 

@@ -14,4 +14,4 @@ KEY = "score.weight"
 def linear(weight: Tensor) -> Callable[[Tensor], Tensor]:
     """The head of `score.weight`, shape (1, hidden): (n, hidden) float32 to (n,) float32."""
     vector = weight.detach().float()[0]
-    return lambda states: states @ vector
+    return lambda states: states @ vector.to(states.device)

@@ -1,0 +1,135 @@
+"""Is a model scored as it scores itself, and how far do its rewards depend on the machine?
+
+The path, the batch size, the neighbours in a batch and the dtype should not move a reward. Each is
+changed alone and the rewards of the same answers compared; differences are in sd of these rewards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.errors import ModelError
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.preflight import TOLERANCE
+from rmaudit.models.protocol import Slot
+from rmaudit.scoring import ScoringPath
+
+EXACT = 1e-4  # sd; what float32 must keep to
+_SLOW = 40  # answers that run one by one
+_SMALL = 64  # ids in the small batches
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One comparison: largest and rms difference in sd, what is allowed, None if anything is."""
+
+    name: str
+    largest: float
+    rms: float
+    allowed: float | None
+    answers: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether the largest difference is allowed; a NaN is not."""
+        return self.allowed is None or self.largest <= self.allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was found. `noise` is the rms difference over paths and batches, in sd."""
+
+    path: ScoringPath
+    dtype: str
+    device: str
+    slot: Slot
+    sd: float
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def noise(self) -> float:
+        """Numeric noise of a reward, in sd of the rewards."""
+        return max(check.rms for check in self.checks if check.allowed is not None)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check is."""
+        return all(check.ok for check in self.checks)
+
+
+def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0) -> Examination:
+    """Score `answers` ids of the vocabulary and a few answers of several ids in every way.
+
+    Raises:
+        ModelError: the model cannot be loaded or scored, or its rewards are all equal.
+    """
+    slot = model.slot(prompt)
+    asked = _answers(model, answers, np.random.default_rng(seed))
+    slow = asked[:: max(1, len(asked) // _SLOW)]
+    scorer = model.weights(slot.prefix, slot.suffix).scorer
+    many = model.score(prompt, asked)
+    sd = float(many.std())
+    if not sd:
+        raise ModelError(f"{model.name}: {len(asked)} answers have one reward: {many[0]:g}")
+    among = dict(zip(asked, many, strict=True))
+    here = np.array([among[answer] for answer in slow])
+    limit = EXACT if model.dtype == "float32" else TOLERANCE[model.dtype]
+
+    def check(name: str, other: NDArray[np.float32], allowed: float | None) -> Check:
+        difference = np.abs(other - (many if len(other) == len(many) else here)) / sd
+        rms = float(np.sqrt((difference**2).mean()))
+        return Check(name, float(difference.max()), rms, allowed, len(other))
+
+    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in slow]
+    own = model.weights(slot.prefix, slot.suffix).own_rewards(rows)
+    alone = np.concatenate([model.score(prompt, [answer]) for answer in slow])
+    repeated = model.score(prompt, asked)
+    size, scorer.ids_per_batch = scorer.ids_per_batch, _SMALL
+    small = model.score(prompt, asked)
+    scorer.ids_per_batch = size
+    checks = [
+        check(f"{scorer.path} against the model's own forward", own, limit),
+        check("alone against among many", alone, limit),
+        check(f"batches of {_SMALL} ids against {size}", small, limit),
+        check("the same again", repeated, 0.0),
+    ]
+    notes = []
+    if model.dtype != "float32":
+        try:
+            checks.append(check(f"float32 against {model.dtype}", _wide(model, prompt, asked), None))
+        except (ModelError, MemoryError) as error:
+            notes.append(f"not compared with float32: {error}")
+    return Examination(
+        path=scorer.path,
+        dtype=model.dtype,
+        device=str(model.provenance["device"]),
+        slot=slot,
+        sd=sd,
+        checks=tuple(checks),
+        notes=tuple(notes),
+    )
+
+
+def _answers(model: Checkpoint, count: int, rng: np.random.Generator) -> list[Ids]:
+    """Distinct ids, and one answer of two to five of them for every eight."""
+    ids = np.array(model.vocabulary().ids)
+    drawn = rng.choice(ids, size=min(count, len(ids)), replace=False)
+    single = [(int(i),) for i in drawn]
+    several = [tuple(map(int, rng.choice(ids, size=2 + k % 4))) for k in range(len(single) // 8)]
+    return list(dict.fromkeys([*single, *several]))
+
+
+def _wide(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> NDArray[np.float32]:
+    """The rewards in float32, by a second copy of the weights."""
+    wide = Checkpoint(replace(model.spec, dtype="float32"), cache=model.cache, device=model.device)
+    try:
+        return wide.score(prompt, answers)
+    finally:
+        wide.close()

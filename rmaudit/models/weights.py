@@ -1,0 +1,189 @@
+"""A checkpoint's weights in memory, where they belong, with the engine's view of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rmaudit.errors import ModelError
+from rmaudit.models.files import unreadable
+from rmaudit.models.heads.linear import KEY as HEAD_KEY
+from rmaudit.models.heads.linear import linear
+from rmaudit.scoring import ATTENTION, ScoringPath, memory
+from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.paths import device_of
+
+
+@dataclass(slots=True)
+class Weights:
+    """The model as transformers runs it, and the scorer that runs its trunk.
+
+    `attention` is the implementation that transformers chose for it.
+    """
+
+    model: Any
+    scorer: Scorer
+    attention: str
+
+    @property
+    def device(self) -> str:
+        """Where it is, or over which devices it is spread."""
+        places = getattr(self.model, "hf_device_map", None) or {"": self.model.device}
+        named = (f"cuda:{place}" if isinstance(place, int) else place for place in places.values())
+        return ", ".join(dict.fromkeys(map(str, named)))
+
+    def go(self, path: ScoringPath) -> None:
+        """Score on this path from now on."""
+        self.scorer.path = path
+        self.scorer.forget()
+        shared = path is ScoringPath.SHARED_PREFIX
+        self.model.set_attn_implementation(ATTENTION if shared else self.attention)
+
+    @torch.inference_mode()
+    def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
+        """The rewards of whole rows by the model's own forward, one unpadded row at a time.
+
+        Trunk, attention and pooling are transformers'; only the head is in float32.
+        """
+        device = device_of(self.scorer.trunk)
+        with self._own_attention(), self._own_pooling():
+            logits = [
+                self.model(input_ids=torch.tensor([row], device=device), use_cache=False).logits
+                for row in rows
+            ]
+        return np.array([float(reward[0, 0]) for reward in logits], dtype=np.float32)
+
+    @contextmanager
+    def _own_attention(self) -> Iterator[None]:
+        self.model.set_attn_implementation(self.attention)
+        try:
+            yield
+        finally:
+            self.go(self.scorer.path)
+
+    @contextmanager
+    def _own_pooling(self) -> Iterator[None]:
+        """For transformers to pool where the scorer does: with no pad id, at the last id."""
+        config = self.model.config.get_text_config()
+        pad = config.pad_token_id
+        config.pad_token_id = self.scorer.pad
+        try:
+            yield
+        finally:
+            config.pad_token_id = pad
+
+
+def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are loaded)
+    folder: Path, *, name: str, dtype: str, device: str, pad: int | None, path: ScoringPath
+) -> Weights:
+    """Load the weights of a folder onto a device ("auto", "spread", or torch's name of one).
+
+    Raises:
+        ModelError: they cannot be read, are not those of a sequence classifier with one label, or
+            the device is not there.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    place = _place(device, folder, dtype, name=name)
+    try:
+        with _silence():
+            model, loaded = AutoModelForSequenceClassification.from_pretrained(
+                folder,
+                dtype=getattr(torch, dtype),
+                device_map=place,
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
+            )
+    except Exception as error:
+        if memory.is_out_of_memory(error):
+            message = (
+                f"{name}: its weights do not fit on {device!r}; spread them over all devices with "
+                f"--rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
+            )
+            raise ModelError(message) from error
+        raise unreadable(name, "its weights", folder, error) from error
+    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if keys := sorted(str(key) for key in loaded[kind]):
+            message = (
+                f"{name}: {len(keys)} {kind.replace('_', ' ')} in {folder}, first "
+                f"{keys[0]!r}: not a plain sequence classifier, or a wrong architecture in "
+                f"config.json; scoring it would use random or ignored weights"
+            )
+            raise ModelError(message)
+    model = model.eval()
+    head = linear(_head_weight(folder))
+    # transformers' own forward gets the same head, in float32 as ours.
+    model.score.register_forward_hook(lambda _, inputs, __: head(inputs[0].float())[..., None])
+    trunk = getattr(model.base_model, "language_model", model.base_model)
+    weights = Weights(model, Scorer(trunk, head, pad), model.config._attn_implementation)  # noqa: SLF001
+    weights.go(path)
+    return weights
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """No progress bar and no table of keys: what is wrong with them is said in one line."""
+    from transformers.utils import logging
+
+    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bar:
+            logging.enable_progress_bar()
+
+
+def _head_weight(folder: Path) -> Tensor:
+    """The head as it was saved, not rounded to the run's dtype."""
+    from safetensors import safe_open
+
+    for shard in sorted(folder.glob("*.safetensors")):
+        with safe_open(shard, framework="pt") as tensors:
+            if HEAD_KEY in tensors.keys():  # noqa: SIM118  (not a mapping)
+                weight: Tensor = tensors.get_tensor(HEAD_KEY)
+                return weight
+    message = f"no {HEAD_KEY!r} in {folder}"
+    raise ModelError(message)
+
+
+def _place(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:
+    """A `device_map` for transformers. "auto" is one GPU if the weights fit, all of them if not."""
+    if device == "spread":
+        return "auto"
+    if device == "auto":
+        if not torch.cuda.is_available():
+            return {"": "cpu"}
+        free = [torch.cuda.mem_get_info(i)[0] for i in range(torch.cuda.device_count())]
+        fits = 1.2 * _bytes(folder, dtype) < max(free)
+        return {"": f"cuda:{free.index(max(free))}"} if fits else "auto"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        known = ["auto", "cpu", "spread", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        message = f"{name}: no device {device!r} here; known: {', '.join(known)}"
+        raise ModelError(message) from error
+    return {"": device}
+
+
+def _bytes(folder: Path, dtype: str) -> int:
+    """Size of the weights in a dtype, from the safetensors headers."""
+    from safetensors import safe_open
+
+    size, total = torch.empty(0, dtype=getattr(torch, dtype)).element_size(), 0
+    for shard in folder.glob("*.safetensors"):
+        with safe_open(shard, framework="np") as tensors:
+            total += sum(int(np.prod(tensors.get_slice(k).get_shape())) for k in tensors.keys())  # noqa: SIM118
+    return size * total
