@@ -133,7 +133,8 @@ def _flops(trunk: nn.Module) -> float:
     config: Any = trunk.config
     keys = PREFIX + (1 + SUFFIX + 1) / 2
     attention = 4 * keys * config.num_attention_heads * config.head_dim * config.num_hidden_layers
-    return sum(2 * one.in_features * one.out_features for one in _linears(trunk)) + attention
+    linear = sum(2 * one.in_features * one.out_features for one in _linears(trunk))
+    return float(linear + attention)
 
 
 @torch.inference_mode()

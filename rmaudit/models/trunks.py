@@ -2,7 +2,7 @@
 
 Each model_type here was tried on small random checkpoints against full rows, with windows shorter
 than the prefix (`tests/scoring/test_trunks.py`). Whatever is not listed runs in full rows, which
-are right for every trunk. `models.preflight` checks the choice again on the model at hand.
+are right for every trunk whose rows do not depend on each other. `models.preflight` checks the choice again on the model at hand.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def score(
     if not len(answers):
         return np.empty(0, dtype=np.float32)
     before = tuple(prefix)
-    after = scorer.after(before)
+    after = _after(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
     for rows in _groups(answers, before, tuple(suffix), scorer.pad, cut=after.causal):
         done = 0
@@ -95,6 +95,15 @@ def score(
             on_progress(sum(len(row.places) for row in batch))
     _refuse_non_finite(out, answers)
     return out
+
+
+def _after(scorer: Scorer, prefix: Ids) -> After:
+    try:
+        return scorer.after(prefix)
+    except (RuntimeError, MemoryError) as error:
+        if not memory.is_out_of_memory(error):
+            raise
+    raise _too_small(len(prefix))
 
 
 class _Row(NamedTuple):
@@ -150,12 +159,16 @@ def _halve(scorer: Scorer, after: After, batch: Sequence[_Row]) -> None:
     """Remember that a batch was too much. What is done is kept; the batch is run anew."""
     memory.release()
     if len(batch) == 1:
-        message = (
-            f"out of memory with a single row of {after.ids_of(batch[0].ids)} ids; free some, "
-            f"choose another device with --rm-device, or a smaller type with --rm-dtype bfloat16"
-        )
-        raise ScoreError(message)
+        raise _too_small(after.ids_of(batch[0].ids))
     scorer.ids_per_batch = max(1, after.ids_of(batch[0].ids) * (len(batch) // 2))
+
+
+def _too_small(ids: int) -> ScoreError:
+    message = (
+        f"out of memory with a single row of {ids} ids; free some, choose another device with "
+        f"--rm-device, or a smaller type with --rm-dtype bfloat16"
+    )
+    return ScoreError(message)
 
 
 def _refuse_non_finite(rewards: NDArray[np.float32], answers: Sequence[Ids]) -> None:

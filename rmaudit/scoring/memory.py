@@ -14,7 +14,7 @@ from torch import nn
 
 from rmaudit.scoring.paths import device_of
 
-_CPU_BUDGET, _CPU_IDS, _IDS = 512 * 2**20, 1024, 16384  # ids: more make nothing faster
+_CPU_BUDGET, _CPU_IDS, _IDS = 512 * 2**20, 512, 16384  # ids: more make nothing faster
 
 
 def ids_per_batch(trunk: nn.Module, prefix: int) -> int:

@@ -341,6 +341,25 @@ def test_out_of_memory_in_the_middle_keeps_what_is_done(llama: Toy) -> None:
     assert len(done) == len(set(done)) == 13
 
 
+def test_room_that_gets_scarce_costs_one_batch(llama: Toy) -> None:
+    """Others may take memory at any time; batches of the same length that are done stay done."""
+    sizes: list[int] = []
+    seen: list[int] = []
+
+    def head(states: Tensor) -> Tensor:
+        sizes.append(len(states))
+        if len(sizes) == 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return linear(llama.own.score.weight)(states)
+
+    scorer = Scorer(llama.shared.base_model, head, PAD, ids_per_batch=8)
+    scores = engine.score(scorer, PREFIX, SINGLES[:14], (END,), on_progress=seen.append)
+
+    assert sizes == [4, 4, 4, 2, 2, 2]
+    assert seen == [4, 4, 2, 2, 2]
+    assert_same(scores, llama.expected(PREFIX, SINGLES[:14], (END,), PAD))
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -467,3 +486,17 @@ def test_a_trunk_that_never_reaches_the_attention_is_refused(llama: Toy) -> None
         "LlamaModel: the attention 'rmaudit_shared_prefix' was reached in 0 of 2 layers; "
         "this trunk cannot share a prefix"
     )
+
+
+def test_a_prefix_that_does_not_fit_is_a_score_error(
+    llama: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of memory before any row runs is told like that of a single row."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(llama.shared.base_model, "forward", fail)
+
+    with pytest.raises(ScoreError, match=rf"^out of memory with a single row of {len(PREFIX)} ids"):
+        engine.score(llama.scorer(), PREFIX, ANSWERS, (END,))

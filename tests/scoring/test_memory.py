@@ -86,11 +86,13 @@ def test_half_of_the_free_memory(
     found = memory.ids_per_batch(trunk(), 24)
 
     each = memory.bytes_per_id(trunk(), 24)
-    assert found == (1024 if expected is None else expected // each)
+    assert found == (memory._CPU_IDS if expected is None else expected // each)
     assert asked == ([torch.device(device)] if device.startswith("cuda") else [])
 
 
-@pytest.mark.parametrize(("device", "most"), [("cpu", 1024), ("cuda:0", 16384), ("mps", 16384)])
+@pytest.mark.parametrize(
+    ("device", "most"), [("cpu", memory._CPU_IDS), ("cuda:0", memory._IDS), ("mps", memory._IDS)]
+)
 def test_never_more_than_is_of_use(monkeypatch: pytest.MonkeyPatch, device: str, most: int) -> None:
     """Beyond some number of ids nothing is faster, however much is free."""
     free(monkeypatch, device, 10**15)
@@ -99,13 +101,13 @@ def test_never_more_than_is_of_use(monkeypatch: pytest.MonkeyPatch, device: str,
     assert memory.ids_per_batch(trunk(), 24) == most
 
 
-@pytest.mark.parametrize(("device", "expected"), [("cpu", 512), ("mps", 512), ("cuda", 5000)])
+@pytest.mark.parametrize(("device", "expected"), [("cpu", 128), ("mps", 128), ("cuda", 1250)])
 def test_a_cpu_takes_half_a_gigabyte_at_most(
     monkeypatch: pytest.MonkeyPatch, device: str, expected: int
 ) -> None:
-    """Ids of a megabyte each: with 10 GB free a CPU takes 512, an accelerator half of all."""
+    """Ids of 4 MB each: with 10 GB free a CPU takes 128, a GPU half of all."""
     free(monkeypatch, device, 10_000 * MB)
-    monkeypatch.setattr(memory, "bytes_per_id", lambda *_: MB)
+    monkeypatch.setattr(memory, "bytes_per_id", lambda *_: 4 * MB)
 
     assert memory.ids_per_batch(trunk(), 24) == expected
 

@@ -1,0 +1,166 @@
+"""Full sweeps at the sizes of real reward models, on a GPU, with random bfloat16 weights.
+
+python benchmarks/gpu.py [llama-3.1-8b] [gemma-2-27b]
+
+Nothing is downloaded: the weights are made on the device. The peak is that of a large bfloat16
+matrix product, measured in the same run. Prints one line of JSON for each shape. The shape `tiny`
+with `--device cpu` only tries the program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from rmaudit.models.heads.linear import linear
+from rmaudit.models.trunks import path_of
+from rmaudit.models.weights import Weights
+from rmaudit.scoring import engine
+from rmaudit.scoring.engine import Scorer
+
+PREFIX, SUFFIX, PAPER_BATCH, PAPER_ANSWERS, SHARD = 42, 1, 32, 1024, 4096
+SHAPES: dict[str, dict[str, Any]] = {
+    "llama-3.1-8b": {
+        "model_type": "llama",
+        "vocab_size": 128256,
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+    },
+    "gemma-2-27b": {
+        "model_type": "gemma2",
+        "vocab_size": 256000,
+        "hidden_size": 4608,
+        "intermediate_size": 36864,
+        "num_hidden_layers": 46,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 16,
+        "head_dim": 128,
+        "query_pre_attn_scalar": 144,
+    },
+    "tiny": {
+        "model_type": "gemma2",
+        "vocab_size": 5000,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+    },
+}
+
+
+def main() -> None:
+    """Measure each shape that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("shapes", nargs="*", default=["llama-3.1-8b", "gemma-2-27b"])
+    parser.add_argument("--device", default="cuda")
+    asked = parser.parse_args()
+    if unknown := set(asked.shapes) - set(SHAPES):
+        sys.exit(f"unknown shape {unknown.pop()!r}; known: {', '.join(SHAPES)}")
+    device = torch.device(asked.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        sys.exit("no CUDA device here; --device cpu with the shape tiny tries the program only")
+    card = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    peak = _peak(device)
+    for shape in asked.shapes:
+        print(json.dumps({"benchmark": "gpu", "card": card, **_measure(shape, device, peak)}))
+
+
+def _measure(shape: str, device: torch.device, peak: float) -> dict[str, Any]:
+    weights = _weights(SHAPES[shape], device)
+    scorer, config = weights.scorer, weights.model.config
+    prefix, suffix = tuple(range(10, 10 + PREFIX)), (5,) * SUFFIX
+    answers = [(i,) for i in range(config.vocab_size)]
+
+    def sweep() -> None:
+        for start in range(0, len(answers), SHARD):  # as the store asks for them
+            engine.score(scorer, prefix, answers[start : start + SHARD], suffix)
+
+    engine.score(scorer, prefix, answers[:SHARD], suffix)  # warm up
+    took = _seconds(sweep, device)
+    memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+    path = scorer.path
+    weights.model.set_attn_implementation(weights.attention)  # as transformers would run it
+
+    @torch.inference_mode()
+    def paper() -> None:
+        for start in range(0, PAPER_ANSWERS, PAPER_BATCH):
+            some = answers[start : start + PAPER_BATCH]
+            rows = torch.tensor([[*prefix, *answer, *suffix] for answer in some], device=device)
+            weights.model(rows, use_cache=False)
+
+    paper()
+    full = PAPER_ANSWERS / _seconds(paper, device)
+    flops = _flops(scorer.trunk) * (1 + SUFFIX) * len(answers)
+    del weights
+    return {
+        "shape": shape,
+        "path": str(path),
+        "ids": len(answers),
+        "ids_per_batch": scorer.ids_per_batch,
+        "seconds": round(took, 2),
+        "answers_per_s": {"engine": round(len(answers) / took), "paper": round(full, 1)},
+        "ratio_to_paper": round(len(answers) / took / full, 1),
+        "ratio_of_ids": (PREFIX + 1 + SUFFIX) / (1 + SUFFIX),
+        "tflops": round(flops / took / 1e12, 1),
+        "peak_tflops": round(peak / 1e12, 1),
+        "share_of_peak": round(flops / took / peak, 3),
+        "peak_memory_gb": round(memory / 2**30, 1),
+    }
+
+
+def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
+    config = AutoConfig.for_model(**shape, num_labels=1, pad_token_id=0)
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.bfloat16)
+    with device:
+        model = AutoModelForSequenceClassification.from_config(config, dtype=torch.bfloat16).eval()
+    torch.set_default_dtype(torch.float32)
+    scorer = Scorer(model.base_model, linear(model.score.weight), config.pad_token_id)
+    weights = Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001
+    weights.go(path_of(config))
+    return weights
+
+
+def _flops(trunk: nn.Module) -> float:
+    """Of one id: the linear layers', and attention's products with prefix and own keys."""
+    config: Any = trunk.config
+    keys = PREFIX + (1 + SUFFIX + 1) / 2
+    attention = 4 * keys * config.num_attention_heads * config.head_dim * config.num_hidden_layers
+    linears = [module for module in trunk.modules() if isinstance(module, nn.Linear)]
+    return float(sum(2 * one.in_features * one.out_features for one in linears) + attention)
+
+
+@torch.inference_mode()
+def _peak(device: torch.device) -> float:
+    """Floating-point operations per second of a large bfloat16 matrix product, the best of ten."""
+    n = 8192 if device.type == "cuda" else 512
+    a = torch.randn(n, n, device=device, dtype=torch.bfloat16)
+    return max(2 * n**3 / _seconds(lambda: a @ a, device) for _ in range(10))
+
+
+def _seconds(run: Callable[[], object], device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    start = time.perf_counter()
+    run()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
