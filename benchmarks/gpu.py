@@ -105,7 +105,6 @@ def _measure(shape: str, device: torch.device, peak: float) -> dict[str, Any]:
     paper()
     full = PAPER_ANSWERS / _seconds(paper, device)
     flops = _flops(scorer.trunk) * (1 + SUFFIX) * len(answers)
-    del weights
     return {
         "shape": shape,
         "path": str(path),

@@ -105,7 +105,7 @@ def _doctor(  # noqa: PLR0913  (its options)
     text = PROMPTS[prompt].text if prompt in PROMPTS else prompt
     found = doctor.examine(model, text, answers=answers)
     ids = f"{len(found.slot.prefix)} + answer + {len(found.slot.suffix)} ids"
-    typer.echo(f"{model.name}: {found.dtype} on {found.device}, path “{found.path}”, {ids}")
+    typer.echo(f"{model.name}: {found.dtype} on {found.device}, path '{found.path}', {ids}")
     typer.echo(f"in sd of the rewards ({found.sd:.4g}):")
     width = max(len(check.name) for check in found.checks)
     typer.echo(f"  {'check'.ljust(width)}  answers   largest       rms   allowed")

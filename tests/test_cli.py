@@ -1,20 +1,27 @@
-"""The command line: the data, the models, what survives, and errors of one line."""
+"""The command line: the data, the models, what survives, the doctor, and errors of one line."""
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pooch
 import pytest
+from safetensors.torch import load_file, save_file
 from tokenizers.processors import TemplateProcessing
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
+from rmaudit.prompts import PROMPTS
 from rmaudit.references.sources import SOURCES, locate
+from rmaudit.scoring.paths import SharedPrefix
 from rmaudit.sweeps.survival import FATES
-from tests.toys import TEMPLATE, toy_tokenizer
+from tests.toys import TEMPLATE, toy_checkpoint, toy_tokenizer
 
 runner = CliRunner()
+COMMANDS = ("data", "models", "survival", "doctor", "pytest audits")
 REGISTRY = "models: {A: {source: embedded, default: true}, Long-name: {source: owner/name}}"
 
 
@@ -37,7 +44,7 @@ def test_the_help_names_every_command(arguments: list[str]) -> None:
     """Asked or not, rmaudit says what it can do and how the audits are run."""
     result = runner.invoke(app, arguments)
 
-    assert all(word in result.stdout for word in ("data", "models", "survival", "pytest audits"))
+    assert all(word in result.stdout for word in COMMANDS)
 
 
 # rmaudit data
@@ -225,3 +232,218 @@ def test_survival_downloads_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runner.invoke(app, ["survival", "owner/name"]).exit_code == 2
     assert "*.json" in asked
     assert "*.safetensors" not in asked
+
+
+# rmaudit doctor
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint that shares its prefix."""
+    return toy_checkpoint(tmp_path_factory.mktemp("doctor") / "toy")
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written to the user's cache."""
+    monkeypatch.setattr("rmaudit.models.load.default_cache", lambda: tmp_path / "cache")
+
+
+NUMBER = r"\d\.\de[+-]\d\d"
+
+
+def test_doctor_says_that_a_model_is_scored_as_it_scores_itself(toy: Path) -> None:
+    """What was run and where, four checks with what they allow, and the noise; exit 0."""
+    result = runner.invoke(app, ["doctor", str(toy), "--answers", "16"])
+
+    lines = result.stdout.splitlines()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert re.fullmatch(
+        r"toy: float32 on cpu, path 'shared prefix', \d+ \+ answer \+ 1 ids", lines[0]
+    )
+    assert result.stdout.isascii()
+    assert re.fullmatch(r"in sd of the rewards \([0-9.]+\):", lines[1])
+    assert lines[2].split() == ["check", "answers", "largest", "rms", "allowed"]
+    names = [
+        "shared prefix against the model's own forward",
+        "alone against among many",
+        r"batches of 64 ids against \d+",
+        "the same again",
+    ]
+    for line, name, allowed in zip(lines[3:7], names, ["1.0e-04"] * 3 + ["0.0e+00"], strict=True):
+        pattern = rf"  {name} +18 +{NUMBER} +{NUMBER} +{re.escape(allowed)}  ok"
+        assert re.fullmatch(pattern, line)
+    assert re.fullmatch(rf"numeric noise: {NUMBER} sd, [0-9.e-]+ in rewards", lines[7])
+    assert len(lines) == 8
+
+
+def test_doctor_prints_columns(toy: Path) -> None:
+    """Each number ends below the end of its title."""
+    lines = runner.invoke(app, ["doctor", str(toy), "--answers", "8"]).stdout.splitlines()
+    ends = [
+        lines[2].index(title) + len(title) for title in ("answers", "largest", "rms", "allowed")
+    ]
+
+    for line in lines[3:7]:
+        assert all(line[end - 1] != " " and line[end] == " " for end in ends)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt_oss", "doge"])
+def test_doctor_compares_half_precision_with_float32(tmp_path: Path, kind: str) -> None:
+    """A line without a verdict; all within 100 columns, whatever the path is called."""
+    folder = toy_checkpoint(tmp_path / "R-Toy-8B-v0.2", kind=kind)
+
+    result = runner.invoke(app, ["doctor", str(folder), "--answers", "16", "--dtype", "bfloat16"])
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert lines[0].startswith("R-Toy-8B-v0.2: bfloat16 on cpu, path '")
+    assert re.fullmatch(rf"  float32 against bfloat16 +18 +{NUMBER} +{NUMBER}", lines[7])
+    assert max(map(len, lines)) <= 100
+
+
+def test_doctor_tells_notes(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as float32 weights that do not fit."""
+
+    def full(*_: object) -> None:
+        raise MemoryError("9 bytes")
+
+    monkeypatch.setattr("rmaudit.models.doctor._wide", full)
+
+    result = runner.invoke(app, ["doctor", str(toy), "--answers", "8", "--dtype", "bfloat16"])
+
+    assert "\n  not compared with float32: 9 bytes\n" in result.stdout
+    assert result.exit_code == 0
+
+
+def test_doctor_says_what_is_not_exact(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 1: a program can ask; every check is printed, and stays within 100 columns."""
+    real = SharedPrefix.states
+    monkeypatch.setattr(SharedPrefix, "states", lambda *a: real(*a) * (1 + 1e-3 * len(a[1])))
+    monkeypatch.setattr("rmaudit.models.preflight.check", lambda *_, **__: None)
+
+    result = runner.invoke(app, ["doctor", str(toy), "--answers", "64"])
+
+    lines = result.stdout.splitlines()
+    verdicts = [line[line.index("e", 65) + 3 :].strip() for line in lines[3:7]]
+    assert [line.endswith("NOT EXACT") for line in lines[3:7]] == [True, True, True, False]
+    assert verdicts[3].endswith("ok")
+    assert result.exit_code == 1
+    assert result.stderr == ""
+    assert max(map(len, lines)) <= 100
+
+
+def test_doctor_takes_a_prompt_by_name_or_text(toy: Path) -> None:
+    """Another prompt is another number of ids before the answer."""
+    firsts = {
+        prompt: runner.invoke(app, ["doctor", str(toy), "--answers", "8", "--prompt", prompt])
+        .stdout.splitlines()[0]
+        .split()
+        for prompt in ("greatest", PROMPTS["greatest"].text, "love?")
+    }
+
+    assert firsts["greatest"] == firsts[PROMPTS["greatest"].text] != firsts["love?"]
+
+
+def test_doctor_asks_no_more_answers_than_there_are(toy: Path) -> None:
+    """All ids of the vocabulary, and a longer answer for every eight."""
+    lines = runner.invoke(app, ["doctor", str(toy), "--answers", "100000"]).stdout.splitlines()
+
+    size = len(toy_tokenizer())
+    assert f" {size + size // 8} " in lines[5]
+
+
+def test_doctor_takes_the_weights_from_the_cache(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--cache is where the embedded model is built."""
+    asked: list[Path] = []
+
+    def build(cache: Path) -> Path:
+        asked.append(cache)
+        return toy
+
+    monkeypatch.setattr("rmaudit.models.demo.build", build)
+    monkeypatch.chdir(tmp_path)
+
+    result = runner.invoke(
+        app, ["doctor", "R-Smol-135M", "--answers", "8", "--cache", str(tmp_path / "there")]
+    )
+
+    assert result.exit_code == 0
+    assert set(asked) == {tmp_path / "there"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nonsense"], "models.yaml: unknown model 'nonsense'; known: "),
+        (["*Lla*"], "'*Lla*' means "),
+        (["./nowhere"], "models.yaml: unknown model './nowhere'; known: "),
+        (["EMPTY"], "empty' has no config.json in it: it is not a checkpoint folder"),
+        (["owner/name"], "owner/name: owner/name could not be had from the Hugging Face hub"),
+        (["TOY", "--device", "tpu"], "toy: no device 'tpu' here; known: auto, cpu, spread"),
+        (["FLAT"], "flat: 9 answers have one reward: 0"),
+        (["HEADLESS"], "headless: no 'score.weight' in "),
+    ],
+    ids=[
+        "unknown",
+        "several",
+        "no folder",
+        "empty",
+        "offline",
+        "no device",
+        "equal rewards",
+        "no head",
+    ],
+)
+def test_doctor_refuses_in_one_line(
+    toy: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    """Exit 2, the reason on stderr, no traceback."""
+    for name in ("flat", "headless"):
+        tensors = load_file(shutil.copytree(toy, tmp_path / name) / "model.safetensors")
+        tensors["score.weight"] = tensors["score.weight"] * 0
+        if name == "headless":
+            del tensors["score.weight"]
+        save_file(tensors, tmp_path / name / "model.safetensors", {"format": "pt"})
+    (tmp_path / "empty").mkdir()
+    places = {"TOY": toy}
+    places |= {name.upper(): tmp_path / name for name in ("flat", "headless", "empty")}
+    named = [str(places.get(argument, argument)) for argument in arguments]
+
+    result = runner.invoke(app, ["doctor", *named, "--answers", "8"])
+
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--dtype", "fp16", "'fp16' is not one of 'auto', 'float32', 'bfloat16', 'float16'"),
+        ("--answers", "7", "Invalid value for '--answers': "),
+    ],
+)
+def test_doctor_refuses_a_wrong_option(toy: Path, option: str, value: str, said: str) -> None:
+    """As typer tells it: exit 2, nothing on stdout."""
+    result = runner.invoke(app, ["doctor", str(toy), option, value], env={"COLUMNS": "200"})
+
+    assert said in " ".join(result.stderr.replace("│", " ").split())
+    assert "Traceback" not in result.stderr
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+def test_doctor_refuses_what_is_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another kind of reward model has no forward of its own."""
+    monkeypatch.setattr(
+        "rmaudit.models.load.load", lambda *_, **__: SimpleNamespace(name="by-length")
+    )
+
+    result = runner.invoke(app, ["doctor", "anything"])
+
+    assert result.stderr == (
+        "by-length is no checkpoint: there is nothing to compare its rewards with\n"
+    )
+    assert (result.stdout, result.exit_code) == ("", 2)

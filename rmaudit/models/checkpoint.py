@@ -121,6 +121,7 @@ class Checkpoint:
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, with the registry's chat template if it gives one."""
+        _ = self._defaults  # whose errors say more of a wrong config.json than the tokenizer's
         return tokenizers.read(self.folder, self.spec)
 
     def vocabulary(self) -> Vocabulary:

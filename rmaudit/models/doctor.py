@@ -19,6 +19,7 @@ from rmaudit.models.protocol import Slot
 from rmaudit.scoring import ScoringPath
 
 EXACT = 1e-4  # sd; what float32 must keep to
+_EQUAL = 1e-6  # of the largest reward: a smaller sd is rounding
 _SLOW = 40  # answers that run one by one
 _SMALL = 64  # ids in the small batches
 
@@ -76,7 +77,7 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
     scorer = model.weights(slot.prefix, slot.suffix).scorer
     many = model.score(prompt, asked)
     sd = float(many.std())
-    if not sd:
+    if sd <= _EQUAL * float(np.abs(many).max()):
         raise ModelError(f"{model.name}: {len(asked)} answers have one reward: {many[0]:g}")
     among = dict(zip(asked, many, strict=True))
     here = np.array([among[answer] for answer in slow])
@@ -103,7 +104,8 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
     notes = []
     if model.dtype != "float32":
         try:
-            checks.append(check(f"float32 against {model.dtype}", _wide(model, prompt, asked), None))
+            wide = _wide(model, prompt, asked)
+            checks.append(check(f"float32 against {model.dtype}", wide, None))
         except (ModelError, MemoryError) as error:
             notes.append(f"not compared with float32: {error}")
     return Examination(

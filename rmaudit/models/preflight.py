@@ -62,7 +62,8 @@ def check(weights: Weights, prefix: Ids, suffix: Ids, *, name: str, dtype: str) 
     if reason:
         message = (
             f"{name}: rmaudit does not give the rewards of the checkpoint's own forward "
-            f"({reason}); its class reads the reward in another way than a plain head on the pooled state"
+            f"({reason}); its class reads the reward in another way than a plain head on the "
+            f"pooled state"
         )
         raise ModelError(message)
 

@@ -2,7 +2,8 @@
 
 Each model_type here was tried on small random checkpoints against full rows, with windows shorter
 than the prefix (`tests/scoring/test_trunks.py`). Whatever is not listed runs in full rows, which
-are right for every trunk whose rows do not depend on each other. `models.preflight` checks the choice again on the model at hand.
+are right for every trunk whose rows do not depend on each other. `models.preflight` checks the
+choice again on the model at hand.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from rmaudit.scoring import ScoringPath
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-SHARED = frozenset(
+_SHARED = (
     "arcee biogpt exaone4 gemma gemma2 gemma3_text glm glm4 gpt2 gpt_bigcode gpt_neox helium "
     "hunyuan_v1_dense hunyuan_v1_moe llama ministral ministral3 mistral mixtral olmo olmo2 olmo3 "
     "opt persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe seed_oss smollm3 starcoder2 "
-    "axk1 deepseek_v2 deepseek_v3 jetmoe minicpm3 mistral4".split()
+    "axk1 deepseek_v2 deepseek_v3 jetmoe minicpm3 mistral4"
 )
-EXPANDED = frozenset(
-    "bloom diffllama falcon gpt_neo gpt_oss gptj mpt nemotron qwen3_5_text qwen3_next "
-    "stablelm".split()
+_EXPANDED = (
+    "bloom diffllama falcon gpt_neo gpt_oss gptj mpt nemotron qwen3_5_text qwen3_next stablelm"
 )
+SHARED, EXPANDED = frozenset(_SHARED.split()), frozenset(_EXPANDED.split())
 # Their window is in the attention mask only, where shared-prefix attention does not see it.
 _WINDOW_IN_MASK = ("phimoe", "qwen2_moe")
 # Their rotation depends on the longest row that ran, so a prefix cannot be kept.

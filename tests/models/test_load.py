@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from rmaudit.errors import ModelError, SpecError
 from rmaudit.models import demo
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.load import from_spec, load
-from rmaudit.registry import ModelSpec
+from rmaudit.registry import ModelSpec, load_registry
 from tests.toys import toy_checkpoint
 
 REGISTRY = """\
@@ -81,6 +82,21 @@ def test_a_folder_needs_no_entry(
 def test_nothing_is_loaded_yet(loaded: Callable[[str], Checkpoint]) -> None:
     """Weights come with the first score."""
     assert loaded("toy-a")._weights is None
+
+
+@pytest.mark.parametrize("name", ["toy-a", "toy-b", None])
+def test_dtype_and_device_may_be_given(home: Path, tmp_path: Path, name: str | None) -> None:
+    """The dtype replaces the registry's; nothing but the dtype and the place is changed."""
+    model = load(
+        name, registry=home / "models.yaml", cache=tmp_path, dtype="float16", device="spread"
+    )
+
+    assert isinstance(model, Checkpoint)
+    assert (model.dtype, model.device) == ("float16", "spread")
+    assert model.identity["dtype"] == "float16"
+    assert model.spec == replace(
+        load_registry(home / "models.yaml").models[name or "toy-a"], dtype="float16"
+    )
 
 
 def test_an_unknown_name_is_refused(home: Path, loaded: Callable[[str], Checkpoint]) -> None:

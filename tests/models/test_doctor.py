@@ -1,0 +1,306 @@
+"""The doctor passes models that are scored as they score themselves, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from rmaudit.errors import ModelError
+from rmaudit.models import doctor, preflight
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.doctor import Check, Examination, examine
+from rmaudit.registry import Dtype, ModelSpec
+from rmaudit.scoring import ScoringPath, attention, paths
+from tests.toys import toy_checkpoint, toy_tokenizer
+
+PROMPT = "the love of the city?"
+SIZE = len(toy_tokenizer())
+KINDS = {
+    "llama": ScoringPath.SHARED_PREFIX,
+    "gemma2": ScoringPath.SHARED_PREFIX,
+    "gpt_oss": ScoringPath.EXPANDED_CACHE,
+    "bloom": ScoringPath.EXPANDED_CACHE,
+    "doge": ScoringPath.FULL_ROWS,
+}
+Folders = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """One checkpoint of each kind, which the tests leave as it is."""
+    home = tmp_path_factory.mktemp("toys")
+
+    def folder(kind: str) -> Path:
+        return home / kind if (home / kind).is_dir() else toy_checkpoint(home / kind, kind=kind)
+
+    return folder
+
+
+def checkpoint(folder: Path, dtype: Dtype = "auto") -> Checkpoint:
+    """The folder as a model."""
+    return Checkpoint(ModelSpec("toy", str(folder), dtype=dtype), cache=folder.parent / "cache")
+
+
+def named(found: Examination) -> dict[str, Check]:
+    """The checks by the first words of their names."""
+    return {" ".join(check.name.split()[:2]): check for check in found.checks}
+
+
+# Right models
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_right_model_passes(folders: Folders, kind: str) -> None:
+    """Four checks in float32, with noise of its last bits only; the report knows the path."""
+    model = checkpoint(folders(kind))
+
+    found = examine(model, PROMPT, answers=64)
+
+    assert found.ok
+    assert model._weights is not None
+    size = model._weights.scorer.ids_per_batch
+    assert [check.name for check in found.checks] == [
+        f"{KINDS[kind]} against the model's own forward",
+        "alone against among many",
+        f"batches of 64 ids against {size}",
+        "the same again",
+    ]
+    assert [check.allowed for check in found.checks] == [1e-4, 1e-4, 1e-4, 0.0]
+    assert 0 < found.noise < 1e-5
+    assert (found.path, found.dtype, found.device) == (KINDS[kind], "float32", "cpu")
+    assert found.sd > 0.05
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_is_compared_with_float32(folders: Folders, kind: str) -> None:
+    """Its noise is told; how far it is from float32 is told too and judged by nobody."""
+    found = examine(checkpoint(folders(kind), "bfloat16"), PROMPT, answers=64)
+    wide = found.checks[-1]
+
+    assert found.ok
+    assert found.noise > 0
+    assert (wide.name, wide.allowed) == ("float32 against bfloat16", None)
+    assert wide.largest > 1e-3
+    assert [check.allowed for check in found.checks[:4]] == [1.0, 1.0, 1.0, 0.0]
+
+
+def test_the_paths_noise_in_half_precision_is_seen(folders: Folders) -> None:
+    """Another attention rounds otherwise; a model's noise is never below that."""
+    found = examine(checkpoint(folders("llama"), "bfloat16"), PROMPT, answers=64)
+
+    assert found.noise == named(found)["shared prefix"].rms > 1e-3
+
+
+def test_float32_that_does_not_fit_is_a_note(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other checks stand."""
+
+    def full(*_: object) -> None:
+        raise ModelError("toy: its weights do not fit on 'cpu'")
+
+    monkeypatch.setattr(doctor, "_wide", full)
+
+    found = examine(checkpoint(folders("llama"), "bfloat16"), PROMPT, answers=16)
+
+    assert len(found.checks) == 4
+    assert found.notes == ("not compared with float32: toy: its weights do not fit on 'cpu'",)
+
+
+def test_the_second_copy_is_closed(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the float32 weights nothing is left; the model's own stay."""
+    closed: list[str] = []
+    monkeypatch.setattr(Checkpoint, "close", lambda self: closed.append(self.dtype))
+    model = checkpoint(folders("llama"), "bfloat16")
+
+    examine(model, PROMPT, answers=8)
+
+    assert closed == ["float32"]
+
+
+# What is asked
+
+
+@pytest.mark.parametrize(
+    ("count", "asked", "slow"),
+    [(8, 9, 9), (16, 18, 18), (35, 39, 39), (64, 72, 72), (256, 288, 42), (10**6, 338, 43)],
+)
+def test_how_many_answers_are_asked(folders: Folders, count: int, asked: int, slow: int) -> None:
+    """As many ids as wanted and known, one longer answer for every eight; some row by row."""
+    found = named(examine(checkpoint(folders("llama")), PROMPT, answers=count))
+
+    assert (found["batches of"].answers, found["the same"].answers) == (asked, asked)
+    assert (found["shared prefix"].answers, found["alone against"].answers) == (slow, slow)
+
+
+def test_the_answers_are_drawn_by_the_seed(folders: Folders) -> None:
+    """Distinct ones: the same seed, the same answers."""
+    model = checkpoint(folders("llama"))
+    one, same, other = (
+        doctor._answers(model, 64, np.random.default_rng(seed)) for seed in (0, 0, 1)
+    )
+
+    assert one == same != other
+    assert len(set(one)) == len(one) == 72
+    assert [len(answer) for answer in one[64:]] == [2, 3, 4, 5] * 2
+
+
+def test_the_batch_size_is_as_before(folders: Folders) -> None:
+    """The small batches are for the check only."""
+    model = checkpoint(folders("llama"))
+    model.score(PROMPT, ["love"])
+    assert model._weights is not None
+    before = model._weights.scorer.ids_per_batch
+
+    examine(model, PROMPT, answers=16)
+
+    assert model._weights.scorer.ids_per_batch == before
+    assert before != doctor._SMALL
+
+
+# Wrong models
+
+
+def no_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the doctor finds must not depend on it."""
+    monkeypatch.setattr(preflight, "check", lambda *_, **__: None)
+
+
+def blind(scores: Tensor, past: int, length: int, window: int | None) -> None:
+    """In place of `_hide`: rows that do not see their own earlier ids, of which there are few."""
+    own = scores[..., past:]
+    own.masked_fill_(~torch.eye(length, dtype=torch.bool), float("-inf"))
+
+
+def test_attention_that_drops_keys_is_not_exact(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The comparison with the model's own forward fails, and it alone."""
+    no_preflight(monkeypatch)
+    monkeypatch.setattr(attention, "_hide", blind)
+
+    found = examine(checkpoint(folders("llama")), PROMPT, answers=64)
+
+    assert not found.ok
+    assert [check.ok for check in found.checks] == [False, True, True, True]
+    assert found.noise > 0.1
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, how: Callable[[Tensor], Tensor]) -> None:
+    """Change the states of the shared path, batch by batch."""
+    real = paths.SharedPrefix.states
+    monkeypatch.setattr(paths.SharedPrefix, "states", lambda *a: how(real(*a)))
+
+
+def test_rewards_that_depend_on_neighbours_are_not_exact(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as those of a trunk that mixes the rows of a batch."""
+    no_preflight(monkeypatch)
+    plant(monkeypatch, lambda states: states + 0.01 * states.mean(0))
+
+    found = named(examine(checkpoint(folders("llama")), PROMPT, answers=64))
+
+    assert not found["alone against"].ok
+    assert not found["batches of"].ok
+    assert found["the same"].ok
+
+
+def test_rewards_that_depend_on_the_batch_size_are_not_exact(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alone and in batches of two sizes there would be three rewards."""
+    no_preflight(monkeypatch)
+    plant(monkeypatch, lambda states: states * (1 + 0.001 * len(states)))
+
+    found = named(examine(checkpoint(folders("llama")), PROMPT, answers=64))
+
+    assert [found[name].ok for name in ("alone against", "batches of", "the same")] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_random_rewards_are_not_exact(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even the least noise is allowed between two runs of the same."""
+    no_preflight(monkeypatch)
+    plant(monkeypatch, lambda states: states + 1e-6 * torch.randn(states.shape))
+
+    found = named(examine(checkpoint(folders("llama")), PROMPT, answers=64))
+
+    assert found["alone against"].ok
+    assert not found["the same"].ok
+
+
+def test_a_model_that_fell_back_is_examined_on_full_rows(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the preflight, a wrong path is left before it is examined; the report says so."""
+    monkeypatch.setattr(attention, "_hide", blind)
+
+    with pytest.warns(UserWarning, match="is not exact here"):
+        found = examine(checkpoint(folders("llama")), PROMPT, answers=64)
+
+    assert found.ok
+    assert found.path is ScoringPath.FULL_ROWS
+    assert found.checks[0].name == "full rows against the model's own forward"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reward"),
+    [("score.weight", 0.0, "0"), ("model.embed_tokens.weight", 0.3, r"-?0\.\d+")],
+)
+def test_equal_rewards_cannot_be_examined(
+    tmp_path: Path, key: str, value: float, reward: str
+) -> None:
+    """Nothing could be seen in them, nor in what rounding makes of them."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    tensors = load_file(folder / "model.safetensors")
+    tensors[key].fill_(value)
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+    with pytest.raises(ModelError, match=rf"^toy: 18 answers have one reward: {reward}$"):
+        examine(checkpoint(folder), PROMPT, answers=16)
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("largest", "allowed", "ok"),
+    [
+        (0.0, 0.0, True),
+        (1e-9, 0.0, False),
+        (1e-4, 1e-4, True),
+        (2e-4, 1e-4, False),
+        (float("nan"), 1e-4, False),
+        (float("nan"), None, True),
+        (9.0, None, True),
+    ],
+)
+def test_a_check_is_ok_up_to_what_is_allowed(
+    largest: float, allowed: float | None, ok: bool
+) -> None:
+    """NaN is nothing to be sure of; without a limit anything goes."""
+    assert Check("it", largest, 0.0, allowed, 9).ok is ok
+
+
+def test_the_noise_is_the_largest_over_what_is_judged() -> None:
+    """The distance to float32 is no noise, and one bad check is enough to fail."""
+    good = Check("a", 1e-5, 1e-6, 1e-4, 9)
+    given: Any = {"path": KINDS["llama"], "dtype": "x", "device": "cpu", "slot": None, "sd": 1.0}
+    found = Examination(**given, checks=(good, Check("b", 1.0, 0.5, None, 9)), notes=())
+
+    assert (found.ok, found.noise) == (True, 1e-6)
+    bad = replace(found, checks=(*found.checks, Check("c", 1.0, 0.3, 0.1, 9)))
+    assert (bad.ok, bad.noise) == (False, 0.3)

@@ -1,0 +1,357 @@
+"""Before the first score the engine is held against the checkpoint's own forward."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers.modeling_layers import GenericForSequenceClassification
+
+from rmaudit.errors import ModelError, ScoreError
+from rmaudit.models import preflight, trunks, weights
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.weights import Weights
+from rmaudit.registry import ModelSpec
+from rmaudit.scoring import ScoringPath, attention, engine, paths
+from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
+from tests.toys import toy_checkpoint
+
+FULL, SHARED, EXPANDED = (
+    ScoringPath.FULL_ROWS,
+    ScoringPath.SHARED_PREFIX,
+    ScoringPath.EXPANDED_CACHE,
+)
+KINDS = {
+    "llama": SHARED,
+    "gemma2": SHARED,
+    "qwen3": SHARED,
+    "deepseek_v3": SHARED,
+    "gpt2": SHARED,
+    "gpt_oss": EXPANDED,
+    "bloom": EXPANDED,
+    "doge": FULL,
+    "jamba": FULL,
+}
+PROMPT = "the love of the city?"
+ROWS = [(*PREFIX, *answer, END) for answer in ANSWERS]
+Folders = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """One checkpoint of each kind, which the tests leave as it is."""
+    home = tmp_path_factory.mktemp("toys")
+
+    def folder(kind: str) -> Path:
+        return home / kind if (home / kind).is_dir() else toy_checkpoint(home / kind, kind=kind)
+
+    return folder
+
+
+def load(folder: Path, path: ScoringPath = SHARED, dtype: str = "float32") -> Weights:
+    """The folder's weights, not yet checked."""
+    return weights.load(folder, name="toy", dtype=dtype, device="cpu", pad=PAD, path=path)
+
+
+def check(loaded: Weights, dtype: str = "float32") -> list[str]:
+    """Check them; the warnings that came."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        preflight.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
+    return [str(warning.message) for warning in caught]
+
+
+def assert_own_scores(loaded: Weights) -> None:
+    """The engine gives what the model's own forward does."""
+    scores = engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))
+    own = loaded.own_rewards(ROWS)
+    np.testing.assert_allclose(scores, own, rtol=0, atol=1e-4 * float(own.std()))
+
+
+# What passes
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_right_weights_pass_in_silence(folders: Folders, kind: str, dtype: str) -> None:
+    """On every path, in every dtype, the path is left as it is."""
+    loaded = load(folders(kind), KINDS[kind], dtype)
+
+    assert check(loaded, dtype) == []
+    assert loaded.scorer.path is KINDS[kind]
+
+
+@pytest.mark.parametrize("suffix", [(END,), (), (END, 12), (PAD,)])
+def test_any_suffix_passes(folders: Folders, suffix: tuple[int, ...]) -> None:
+    """None, several ids, or the pad id alone."""
+    preflight.check(load(folders("llama")), PREFIX, suffix, name="toy", dtype="float32")
+
+
+def test_equal_rewards_pass(tmp_path: Path) -> None:
+    """Without an sd to measure in, the last bits of equal rewards are no difference."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    change(folder, lambda tensors: tensors["model.embed_tokens.weight"].fill_(0.3))
+    loaded = load(folder)
+
+    assert loaded.own_rewards(ROWS).std() < 1e-6
+    assert check(loaded) == []
+    assert loaded.scorer.path is SHARED
+
+
+def test_it_runs_once_for_each_loading(
+    folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first score, and again after `close`."""
+    seen: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(preflight, "check", lambda *a, **_: seen.append(a[1:]))
+    model = Checkpoint(ModelSpec("toy", str(folders("llama"))), cache=tmp_path)
+    slot = model.slot(PROMPT)
+
+    model.score(PROMPT, ["love"])
+    model.score("another", ["war"])
+    assert seen == [(slot.prefix, slot.suffix)]
+
+    model.close()
+    model.score(PROMPT, ["love"])
+    assert len(seen) == 2
+
+
+# A fast path that is wrong
+
+
+CANNOT = {
+    "gpt_oss": "GptOssAttention: its attention takes 's_aux', which shared-prefix attention does "
+    "not honour; this trunk cannot share a prefix",
+    "doge": "DogeAttention: its attention takes 'attention_mask', which shared-prefix attention "
+    "does not honour; this trunk cannot share a prefix",
+    "diffllama": "DiffLlamaAttention: layer 0 calls its attention twice",
+    "bloom": "BloomModel: the attention 'rmaudit_shared_prefix' was reached in 0 of 2 layers; "
+    "this trunk cannot share a prefix",
+}
+
+
+@pytest.mark.parametrize("kind", CANNOT)
+def test_a_path_that_the_trunk_cannot_go_is_left(
+    folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """One warning, and full rows give the model's own rewards."""
+    monkeypatch.setattr(trunks, "path_of", lambda _: SHARED)
+    model = Checkpoint(ModelSpec("toy", str(folders(kind))), cache=tmp_path)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.score(PROMPT, ["love"])
+        model.score(PROMPT, ["war"])
+
+    (message,) = (str(warning.message) for warning in caught)
+    assert message == (
+        f"toy: the path 'shared prefix' is not exact here ({CANNOT[kind]}); scoring full rows "
+        f"instead, which is slower"
+    )
+    assert model.provenance["path"] == "full rows"
+    assert model._weights is not None
+    assert_own_scores(model._weights)
+
+
+def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shared-prefix attention that sees beyond the window."""
+    real = attention._hide
+    monkeypatch.setattr(attention, "_hide", lambda scores, past, n, _: real(scores, past, n, None))
+
+
+def wrong_states(kind: type, change: Callable[[Tensor], Tensor]) -> Callable[..., None]:
+    """A path whose states come out changed."""
+    real: Any = kind.states  # type: ignore[attr-defined]
+
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(kind, "states", lambda *a: change(real(*a)))
+
+    return plant
+
+
+FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "no window": ("gemma2", no_window),
+    "rows swapped": ("llama", wrong_states(paths.SharedPrefix, lambda states: states.flip(0))),
+    "a cache gone wrong": (
+        "gpt_oss",
+        wrong_states(paths.ExpandedCache, lambda states: states.roll(1, -1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_path_that_is_wrong_in_silence_is_left(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """One warning with how wrong it was; the scores are then the model's own."""
+    kind, plant = FAULTS[fault]
+    plant(monkeypatch)
+    loaded = load(folders(kind), KINDS[kind])
+
+    (message,) = check(loaded)
+
+    assert re.fullmatch(
+        rf"toy: the path '{KINDS[kind]}' is not exact here \(rewards differ by up to [0-9.e-]+, "
+        r"their sd being [0-9.e-]+\); scoring full rows instead, which is slower",
+        message,
+    )
+    assert loaded.scorer.path is FULL
+    assert loaded.model.config._attn_implementation == loaded.attention
+    assert_own_scores(loaded)
+
+
+def test_a_path_that_gives_no_numbers_is_left(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the model itself gives some, these are scored."""
+    wrong_states(paths.SharedPrefix, lambda states: states * torch.nan)(monkeypatch)
+    loaded = load(folders("llama"))
+
+    (message,) = check(loaded)
+
+    assert "not exact here (8 of 8 rewards are not finite numbers; first ids: " in message
+    assert_own_scores(loaded)
+
+
+def test_a_wrong_path_is_seen_in_half_precision(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise of that size is allowed there, but not other rewards."""
+    wrong_states(paths.SharedPrefix, lambda states: states.flip(-1))(monkeypatch)
+    loaded = load(folders("llama"), dtype="bfloat16")
+
+    assert len(check(loaded, "bfloat16")) == 1
+    assert loaded.scorer.path is FULL
+
+
+# A class that reads the reward in another way
+
+
+def shifted(output: Any) -> None:
+    """A bias that no checkpoint of ours has."""
+    output.logits += 1
+
+
+def squashed(output: Any) -> None:
+    """A function after the head."""
+    output.logits = 3 * torch.tanh(output.logits)
+
+
+@pytest.mark.parametrize("path", [SHARED, FULL])
+def test_a_reward_that_is_read_otherwise_is_refused(folders: Folders, path: ScoringPath) -> None:
+    """No path gives it: with how far ours is off, and why that may be."""
+    loaded = load(folders("llama"), path)
+    loaded.model.register_forward_hook(lambda _, __, output: shifted(output))
+    answers = preflight._answers(loaded.model.config.vocab_size)
+    sd = loaded.own_rewards([(*PREFIX, *answer, END) for answer in answers]).std()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(ModelError) as refused:
+            preflight.check(loaded, PREFIX, (END,), name="toy", dtype="float32")
+
+    assert str(refused.value) == (
+        f"toy: rmaudit does not give the rewards of the checkpoint's own forward (rewards differ "
+        f"by up to 1, their sd being {sd:.2g}); its class reads the reward in another way than a "
+        f"plain head on the pooled state"
+    )
+    assert len(caught) == (path is SHARED)
+
+
+def test_another_pooling_is_refused_at_every_score(
+    folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class that reads the first of the last two ids; the model stays unloaded."""
+    real = GenericForSequenceClassification.forward
+
+    def one_earlier(self: Any, input_ids: Tensor, **options: Any) -> Any:
+        return real(self, input_ids[:, :-1], **options)
+
+    monkeypatch.setattr(GenericForSequenceClassification, "forward", one_earlier)
+    model = Checkpoint(ModelSpec("toy", str(folders("doge"))), cache=tmp_path)
+
+    for _ in range(2):
+        with pytest.raises(ModelError, match=r"^toy: rmaudit does not give the rewards of the "):
+            model.score(PROMPT, ["love"])
+        assert model._weights is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_function_after_the_head_is_refused(folders: Folders, dtype: str) -> None:
+    """Also where noise is allowed."""
+    loaded = load(folders("llama"), FULL, dtype)
+    loaded.model.register_forward_hook(lambda _, __, output: squashed(output))
+
+    with pytest.raises(ModelError, match=r"reads the reward in another way"):
+        preflight.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
+
+
+# Ids that have no reward
+
+
+def change(folder: Path, how: Callable[[dict[str, Tensor]], object]) -> None:
+    """Change the tensors of a folder."""
+    tensors = load_file(folder / "model.safetensors")
+    how(tensors)
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+
+def poison(folder: Path, ids: list[int]) -> None:
+    """NaN in the embeddings of ids, as half-trained models have them."""
+    change(
+        folder,
+        lambda tensors: tensors["model.embed_tokens.weight"].index_fill_(
+            0, torch.tensor(ids), torch.nan
+        ),
+    )
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count: int) -> None:
+    """Those that the preflight tries among them; asked for, they are refused by their ids."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+    size, prompt = len(model.vocabulary().ids), model.slot(PROMPT).prefix
+    tried = [answer[0] for answer in preflight._answers(size)[:6] if answer[0] not in prompt]
+    tried = tried[:count]
+    assert len(tried) == count
+    good = [(i,) for i in range(size) if i not in tried]
+    expected = model.score(PROMPT, good)
+    model.close()
+    poison(folder, tried)
+
+    scores = model.score(PROMPT, good)
+
+    assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
+    with pytest.raises(ScoreError, match=rf"first ids: \[{tried[0]}\]\. Try a wider dtype"):
+        model.score(PROMPT, [good[0], (tried[0],)])
+
+
+def test_a_poisoned_prompt_is_no_matter_of_the_preflight(tmp_path: Path) -> None:
+    """Where nothing is finite, the scores that are asked for are refused."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    poison(folder, [3])
+
+    assert check(load(folder)) == []
+
+
+# What is tried
+
+
+@pytest.mark.parametrize("rows", [8, 301, 128_257, 256_000])
+def test_eight_answers_are_tried(rows: int) -> None:
+    """Six single ids from all over the vocabulary, and two longer answers."""
+    answers = preflight._answers(rows)
+
+    assert [len(answer) for answer in answers] == [1] * 6 + [3, 5]
+    assert len(set(answers)) == 8
+    assert all(0 < i < rows - 1 for answer in answers for i in answer)
+    assert max(np.diff([answer[0] for answer in answers[:6]])) <= rows / 7 + 1
