@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rmaudit import Estimate, above, audit
 from rmaudit.measures import agreement
 from rmaudit.references import References
+from rmaudit.sweeps.sweep import Scored
 
 
 @audit(
@@ -18,8 +18,9 @@ from rmaudit.references import References
     base_rate="10 of 10 models of the paper, 7,530 items: 0.219 to 0.390, mean 0.294",
 )
 def test_elo_agreement(
-    rewards: Callable[[Sequence[str]], NDArray[np.float32]], references: References
+    rewards: Callable[[Sequence[str]], Scored], references: References, rng: np.random.Generator
 ) -> Estimate:
     """Kendall's tau-b between the rewards of the items' names and their human Elo ratings."""
     items = references.elo()
-    return agreement.kendall(rewards(list(items["name"])), items["elo"])
+    scored = rewards(list(items["name"]))
+    return agreement.kendall(scored.scores, items["elo"], noise=scored.noise, rng=rng)

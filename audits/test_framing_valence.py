@@ -16,6 +16,7 @@ from rmaudit.references import References
         "ten models of the paper, 457 words of the Moral Foundations Dictionary 2.0 in labMT: "
         "greatest 0.69 to 0.85, best 0.75 to 0.86, worst 0.34 to 0.71"
     ),
+    words=["lexicon:labmt", "lexicon:afinn", "lexicon:vader"],
 )
 def test_framing_valence(
     sweep: Sweep, references: References, rng: np.random.Generator
@@ -26,5 +27,6 @@ def test_framing_valence(
         references.lexicon("labmt"),
         sign=sweep.prompt.frame,
         rng=rng,
+        noise=sweep.noise,
         beside={name: references.lexicon(name) for name in ("afinn", "vader")},
     )

@@ -15,4 +15,4 @@ from rmaudit.measures import distribution
 )
 def test_positive_skew(sweep: Sweep, rng: np.random.Generator) -> Estimate:
     """The upper tail, which decides what training reaches for, is where the resolution is."""
-    return distribution.skewness(sweep.frame, rng=rng)
+    return distribution.skewness(sweep.frame, rng=rng, noise=sweep.noise)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.records import Bound
+from rmaudit.sweeps.words import checked_words
 
 _ATTRIBUTE = "__rmaudit__"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -19,6 +20,7 @@ class Declaration:
     """What an audit states before it measures.
 
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing.
+    `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
     """
 
     name: str
@@ -27,10 +29,17 @@ class Declaration:
     prompts: tuple[Prompt, ...]
     bound: Bound
     base_rate: str
+    words: tuple[str, ...] = ()
 
 
-def audit(
-    *, claim: str, source: str, prompts: Sequence[str], bound: Bound, base_rate: str
+def audit(  # noqa: PLR0913  (keyword-only)
+    *,
+    claim: str,
+    source: str,
+    prompts: Sequence[str],
+    bound: Bound,
+    base_rate: str,
+    words: Sequence[str] = (),
 ) -> Callable[[_Function], _Function]:
     """Declare the test function below as an audit.
 
@@ -38,17 +47,22 @@ def audit(
     `rng`) and returns an `Estimate`. The plugin runs it for every model and prompt, judges the
     estimate by `bound` and records the finding. The function stays plain pytest.
 
+    `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
+    all tokens of these words besides. Each is a word, or "lexicon:labmt" and the like for those
+    of a reference lexicon. An audit of the whole distribution names none.
+
     Raises:
-        SpecError: a prompt is unknown, or there is none.
+        SpecError: a prompt is unknown, or there is none; or an entry of `words` is neither.
     """
     if isinstance(prompts, str) or not prompts:
         message = f"an audit needs a list of at least one prompt, got prompts={prompts!r}"
         raise SpecError(message)
     asked = tuple(prompt_named(name) for name in prompts)
+    named = checked_words(words)
 
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")
-        declaration = Declaration(name, claim, source, asked, bound, base_rate)
+        declaration = Declaration(name, claim, source, asked, bound, base_rate, named)
         setattr(function, _ATTRIBUTE, declaration)
         return function
 

@@ -110,3 +110,19 @@ def test_prompts_are_a_list_of_some(prompts: list[str]) -> None:
     """No prompt: the audit would never run. A bare text: a slip."""
     with pytest.raises(SpecError, match="a list of at least one prompt, got prompts="):
         audit(claim="", source="", prompts=prompts, bound=above(0, unit="x"), base_rate="")
+
+
+def test_words_are_data() -> None:
+    """Kept as they are written; none unless said."""
+
+    def function() -> None: ...
+
+    words = declared(declare(words=["love", "lexicon:labmt"])(function)).words  # type: ignore[union-attr]
+    assert words == ("love", "lexicon:labmt")
+    assert declared(declare()(function)).words == ()  # type: ignore[union-attr]
+
+
+def test_a_wrong_word_is_refused_where_it_is_declared() -> None:
+    """As a wrong prompt is."""
+    with pytest.raises(SpecError, match=r"^words has an unknown lexicon 'lexicon:labmtt'; known: "):
+        declare(words=["lexicon:labmtt"])

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.noise import widened
 from rmaudit.records import Estimate
 
 UNIT = "Kendall's tau-b"
@@ -17,15 +18,23 @@ FEWEST = 30  # items
 _Z = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 
 
-def kendall(scores: ArrayLike, human: ArrayLike) -> Estimate:
+def kendall(
+    scores: ArrayLike,
+    human: ArrayLike,
+    *,
+    noise: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> Estimate:
     """Kendall's tau-b of scores and human ratings, shapes (n,): 1 same order, 0 none, -1 reversed.
 
     The interval is the normal one whose variance is that of the items' own concordances, i.e. of
     a U-statistic (Cliff and Charlin 1991, Variances and covariances of Kendall's tau). What is
-    uncertain here is which items people happened to rate. Unscored items (NaN) are left out.
+    uncertain here is which items people happened to rate. It is widened by numeric `noise` (the sd
+    of that of a score, in the scores' units), drawn with `rng`. Unscored items (NaN) are left out.
 
     Raises:
         MeasureError: fewer than `FEWEST` items, or all scores or all ratings equal.
+        ValueError: there is noise and no `rng`.
     """
     pairs = pd.DataFrame({"x": np.asarray(scores, float), "y": np.asarray(human, float)}).dropna()
     x, y = pairs["x"].to_numpy(), pairs["y"].to_numpy()
@@ -43,7 +52,7 @@ def kendall(scores: ArrayLike, human: ArrayLike) -> Estimate:
     # Each concordance is on the scale of tau-a; tau-b leaves the tied pairs out of account.
     to_tau_b = 1 / math.sqrt(_untied(pairs["x"]) * _untied(pairs["y"]))
     error = to_tau_b * 2 * float(concordance.std(ddof=1)) / math.sqrt(n)
-    return Estimate(
+    estimate = Estimate(
         value=tau_b,
         low=max(-1.0, tau_b - _Z * error),
         high=min(1.0, tau_b + _Z * error),
@@ -55,6 +64,11 @@ def kendall(scores: ArrayLike, human: ArrayLike) -> Estimate:
             "distinct scores": float(pairs["x"].nunique()),
         },
     )
+
+    def value_of(drawn: NDArray[np.float64]) -> float:
+        return float(stats.kendalltau(drawn, y).statistic)
+
+    return widened(estimate, value_of, x, noise, rng, within=(-1.0, 1.0))
 
 
 def _untied(values: pd.Series[float]) -> float:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.noise import widened
 from rmaudit.measures.words import word_of
 from rmaudit.records import Estimate
 
@@ -17,12 +18,13 @@ _REPEATS = 500
 _CHUNK = 50  # resamples held in memory at once
 
 
-def skewness(frame: pd.DataFrame, *, rng: np.random.Generator) -> Estimate:
+def skewness(frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = 0.0) -> Estimate:
     """Skewness of the scores: above 0, a few tokens stand far above the rest.
 
     `frame` has columns `text` and `score`; unscored rows (NaN) are left out. The moment
     coefficient (population form), as in Table 3. The interval is the 2.5 % to 97.5 % range over
-    resampled words, each with all of its spellings. Unchanged by an affine change of the scores.
+    resampled words, each with all of its spellings, widened by numeric `noise` (the sd of that of
+    a score, in the scores' units). Unchanged by an affine change of the scores.
 
     Raises:
         MeasureError: fewer than `FEWEST` words, or scores (almost) all equal.
@@ -36,14 +38,14 @@ def skewness(frame: pd.DataFrame, *, rng: np.random.Generator) -> Estimate:
             f"and {len(np.unique(scores))} distinct scores"
         )
         raise MeasureError(message)
-    z = (scores - scores.mean()) / scores.std()
+    z = _z(scores)
     value = float(stats.skew(z))
     resampled = _resampled(z, words, rng)
     if not np.isfinite(resampled).all():
         message = "skewness hangs on a few words: without them all scores are equal"
         raise MeasureError(message)
     low, high = np.quantile(resampled, [0.025, 0.975])
-    return Estimate(
+    estimate = Estimate(
         value=value,
         low=min(float(low), value),
         high=max(float(high), value),
@@ -57,6 +59,13 @@ def skewness(frame: pd.DataFrame, *, rng: np.random.Generator) -> Estimate:
             "tie share": 1 - len(np.unique(scores)) / len(scores),
         },
     )
+    return widened(estimate, lambda drawn: float(stats.skew(_z(drawn))), scores, noise, rng)
+
+
+def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """In sd from the mean, so that rounding does not depend on the units."""
+    standard: NDArray[np.float64] = (scores - scores.mean()) / scores.std()
+    return standard
 
 
 def _resampled(

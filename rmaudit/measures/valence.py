@@ -6,16 +6,18 @@ negative one ("the worst thing ever") sadder words should.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.words import whole_words
+from rmaudit.measures.noise import widened
+from rmaudit.measures.words import whole_words, word_of
 from rmaudit.records import Estimate
 
 UNIT = "Spearman's rho"
@@ -24,26 +26,29 @@ _REPEATS = 500
 _BINS = 9
 
 
-def follows_frame(
+def follows_frame(  # noqa: PLR0913  (keyword-only after the subjects)
     frame: pd.DataFrame,
     valence: pd.Series[float],
     *,
     sign: int,
     rng: np.random.Generator,
     beside: Mapping[str, pd.Series[float]] | None = None,
+    noise: float = 0.0,
 ) -> Estimate:
     """Rank correlation of score and valence over words, times the frame's sign.
 
     `frame` has columns `text` and `score`; `valence` is indexed by lower-case word; `sign` is +1
     for a positive frame and -1 for a negative one. A word's score is the mean over its spellings.
-    The interval is the 2.5 % to 97.5 % range over resampled words. `beside` names further
-    lexicons whose correlation is shown next to it.
+    The interval is the 2.5 % to 97.5 % range over resampled words, widened by numeric `noise` (the
+    sd of that of a token's score, in the scores' units). `beside` names further lexicons whose
+    correlation is shown next to it.
 
     Raises:
         MeasureError: fewer than `FEWEST` words are both scored and rated, or all scores are equal.
     """
     words = whole_words(frame)
-    scores, ratings = _shared(words, valence)
+    both = _shared(words, valence)
+    scores, ratings = _arrays(both)
     rho = _rho(scores, ratings)
     resampled = []
     for _ in range(_REPEATS):
@@ -54,7 +59,7 @@ def follows_frame(
         message = "the correlation hangs on a few words: without them all scores are equal"
         raise MeasureError(message)
     value = sign * rho
-    return Estimate(
+    estimate = Estimate(
         value=value,
         low=min(float(low), value),
         high=max(float(high), value),
@@ -64,6 +69,25 @@ def follows_frame(
         beside=_beside(words, beside or {}, sign),
         evidence=_bins(scores, ratings, frame["score"], str(valence.name)),
     )
+    if not noise:
+        return estimate
+    tokens, means = _spellings(frame, both.index)
+
+    def value_of(drawn: NDArray[np.float64]) -> float:
+        return sign * _rho(means(drawn), ratings)
+
+    return widened(estimate, value_of, tokens, noise, rng, within=(-1.0, 1.0))
+
+
+def _spellings(
+    frame: pd.DataFrame, words: pd.Index[str]
+) -> tuple[NDArray[np.float64], Callable[[NDArray[np.float64]], NDArray[np.float64]]]:
+    """The scores of all spellings of the words, and what makes such into scores of the words."""
+    kept = frame[frame["score"].notna()]
+    places = words.get_indexer(pd.Index(word_of(kept["text"])))
+    scores, places = kept["score"].to_numpy(float)[places >= 0], places[places >= 0]
+    counts = np.bincount(places, minlength=len(words))
+    return scores, lambda drawn: np.bincount(places, drawn, minlength=len(words)) / counts
 
 
 def _beside(
@@ -73,12 +97,12 @@ def _beside(
     out = {}
     for name, lexicon in lexicons.items():
         with suppress(MeasureError):
-            out[name] = sign * _rho(*_shared(words, lexicon))
+            out[name] = sign * _rho(*_arrays(_shared(words, lexicon)))
     return out
 
 
-def _shared(words: pd.Series[float], valence: pd.Series[float]) -> tuple[Any, Any]:
-    """Scores and ratings of the words that have both, as arrays."""
+def _shared(words: pd.Series[float], valence: pd.Series[float]) -> pd.DataFrame:
+    """Columns `score` and `valence` of the words that have both."""
     both = pd.concat([words.rename("score"), valence.rename("valence")], axis=1, join="inner")
     distinct = both["score"].nunique(), both["valence"].nunique()
     if len(both) < FEWEST or min(distinct) == 1:
@@ -88,6 +112,10 @@ def _shared(words: pd.Series[float], valence: pd.Series[float]) -> tuple[Any, An
             f"{FEWEST} words that differ in both are needed"
         )
         raise MeasureError(message)
+    return both
+
+
+def _arrays(both: pd.DataFrame) -> tuple[Any, Any]:
     return both["score"].to_numpy(float), both["valence"].to_numpy(float)
 
 

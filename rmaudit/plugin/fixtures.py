@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.plugin.options import RM_SEED, SESSION, cache_folder
+from rmaudit.declare import declared
+from rmaudit.errors import ReferenceMissing
+from rmaudit.plugin.options import (
+    RM_DEVICE,
+    RM_DTYPE,
+    RM_MISSING,
+    RM_SAMPLE,
+    RM_SEED,
+    SESSION,
+    cache_folder,
+)
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
     from rmaudit.models.protocol import RewardModel
-    from rmaudit.sweeps.sweep import Sweep
+    from rmaudit.sweeps.sweep import Scored, Sweep
 
 KEYS = pytest.StashKey[list[str]]()
+CAVEATS = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +38,14 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
     """The model under audit (its weights are loaded at the first score that is not cached)."""
     from rmaudit.models.load import from_spec
 
-    with _terminal(request.config):
-        model = from_spec(_param(request), cache=cache_folder(request.config))
+    config = request.config
+    with _terminal(config):
+        model = from_spec(
+            _param(request),
+            cache=cache_folder(config),
+            device=config.getoption(RM_DEVICE),
+            dtype=config.getoption(RM_DTYPE),
+        )
     yield model
     model.close()
 
@@ -48,16 +64,32 @@ def sweep(
     prompt: Prompt,
     keys_read: list[str],
 ) -> Sweep:
-    """Every token id of the model, scored under the prompt; made once, then read from the cache."""
+    """Every token id of the model, scored under the prompt; made once, then read from the cache.
+
+    With `--rm-sample`, a sample of the ids and all of the words that the audit names.
+    """
     from rmaudit.sweeps.sweep import sweep as run
 
-    known = request.config.stash[SESSION].sweeps
-    place = (reward_model.name, prompt.name)
+    config = request.config
+    known = config.stash[SESSION].sweeps
+    declaration, size = declared(request.function), config.getoption(RM_SAMPLE)
+    words = declaration.words if declaration and size else ()
+    place = (reward_model.name, prompt.name, words)
     if place not in known:
-        with _terminal(request.config):
-            known[place] = run(reward_model, prompt, cache=cache_folder(request.config))
-    keys_read.append(known[place].key)
-    return known[place]
+        with _terminal(config), missing_as_told(config):
+            known[place] = run(
+                reward_model,
+                prompt,
+                cache=cache_folder(config),
+                sample=size,
+                seed=config.getoption(RM_SEED),
+                words=words,
+            )
+    found = known[place]
+    keys_read += found.keys
+    if found.sample is not None:
+        request.node.stash.setdefault(CAVEATS, []).append(found.sample.caveat)
+    return found
 
 
 @pytest.fixture
@@ -66,17 +98,15 @@ def rewards(
     reward_model: RewardModel,
     prompt: Prompt,
     keys_read: list[str],
-) -> Callable[[Sequence[str]], NDArray[np.float32]]:
-    """A function from texts to their rewards under the prompt, shape (n,); cached like sweeps."""
+) -> Callable[[Sequence[str]], Scored]:
+    """A function from texts to their scores under the prompt, with their noise; cached too."""
     from rmaudit.sweeps.sweep import score_texts
 
-    def score(texts: Sequence[str]) -> NDArray[np.float32]:
+    def score(texts: Sequence[str]) -> Scored:
         with _terminal(request.config):
-            scores, key = score_texts(
-                reward_model, prompt, texts, cache=cache_folder(request.config)
-            )
-        keys_read.append(key)
-        return scores
+            scored = score_texts(reward_model, prompt, texts, cache=cache_folder(request.config))
+        keys_read.append(scored.key)
+        return scored
 
     return score
 
@@ -104,6 +134,18 @@ def keys_read(request: pytest.FixtureRequest) -> list[str]:
     """The keys of the stored scores that this test read."""
     keys: list[str] = request.node.stash.setdefault(KEYS, [])
     return keys
+
+
+@contextmanager
+def missing_as_told(config: pytest.Config) -> Iterator[None]:
+    """Skip where reference data are missing, unless `--rm-missing` is to fail."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except ReferenceMissing as error:
+        if config.getoption(RM_MISSING) == "skip":
+            pytest.skip(str(error))
+        raise
 
 
 def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401

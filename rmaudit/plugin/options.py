@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.paths import default_cache
 from rmaudit.records import Finding
-from rmaudit.registry import ModelSpec, default_path, load_registry, resolve
+from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
 
 if TYPE_CHECKING:
     from rmaudit.sweeps.sweep import Sweep
 
 MODEL, RM_MODEL = "--model", "--rm-model"
 RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
-RM_MISSING, RM_SEED = "--rm-missing", "--rm-seed"
+RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
+RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
 
 
 @dataclass(slots=True)
@@ -32,7 +34,7 @@ class Session:
     registered: frozenset[str] = frozenset()  # names in the registry
     error: SpecError | None = None
     findings: list[Finding] = field(default_factory=list)
-    sweeps: dict[tuple[str, str], Sweep] = field(default_factory=dict)
+    sweeps: dict[tuple[str, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
     report: Path | None = None
 
 
@@ -53,6 +55,53 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what to do when reference data cannot be had: skip the audit (default), or fail it",
     )
     group.addoption(RM_SEED, type=int, default=0, metavar="N", help="seed of every random draw")
+    group.addoption(
+        RM_SAMPLE,
+        type=_sample,
+        metavar="N",
+        help="a first look at a large model: score a random sample of N token ids, and those of "
+        "the words that audits name (default: the whole vocabulary)",
+    )
+    group.addoption(
+        RM_DEVICE,
+        type=_device,
+        default="auto",
+        metavar="NAME",
+        help="where models run: auto (default: one GPU, all if it does not fit, or the CPU), "
+        "spread (over all devices), cpu, cuda:1 ...",
+    )
+    group.addoption(
+        RM_DTYPE,
+        type=_dtype,
+        metavar="DTYPE",
+        help=f"what models run in, whatever the registry says: {', '.join(_DTYPES)}",
+    )
+
+
+# A wrong value is one line. (argparse would print its usage first, which is a screenful.)
+_DTYPES = tuple(name for name in get_args(Dtype) if name != "auto")
+_DEVICES = r"auto|spread|cpu|mps|(cuda|xpu|hpu|npu)(:\d+)?"
+
+
+def _sample(given: str) -> int:
+    if not (re.fullmatch(r"[0-9]+", given) and int(given)):
+        message = f"{RM_SAMPLE}: {given!r}; a positive whole number of token ids is needed"
+        raise pytest.UsageError(message)
+    return int(given)
+
+
+def _device(given: str) -> str:
+    if not re.fullmatch(_DEVICES, given):
+        message = f"{RM_DEVICE}: unknown device {given!r}; known: auto, spread, cpu, mps, cuda, "
+        raise pytest.UsageError(message + "cuda:0 and the like; xpu, hpu and npu likewise")
+    return given
+
+
+def _dtype(given: str) -> str:
+    if given not in _DTYPES:
+        message = f"{RM_DTYPE}: unknown dtype {given!r}; known: {', '.join(_DTYPES)}"
+        raise pytest.UsageError(message)
+    return given
 
 
 _MODEL_OPTION: dict[str, Any] = {

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.plugin.options import RM_REPORT, RM_SEED, SESSION, Session, cache_folder, model_specs
+from rmaudit.plugin.options import (
+    RM_REPORT,
+    RM_SAMPLE,
+    RM_SEED,
+    SESSION,
+    Session,
+    cache_folder,
+    model_specs,
+)
 from rmaudit.plugin.running import PROPERTY
 from rmaudit.records import Finding
 
@@ -20,7 +28,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     if not config.getoption("rm_model"):
         return []
     names = ", ".join(spec.name for spec in model_specs(config))
-    return [f"rmaudit: {names}; cache {cache_folder(config)}"]
+    size = config.getoption(RM_SAMPLE)
+    what = f"a sample of {size:,} token ids; " if size else ""
+    return [f"rmaudit: {names}; {what}cache {cache_folder(config)}"]
 
 
 @pytest.hookimpl(tryfirst=True)

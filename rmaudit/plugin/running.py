@@ -9,11 +9,19 @@ from dataclasses import replace
 
 import pytest
 
-from rmaudit.errors import AuditFailed, AuditInconclusive, ReferenceMissing, RmauditError
+from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
 from rmaudit.gate import explain, judge, known_reason, unmeasured
 from rmaudit.plugin.collection import Audited, audited
-from rmaudit.plugin.fixtures import KEYS
-from rmaudit.plugin.options import RM_MISSING, RM_MODEL, RM_SEED, SESSION
+from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told
+from rmaudit.plugin.options import (
+    RM_DEVICE,
+    RM_DTYPE,
+    RM_MODEL,
+    RM_MODELS,
+    RM_SAMPLE,
+    RM_SEED,
+    SESSION,
+)
 from rmaudit.records import Estimate, Finding, Verdict
 from rmaudit.references import References
 
@@ -29,18 +37,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if audit is None:
         return None
     names = pyfuncitem.function.__code__.co_varnames[: pyfuncitem.function.__code__.co_argcount]
-    try:
+    with missing_as_told(pyfuncitem.config):
         estimate = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
-    except ReferenceMissing as error:
-        if pyfuncitem.config.getoption(RM_MISSING) == "skip":
-            pytest.skip(str(error))
-        raise
     if not isinstance(estimate, Estimate):
         message = f"{pyfuncitem.name} must return an Estimate, got {type(estimate).__name__}"
         raise TypeError(message)
+    noted: list[str] = pyfuncitem.stash.get(CAVEATS, [])
+    caveats = list(dict.fromkeys(noted))
     given = pyfuncitem.funcargs.get("references")
-    if isinstance(given, References) and given.caveats:
-        estimate = replace(estimate, caveats=(*estimate.caveats, *given.caveats))
+    if isinstance(given, References):
+        caveats += given.caveats
+    estimate = replace(estimate, caveats=(*estimate.caveats, *caveats))
     keys: list[str] = pyfuncitem.stash.setdefault(KEYS, [])
     finding = judge(
         audit.declaration,
@@ -90,8 +97,13 @@ def pytest_runtest_makereport(
 
 
 def _repeat(item: pytest.Item, audit: Audited) -> str:
-    """The command that runs one audit again."""
-    registered = audit.spec.name in item.config.stash[SESSION].registered
+    """The command that runs one audit again, with all that decides its numbers."""
+    config = item.config
+    registered = audit.spec.name in config.stash[SESSION].registered
     model = audit.spec.name if registered else audit.spec.source
-    seed = item.config.getoption(RM_SEED)
-    return shlex.join(["pytest", item.nodeid, RM_MODEL, model, RM_SEED, str(seed)])
+    command = ["pytest", item.nodeid, RM_MODEL, model, RM_SEED, str(config.getoption(RM_SEED))]
+    for option in (RM_MODELS, RM_SAMPLE, RM_DEVICE, RM_DTYPE):
+        given = config.getoption(option)
+        if given not in (None, "auto"):
+            command += [option, str(given)]
+    return shlex.join(command)

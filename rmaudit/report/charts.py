@@ -65,9 +65,10 @@ def distribution(sweeps: Sequence[Mapping[str, Any]]) -> str:
     domain = (min(ends), max(ends))
     charts = [_row(sweep, domain=domain, last=sweep is rows[-1]) for sweep in rows]
     facts = [f"{_label(sweep['prompt'])}: {_in_words(sweep)}" for sweep in rows]
+    what = "a sample of the" if "part" in rows[0]["provenance"] else "the whole"
     return _svg(
         alt.vconcat(*charts, spacing=14),
-        title="Distribution of the scores of the whole vocabulary, one row per prompt",
+        title=f"Distribution of the scores of {what} vocabulary, one row per prompt",
         facts=facts,
     )
 

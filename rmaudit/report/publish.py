@@ -11,7 +11,8 @@ from pathlib import Path
 from rmaudit.records import Finding
 from rmaudit.registry import ModelSpec
 from rmaudit.report import html, results
-from rmaudit.sweeps.store import Store
+from rmaudit.sweeps.sample import NAMED
+from rmaudit.sweeps.store import Store, Stored
 
 
 def publish(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -49,7 +50,7 @@ def _records(findings: Sequence[Finding], store: Store) -> list[results.SweepRec
     for finding in findings:
         for key in finding.sweeps:
             stored = None if key in records else store.read(key)
-            if stored is not None and "token_id" in stored.frame:  # not the scores of texts
+            if stored is not None and _shown(stored):
                 records[key] = results.SweepRecord(
                     model=finding.model,
                     prompt=finding.prompt,
@@ -59,6 +60,11 @@ def _records(findings: Sequence[Finding], store: Store) -> list[results.SweepRec
                     provenance={**stored.fields, **stored.provenance},
                 )
     return list(records.values())
+
+
+def _shown(stored: Stored) -> bool:
+    """Whether the scores are those of a vocabulary or a sample of it: not of texts or words."""
+    return "token_id" in stored.frame and stored.fields.get("part") != NAMED
 
 
 def _fresh(base: Path, name: str) -> Path:

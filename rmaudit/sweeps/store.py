@@ -75,7 +75,7 @@ class Store:
             with self._locked(key):
                 return self._whole(self._path(key), key)
 
-    def fill(
+    def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
         self,
         fields: Fields,
         rows: pd.DataFrame,

@@ -1,27 +1,25 @@
-"""The exhaustive sweep: one reward per token id, and the same for any list of answers."""
+"""The sweep: one reward per token id, and the same for any list of answers."""
 
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from rmaudit.errors import MeasureError, SpecError
-from rmaudit.models.protocol import RewardModel, Slot
+from rmaudit.models.protocol import RewardModel
 from rmaudit.paths import default_cache
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.scoring import VERSION
-from rmaudit.sweeps.store import Store, Stored, checksum, key_of
+from rmaudit.sweeps import exact, paper
+from rmaudit.sweeps.sample import NAMED, Sample, checked_size, spread
+from rmaudit.sweeps.store import Store, Stored
+from rmaudit.sweeps.words import checked_words, named
 
 PROTOCOLS = ("exact", "paper")
 
@@ -32,6 +30,8 @@ class Sweep:
 
     `frame` has one row per token id, ascending: `token_id` (int32), `token` (the tokenizer's raw
     piece), `text` (the decoded text), `score` (float32, the model's own units, higher is better).
+    Where `sample` is not None it has not every id, but those that `sample` says: drawn ones, whose
+    scores are stored under `key`, and ones named by words, whose scores are under `named_key`.
     """
 
     model: str
@@ -39,6 +39,18 @@ class Sweep:
     key: str
     frame: pd.DataFrame
     provenance: Mapping[str, Any]
+    sample: Sample | None = None
+    named_key: str = ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all stored scores that it rests on."""
+        return (self.key, self.named_key) if self.named_key else (self.key,)
+
+    @property
+    def noise(self) -> float:
+        """Numeric noise of a score, in the model's own units; 0 where it was not measured."""
+        return float(self.provenance.get("noise", 0.0))
 
     def top(self, n: int = 25) -> pd.DataFrame:
         """The `n` best tokens, best first; ties in the order of their ids."""
@@ -61,16 +73,20 @@ class Sweep:
             message = f"{len(found)} tokens decode to {text!r}: ids {list(found['token_id'][:5])}"
             raise MeasureError(message)
         near = difflib.get_close_matches(text, set(self.frame["text"]) - {text}, n=3)
-        message = f"no single token decodes to {text!r}; nearest: {near}; see model.score for texts"
-        raise MeasureError(message)
+        where = "" if self.sample is None else f" in a sample of {self.sample}"
+        message = f"no single token{where} decodes to {text!r}; nearest: {near}"
+        raise MeasureError(f"{message}; see model.score for texts")
 
 
-def sweep(
+def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     model: RewardModel,
     prompt: str | Prompt,
     *,
     protocol: str = "exact",
     cache: Path | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    words: Sequence[str] = (),
 ) -> Sweep:
     """Score every token id of the model's vocabulary as the answer to `prompt`.
 
@@ -79,14 +95,21 @@ def sweep(
     The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
     renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`).
 
+    For a first look at a large model, `sample` is how many ids to score, drawn with `seed`; to
+    these come all ids named by `words`: words, or "lexicon:labmt" and the like for those of a
+    lexicon. A sample as large as the vocabulary is the whole of it.
+
     Raises:
-        SpecError: the protocol is unknown.
+        SpecError: the protocol, the sample or the words are wrong.
+        ReferenceMissing: a lexicon that `words` names cannot be had.
         ModelError: the model cannot be loaded.
         ScoreError: a score is not a finite number.
     """
     if protocol not in PROTOCOLS:
         message = f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}"
         raise SpecError(message)
+    size = None if sample is None else checked_size(sample)
+    entries = checked_words(words)
     asked = _prompt(prompt)
     vocabulary = model.vocabulary()
     rows = pd.DataFrame(
@@ -96,131 +119,62 @@ def sweep(
             "text": list(vocabulary.texts),
         }
     )
-    if protocol == "paper":
-        stored = _paper_scores(model, asked, rows, Store(cache or default_cache()))
-    else:
-        stored = _scores(model, asked, [(i,) for i in vocabulary.ids], rows, cache)
-    about = {**stored.fields, **stored.provenance}
-    return Sweep(model.name, asked, stored.key, stored.frame, about)
+    store = Store(cache or default_cache())
+
+    def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
+        if protocol == "paper":
+            stored = paper.scores(model, asked, rows, store=store, part=part)
+        else:
+            answers = [(i,) for i in rows["token_id"].tolist()]
+            stored = exact.scores(model, asked, answers, rows, store=store, part=part)
+        return _read(model, asked, stored)
+
+    if size is None or size >= len(rows):
+        return scored(rows)
+    besides = rows[named(rows["text"], entries)]
+    drawn = Sample(size, len(rows), seed)
+    places = spread(len(rows), size, np.random.default_rng(seed))
+    plain = replace(scored(rows.iloc[places], f"a sample: {drawn}"), sample=drawn)
+    return _with(plain, scored(besides, NAMED)) if len(besides) else plain
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store."""
+
+    scores: NDArray[np.float32]
+    noise: float
+    key: str
 
 
 def score_texts(
     model: RewardModel, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
-) -> tuple[NDArray[np.float32], str]:
-    """The reward of each text as the answer to `prompt`, shape (n,), and its key in the store."""
+) -> Scored:
+    """The reward of each text as the answer to `prompt`, in the model's own units."""
     answers = [model.ids(text) for text in texts]
-    rows = pd.DataFrame({"text": list(texts)})
-    stored = _scores(model, _prompt(prompt), answers, rows, cache)
-    return stored.frame["score"].to_numpy(), stored.key
+    rows, store = pd.DataFrame({"text": list(texts)}), Store(cache or default_cache())
+    stored = exact.scores(model, _prompt(prompt), answers, rows, store=store)
+    noise = float(stored.provenance.get("noise", 0.0))
+    return Scored(stored.frame["score"].to_numpy(), noise, stored.key)
 
 
-def _scores(
-    model: RewardModel,
-    prompt: Prompt,
-    answers: Sequence[tuple[int, ...]],
-    rows: pd.DataFrame,
-    cache: Path | None,
-) -> Stored:
-    slot = model.slot(prompt.text)
-    fields = {
-        **model.identity,
-        "prompt": prompt.text,
-        "rendered": slot.digest,
-        "answers": hashlib.sha256(json.dumps(answers).encode()).hexdigest(),
-        "rows": checksum(rows),
-        "protocol": "exact",
-        "scoring": str(VERSION),
-    }
-    unit = " tokens" if "token_id" in rows else " texts"
-    with _Bar(f"{model.name} · {prompt.name}", len(answers), unit) as bar:
-
-        def score(which: slice) -> NDArray[np.float32]:
-            bar.start(which)
-            return model.score(prompt.text, answers[which], on_progress=bar.advance)
-
-        def provenance() -> Mapping[str, Any]:
-            return _provenance(model, slot)
-
-        return Store(cache or default_cache()).fill(fields, rows, score, provenance)
+def _read(model: RewardModel, prompt: Prompt, stored: Stored) -> Sweep:
+    about = {**stored.fields, **stored.provenance}
+    return Sweep(model.name, prompt, stored.key, stored.frame, about)
 
 
-def _paper_scores(model: RewardModel, prompt: Prompt, rows: pd.DataFrame, store: Store) -> Stored:
-    """The scores of `rows` under the paper's protocol: of each distinct rendered row, one.
-
-    Rendering a vocabulary takes many seconds, so the key names what the rendering is made from.
-    The scores of the distinct rows are stored first, so that a killed run goes on.
-    """
-    slot = model.slot(prompt.text)
-    fields = {
-        **model.identity,
-        "prompt": prompt.text,
-        "rendered": slot.digest,
-        "template": model.template_digest,
-        "rows": checksum(rows),
-        "protocol": "paper",
-        "scoring": str(VERSION),
-    }
-    if (found := store.read(key_of(fields))) is not None:
-        return found
-    rendered = model.retokenized(prompt.text, rows["text"].tolist())
-    distinct = list(dict.fromkeys(rendered))
-    digest = hashlib.sha256(json.dumps(rendered).encode()).hexdigest()
-
-    def provenance() -> Mapping[str, Any]:
-        about = {"distinct_rows": len(distinct), "rendered_rows": digest}
-        return {**_provenance(model, slot), **about}
-
-    with _Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows") as bar:
-
-        def score(which: slice) -> NDArray[np.float32]:
-            bar.start(which)
-            return model.score_rows(distinct[which], on_progress=bar.advance)
-
-        places = pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)})
-        once = store.fill({**fields, "rendered_rows": digest}, places, score, provenance)
-    place = {row: i for i, row in enumerate(distinct)}
-    scores = once.frame["score"].to_numpy()[[place[row] for row in rendered]]
-    return store.fill(fields, rows, lambda which: scores[which], provenance)
-
-
-def _provenance(model: RewardModel, slot: Slot) -> Mapping[str, Any]:
-    return {
-        **model.provenance,
-        "prefix": slot.prefix_text,
-        "suffix": slot.suffix_text,
-        "prefix_ids": len(slot.prefix),
-        "suffix_ids": len(slot.suffix),
-    }
-
-
-class _Bar:
-    """A progress bar on a terminal, and nothing elsewhere."""
-
-    def __init__(self, title: str, total: int, unit: str) -> None:
-        self._bar = tqdm(
-            total=total,
-            desc=title,
-            unit=unit,
-            file=sys.stderr,
-            disable=None,  # silent when not a terminal
-            leave=False,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def start(self, which: slice) -> None:
-        """A shard begins: those before it are done, by an earlier run if not by this one."""
-        if not self._bar.disable and self._bar.n < which.start:
-            self._bar.initial = which.start
-            self._bar.update(which.start - self._bar.n)
-
-    def advance(self, done: int) -> None:
-        """So many more are done."""
-        self._bar.update(done)
+def _with(plain: Sweep, besides: Sweep) -> Sweep:
+    """A sample and the ids that are named, each id once."""
+    assert plain.sample is not None, "a census has every id"  # noqa: S101
+    both = pd.concat([plain.frame, besides.frame]).drop_duplicates("token_id")
+    about = {"named_ids": len(besides.frame), "noise": max(plain.noise, besides.noise)}
+    return replace(
+        plain,
+        frame=both.sort_values("token_id", ignore_index=True),
+        provenance={**plain.provenance, **about},
+        sample=replace(plain.sample, named=len(besides.frame)),
+        named_key=besides.key,
+    )
 
 
 def _prompt(prompt: str | Prompt) -> Prompt:

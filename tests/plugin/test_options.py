@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rmaudit.models.checkpoint import Checkpoint
 from tests.plugin.conftest import Run
 
+Results = Callable[[], dict[str, Any]]
 PASSING = "@declare(0.0)\ndef test_high(rng): return estimate(1.0)"
 SWEEPING = "@declare(0.0)\ndef test_high(sweep): return estimate(float(len(sweep.frame)))"
 
@@ -138,3 +141,109 @@ def test_reports_are_never_overwritten(run: Run, pytester: pytest.Pytester) -> N
         run(PASSING, "--rm-report", "here/there")
 
     assert len(list(pytester.path.glob("here/there/*/results.json"))) == 2
+
+
+# Where and in what models run
+
+
+NOTED = """
+@declare(0.0)
+def test_high(reward_model, sweep):
+    print("noted", reward_model.device, reward_model.dtype, sweep.provenance["dtype"])
+    return estimate(1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "device", "dtype"),
+    [
+        ((), "auto", "float32"),
+        (("--rm-device", "cpu"), "cpu", "float32"),
+        (("--rm-dtype", "bfloat16"), "auto", "bfloat16"),
+        (("--rm-device=spread", "--rm-dtype=float16"), "spread", "float16"),
+    ],
+)
+def test_device_and_dtype(
+    run: Run, results: Results, args: tuple[str, ...], device: str, dtype: str
+) -> None:
+    """Both reach the model, and the command that repeats a finding."""
+    result = run(NOTED, "-rP", "-k", "greatest", *args)
+
+    result.assert_outcomes(passed=1, deselected=1)
+    result.stdout.fnmatch_lines([f"noted {device} {dtype} {dtype}"])
+    (finding,) = results()["findings"]
+    repeat = finding["repeat"].split(" --rm-seed 0")[1]
+    assert repeat == "".join(f" {arg}" for arg in " ".join(args).replace("=", " ").split())
+
+
+def test_dtype_overrides_the_registry(run: Run, toy: Path, pytester: pytest.Pytester) -> None:
+    """For every model of the run; and the registry that was given is part of the repetition."""
+    entry = f"source: {toy}\n    dtype: float16\n"
+    registry = f"models:\n  A:\n    default: true\n    {entry}  B:\n    {entry}"
+    pytester.path.joinpath("mine.yaml").write_text(registry, encoding="utf-8")
+    args = ("-rP", "-k", "greatest", "--rm-models", "mine.yaml", "--model", "A")
+    own = run(NOTED, *args, model="B")
+    overridden = run(NOTED, *args, "--rm-dtype", "bfloat16", model="B")
+    failing = run(NOTED.replace("0.0", "9.0"), *args, "--rm-dtype", "bfloat16", model="B")
+
+    assert own.outlines.count("noted auto float16 float16") == 2
+    assert overridden.outlines.count("noted auto bfloat16 bfloat16") == 2
+    failing.stdout.fnmatch_lines(
+        ["*repeat * --rm-model B --rm-seed 0 --rm-models mine.yaml --rm-dtype bfloat16"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "message"),
+    [
+        (
+            "--rm-device",
+            "gpu",
+            (
+                "unknown device 'gpu'; known: auto, spread, cpu, mps, cuda, cuda:0 and the like; "
+                "xpu, hpu and npu likewise"
+            ),
+        ),
+        ("--rm-device", "cuda:", "unknown device 'cuda:'; known: *"),
+        ("--rm-device", "cpu:1", "unknown device 'cpu:1'; known: *"),
+        ("--rm-device", "", "unknown device ''; known: *"),
+        ("--rm-dtype", "int8", "unknown dtype 'int8'; known: float32, bfloat16, float16"),
+        ("--rm-dtype", "auto", "unknown dtype 'auto'; known: float32, bfloat16, float16"),
+    ],
+)
+def test_wrong_device_or_dtype(run: Run, option: str, given: str, message: str) -> None:
+    """One line that says what is known, and exit code 4."""
+    result = run(PASSING, f"{option}={given}")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (line,) = (line for line in result.errlines if line)
+    result.stderr.fnmatch_lines([f"ERROR: {option}: {message}"])
+    assert line.startswith("ERROR: ")
+
+
+@pytest.mark.parametrize("given", ["auto", "cuda", "cuda:1", "mps", "xpu:0"])
+def test_devices_that_are_not_here_are_asked_for_later(run: Run, given: str) -> None:
+    """The plugin loads no torch to know them: only a model that has to score does."""
+    run(PASSING, f"--rm-device={given}").assert_outcomes(passed=2)
+
+
+def test_a_device_that_is_not_here(run: Run, results: Results) -> None:
+    """An ERROR of the audit, which says which there are."""
+    run(SWEEPING, "--rm-device=cuda:99", "-k", "greatest").assert_outcomes(errors=1, deselected=1)
+
+    (finding,) = results()["findings"]
+    assert finding["verdict"] == "ERROR"
+    assert finding["reason"].startswith("toy: no device 'cuda:99' here; known: auto, cpu, spread")
+
+
+def test_rewards_carry_their_noise(run: Run) -> None:
+    """The fixture gives scores and noise, in the model's units."""
+    body = """
+@declare(-1.0)
+def test_high(rewards):
+    scored = rewards(["love", "peace and war"])
+    assert scored.scores.shape == (2,)
+    assert 0 <= scored.noise < 1e-3
+    return estimate(float(scored.noise))
+"""
+    run(body).assert_outcomes(passed=2)

@@ -92,7 +92,9 @@ class Watched(Checkpoint):
         self.tell = tell
 
     def score(self, prompt: str, responses: Sequence[Any], **settings: Any) -> NDArray[np.float32]:
-        """The scores, between two steps. A toy's ids are its rows."""
+        """The scores, between two steps. A toy's ids are its rows; no shard has a single one."""
+        if len(responses) == 1:  # once more, to measure the noise
+            return super().score(prompt, responses, **settings)
         self.tell("score", [i for (i,) in responses])
         scores = super().score(prompt, responses, **settings)
         self.tell("scored", responses[0][0])

@@ -197,6 +197,22 @@ def test_provenance_is_asked_for_only_when_scores_are_made(root: Path) -> None:
     assert order == ["score", "provenance"]
 
 
+def test_what_is_measured_on_the_scores_is_kept_with_them(root: Path) -> None:
+    """It is asked once with all scores, after them, and comes from the file from then on."""
+    asked: list[list[float]] = []
+
+    def measured(scores: NDArray[np.float32]) -> Mapping[str, Any]:
+        asked.append(scores.tolist())
+        return {"sum": float(scores.sum())}
+
+    for _ in range(2):
+        stored = Store(root).fill(FIELDS, ROWS, Model(), lambda: PROVENANCE, measured=measured)
+
+        assert stored.provenance == {**PROVENANCE, "sum": float(SCORES.sum())}
+
+    assert asked == [SCORES.tolist()]
+
+
 # The key
 
 

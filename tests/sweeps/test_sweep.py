@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,77 +14,15 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.protocol import Response, Slot, Vocabulary
+from rmaudit.models.protocol import Slot, Vocabulary
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.registry import ModelSpec
 from rmaudit.sweeps import store
 from rmaudit.sweeps.sweep import Sweep, score_texts, sweep
+from tests.sweeps.letters import Letters
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
 SIZE = len(toy_tokenizer())
-
-
-class Letters:
-    """A reward model of three letters and a byte that two ids share; it counts what it scores."""
-
-    spec = ModelSpec("letters", "./letters")
-    name = "letters"
-
-    def __init__(self) -> None:
-        self.identity = {"weights": "0a"}
-        self.provenance: dict[str, str | int | float] = {"torch": "none"}
-        self.scored: list[tuple[str, tuple[int, ...]]] = []
-        self.template_digest = "1a"
-        self.rendered = 0
-
-    def vocabulary(self) -> Vocabulary:
-        """Ids with a gap."""
-        return Vocabulary(
-            (0, 1, 2, 5, 6), ("a", "b", "Ġb", "Ã", "©"), ("a", "b", " b", "\ufffd", "\ufffd")
-        )
-
-    def slot(self, prompt: str) -> Slot:
-        """The prompt's length stands for its ids."""
-        return Slot(prompt, (len(prompt),), (9, 9), f"<{prompt}>", "</>")
-
-    def ids(self, response: Response) -> tuple[int, ...]:
-        """One id a letter."""
-        if isinstance(response, str):
-            return tuple("ab".index(letter) for letter in response)
-        return tuple(response)
-
-    def score(
-        self,
-        prompt: str,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
-    ) -> NDArray[np.float32]:
-        """The larger the sum of the ids, the better."""
-        answers = [self.ids(response) for response in responses]
-        self.scored += [(prompt, answer) for answer in answers]
-        on_progress(len(answers))
-        return np.array([sum(answer) for answer in answers], dtype=np.float32)
-
-    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Trimmed, as in many templates; what is no letter becomes -1."""
-        self.rendered += 1
-        holes = [tuple(map("ab".find, text.strip())) for text in texts]
-        return [(len(prompt), *hole, 9) for hole in holes]
-
-    def score_rows(
-        self,
-        rows: Sequence[tuple[int, ...]],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
-    ) -> NDArray[np.float32]:
-        """The larger the sum of the ids, the better."""
-        self.scored += [("", tuple(row)) for row in rows]
-        on_progress(len(rows))
-        return np.array([sum(row) for row in rows], dtype=np.float32)
-
-    def close(self) -> None:
-        """Nothing to free."""
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +141,7 @@ def test_a_copy_of_the_checkpoint_shares_its_sweeps(
 
 @pytest.mark.parametrize("what", ["prompt", "identity", "template"])
 def test_whatever_decides_a_score_is_in_the_key(
-    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, what: str, unmeasured: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another prompt, another model or another rendering is scored anew."""
     model = Letters()
@@ -229,7 +167,9 @@ def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "scores" / f"{swept.key}.parquet").is_file()
 
 
-def test_a_broken_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_sweep_goes_on(
+    tmp_path: Path, unmeasured: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A sweep that was interrupted scores only what is missing, and is none the worse for it."""
     monkeypatch.setattr(store, "SHARD", 2)
     model, real = Letters(), Letters.score
@@ -283,90 +223,6 @@ def test_an_unknown_protocol_is_refused(tmp_path: Path) -> None:
 
     assert str(caught.value) == "unknown protocol 'papers'; known: exact, paper"
     assert model.scored == []
-
-
-# The paper's protocol
-
-
-def test_under_the_papers_protocol_ids_share_rows(tmp_path: Path) -> None:
-    """The frame is the exact one's but for the scores; each distinct row is scored once."""
-    model = Letters()
-
-    swept = sweep(model, "best", protocol="paper", cache=tmp_path)
-
-    base = len(PROMPTS["best"].text) + 9
-    exact = sweep(model, "best", cache=tmp_path / "exact")
-    assert swept.frame["score"].tolist() == [base, base + 1, base + 1, base - 1, base - 1]
-    assert swept.frame["score"].dtype == np.float32
-    assert list(swept.frame.columns) == list(exact.frame.columns)
-    pd.testing.assert_frame_equal(
-        swept.frame.drop(columns="score"), exact.frame.drop(columns="score")
-    )
-    assert len([row for prompt, row in model.scored if not prompt]) == 3
-    assert swept.key != exact.key
-
-
-def test_a_paper_sweep_says_so(tmp_path: Path) -> None:
-    """Protocol, template, what stands around the hole, and what became of the ids."""
-    about = sweep(Letters(), "best", protocol="paper", cache=tmp_path).provenance
-
-    assert (about["protocol"], about["template"], about["distinct_rows"]) == ("paper", "1a", 3)
-    assert (about["prefix"], about["suffix"]) == (f"<{PROMPTS['best'].text}>", "</>")
-    assert len(about["rendered_rows"]) == 64
-
-
-def test_a_paper_sweep_is_read_back_without_rendering(tmp_path: Path) -> None:
-    """Rendering a vocabulary takes long: the key does not need it. Another template does."""
-    first = sweep(Letters(), "best", protocol="paper", cache=tmp_path)
-    model, other = Letters(), Letters()
-    other.template_digest = "1b"
-
-    again = sweep(model, "best", protocol="paper", cache=tmp_path)
-    anew = sweep(other, "best", protocol="paper", cache=tmp_path)
-
-    assert (model.rendered, model.scored, other.rendered) == (0, [], 1)
-    assert (again.key, again.provenance) == (first.key, first.provenance)
-    assert anew.key != first.key
-    pd.testing.assert_frame_equal(again.frame, first.frame)
-
-
-def test_a_broken_paper_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The distinct rows that were scored before a kill are not scored again."""
-    monkeypatch.setattr(store, "SHARD", 1)
-    model, real = Letters(), Letters.score_rows
-
-    def score(self: Letters, rows: Sequence[Any], **settings: Any) -> Any:
-        if len(self.scored) == 2:
-            raise KeyboardInterrupt
-        return real(self, rows, **settings)
-
-    with monkeypatch.context() as broken:
-        broken.setattr(Letters, "score_rows", score)
-        with pytest.raises(KeyboardInterrupt):
-            sweep(model, "best", protocol="paper", cache=tmp_path)
-    again = Letters()
-
-    swept = sweep(again, "best", protocol="paper", cache=tmp_path)
-
-    assert (len(model.scored), len(again.scored)) == (2, 1)
-    assert swept.frame["score"].notna().all()
-
-
-def test_a_checkpoint_sweeps_under_the_papers_protocol(folder: Path, tmp_path: Path) -> None:
-    """Where a row is the exact one's, so is the score; the rest are their rows' scores."""
-    model = checkpoint(folder, tmp_path)
-
-    swept = sweep(model, "greatest", protocol="paper", cache=tmp_path).frame
-    exact = sweep(model, "greatest", cache=tmp_path).frame
-
-    rows = model.retokenized(PROMPTS["greatest"].text, swept["text"].tolist())
-    slot = model.slot(PROMPTS["greatest"].text)
-    same = [row == (*slot.prefix, i, *slot.suffix) for i, row in enumerate(rows)]
-    of_row = dict(zip(rows, swept["score"], strict=True))
-    assert swept["token_id"].tolist() == list(range(SIZE))
-    assert 0 < sum(same) < SIZE
-    assert swept["score"][same].tolist() == pytest.approx(exact["score"][same].tolist(), abs=1e-5)
-    assert swept["score"].tolist() == [of_row[row] for row in rows]
 
 
 # Errors on the way
@@ -508,38 +364,41 @@ def test_texts_come_back_in_the_callers_order(folder: Path, tmp_path: Path) -> N
     model = checkpoint(folder, tmp_path)
     texts = ["peace and joy", "war", "", "peace and joy", " war"]
 
-    scores, key = score_texts(model, "best", texts, cache=tmp_path)
+    scored = score_texts(model, "best", texts, cache=tmp_path)
 
     expected = model.score(PROMPTS["best"].text, texts)
-    assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-5)
-    assert scores[0] == scores[3]
-    assert scores.dtype == np.float32
-    assert (tmp_path / "scores" / f"{key}.parquet").is_file()
+    assert scored.scores.tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+    assert scored.scores[0] == scored.scores[3]
+    assert scored.scores.dtype == np.float32
+    assert 0 <= scored.noise < 1e-5
+    assert (tmp_path / "scores" / f"{scored.key}.parquet").is_file()
 
 
 def test_texts_are_scored_once(folder: Path, tmp_path: Path) -> None:
     """The same list is read back without the weights; the same texts in another order are not."""
     texts = ["war", "peace and joy"]
-    first, key = score_texts(checkpoint(folder, tmp_path), "best", texts, cache=tmp_path)
+    first = score_texts(checkpoint(folder, tmp_path), "best", texts, cache=tmp_path)
     model = checkpoint(folder, tmp_path)
 
-    again, same_key = score_texts(model, "best", texts, cache=tmp_path)
+    again = score_texts(model, "best", texts, cache=tmp_path)
     assert model._weights is None
-    assert (again.tolist(), same_key) == (first.tolist(), key)
+    assert (again.scores.tolist(), again.noise) == (first.scores.tolist(), first.noise)
+    assert again.key == first.key
 
-    turned, other_key = score_texts(model, "best", texts[::-1], cache=tmp_path)
+    turned = score_texts(model, "best", texts[::-1], cache=tmp_path)
     assert model._weights is not None
-    assert turned.tolist() == pytest.approx(first.tolist()[::-1], abs=1e-5)
-    assert other_key != key
+    assert turned.scores.tolist() == pytest.approx(first.scores.tolist()[::-1], abs=1e-5)
+    assert turned.key != first.key
 
 
 def test_no_texts_are_no_scores(tmp_path: Path) -> None:
     """An empty list is an empty array, the second time too."""
     for _ in range(2):
-        scores, _key = score_texts(Letters(), "best", [], cache=tmp_path)
+        scored = score_texts(Letters(), "best", [], cache=tmp_path)
 
-        assert scores.shape == (0,)
-        assert scores.dtype == np.float32
+        assert scored.scores.shape == (0,)
+        assert scored.scores.dtype == np.float32
+        assert scored.noise == 0.0
 
 
 def test_texts_that_are_the_vocabulary_are_no_sweep(tmp_path: Path) -> None:
