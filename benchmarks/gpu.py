@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from rmaudit.models.heads.linear import linear
+from rmaudit.models.heads.linear import Linear
 from rmaudit.models.trunks import path_of
 from rmaudit.models.weights import Weights
 from rmaudit.scoring import engine
@@ -128,7 +128,9 @@ def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
     with device:
         model = AutoModelForSequenceClassification.from_config(config, dtype=torch.bfloat16).eval()
     torch.set_default_dtype(torch.float32)
-    scorer = Scorer(model.base_model, linear(model.score.weight), config.pad_token_id)
+    scorer = Scorer(
+        model.base_model, Linear(model.score.weight.detach().float()[0]), config.pad_token_id
+    )
     weights = Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001
     weights.go(path_of(config))
     return weights

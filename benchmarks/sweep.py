@@ -23,6 +23,7 @@ import torch
 from torch import nn
 
 from rmaudit.models import demo
+from rmaudit.models.heads.linear import Linear
 from rmaudit.models.weights import Weights
 from rmaudit.paths import default_cache
 from rmaudit.scoring import ScoringPath, engine
@@ -110,7 +111,7 @@ def _weights(layers: int) -> Weights:
     torch.manual_seed(0)
     vector = torch.randn(model.config.hidden_size)
     model.score.weight.data[0] = vector
-    scorer = Scorer(model.base_model, lambda states: states @ vector, model.config.pad_token_id)
+    scorer = Scorer(model.base_model, Linear(vector), model.config.pad_token_id)
     return Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001
 
 

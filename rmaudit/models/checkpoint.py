@@ -45,6 +45,7 @@ class Checkpoint:
         self.cache = cache
         self.folder = files.locate(spec, cache)
         self._config = files.check(self.folder, model=spec.name)
+        self._head = files.head(self.folder, self._config, model=spec.name)
         self.device = device
         self._weights: Weights | None = None
 
@@ -59,7 +60,7 @@ class Checkpoint:
         return {
             "weights": weights_identity(self.folder, self.cache),
             "tokenizer": tokenizer_identity(self.folder, self.cache),
-            "head": "linear",
+            "head": self._head.family.NAME,
             "pool": f"rightmost id but {self._pad}",
             "dtype": self.dtype,
             "path": str(self._path),
@@ -111,7 +112,8 @@ class Checkpoint:
     def _pad(self) -> int | None:
         """The id that pooling skips: by transformers' rule the pad id, unless told otherwise."""
         pad = self._defaults.get_text_config().pad_token_id
-        return None if pad is None or self.spec.pool == "last" else int(pad)
+        pool = self._head.family.POOL if self.spec.pool == "auto" else self.spec.pool
+        return None if pad is None or pool == "last" else int(pad)
 
     @property
     def _rows(self) -> int:
@@ -205,6 +207,12 @@ class Checkpoint:
         scorer = self.weights(prefix, rests[0] if rests else ()).scorer
         return engine.score(scorer, prefix, rests, (), on_progress=on_progress)
 
+    def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
+        """Shape (n,): the rewards of whole rows by the checkpoint's own forward, one at a time."""
+        if not rows:
+            return np.empty(0, dtype=np.float32)
+        return self.weights(rows[0][:-1], ()).own_rewards(rows)
+
     def weights(self, prefix: tuple[int, ...], suffix: tuple[int, ...]) -> Weights:
         """The weights, loaded at the first call, which tries them on this prefix and suffix.
 
@@ -233,6 +241,8 @@ class Checkpoint:
         return weights.load(
             self.folder,
             name=self.name,
+            head=self._head,
+            config=self._config,
             dtype=self.dtype,
             device=self.device,
             pad=self._pad,

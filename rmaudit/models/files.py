@@ -8,15 +8,18 @@ that is not a plain one-label sequence classifier is refused with the reason.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
 from rmaudit.models import demo
+from rmaudit.models.heads import dispatch
 from rmaudit.models.heads.linear import KEY as HEAD_KEY
 from rmaudit.registry import ModelSpec
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PretrainedConfig
 
 _WANTED = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
@@ -65,24 +68,40 @@ def check(folder: Path, *, model: str) -> dict[str, Any]:
         ModelError: they are not; the message says why and what to do.
     """
     config = _config(folder, model)
-    architectures = config.get("architectures") or ["(none)"]
-    head = _head_shape(folder, model)
-    if head is None:
+    head(folder, config, model=model)
+    return config
+
+
+def head(folder: Path, config: Mapping[str, Any], *, model: str) -> dispatch.Found:
+    """The family and the tensors of the checkpoint's head, from the safetensors headers.
+
+    Raises:
+        ModelError: there is none, or none that rmaudit knows.
+    """
+    try:
+        found = dispatch.find(config, _shapes(folder, model))
+    except ModelError as error:
+        message = str(error)
+        raise ModelError(message if message.startswith(model) else f"{model}: {message}") from error
+    if found is None:
+        architectures = config.get("architectures") or ["(none)"]
         message = (
             f"{model}: no {HEAD_KEY!r} in {folder} ({architectures[0]}); transformers would give "
             f"it a random head. Save it as a sequence-classification model with its trained head"
         )
         raise ModelError(message)
-    text = config.get("text_config", config)
-    names = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what the classes call it
-    hidden = next((text[key] for key in names if key in text), "(none named)")
-    if head != (1, hidden):
-        message = (
-            f"{model}: {HEAD_KEY!r} has shape {head}, a reward model of hidden size "
-            f"{hidden} needs (1, {hidden})"
-        )
-        raise ModelError(message)
-    return config
+    return found
+
+
+def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
+    """Tensors as they were saved, not rounded to the run's dtype."""
+    from safetensors import safe_open
+
+    found: dict[str, Tensor] = {}
+    for shard in sorted(folder.glob("*.safetensors")):
+        with safe_open(shard, framework="pt") as opened:
+            found |= {key: opened.get_tensor(key) for key in keys & set(opened.keys())}
+    return found
 
 
 def defaults(folder: Path, *, model: str) -> PretrainedConfig:
@@ -143,8 +162,8 @@ def _config(folder: Path, model: str) -> dict[str, Any]:
     return config
 
 
-def _head_shape(folder: Path, model: str) -> tuple[int, ...] | None:
-    """Shape of the head's weight, from the safetensors headers; None if there is none."""
+def _shapes(folder: Path, model: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of all tensors, from the safetensors headers."""
     from safetensors import SafetensorError, safe_open
 
     shards = sorted(path for path in folder.glob("*.safetensors") if path.is_file())
@@ -156,13 +175,13 @@ def _head_shape(folder: Path, model: str) -> tuple[int, ...] | None:
             f"Save the model again with save_pretrained(FOLDER)"
         )
         raise ModelError(message)
-    shape = None
-    for shard in shards:  # all of them, so that a damaged one is found
+    shapes: dict[str, tuple[int, ...]] = {}
+    for shard in shards:
         try:
-            with safe_open(shard, framework="np") as tensors:
-                if HEAD_KEY in tensors.keys():  # noqa: SIM118  (not a mapping)
-                    shape = tuple(tensors.get_slice(HEAD_KEY).get_shape())
+            with safe_open(shard, framework="np") as opened:
+                for key in opened.keys():  # noqa: SIM118  (not a mapping)
+                    shapes[key] = tuple(opened.get_slice(key).get_shape())
         except SafetensorError as error:
             message = f"{model}: {shard} is damaged: {error}"
             raise ModelError(message) from error
-    return shape
+    return shapes

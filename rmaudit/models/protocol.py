@@ -89,5 +89,8 @@ class RewardModel(Protocol):
     ) -> NDArray[np.float32]:
         """Shape (n,): the reward of each whole row of ids; all are rows of one prompt."""
 
+    def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
+        """Shape (n,): the rewards of whole rows, each alone, without what makes `score` fast."""
+
     def close(self) -> None:
         """Free the weights; the next score loads them again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from rmaudit.errors import ModelError
-from rmaudit.models.files import unreadable
-from rmaudit.models.heads.linear import KEY as HEAD_KEY
-from rmaudit.models.heads.linear import linear
+from rmaudit.models import files
+from rmaudit.models.heads import linear
+from rmaudit.models.heads.dispatch import Found
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.engine import Scorer
-from rmaudit.scoring.paths import device_of
+from rmaudit.scoring.paths import FullRows, device_of
 
 
 @dataclass(slots=True)
@@ -51,15 +50,22 @@ class Weights:
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
         """The rewards of whole rows by the model's own forward, one unpadded row at a time.
 
-        Trunk, attention and pooling are transformers'; only the head is in float32.
+        Trunk, attention and, for a plain head, pooling are transformers'; the head is in float32.
         """
-        device = device_of(self.scorer.trunk)
+        reward = self._plain_reward if hasattr(self.model, "score") else self._pooled_reward
         with self._own_attention(), self._own_pooling():
-            logits = [
-                self.model(input_ids=torch.tensor([row], device=device), use_cache=False).logits
-                for row in rows
-            ]
-        return np.array([float(reward[0, 0]) for reward in logits], dtype=np.float32)
+            return np.array([reward(row) for row in rows], dtype=np.float32)
+
+    def _plain_reward(self, row: tuple[int, ...]) -> float:
+        ids = torch.tensor([row], device=device_of(self.scorer.trunk))
+        return float(self.model(input_ids=ids, use_cache=False).logits[0, 0])
+
+    def _pooled_reward(self, row: tuple[int, ...]) -> float:
+        """Transformers has no class for this head: it reads the states of the whole row."""
+        scorer = self.scorer
+        states = FullRows(scorer.trunk, row).prefix_states().float()
+        at = max((place for place, i in enumerate(row) if i != scorer.pad), default=0)
+        return float(scorer.head.after(row, states)(states[at : at + 1])[0])
 
     @contextmanager
     def _own_attention(self) -> Iterator[None]:
@@ -82,20 +88,30 @@ class Weights:
 
 
 def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are loaded)
-    folder: Path, *, name: str, dtype: str, device: str, pad: int | None, path: ScoringPath
+    folder: Path,
+    *,
+    name: str,
+    head: Found,
+    config: Mapping[str, Any],
+    dtype: str,
+    device: str,
+    pad: int | None,
+    path: ScoringPath,
 ) -> Weights:
     """Load the weights of a folder onto a device ("auto", "spread", or torch's name of one).
 
     Raises:
-        ModelError: they cannot be read, are not those of a sequence classifier with one label, or
-            the device is not there.
+        ModelError: they cannot be read, are not those of this trunk and head, or the device is not
+            there.
     """
-    from transformers import AutoModelForSequenceClassification
+    import transformers
 
+    plain = head.family.NAME == linear.NAME
+    kind = transformers.AutoModelForSequenceClassification if plain else transformers.AutoModel
     place = _place(device, folder, dtype, name=name)
     try:
         with _silence():
-            model, loaded = AutoModelForSequenceClassification.from_pretrained(
+            model, loaded = kind.from_pretrained(
                 folder,
                 dtype=getattr(torch, dtype),
                 device_map=place,
@@ -111,23 +127,31 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
                 f"--rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
             )
             raise ModelError(message) from error
-        raise unreadable(name, "its weights", folder, error) from error
+        raise files.unreadable(name, "its weights", folder, error) from error
+    ours = frozenset() if plain else head.keys | head.family.IGNORED
+    _refuse_odd_keys(loaded, ours, folder, name)
+    model = model.eval()
+    built = head.family.build(files.tensors(folder, head.keys), config)
+    if isinstance(built, linear.Linear):  # transformers' own forward gets the same head, in float32 as ours
+        model.score.register_forward_hook(lambda _, inputs, __: built(inputs[0].float())[..., None])
+    trunk = getattr(model.base_model, "language_model", model.base_model)
+    weights = Weights(model, Scorer(trunk, built, pad), model.config._attn_implementation)  # noqa: SLF001
+    weights.go(path)
+    return weights
+
+
+def _refuse_odd_keys(
+    loaded: Mapping[str, Any], ours: frozenset[str], folder: Path, name: str
+) -> None:
+    """Every tensor is the trunk's or the head's, and none of the trunk's is missing."""
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if keys := sorted(str(key) for key in loaded[kind]):
+        if keys := sorted({str(key) for key in loaded[kind]} - ours):
             message = (
                 f"{name}: {len(keys)} {kind.replace('_', ' ')} in {folder}, first "
                 f"{keys[0]!r}: not a plain sequence classifier, or a wrong architecture in "
                 f"config.json; scoring it would use random or ignored weights"
             )
             raise ModelError(message)
-    model = model.eval()
-    head = linear(_head_weight(folder))
-    # transformers' own forward gets the same head, in float32 as ours.
-    model.score.register_forward_hook(lambda _, inputs, __: head(inputs[0].float())[..., None])
-    trunk = getattr(model.base_model, "language_model", model.base_model)
-    weights = Weights(model, Scorer(trunk, head, pad), model.config._attn_implementation)  # noqa: SLF001
-    weights.go(path)
-    return weights
 
 
 @contextmanager
@@ -144,19 +168,6 @@ def _silence() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bar:
             logging.enable_progress_bar()
-
-
-def _head_weight(folder: Path) -> Tensor:
-    """The head as it was saved, not rounded to the run's dtype."""
-    from safetensors import safe_open
-
-    for shard in sorted(folder.glob("*.safetensors")):
-        with safe_open(shard, framework="pt") as tensors:
-            if HEAD_KEY in tensors.keys():  # noqa: SIM118  (not a mapping)
-                weight: Tensor = tensors.get_tensor(HEAD_KEY)
-                return weight
-    message = f"no {HEAD_KEY!r} in {folder}"
-    raise ModelError(message)
 
 
 def _place(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:

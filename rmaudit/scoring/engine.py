@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -29,33 +29,55 @@ from rmaudit.scoring import ScoringPath, memory, paths
 from rmaudit.scoring.paths import After, Ids
 
 
+class Head(Protocol):
+    """What turns pooled states into rewards (`rmaudit.models.heads`)."""
+
+    @property
+    def reads_prefix(self) -> bool:
+        """Whether `after` looks at the prefix's states."""
+
+    def after(self, prefix: Ids, states: Tensor) -> Callable[[Tensor], Tensor]:
+        """The head for answers to one prompt, whose own states are (len(prefix), hidden)."""
+
+
+class Ready(NamedTuple):
+    """A prefix that was run, and the head for the answers to it."""
+
+    after: After
+    head: Callable[[Tensor], Tensor]
+
+
 @dataclass(slots=True)
 class Scorer:
     """What the engine needs of a model, and what it learns of it.
 
-    `trunk` maps ids to final hidden states; `head` maps pooled states (n, hidden) in float32 to
-    rewards (n,); `pad` is the id that pooling skips, or None; `path` is one that the trunk can
-    go. `ids_per_batch` is found from the free memory if not given, and halved when it was too much.
+    `trunk` maps ids to final hidden states; `head`, after a prefix, maps pooled states (n, hidden)
+    in float32 to rewards (n,); `pad` is the id that pooling skips, or None; `path` is one that the
+    trunk can go. `ids_per_batch` is found from the free memory if not given, and halved when it
+    was too much.
     """
 
     trunk: nn.Module
-    head: Callable[[Tensor], Tensor]
+    head: Head
     pad: int | None
     path: ScoringPath = ScoringPath.SHARED_PREFIX
     ids_per_batch: int | None = None
     _prefix: Ids = field(default=(), init=False)
-    _after: After | None = field(default=None, init=False)
+    _ready: Ready | None = field(default=None, init=False)
 
-    def after(self, prefix: Ids) -> After:
+    def after(self, prefix: Ids) -> Ready:
         """The prefix, run; the last one is remembered, since a sweep comes in many calls."""
-        if self._after is None or self._prefix != prefix:
-            self._after = None  # frees the other's memory first
-            self._after, self._prefix = paths.after(self.path, self.trunk, prefix), prefix
-        return self._after
+        if self._ready is None or self._prefix != prefix:
+            self._ready = None  # frees the other's memory first
+            after = paths.after(self.path, self.trunk, prefix)
+            states = after.prefix_states().float() if self.head.reads_prefix else torch.empty(0)
+            head = self.head.after(prefix, states)
+            self._ready, self._prefix = Ready(after, head), prefix
+        return self._ready
 
     def forget(self) -> None:
         """Forget the prefix, after the trunk or the path was changed."""
-        self._after = None
+        self._ready = None
 
 
 @torch.inference_mode()
@@ -78,14 +100,14 @@ def score(
     if not len(answers):
         return np.empty(0, dtype=np.float32)
     before = tuple(prefix)
-    after = _after(scorer, before)
+    after, head = _after(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
     for rows in _groups(answers, before, tuple(suffix), scorer.pad, cut=after.causal):
         done = 0
         while done < len(rows):
             size = max(1, _ids_per_batch(scorer, len(before)) // max(1, after.ids_of(rows[0].ids)))
             batch = rows[done : done + size]
-            rewards = _run(scorer, after, batch)
+            rewards = _run(after, head, batch)
             if rewards is None:
                 _halve(scorer, after, batch)
                 continue
@@ -97,7 +119,7 @@ def score(
     return out
 
 
-def _after(scorer: Scorer, prefix: Ids) -> After:
+def _after(scorer: Scorer, prefix: Ids) -> Ready:
     try:
         return scorer.after(prefix)
     except (RuntimeError, MemoryError) as error:
@@ -137,11 +159,13 @@ def _rightmost(ids: Ids, pad: int | None) -> int | None:
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)
 
 
-def _run(scorer: Scorer, after: After, batch: Sequence[_Row]) -> NDArray[np.float32] | None:
+def _run(
+    after: After, head: Callable[[Tensor], Tensor], batch: Sequence[_Row]
+) -> NDArray[np.float32] | None:
     """The rewards of a batch, or None if it does not fit into memory."""
     try:
         states = after.states([row.ids for row in batch], [row.at for row in batch])
-        rewards: NDArray[np.float32] = scorer.head(states.float()).float().cpu().numpy()
+        rewards: NDArray[np.float32] = head(states.float()).float().cpu().numpy()
     except (RuntimeError, MemoryError) as error:
         if memory.is_out_of_memory(error):
             return None  # the error would hold the batch's tensors

@@ -31,6 +31,9 @@ class After(Protocol):
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
         """Shape (rows, hidden)."""
 
+    def prefix_states(self) -> Tensor:
+        """The prefix's own states, (its length, hidden)."""
+
     def ids_of(self, row: Ids) -> int:
         """How many ids are run for a row."""
 
@@ -90,6 +93,10 @@ class SharedPrefix:
         states: Tensor = output.last_hidden_state[:, -1]
         return states
 
+    def prefix_states(self) -> Tensor:
+        """See `After`."""
+        return self._own
+
     def ids_of(self, row: Ids) -> int:
         """Its own."""
         return len(row)
@@ -135,6 +142,10 @@ class ExpandedCache:
         states: Tensor = output.last_hidden_state[:, -1]
         return states
 
+    def prefix_states(self) -> Tensor:
+        """See `After`."""
+        return self._own
+
     def ids_of(self, row: Ids) -> int:
         """Its own, and the copy of the prefix that it needs."""
         return len(row) + self._length
@@ -155,6 +166,12 @@ class FullRows:
         ids = torch.tensor([(*self._prefix, *row) for row in rows], device=device_of(self._trunk))
         states: Tensor = self._trunk(input_ids=ids, use_cache=False).last_hidden_state
         return states[torch.arange(len(rows)), list(at)]
+
+    def prefix_states(self) -> Tensor:
+        """See `After`; run for itself alone."""
+        ids = torch.tensor([self._prefix], device=device_of(self._trunk))
+        states: Tensor = self._trunk(input_ids=ids, use_cache=False).last_hidden_state
+        return states[0]
 
     def ids_of(self, row: Ids) -> int:
         """The prefix's and its own."""

@@ -42,7 +42,8 @@ def scores(  # noqa: PLR0913  (keyword-only after what is scored and where it is
             return model.score(prompt.text, answers[which], on_progress=bar.advance)
 
         def alone(place: int) -> float:
-            return float(model.score(prompt.text, [answers[place]])[0])
+            row = (*slot.prefix, *answers[place], *slot.suffix)
+            return float(model.own_rewards([row])[0])
 
         return store.fill(
             fields,

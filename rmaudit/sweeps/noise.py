@@ -1,7 +1,7 @@
-"""Numeric noise: how far a reward moves when its answer is scored alone and not among others.
+"""Numeric noise: how far a reward is from the one of the model's own forward, row by row.
 
-Batches of other sizes add in another order; in half precision that moves a reward by far more than
-the last digit. Every stored set of scores carries its own measured noise.
+Another path and a batch of another size add in another order; in half precision that moves a reward
+by far more than the last digit. Every stored set of scores carries its own measured noise.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rmaudit.sweeps.sample import spread
 
-ANSWERS = 32  # scored once more
+ANSWERS = 16  # scored once more
 
 
 def measured(scores: NDArray[np.float32], alone: Callable[[int], float]) -> Mapping[str, float]:

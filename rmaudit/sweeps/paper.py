@@ -42,7 +42,7 @@ def scores(
         return {**come_from(model, slot), "distinct_rows": len(distinct), "rendered_rows": digest}
 
     def alone(place: int) -> float:
-        return float(model.score_rows([distinct[place]])[0])
+        return float(model.own_rewards([distinct[place]])[0])
 
     with Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows") as bar:
 

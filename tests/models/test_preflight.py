@@ -18,6 +18,8 @@ from transformers.modeling_layers import GenericForSequenceClassification
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import preflight, trunks, weights
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.heads import linear
+from rmaudit.models.heads.dispatch import Found
 from rmaudit.models.weights import Weights
 from rmaudit.registry import ModelSpec
 from rmaudit.scoring import ScoringPath, attention, engine, paths
@@ -58,7 +60,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
 
 def load(folder: Path, path: ScoringPath = SHARED, dtype: str = "float32") -> Weights:
     """The folder's weights, not yet checked."""
-    return weights.load(folder, name="toy", dtype=dtype, device="cpu", pad=PAD, path=path)
+    head = Found(linear, frozenset({linear.KEY}))
+    return weights.load(
+        folder, name="toy", head=head, config={}, dtype=dtype, device="cpu", pad=PAD, path=path
+    )
 
 
 def check(loaded: Weights, dtype: str = "float32") -> list[str]:

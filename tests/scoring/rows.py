@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from rmaudit.models.heads.linear import linear
+from rmaudit.models.heads.linear import Linear
 from rmaudit.models.trunks import path_of
 from rmaudit.scoring import ATTENTION, ScoringPath
 from rmaudit.scoring.engine import Scorer
@@ -65,6 +65,23 @@ ANSWERS: list[Ids] = [
 
 
 @dataclass(frozen=True)
+class Everywhere:
+    """A head that is the same after every prompt."""
+
+    reads_prefix: ClassVar[bool] = False
+    head: Callable[[torch.Tensor], torch.Tensor]
+
+    def after(self, *_: object) -> Callable[[torch.Tensor], torch.Tensor]:
+        """The head."""
+        return self.head
+
+
+def plain(weight: torch.Tensor) -> Linear:
+    """The head of `score.weight`."""
+    return Linear(weight.detach().float()[0])
+
+
+@dataclass(frozen=True)
 class Toy:
     """One checkpoint, loaded twice: as transformers runs it, and for the engine."""
 
@@ -74,7 +91,7 @@ class Toy:
 
     def scorer(self, pad: int | None = PAD, *, ids_per_batch: int | None = None) -> Scorer:
         """What the engine gets."""
-        head = linear(self.own.score.weight)
+        head = plain(self.own.score.weight)
         return Scorer(self.shared.base_model, head, pad, self.path, ids_per_batch)
 
     @torch.inference_mode()

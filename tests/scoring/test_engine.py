@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models.heads.linear import linear
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
 from tests.scoring.rows import (
@@ -33,10 +32,12 @@ from tests.scoring.rows import (
     SUFFIXES,
     TOLERANCE,
     WAR,
+    Everywhere,
     Ids,
     Toy,
     assert_same,
     load,
+    plain,
     recorded,
 )
 from tests.toys import toy_checkpoint
@@ -263,9 +264,9 @@ def test_a_half_precision_trunk_has_its_head_in_float32(llama: Toy) -> None:
 
     def head(states: Tensor) -> Tensor:
         seen.append(states)
-        return linear(llama.own.score.weight)(states)
+        return plain(llama.own.score.weight)(states)
 
-    scores = engine.score(Scorer(shared.base_model, head, PAD), PREFIX, ANSWERS, (END,))
+    scores = engine.score(Scorer(shared.base_model, Everywhere(head), PAD), PREFIX, ANSWERS, (END,))
 
     assert scores.dtype == np.float32
     assert {states.dtype for states in seen} == {torch.float32}
@@ -350,9 +351,9 @@ def test_room_that_gets_scarce_costs_one_batch(llama: Toy) -> None:
         sizes.append(len(states))
         if len(sizes) == 3:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return linear(llama.own.score.weight)(states)
+        return plain(llama.own.score.weight)(states)
 
-    scorer = Scorer(llama.shared.base_model, head, PAD, ids_per_batch=8)
+    scorer = Scorer(llama.shared.base_model, Everywhere(head), PAD, ids_per_batch=8)
     scores = engine.score(scorer, PREFIX, SINGLES[:14], (END,), on_progress=seen.append)
 
     assert sizes == [4, 4, 4, 2, 2, 2]
@@ -376,9 +377,9 @@ def test_the_head_may_run_out_of_memory_too(llama: Toy, error: Exception) -> Non
         sizes.append(len(states))
         if len(states) > 3:
             raise error
-        return linear(llama.own.score.weight)(states)
+        return plain(llama.own.score.weight)(states)
 
-    scorer = Scorer(llama.shared.base_model, head, PAD, ids_per_batch=20)
+    scorer = Scorer(llama.shared.base_model, Everywhere(head), PAD, ids_per_batch=20)
     scores = engine.score(scorer, PREFIX, SINGLES[:10], (END,))
 
     assert sizes == [10, 5, 2, 2, 2, 2, 2]
@@ -419,7 +420,7 @@ def test_other_errors_pass_through(llama: Toy, error: Exception) -> None:
         calls.append(len(states))
         raise error
 
-    scorer = Scorer(llama.shared.base_model, head, PAD, ids_per_batch=20)
+    scorer = Scorer(llama.shared.base_model, Everywhere(head), PAD, ids_per_batch=20)
     with pytest.raises(type(error)) as caught:
         engine.score(scorer, PREFIX, SINGLES[:10], (END,))
 
@@ -471,7 +472,7 @@ def test_a_head_of_infinities_names_five_answers(llama: Toy) -> None:
     """Where all rewards are spoiled, their number is told and the first five are named."""
     weight = llama.shared.score.weight.detach().clone()
     weight[0, 3] = torch.inf
-    scorer = Scorer(llama.shared.base_model, linear(weight), PAD)
+    scorer = Scorer(llama.shared.base_model, plain(weight), PAD)
 
     with pytest.raises(ScoreError, match=r"7 of 7 .*: \[10\], \[11\], \[12\], \[13\], \[14\]\. "):
         engine.score(scorer, PREFIX, [(i,) for i in range(10, 17)], (END,))

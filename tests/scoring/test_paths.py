@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from transformers import AutoModelForSequenceClassification, DynamicCache
 
 from rmaudit.errors import ModelError
-from rmaudit.models.heads.linear import linear
 from rmaudit.scoring import ATTENTION, ScoringPath, engine, paths
 from rmaudit.scoring.attention import Prefix
 from rmaudit.scoring.engine import Scorer
@@ -33,6 +32,7 @@ from tests.scoring.rows import (
     assert_same,
     fresh_rotation,
     load,
+    plain,
     recorded,
 )
 from tests.toys import toy_checkpoint
@@ -326,7 +326,7 @@ def test_a_spread_trunk_scores_the_same(
     assert all(hasattr(layer, "_hf_hook") for layer in model.model.layers)
     on_disk = [name for name, weight in model.named_parameters() if weight.device.type == "meta"]
     assert bool(on_disk) is ("disk" in places)
-    scorer = Scorer(model.base_model, linear(whole.own.score.weight), PAD, path)
+    scorer = Scorer(model.base_model, plain(whole.own.score.weight), PAD, path)
 
     for suffix in ((END,), (END, NEWLINE)):
         scores = engine.score(scorer, PREFIX, ANSWERS, suffix)

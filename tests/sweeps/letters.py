@@ -14,7 +14,7 @@ from rmaudit.registry import ModelSpec
 class Letters:
     """A reward model of three letters and a byte that two ids share; it counts what it scores.
 
-    A reward is off by `off` when it is scored alone.
+    Its own rewards of whole rows are off by `off`.
     """
 
     spec = ModelSpec("letters", "./letters")
@@ -74,9 +74,13 @@ class Letters:
         on_progress(len(rows))
         return self._sums(rows)
 
+    def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
+        """What `score` and `score_rows` give for them, each off by `off`."""
+        sums = [sum(row[1:-2]) if row[-2:] == (9, 9) else sum(row) for row in rows]
+        return np.array(sums, dtype=np.float32) + np.float32(self.off)
+
     def _sums(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
-        off = self.off if len(rows) == 1 else 0.0
-        return np.array([sum(row) + off for row in rows], dtype=np.float32)
+        return np.array([sum(row) for row in rows], dtype=np.float32)
 
     def close(self) -> None:
         """Nothing to free."""

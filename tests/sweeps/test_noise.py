@@ -26,9 +26,9 @@ def test_noise_is_the_root_mean_square() -> None:
         return float(scores[place]) + (3 if len(asked) % 2 else -4)
 
     assert noise.measured(scores, alone) == {"noise": pytest.approx(np.sqrt(12.5))}
-    assert len(set(asked)) == 32
+    assert len(set(asked)) == 16
     assert all(np.diff(asked) > 0)
-    assert np.histogram(asked, bins=8, range=(0, 64))[0].tolist() == pytest.approx([4] * 8, abs=1)
+    assert np.histogram(asked, bins=8, range=(0, 64))[0].tolist() == pytest.approx([2] * 8, abs=1)
 
 
 def test_few_answers_are_all_scored_once_more() -> None:

@@ -1,1 +1,40 @@
 """How a pooled hidden state becomes a reward: one file per head family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+class Family(Protocol):
+    """What a file of this folder offers; modules have it as functions and constants.
+
+    `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id) or "last";
+    `IGNORED` are tensors that may lie beside the head and are not used.
+    """
+
+    NAME: str
+    POOL: str
+    IGNORED: frozenset[str]
+
+    def keys(self, config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
+        """The head's tensors among a checkpoint's, or None if it is of another family."""
+
+    def build(self, tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
+        """The head of these tensors."""
+
+
+class Head(Protocol):
+    """A head with its weights. `reads_prefix` says whether `after` looks at the prefix's states."""
+
+    @property
+    def reads_prefix(self) -> bool:
+        """Such as for a gate on the prompt."""
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
+        """The head for answers to one prompt, whose final states are (len(prefix), hidden)."""

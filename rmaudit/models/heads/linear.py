@@ -2,16 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+NAME, POOL, IGNORED = "linear", "hf", frozenset[str]()
 KEY = "score.weight"
+_HIDDEN = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what configurations say
 
 
-def linear(weight: Tensor) -> Callable[[Tensor], Tensor]:
-    """The head of `score.weight`, shape (1, hidden): (n, hidden) float32 to (n,) float32."""
-    vector = weight.detach().float()[0]
-    return lambda states: states @ vector.to(states.device)
+def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
+    """`score.weight`, if that is there.
+
+    Raises:
+        ModelError: its shape is not (1, hidden).
+    """
+    if KEY not in shapes:
+        return None
+    text = config.get("text_config", config)
+    hidden = next((text[key] for key in _HIDDEN if key in text), "(none named)")
+    if shapes[KEY] != (1, hidden):
+        message = (
+            f"{KEY!r} has shape {shapes[KEY]}, a reward model of hidden size "
+            f"{hidden} needs (1, {hidden})"
+        )
+        raise ModelError(message)
+    return frozenset({KEY})
+
+
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001
+    """The head of `score.weight`, shape (1, hidden)."""
+    return Linear(tensors[KEY].detach().float()[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """Reward = `vector` · state, in float32."""
+
+    reads_prefix: ClassVar[bool] = False
+    vector: Tensor
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+        """The same for every prompt: (..., hidden) to (...)."""
+        return self
+
+    def __call__(self, states: Tensor) -> Tensor:
+        """(..., hidden) float32 to (...) float32."""
+        return states @ self.vector.to(states.device)

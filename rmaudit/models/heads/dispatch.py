@@ -1,0 +1,30 @@
+"""Which family a checkpoint's head is of: by its tensors' names and shapes, never by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from rmaudit.models.heads import Family, Shapes, linear
+
+FAMILIES: tuple[Family, ...] = (linear,)
+
+
+class Found(NamedTuple):
+    """A head's family and its tensors' names."""
+
+    family: Family
+    keys: frozenset[str]
+
+
+def find(config: Mapping[str, Any], shapes: Shapes) -> Found | None:
+    """The head of a checkpoint with this config.json and tensors of these shapes; None if none is.
+
+    Raises:
+        ModelError: a head is incomplete, or of a wrong shape.
+    """
+    for family in FAMILIES:
+        keys = family.keys(config, shapes)
+        if keys is not None:
+            return Found(family, keys)
+    return None
