@@ -35,6 +35,8 @@ class ModelSpec:
         pool: where the reward is read: "last" is the row's last id; "hf" is transformers' rule, the
             rightmost id that is not the pad id; "auto" is that too, and warns where it is not the
             last id.
+        logit: the vocabulary id whose logit at the last id is the reward, for a language model that
+            was trained so; None for all that have a head.
         template: absolute path of a chat template that replaces the checkpoint's own.
         parameters_b: size in units of 1e9 parameters.
         rewardbench_rank: rank on RewardBench as printed in Christian et al. 2025, Table 1.
@@ -50,6 +52,7 @@ class ModelSpec:
     revision: str | None = None
     dtype: Dtype = "auto"
     pool: Pool = "auto"
+    logit: int | None = None
     template: str | None = None
     developer: str | None = None
     base_model: str | None = None
@@ -100,6 +103,7 @@ _KEYS: Mapping[str, _Kind] = {  # of an entry; notes is a list of its kind, know
     "revision": _Kind("str", "[0-9a-f]{40}", _HASH),
     "dtype": _Kind("str", "|".join(_DTYPES), f"one of {', '.join(_DTYPES)}"),
     "pool": _Kind("str", "|".join(_POOLS), f"one of {', '.join(_POOLS)}"),
+    "logit": _Kind("int", "0|[1-9][0-9]{0,6}", "a token id, such as 0", int),
     "template": _TEXT,
     "developer": _TEXT,
     "base_model": _TEXT,

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 KEYS = (
-    "source, revision, dtype, pool, template, developer, base_model, parameters_b, "
+    "source, revision, dtype, pool, logit, template, developer, base_model, parameters_b, "
     "rewardbench_rank, default, trained_on, notes, known"
 )
 SOURCES = "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
@@ -36,6 +36,7 @@ models:
     revision: {HASH}
     dtype: bfloat16
     pool: last
+    logit: 0
     template: chat.jinja
     developer: somebody
     base_model: Llama 3
@@ -96,6 +97,7 @@ def test_every_key_reaches_the_spec(tmp_path: Path) -> None:
             revision=HASH,
             dtype="bfloat16",
             pool="last",
+            logit=0,
             template=str(tmp_path / "chat.jinja"),
             developer="somebody",
             base_model="Llama 3",
@@ -518,7 +520,7 @@ def test_an_unknown_key_is_always_refused(scratch: Path, written: str) -> None:
     for content in (f"{FULL}    {written}: x\n", f"{FULL}{written}: x\n"):
         path = write(scratch, content)
         # `no`, `on` and the like are not even text to YAML
-        assert refusal(path).startswith(("models.yaml:21: A: ", "models.yaml:21: "))
+        assert refusal(path).startswith(("models.yaml:22: A: ", "models.yaml:22: "))
         assert "unknown key" in refusal(path) or "which YAML reads as" in refusal(path)
 
 

@@ -44,7 +44,7 @@ class Checkpoint:
         self.spec = spec
         self.cache = cache
         self.folder = files.locate(spec, cache)
-        self._config = files.check(self.folder, model=spec.name)
+        self._config = files.check(self.folder, model=spec.name, logit=spec.logit)
         self._head = files.head(self.folder, self._config, model=spec.name)
         self.device = device
         self._weights: Weights | None = None

@@ -16,6 +16,7 @@ from rmaudit.errors import ModelError
 from rmaudit.models import demo
 from rmaudit.models.heads import dispatch
 from rmaudit.models.heads.linear import KEY as HEAD_KEY
+from rmaudit.models.heads.logit import SETTING as LOGIT
 from rmaudit.registry import ModelSpec
 
 if TYPE_CHECKING:
@@ -61,13 +62,18 @@ def _from_hub(spec: ModelSpec, wanted: list[str]) -> Path:
     return Path(found)
 
 
-def check(folder: Path, *, model: str) -> dict[str, Any]:
-    """The checkpoint's config.json, if its trunk and head are ones that rmaudit can score.
+def check(folder: Path, *, model: str, logit: int | None = None) -> dict[str, Any]:
+    """The checkpoint's config.json, if its head is one that rmaudit can score.
+
+    `logit`, from models.yaml, is the vocabulary id whose logit is the reward; it becomes part of
+    the configuration that the head is found and built with.
 
     Raises:
         ModelError: they are not; the message says why and what to do.
     """
     config = _config(folder, model)
+    if logit is not None:
+        config[LOGIT] = logit
     head(folder, config, model=model)
     return config
 

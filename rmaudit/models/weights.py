@@ -132,7 +132,9 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     _refuse_odd_keys(loaded, ours, folder, name)
     model = model.eval()
     built = head.family.build(files.tensors(folder, head.keys), config)
-    if isinstance(built, linear.Linear):  # transformers' own forward gets the same head, in float32 as ours
+    if plain and isinstance(
+        built, linear.Linear
+    ):  # transformers' own forward gets the same head, in float32 as ours
         model.score.register_forward_hook(lambda _, inputs, __: built(inputs[0].float())[..., None])
     trunk = getattr(model.base_model, "language_model", model.base_model)
     weights = Weights(model, Scorer(trunk, built, pad), model.config._attn_implementation)  # noqa: SLF001

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from rmaudit.models.heads import Family, Shapes, linear
+from rmaudit.models.heads import Family, Shapes, gated, linear, logit, mlp, uncertainty, value
 
-FAMILIES: tuple[Family, ...] = (linear,)
+# In this order: `score.weight` alone is the plain head's, and others have one too.
+FAMILIES: tuple[Family, ...] = (logit, uncertainty, gated, value, mlp, linear)
 
 
 class Found(NamedTuple):

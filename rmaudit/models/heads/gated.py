@@ -1,0 +1,245 @@
+"""Gated heads: rewards of several objectives, weighed by a gate that reads the prompt.
+
+With x the pooled state, p the prompt's state that the gate reads, and a row vector r:
+
+    r = W x, for QRM the mean over each objective's quantiles (W's rows are objective-major)
+    r = r T, where the checkpoint has a transform
+    g = softmax(gate(p) / temperature) · logit_scale
+    reward = Σ g_i r_i
+
+The gate reads where a fixed pattern of ids last starts: the end of the user's turn. No answer
+changes that state, so to one prompt the head is one vector w, and the reward is w · x.
+
+ArmoRM's gate is Linear → ReLU, then a last Linear; QRM's is Linear (no bias) → ReLU → BatchNorm,
+between which Gemma's has Dropout, then a last Linear. Keys and formulas: the published classes,
+as copied in RewardBench (`models/qrm.py`, QRM-Llama), by One-Judge-After-Another (`scoring/qrm.py`,
+QRM-Gemma), and RLHFlow's (ArmoRM). The code of the revisions on the hub was not read: BatchNorm's
+eps is torch's default, as in both copies, and QRM-Llama v2 is taken to differ from QRM-Llama by
+five objectives and no transform.
+
+ArmoRM: arXiv:2406.12845. QRM: arXiv:2409.10164.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NAME, POOL, IGNORED = "gated", "last", frozenset[str]()
+PATTERNS: dict[str, tuple[int, ...]] = {  # by model_type: end of turn, start of the answer's
+    "llama": (128009, 128006, 78191, 128007, 271),
+    "gemma2": (107, 108, 106, 2516, 108),
+}
+_CLASSES = {  # the trunk, and what its configuration means where it is silent
+    "LlamaForRewardModelWithGating": ("llama", {"num_objectives": 19, "gating_temperature": 10}),
+    "Gemma2ForQuantileSequenceClassification": (
+        "gemma2",
+        {"num_objectives": 5, "num_quantiles": 19, "gating_temperature": 1},
+    ),
+}
+_GATE = {"gating_n_hidden": 3, "gating_hidden_dim": 1024}
+_WEIGHT, _TRANSFORM = "regression_layer.weight", "reward_transform_matrix"
+_LAYERS, _SCALE = "gating.layers.", "gating.logit_scale"
+_NORM = ("weight", "bias", "running_mean", "running_var")
+_HELPSTEER = 5  # objectives of the QRMs that have no transform
+_EPS = 1e-5
+
+
+def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
+    """All keys but the trunk's, if the architecture is one with a gate.
+
+    Raises:
+        ModelError: they are not exactly those that its configuration needs, or the architecture
+            is unknown.
+    """
+    found = {key: tuple(shape) for key, shape in shapes.items() if not key.startswith("model.")}
+    architecture = _architecture(config)
+    if architecture not in _CLASSES:
+        if found.keys() >= {_WEIGHT, _SCALE}:
+            message = (
+                f"a gated head ({_SCALE!r}) under the architecture {architecture!r}; rmaudit knows "
+                f"the gates of {' and '.join(_CLASSES)}, and how others read a prompt is unknown"
+            )
+            raise ModelError(message)
+        return None
+    settings = _settings(config)
+    layouts = list(_layouts(settings))
+    needed = min(layouts, key=lambda layout: len(layout.keys() ^ found.keys()))
+    for problem, names in (("no", needed.keys() - found), ("unexpected", found.keys() - needed)):
+        if names:
+            message = (
+                f"{problem} {min(names)!r} among the head's tensors, going by config.json "
+                f"({settings}); a head that lacks or adds one scores otherwise than it was "
+                f"trained to: get the checkpoint again"
+            )
+            raise ModelError(message)
+    for key, shape in sorted(needed.items()):
+        if found[key] != shape:
+            message = (
+                f"{key!r} has shape {found[key]}, and config.json ({settings}) needs {shape}: "
+                f"one of them is another model's, get the checkpoint again"
+            )
+            raise ModelError(message)
+    return frozenset(needed)
+
+
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
+    """The head of these tensors, which stay where they are."""
+    settings = _settings(config)
+    rows = tensors[_WEIGHT].detach().double()
+    objectives = rows.reshape(settings.objectives, -1, settings.hidden).mean(1)
+    if _TRANSFORM in tensors:
+        objectives = tensors[_TRANSFORM].detach().double().T @ objectives
+    gate = {
+        key: tensor.detach().float() for key, tensor in tensors.items() if key.startswith("gating.")
+    }
+    return Gated(gate, objectives, settings.temperature, PATTERNS[settings.trunk])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gated:
+    """`gate` its tensors in float32; `objectives` (objectives, hidden) in float64, transformed."""
+
+    reads_prefix: ClassVar[bool] = True
+    gate: Mapping[str, Tensor]
+    objectives: Tensor
+    temperature: float
+    pattern: tuple[int, ...]
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
+        """The head for answers to one prompt: (..., hidden) float32 to (...) float32.
+
+        Raises:
+            ModelError: the prompt has no place that the gate could read.
+        """
+        at = _last(self.pattern, prefix)
+        if at is None:
+            message = (
+                f"its gate reads a prompt where the ids {list(self.pattern)} start, the end of the "
+                f"user's turn, and the {len(prefix)} ids before the answer, which end in "
+                f"{list(prefix[-len(self.pattern) :])}, do not have them: use the checkpoint's own "
+                f"tokenizer and chat template, without a `template` in models.yaml"
+            )
+            raise ModelError(message)
+        weights = self.weights(states[at])
+        vector = (weights.double() @ self.objectives).float().to(states.device)
+        return lambda pooled: pooled @ vector.to(pooled.device)
+
+    def weights(self, state: Tensor) -> Tensor:
+        """Shape (objectives,): what the gate makes of the state (hidden,) that it reads."""
+        from torch.nn import functional
+
+        x = state.float().to(self.objectives.device)[None]
+        places = sorted({int(key.split(".")[2]) for key in self.gate if key.startswith(_LAYERS)})
+        for place in places:
+            layer = f"{_LAYERS}{place}."
+            weight, bias = self.gate[layer + "weight"], self.gate.get(layer + "bias")
+            if (mean := self.gate.get(layer + "running_mean")) is not None:
+                variance = self.gate[layer + "running_var"]
+                x = functional.batch_norm(x, mean, variance, weight, bias, eps=_EPS)
+                continue
+            x = functional.linear(x, weight, bias)
+            x = x if place == places[-1] else x.relu()
+        return (x[0] / self.temperature).softmax(0) * self.gate[_SCALE]
+
+
+class _Settings(NamedTuple):
+    """What config.json says of the head; `quantiles` is None for ArmoRM."""
+
+    architecture: str
+    trunk: str
+    hidden: int
+    objectives: int
+    quantiles: int | None
+    depth: int
+    width: int
+    temperature: float
+
+    def __str__(self) -> str:
+        quantiles = f"num_quantiles {self.quantiles}" if self.quantiles else "no num_quantiles"
+        return (
+            f"{self.architecture}, hidden_size {self.hidden}, num_objectives {self.objectives}, "
+            f"{quantiles}, gating_n_hidden {self.depth} and gating_hidden_dim {self.width}"
+        )
+
+
+def _settings(config: Mapping[str, Any]) -> _Settings:
+    architecture = _architecture(config)
+    trunk, defaults = _CLASSES[architecture]
+    if config.get("model_type") != trunk:
+        message = (
+            f"model_type {config.get('model_type')!r} in config.json; {architecture} has {trunk!r}"
+        )
+        raise ModelError(message)
+    given = {**_GATE, **defaults, **{k: v for k, v in config.items() if v is not None}}
+
+    def whole(key: str) -> int:
+        value = given.get(key)
+        if type(value) is not int or value < 1:
+            message = f"{key} is {value!r} in config.json; a gated head needs a whole number from 1"
+            raise ModelError(message)
+        return value
+
+    temperature = given["gating_temperature"]
+    number = type(temperature) in (int, float)
+    if not number or not math.isfinite(temperature) or temperature <= 0:
+        message = (
+            f"gating_temperature is {temperature!r} in config.json; a gated head needs a number "
+            f"above 0"
+        )
+        raise ModelError(message)
+    return _Settings(
+        architecture,
+        trunk,
+        whole("hidden_size"),
+        whole("num_objectives"),
+        whole("num_quantiles") if "num_quantiles" in given else None,
+        whole("gating_n_hidden"),
+        whole("gating_hidden_dim"),
+        float(temperature),
+    )
+
+
+def _architecture(config: Mapping[str, Any]) -> str:
+    return str((config.get("architectures") or ["(none)"])[0])
+
+
+def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
+    """The keys and shapes that a head with these settings may have."""
+    depth, width, objectives = settings.depth, settings.width, settings.objectives
+    head = {_WEIGHT: (objectives * (settings.quantiles or 1), settings.hidden), _SCALE: (1,)}
+    if settings.trunk == "llama" and (settings.quantiles is None or objectives != _HELPSTEER):
+        head[_TRANSFORM] = (objectives, objectives)
+    inner = [(width, width if i else settings.hidden) for i in range(depth)]
+    if settings.quantiles is None:
+        linear = {_key(i, "weight"): shape for i, shape in enumerate(inner)}
+        biases = {_key(i, "bias"): (width,) for i in range(depth)}
+        yield {**head, **linear, **biases, **_output(depth, objectives, width)}
+        return
+    for step in (3, 4):  # without and with Dropout, which has no tensors but a place
+        linear = {_key(step * i, "weight"): shape for i, shape in enumerate(inner)}
+        norm = {_key(step * i + 2, name): (width,) for i in range(depth) for name in _NORM}
+        counts = {_key(step * i + 2, "num_batches_tracked"): () for i in range(depth)}
+        last = _output(step * (depth - 1) + 3, objectives, width)
+        yield {**head, **linear, **norm, **counts, **last}
+
+
+def _output(place: int, objectives: int, width: int) -> dict[str, tuple[int, ...]]:
+    return {_key(place, "weight"): (objectives, width), _key(place, "bias"): (objectives,)}
+
+
+def _key(place: int, name: str) -> str:
+    return f"{_LAYERS}{place}.{name}"
+
+
+def _last(pattern: tuple[int, ...], ids: tuple[int, ...]) -> int | None:
+    """Where the pattern last starts."""
+    starts = reversed(range(len(ids) - len(pattern) + 1))
+    return next((at for at in starts if ids[at : at + len(pattern)] == pattern), None)

@@ -1,0 +1,130 @@
+"""URM's head: the means of several attributes, weighed by a network that reads the same state.
+
+With x the pooled state and s = W x, whose entries alternate between μ and log σ of an attribute:
+
+    reward = Σ μ_i w_i    with w = fc(x), three Linears with SELU between; w is not normalised
+
+σ, the uncertainty, has no part in the reward. The published class runs fc in float16; here all is
+in float32, so rewards differ from its by that rounding. The head is quadratic in x and the same for
+every prompt. Keys and formula: SGLang's `models/llama_reward.py`. The checkpoint's config.json was
+not seen, so nothing is asked of it but the architecture and the hidden size.
+
+URM: arXiv:2410.00847.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NAME, POOL, IGNORED = "uncertainty", "last", frozenset[str]()
+ARCHITECTURE = "LlamaForSequenceClassificationWithNormal_Weights"
+_SCORE, _FC = "score.weight", "weights.fc."
+_PLACES = (0, 2, 4)  # of the Linears
+_KEYS = frozenset({_SCORE, *(f"{_FC}{i}.{name}" for i in _PLACES for name in ("weight", "bias"))})
+
+
+def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
+    """All keys but the trunk's, if the architecture is URM's.
+
+    Raises:
+        ModelError: they are not exactly those of a URM, their shapes do not fit together, or
+            another architecture has weights for its attributes.
+    """
+    found = {key: tuple(shape) for key, shape in shapes.items() if not key.startswith("model.")}
+    architecture = str((config.get("architectures") or ["(none)"])[0])
+    if architecture != ARCHITECTURE:
+        if own := sorted(key for key in found if key.startswith(_FC)):
+            message = (
+                f"{own[0]!r}, of a head that weighs attributes, under the architecture "
+                f"{architecture!r}; rmaudit knows this head of {ARCHITECTURE} only: correct "
+                f"`architectures` in config.json if it is one"
+            )
+            raise ModelError(message)
+        return None
+    for problem, names in (("no", _KEYS - found.keys()), ("unexpected", found.keys() - _KEYS)):
+        if names:
+            message = (
+                f"{problem} {min(names)!r} among the head's tensors; {ARCHITECTURE} has "
+                f"{', '.join(sorted(_KEYS))}: get the checkpoint again"
+            )
+            raise ModelError(message)
+    for key, shape in _needed(config, found).items():
+        if found[key] != shape:
+            message = (
+                f"{key!r} has shape {found[key]}; the hidden_size {config.get('hidden_size')!r} of "
+                f"config.json and the layers around it need {shape}: one of them is another "
+                f"model's, get the checkpoint again"
+            )
+            raise ModelError(message)
+    return _KEYS
+
+
+def _needed(
+    config: Mapping[str, Any], found: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[Any, ...]]:
+    """The shapes that fit together: widths are the weights' first axes, two scores an attribute."""
+    wide: Any = config.get("hidden_size")
+    needed: dict[str, tuple[Any, ...]] = {}
+    for place in _PLACES:
+        weight, bias = f"{_FC}{place}.weight", f"{_FC}{place}.bias"
+        rows = max((1, *found[weight][:1]))
+        needed[weight], needed[bias] = (rows, wide), (rows,)
+        wide = rows
+    needed[_SCORE] = (2 * wide, config.get("hidden_size"))
+    return needed
+
+
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001
+    """The head of these tensors."""
+    return Uncertainty({key: tensors[key].detach().float() for key in _KEYS})
+
+
+class Attributes(NamedTuple):
+    """Each (..., attributes): the distribution of each attribute's score, and its weight."""
+
+    mean: Tensor
+    deviation: Tensor
+    weight: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncertainty:
+    """`tensors` are the checkpoint's, in float32."""
+
+    reads_prefix: ClassVar[bool] = True  # for the device of its states
+    tensors: Mapping[str, Tensor]
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+        """The same for every prompt, on the states' device: (..., hidden) to (...), float32."""
+        head = self.to(states.device)
+
+        def reward(pooled: Tensor) -> Tensor:
+            attributes = head.attributes(pooled)
+            return (attributes.mean * attributes.weight).sum(-1)
+
+        return reward
+
+    def to(self, device: Any) -> Uncertainty:  # noqa: ANN401  (whatever torch takes for one)
+        """The head on a device."""
+        return Uncertainty({key: tensor.to(device) for key, tensor in self.tensors.items()})
+
+    def attributes(self, states: Tensor) -> Attributes:
+        """What the head makes of states (..., hidden) float32 on its device."""
+        from torch.nn import functional
+
+        scores = states @ self.tensors[_SCORE].T
+        weight = states
+        for place in _PLACES:
+            layer = f"{_FC}{place}."
+            weight = weight if place == _PLACES[0] else functional.selu(weight)
+            weight = functional.linear(
+                weight, self.tensors[layer + "weight"], self.tensors[layer + "bias"]
+            )
+        return Attributes(scores[..., 0::2], scores[..., 1::2].exp(), weight)

@@ -1,0 +1,318 @@
+"""Checkpoints of every head family, as published: loaded whole, scored as their formula says.
+
+Each toy has the exact tensor names of the published ones, at toy size with unequal axes. The
+expected rewards are written here from the formulas, on transformers' own states of the full row.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.nn import functional
+from transformers import AutoModel
+
+from rmaudit.errors import ModelError
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.heads import gated
+from rmaudit.registry import ModelSpec
+from tests.toys import SIZES, toy_checkpoint, toy_tokenizer
+
+PROMPT = "the love of the city"
+TOKENIZER = toy_tokenizer()
+PATTERN = tuple(TOKENIZER("<|end|>\n<|start|>", add_special_tokens=False).input_ids)
+HIDDEN: int = SIZES["hidden_size"]
+WIDTH, TEMPERATURE = 7, 2.5
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Toy:
+    """What is beside the trunk, what config.json says, and the reward of one row.
+
+    `reward` has the tensors, the row's states (L, hidden) and the place of the gate's pattern.
+    """
+
+    kind: str
+    config: dict[str, Any]
+    shapes: dict[str, tuple[int, ...]]
+    reward: Callable[[Tensors, Tensor, int], Tensor]
+    logit: int | None = None
+
+
+def bare_gate(objectives: int) -> dict[str, tuple[int, ...]]:
+    """ArmoRM's: linear layers with biases."""
+    widths = [HIDDEN, WIDTH, WIDTH, objectives]
+    layers: dict[str, tuple[int, ...]] = {"gating.logit_scale": (1,)}
+    for i, (before, after) in enumerate(itertools.pairwise(widths)):
+        layers |= {
+            f"gating.layers.{i}.weight": (after, before),
+            f"gating.layers.{i}.bias": (after,),
+        }
+    return layers
+
+
+def normed_gate(objectives: int, step: int) -> dict[str, tuple[int, ...]]:
+    """QRM's: linear without bias, ReLU, (dropout,) batch norm; the last with a bias."""
+    layers: dict[str, tuple[int, ...]] = {"gating.logit_scale": (1,)}
+    for i, before in enumerate([HIDDEN, WIDTH, WIDTH]):
+        layers[f"gating.layers.{i * step}.weight"] = (WIDTH, before)
+        norm = f"gating.layers.{i * step + 2}"
+        layers |= {f"{norm}.{key}": (WIDTH,) for key in ("weight", "bias")}
+        layers |= {f"{norm}.{key}": (WIDTH,) for key in ("running_mean", "running_var")}
+        layers[f"{norm}.num_batches_tracked"] = ()
+    last = f"gating.layers.{3 * step - (step == 4)}"
+    return {**layers, f"{last}.weight": (objectives, WIDTH), f"{last}.bias": (objectives,)}
+
+
+def gate_of(tensors: Tensors, state: Tensor, temperature: float) -> Tensor:
+    """softmax(gate(p) / T) · scale, layer by layer as the published modules run."""
+    places = sorted({int(key.split(".")[2]) for key in tensors if key.startswith("gating.layers.")})
+    x = state
+    for place in places:
+        name = f"gating.layers.{place}"
+        if f"{name}.running_mean" in tensors:
+            mean, var = tensors[f"{name}.running_mean"], tensors[f"{name}.running_var"]
+            x = (x - mean) / torch.sqrt(var + 1e-5)
+            x = x * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+        else:
+            x = functional.linear(x, tensors[f"{name}.weight"], tensors.get(f"{name}.bias"))
+            if place != places[-1]:
+                x = x.clamp(min=0)
+    return torch.softmax(x / temperature, -1) * tensors["gating.logit_scale"]
+
+
+def armo(tensors: Tensors, states: Tensor, at: int) -> Tensor:
+    """Σ g (r T)."""
+    rewards = tensors["regression_layer.weight"] @ states[-1]
+    gate = gate_of(tensors, states[at], TEMPERATURE)
+    return (gate * (rewards @ tensors["reward_transform_matrix"])).sum()
+
+
+def qrm(objectives: int, quantiles: int, temperature: float, *, transform: bool) -> Any:
+    """Σ g mean_q, objective-major, transformed or not."""
+
+    def reward(tensors: Tensors, states: Tensor, at: int) -> Tensor:
+        curve = (tensors["regression_layer.weight"] @ states[-1]).reshape(objectives, quantiles)
+        means = curve.mean(1)
+        if transform:
+            means = means @ tensors["reward_transform_matrix"]
+        return (gate_of(tensors, states[at], temperature) * means).sum()
+
+    return reward
+
+
+def urm(tensors: Tensors, states: Tensor, _: int) -> Tensor:
+    """Σ μ w, with the weights of the same state and no softmax."""
+    state = states[-1]
+    mean = (tensors["score.weight"] @ state).reshape(-1, 2)[:, 0]
+    for place in (0, 2, 4):
+        name = f"weights.fc.{place}"
+        state = functional.linear(state, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+        state = state if place == 4 else functional.selu(state)
+    return (mean * state).sum()
+
+
+def two_layers(first: str, second: str) -> Callable[[Tensors, Tensor, int], Tensor]:
+    """W₂ ReLU(W₁ x + b₁) + b₂."""
+
+    def reward(tensors: Tensors, states: Tensor, _: int) -> Tensor:
+        inner = tensors[f"{first}.weight"] @ states[-1] + tensors[f"{first}.bias"]
+        return (tensors[f"{second}.weight"] @ inner.clamp(min=0) + tensors[f"{second}.bias"])[0]
+
+    return reward
+
+
+FAMILIES = {
+    "ArmoRM": Toy(
+        "llama",
+        {
+            "architectures": ["LlamaForRewardModelWithGating"],
+            "num_objectives": 5,
+            "gating_temperature": TEMPERATURE,
+            "gating_hidden_dim": WIDTH,
+            "gating_n_hidden": 3 - 1,
+        },
+        {
+            "regression_layer.weight": (5, HIDDEN),
+            "reward_transform_matrix": (5, 5),
+            **bare_gate(5),
+        },
+        armo,
+    ),
+    "QRM-Llama": Toy(
+        "llama",
+        {
+            "architectures": ["LlamaForRewardModelWithGating"],
+            "num_objectives": 4,
+            "num_quantiles": 3,
+            "gating_temperature": TEMPERATURE,
+            "gating_hidden_dim": WIDTH,
+            "gating_n_hidden": 3,
+        },
+        {
+            "regression_layer.weight": (12, HIDDEN),
+            "reward_transform_matrix": (4, 4),
+            **normed_gate(4, 3),
+        },
+        qrm(4, 3, TEMPERATURE, transform=True),
+    ),
+    "QRM-Gemma": Toy(
+        "gemma2",
+        {
+            "architectures": ["Gemma2ForQuantileSequenceClassification"],
+            "num_objectives": 5,
+            "num_quantiles": 3,
+            "gating_temperature": 1,
+            "gating_hidden_dim": WIDTH,
+            "gating_n_hidden": 3,
+        },
+        {"regression_layer.weight": (15, HIDDEN), **normed_gate(5, 4)},
+        qrm(5, 3, 1, transform=False),
+    ),
+    "URM": Toy(
+        "llama",
+        {"architectures": ["LlamaForSequenceClassificationWithNormal_Weights"]},
+        {
+            "score.weight": (6, HIDDEN),
+            "weights.fc.0.weight": (HIDDEN, HIDDEN),
+            "weights.fc.0.bias": (HIDDEN,),
+            "weights.fc.2.weight": (HIDDEN, HIDDEN),
+            "weights.fc.2.bias": (HIDDEN,),
+            "weights.fc.4.weight": (3, HIDDEN),
+            "weights.fc.4.bias": (3,),
+        },
+        urm,
+    ),
+    "GRM": Toy(
+        "llama",
+        {"architectures": ["LlamaForCausalLM"]},
+        {
+            "lm_head.weight": (len(TOKENIZER), HIDDEN),
+            "v_head.summary.0.weight": (WIDTH, HIDDEN),
+            "v_head.summary.0.bias": (WIDTH,),
+            "v_head.summary.2.weight": (1, WIDTH),
+            "v_head.summary.2.bias": (1,),
+        },
+        two_layers("v_head.summary.0", "v_head.summary.2"),
+    ),
+    "OpenRLHF": Toy(
+        "llama",
+        {"value_head_prefix": "value_head", "normalize_reward": True, "mean": 0.5, "std": 2.0},
+        {"value_head.weight": (1, HIDDEN)},
+        lambda tensors, states, _: ((tensors["value_head.weight"] @ states[-1])[0] - 0.5) / 2,
+    ),
+    "INF-ORM": Toy(
+        "llama",
+        {"architectures": ["INFORMForSequenceClassification"]},
+        {
+            "score.0.weight": (HIDDEN, HIDDEN),
+            "score.0.bias": (HIDDEN,),
+            "score.2.weight": (1, HIDDEN),
+            "score.2.bias": (1,),
+        },
+        two_layers("score.0", "score.2"),
+    ),
+    "Qwen2.5-RM": Toy(
+        "qwen2",
+        {"architectures": ["Qwen2ForRewardModel"]},
+        {
+            "score.0.weight": (HIDDEN, HIDDEN),
+            "score.0.bias": (HIDDEN,),
+            "score.2.weight": (1, HIDDEN),
+            "score.2.bias": (1,),
+        },
+        two_layers("score.0", "score.2"),
+    ),
+    "Nemotron": Toy(
+        "llama",
+        {"architectures": ["LlamaForCausalLM"]},
+        {"lm_head.weight": (len(TOKENIZER), HIDDEN)},
+        lambda tensors, states, _: tensors["lm_head.weight"][2] @ states[-1],
+        logit=2,
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ends the user's turn with the toys' tokenizer."""
+    for kind in ("llama", "gemma2"):
+        monkeypatch.setitem(gated.PATTERNS, kind, PATTERN)
+
+
+def published(folder: Path, toy: Toy) -> Path:
+    """The toy as a folder: a trunk, its head's tensors beside it, its own config.json."""
+    toy_checkpoint(folder, kind=toy.kind)
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["score.weight"]
+    draw = torch.Generator().manual_seed(1)
+    for key, shape in toy.shapes.items():
+        random = torch.randn(shape, generator=draw)
+        tensors[key] = random.abs() + 0.5 if key.endswith(("running_var", "scale")) else random
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | toy.config))
+    return folder
+
+
+def opened(folder: Path, toy: Toy) -> Checkpoint:
+    """The folder as a reward model."""
+    spec = ModelSpec("toy", str(folder), dtype="float32", logit=toy.logit)
+    return Checkpoint(spec, cache=folder.parent / "cache")
+
+
+@torch.inference_mode()
+def expected(folder: Path, toy: Toy, model: Checkpoint, answers: list[tuple[int, ...]]) -> Any:
+    """The formula, on transformers' states of each full row."""
+    trunk = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    tensors = load_file(folder / "model.safetensors")
+    slot = model.slot(PROMPT)
+    length = len(PATTERN)
+    at = max(i for i in range(len(slot.prefix)) if slot.prefix[i : i + length] == PATTERN)
+    rows = [(*slot.prefix, *answer, *slot.suffix) for answer in answers]
+    states = [trunk(input_ids=torch.tensor([row])).last_hidden_state[0] for row in rows]
+    return np.array([float(toy.reward(tensors, each, at)) for each in states])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.filterwarnings("ignore:.*position_ids:FutureWarning")
+def test_a_published_checkpoint_scores_as_its_formula_says(tmp_path: Path, name: str) -> None:
+    """0 missing and 0 unexpected tensors (anything else is refused), and the same rewards."""
+    toy = FAMILIES[name]
+    folder = published(tmp_path / "toy", toy)
+    model = opened(folder, toy)
+    answers = [(i,) for i in range(5, 40)] + [(7, 8), (9, 10, 11)]
+
+    scores = model.score(PROMPT, answers)
+
+    own = expected(folder, toy, model, answers)
+    assert own.std() > 0.05
+    np.testing.assert_allclose(scores, own, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(own).max()))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_head_that_is_not_whole_is_never_scored(tmp_path: Path, name: str) -> None:
+    """Each tensor of the head left out, renamed or halved: refused before a number is given."""
+    toy = FAMILIES[name]
+    folder = published(tmp_path / "toy", toy)
+    whole = load_file(folder / "model.safetensors")
+    ignored = {"lm_head.weight"} if name == "GRM" else set()
+    for key in set(toy.shapes) - ignored:
+        for changed in (
+            {other: tensor for other, tensor in whole.items() if other != key},
+            {(other + "x" if other == key else other): tensor for other, tensor in whole.items()},
+            {**whole, key: torch.ones(3, 2, 1)},
+        ):
+            save_file(changed, folder / "model.safetensors", {"format": "pt"})
+            with pytest.raises(ModelError):
+                opened(folder, toy).score(PROMPT, ["love"])
