@@ -1,4 +1,4 @@
-"""A Hugging Face sequence-classification checkpoint as a reward model.
+"""A Hugging Face checkpoint, its trunk and its head, as a reward model.
 
 Making one reads the tokenizer and the safetensors headers only; the weights are loaded at the
 first score, so a run that finds every sweep in the cache loads no model.

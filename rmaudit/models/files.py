@@ -1,8 +1,8 @@
 """From a registry entry to a local folder, and the checks that need no weights in memory.
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
-random numbers and go on. So the safetensors headers and config.json are read first, and anything
-that is not a plain one-label sequence classifier is refused with the reason.
+random numbers and go on. So the safetensors headers and config.json are read first, and a checkpoint
+whose head is of no known family (`models.heads`), or not whole, is refused with the reason.
 """
 
 from __future__ import annotations

@@ -316,3 +316,19 @@ def test_a_head_that_is_not_whole_is_never_scored(tmp_path: Path, name: str) -> 
             save_file(changed, folder / "model.safetensors", {"format": "pt"})
             with pytest.raises(ModelError):
                 opened(folder, toy).score(PROMPT, ["love"])
+
+
+def test_no_code_of_a_checkpoint_runs(tmp_path: Path) -> None:
+    """A folder whose config.json points at code of its own is scored without it."""
+    toy = FAMILIES["ArmoRM"]
+    folder, mark = published(tmp_path / "toy", toy), tmp_path / "mark"
+    config = json.loads((folder / "config.json").read_text())
+    code = "modeling_custom.LlamaForRewardModelWithGating"
+    config["auto_map"] = {"AutoModelForSequenceClassification": code, "AutoModel": code}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "modeling_custom.py").write_text(f"open({str(mark)!r}, 'w').close()\nraise SystemExit")
+
+    scores = opened(folder, toy).score(PROMPT, ["love", "war"])
+
+    assert np.isfinite(scores).all()
+    assert not mark.exists()
