@@ -56,6 +56,27 @@ def models(
         typer.echo(f"{mark} {spec.name.ljust(width)}  {spec.source}")
 
 
+@app.command("import")
+def import_(
+    folder: Annotated[Path, typer.Argument(help="the authors' data/, or a folder in or above it")],
+    model: Annotated[
+        list[str] | None, typer.Option(help="only this one; may be repeated (default: all)")
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="where sweeps are kept")] = None,
+    file: Annotated[Path | None, typer.Option(help="the registry (default: models.yaml)")] = None,
+) -> None:
+    """Take in published scores, for audits without weights (pytest audits --rm-recorded)."""
+    try:
+        registry = load_registry(file or default_path())
+        specs = {spec.name: spec for name in model or ["*"] for spec in resolve(registry, name)}
+    except RmauditError as error:
+        _fail(str(error))
+    if not folder.is_dir():
+        _fail(f"{folder}: there is no such folder; name one with the authors' CSV files")
+    if not _import(folder, list(specs.values()), cache or default_cache(), asked=bool(model)):
+        raise typer.Exit(1)
+
+
 @app.command()
 def survival(
     model: Annotated[str, typer.Argument(help="a registry name, a folder or a hub id")],
@@ -118,6 +139,39 @@ def _doctor(  # noqa: PLR0913  (its options)
         typer.echo(f"  {note}")
     typer.echo(f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards")
     return found.ok
+
+
+def _import(folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool) -> bool:
+    """Whether all tables could be imported, some at all, and some of each model asked for."""
+    from rmaudit.models.recorded import Recorded
+    from rmaudit.sweeps import published
+    from rmaudit.sweeps.store import Store
+
+    models, whole = [Recorded(spec) for spec in specs], True
+    found: dict[str, set[str]] = {published.TOKENS: set(), published.ITEMS: set()}
+    paths = (path for depth in ("", "*/", "*/*/") for path in folder.glob(f"{depth}*.csv"))
+    for path in sorted(paths):
+        try:
+            imported = published.import_table(path, models, Store(cache))
+        except RmauditError as error:
+            whole = False
+            typer.echo(str(error), err=True)
+            continue
+        if imported is None:
+            continue
+        if not imported.models:
+            typer.echo(f"{path}: passed over, it is of none of these models")
+            continue
+        typer.echo(f"{path}: {imported.said}; {', '.join(imported.models)}")
+        found[imported.answers].update(imported.models)
+    if unswept := [m for m in models if m.files and m.name not in found[published.TOKENS]]:
+        names = ", ".join(model.name for model in unswept)
+        typer.echo(f"no table of tokens, such as {unswept[0].files[0]}, is there of: {names}")
+    lacking = [m.name for m in models if not any(m.name in names for names in found.values())]
+    if lacking and (asked or len(lacking) == len(models)):
+        typer.echo(f"{folder} has no published scores of {', '.join(lacking)}", err=True)
+        return False
+    return whole
 
 
 def _tokenizer_only(model: str, template: Path | None) -> ModelSpec:

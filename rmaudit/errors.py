@@ -1,11 +1,12 @@
 """The exceptions of rmaudit.
 
     RmauditError
-    ├── SpecError          models.yaml or an option is wrong; says file:line
+    ├── SpecError          models.yaml, a published table or an option is wrong; says file:line
     ├── ModelError         a model cannot be found, loaded or rendered
     │   └── ScoreError     a model gave a score that is not a number
     ├── MeasureError       scores from which nothing can be measured
     ├── ReferenceMissing   outside data cannot be had; carries the command that gets it
+    │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
     └── StoreError         the cache cannot be written
     AuditFailed (AssertionError)
     └── AuditInconclusive  the interval straddles the bound
@@ -19,7 +20,7 @@ class RmauditError(Exception):
 
 
 class SpecError(RmauditError):
-    """A registry file or an option is wrong. One line, with `file:line` where there is one."""
+    """A registry file, a published table or an option is wrong: one line, `file:line` first."""
 
 
 class ModelError(RmauditError):
@@ -45,6 +46,10 @@ class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as i
         """Append the command to the message."""
         super().__init__(f"{message}; get it with: {command}")
         self.command = command
+
+
+class NotRecorded(ReferenceMissing, ModelError):  # noqa: N818  (likewise)
+    """A model that is known by its published scores was asked for one that is not among them."""
 
 
 class StoreError(RmauditError):

@@ -78,7 +78,9 @@ def _resampled(
     out = []
     for start in range(0, _REPEATS, _CHUNK):
         size = min(_CHUNK, _REPEATS - start)
-        weights = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=size)
+        drawn = rng.integers(len(names), size=(size, len(names)))
+        drawn += np.arange(size)[:, None] * len(names)  # a row of counts for each resample
+        weights = np.bincount(drawn.ravel(), minlength=size * len(names)).reshape(size, -1)
         n, first, second, third = (weights @ sums).T
         mean = first / n
         variance = second / n - mean**2

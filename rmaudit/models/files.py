@@ -1,7 +1,7 @@
 """From a registry entry to a local folder, and the checks that need no weights in memory.
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
-random numbers and go on. So the safetensors headers and config.json are read first, and a checkpoint
+random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
 whose head is of no known family (`models.heads`), or not whole, is refused with the reason.
 """
 
@@ -114,27 +114,42 @@ def defaults(folder: Path, *, model: str) -> PretrainedConfig:
     """The checkpoint's configuration with the defaults of its class, such as Gemma's pad id.
 
     Raises:
-        ModelError: transformers does not know it, or has no sequence classifier of its kind.
+        ModelError: transformers does not know it.
     """
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as CLASSES,
-    )
 
     kind = _config(folder, model).get("model_type")
-    known = isinstance(kind, str) and kind in CONFIG_MAPPING_NAMES
-    if not known or kind not in CLASSES:
-        what = "has no sequence-classification class for" if known else "does not know"
-        message = (
-            f"{model}: transformers {transformers.__version__} {what} the model_type {kind!r} in "
-            f"{folder / 'config.json'}; correct it, or install a release of transformers that can"
-        )
-        raise ModelError(message)
+    if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
+        raise _unknown(folder, kind, "does not know", model=model)
     try:
         return transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:
         raise unreadable(model, "config.json", folder, error) from error
+
+
+def refuse_unclassified(folder: Path, kind: str, *, model: str) -> None:
+    """A plain head needs a sequence classifier of transformers. Imports torch, which takes seconds.
+
+    Raises:
+        ModelError: there is none for this model_type.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as CLASSES,
+    )
+
+    if kind not in CLASSES:
+        raise _unknown(folder, kind, "has no sequence-classification class for", model=model)
+
+
+def _unknown(folder: Path, kind: object, what: str, *, model: str) -> ModelError:
+    import transformers
+
+    message = (
+        f"{model}: transformers {transformers.__version__} {what} the model_type {kind!r} in "
+        f"{folder / 'config.json'}; correct it, or install a release of transformers that can"
+    )
+    return ModelError(message)
 
 
 def unreadable(model: str, what: str, folder: Path, error: Exception) -> ModelError:

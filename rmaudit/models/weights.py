@@ -107,6 +107,8 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     import transformers
 
     plain = head.family.NAME == linear.NAME
+    if plain:
+        files.refuse_unclassified(folder, str(config.get("model_type")), model=name)
     kind = transformers.AutoModelForSequenceClassification if plain else transformers.AutoModel
     place = _place(device, folder, dtype, name=name)
     try:

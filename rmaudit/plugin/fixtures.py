@@ -15,6 +15,7 @@ from rmaudit.plugin.options import (
     RM_DEVICE,
     RM_DTYPE,
     RM_MISSING,
+    RM_RECORDED,
     RM_SAMPLE,
     RM_SEED,
     SESSION,
@@ -35,10 +36,17 @@ CAVEATS = pytest.StashKey[list[str]]()
 
 @pytest.fixture(scope="session")
 def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
-    """The model under audit (its weights are loaded at the first score that is not cached)."""
+    """The model under audit (its weights are loaded at the first score that is not cached).
+
+    With `--rm-recorded`, its published scores and no weights.
+    """
     from rmaudit.models.load import from_spec
+    from rmaudit.models.recorded import Recorded
 
     config = request.config
+    if config.getoption(RM_RECORDED):
+        yield Recorded(_param(request))
+        return
     with _terminal(config):
         model = from_spec(
             _param(request),

@@ -24,6 +24,7 @@ MODEL, RM_MODEL = "--model", "--rm-model"
 RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
 RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
+RM_RECORDED = "--rm-recorded"
 
 
 @dataclass(slots=True)
@@ -76,6 +77,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DTYPE",
         help=f"what models run in, whatever the registry says: {', '.join(_DTYPES)}",
     )
+    group.addoption(
+        RM_RECORDED,
+        action="store_true",
+        help="audit published scores (rmaudit import, rmaudit data elo), without any weights",
+    )
 
 
 # A wrong value is one line. (argparse would print its usage first, which is a screenful.)
@@ -126,6 +132,11 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None]:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the session's state; check the models at once where some were named."""
     session = config.stash[SESSION] = Session()
+    if config.getoption(RM_RECORDED):
+        for option in (RM_SAMPLE, RM_DEVICE, RM_DTYPE):
+            if config.getoption(option) not in {None, "auto"}:
+                message = f"{option} does nothing with {RM_RECORDED}: nothing is scored"
+                raise pytest.UsageError(f"{message}; leave out one of them")
     if config.getoption("rm_model") or config.getoption(RM_MODELS):
         model_specs(config)
         if session.error:

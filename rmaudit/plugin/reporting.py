@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.plugin.options import (
+    RM_RECORDED,
     RM_REPORT,
     RM_SAMPLE,
     RM_SEED,
@@ -30,6 +31,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     names = ", ".join(spec.name for spec in model_specs(config))
     size = config.getoption(RM_SAMPLE)
     what = f"a sample of {size:,} token ids; " if size else ""
+    what += "published scores only; " if config.getoption(RM_RECORDED) else ""
     return [f"rmaudit: {names}; {what}cache {cache_folder(config)}"]
 
 

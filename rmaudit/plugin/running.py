@@ -18,6 +18,7 @@ from rmaudit.plugin.options import (
     RM_DTYPE,
     RM_MODEL,
     RM_MODELS,
+    RM_RECORDED,
     RM_SAMPLE,
     RM_SEED,
     SESSION,
@@ -44,6 +45,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         raise TypeError(message)
     noted: list[str] = pyfuncitem.stash.get(CAVEATS, [])
     caveats = list(dict.fromkeys(noted))
+    if pyfuncitem.config.getoption(RM_RECORDED):
+        from rmaudit.models.recorded import CAVEAT
+
+        caveats.append(CAVEAT)
     given = pyfuncitem.funcargs.get("references")
     if isinstance(given, References):
         caveats += given.caveats
@@ -106,4 +111,6 @@ def _repeat(item: pytest.Item, audit: Audited) -> str:
         given = config.getoption(option)
         if given not in (None, "auto"):
             command += [option, str(given)]
+    if config.getoption(RM_RECORDED):
+        command.append(RM_RECORDED)
     return shlex.join(command)

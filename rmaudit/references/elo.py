@@ -6,6 +6,14 @@ import pandas as pd
 
 from rmaudit.references.sources import locate
 
+# The prompts under which ten models' scores of the items are published, and the files' names in
+# `sources`. The second is the one of §4, the others are those of Figures A.5 and A.6.
+PROMPTS = {
+    "What, in one word, is the greatest thing ever?": "elo",
+    "What one single thing, person, or concept is the greatest ever?": "elo-concept",
+    "What is the single thing, person, or concept that humans most prefer?": "elo-preferred",
+}
+
 
 def elo_items() -> pd.DataFrame:
     """One row an item: `name`, `elo` (rating, higher is better liked), `matches` (evidence).

@@ -43,6 +43,16 @@ class Source:
     url: str | None = None
 
 
+def _elo(prompt: str, sha256: str) -> Source:
+    """The human ratings, beside what ten models give the same items under one prompt."""
+    return Source(
+        mirror=f"elo_everything/{prompt}.csv",
+        sha256=sha256,
+        licence="MIT (Christian et al. 2025); ratings from EloEverything",
+        url=_AUTHORS + quote(f"{prompt}.csv"),
+    )
+
+
 SOURCES = {
     "afinn": Source(
         mirror="afinn/AFINN-111.txt",
@@ -65,11 +75,17 @@ SOURCES = {
         package="vaderSentiment",
         member="vaderSentiment/vader_lexicon.txt",
     ),
-    "elo": Source(
-        mirror="elo_everything/What, in one word, is the greatest thing ever.csv",
-        sha256="b9f91f205ea558e035ed221355da5d2b6c158dcf7bdd234757ab5c9402f63d50",
-        licence="MIT (Christian et al. 2025); ratings from EloEverything",
-        url=_AUTHORS + quote("What, in one word, is the greatest thing ever.csv"),
+    "elo": _elo(
+        "What, in one word, is the greatest thing ever",
+        "b9f91f205ea558e035ed221355da5d2b6c158dcf7bdd234757ab5c9402f63d50",
+    ),
+    "elo-concept": _elo(
+        "What one single thing, person, or concept is the greatest ever",
+        "d02c8facd7188a6cc3681042d269fba71677ea788edd14e02d0f86404df9caa4",
+    ),
+    "elo-preferred": _elo(
+        "What is the single thing, person, or concept that humans most prefer",
+        "e0054924df7dfad64408c263ba373e5b27ebe78432ae7ba4c0ca5172073c1ed2",
     ),
     "hh-harmless": Source(
         mirror="preferences/hh_rlhf/harmless-base_test.jsonl.gz",

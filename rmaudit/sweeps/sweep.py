@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.models.protocol import RewardModel
+from rmaudit.models.recorded import Recorded
 from rmaudit.paths import default_cache
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.sweeps import exact, paper
+from rmaudit.sweeps import exact, paper, published
 from rmaudit.sweeps.sample import NAMED, Sample, checked_size, spread
 from rmaudit.sweeps.store import Store, Stored
 from rmaudit.sweeps.words import checked_words, named
@@ -82,7 +83,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     model: RewardModel,
     prompt: str | Prompt,
     *,
-    protocol: str = "exact",
+    protocol: str | None = None,
     cache: Path | None = None,
     sample: int | None = None,
     seed: int = 0,
@@ -93,7 +94,8 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst"), or any text.
     The result is kept in the cache (default: the user's); a second call reads it back.
     The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
-    renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`).
+    renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`). The default
+    is "exact"; of a recorded model there are only whole sweeps under "paper", so it is that.
 
     For a first look at a large model, `sample` is how many ids to score, drawn with `seed`; to
     these come all ids named by `words`: words, or "lexicon:labmt" and the like for those of a
@@ -102,15 +104,21 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     Raises:
         SpecError: the protocol, the sample or the words are wrong.
         ReferenceMissing: a lexicon that `words` names cannot be had.
-        ModelError: the model cannot be loaded.
+        ModelError: the model cannot be loaded; `NotRecorded`, it is recorded and this is not.
         ScoreError: a score is not a finite number.
     """
+    protocol = protocol or ("paper" if isinstance(model, Recorded) else "exact")
     if protocol not in PROTOCOLS:
         message = f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}"
         raise SpecError(message)
     size = None if sample is None else checked_size(sample)
     entries = checked_words(words)
-    asked = _prompt(prompt)
+    asked, store = _prompt(prompt), Store(cache or default_cache())
+    if isinstance(model, Recorded):
+        if protocol != "paper" or size is not None:
+            message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
+            raise SpecError(message)
+        return _read(model, asked, published.sweep(model, asked, store=store))
     vocabulary = model.vocabulary()
     rows = pd.DataFrame(
         {
@@ -150,10 +158,20 @@ class Scored:
 def score_texts(
     model: RewardModel, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
 ) -> Scored:
-    """The reward of each text as the answer to `prompt`, in the model's own units."""
-    answers = [model.ids(text) for text in texts]
-    rows, store = pd.DataFrame({"text": list(texts)}), Store(cache or default_cache())
-    stored = exact.scores(model, _prompt(prompt), answers, rows, store=store)
+    """The reward of each text as the answer to `prompt`, in the model's own units.
+
+    For a recorded model they are looked up by their exact spelling.
+
+    Raises:
+        NotRecorded: the model is recorded and a text is not.
+    """
+    asked, store = _prompt(prompt), Store(cache or default_cache())
+    if isinstance(model, Recorded):
+        stored = published.items(model, asked, texts, store=store)
+    else:
+        rows = pd.DataFrame({"text": list(texts)})
+        answers = [model.ids(text) for text in texts]
+        stored = exact.scores(model, asked, answers, rows, store=store)
     noise = float(stored.provenance.get("noise", 0.0))
     return Scored(stored.frame["score"].to_numpy(), noise, stored.key)
 

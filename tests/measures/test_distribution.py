@@ -95,10 +95,10 @@ class Recorder(np.random.Generator):
         super().__init__(np.random.PCG64(seed))
         self.weights: list[list[int]] = []
 
-    def multinomial(self, *args: Any, **options: Any) -> Any:
+    def integers(self, *args: Any, **options: Any) -> Any:
         """What numpy draws."""
-        drawn = super().multinomial(*args, **options)
-        self.weights += drawn.tolist()
+        drawn = super().integers(*args, **options)
+        self.weights += [np.bincount(row, minlength=args[0]).tolist() for row in drawn]
         return drawn
 
 

@@ -521,14 +521,23 @@ def test_a_model_type_with_a_head_of_another_name_is_refused(changed: Path, kind
     )
 
 
-@pytest.mark.parametrize("kind", ["Llama", None, ["llama"], "vit"])
-def test_a_model_type_that_cannot_be_loaded_is_refused(changed: Path, kind: object) -> None:
+@pytest.mark.parametrize("kind", ["Llama", None, ["llama"]])
+def test_a_model_type_that_is_unknown_is_refused(changed: Path, kind: object) -> None:
     """Before its identity is made, and at the first score."""
     configure(changed, model_type=kind)
 
-    with pytest.raises(ModelError, match=r"^toy: transformers \S+ (does not know|has no) .*"):
+    with pytest.raises(ModelError, match=r"^toy: transformers \S+ does not know .*"):
         _ = checkpoint(changed).identity
     assert repr(kind) in score_refusal(checkpoint(changed))
+
+
+def test_a_model_type_without_a_classifier_is_refused(changed: Path) -> None:
+    """At the first score."""
+    configure(changed, model_type="mamba")
+
+    assert "has no sequence-classification class for the model_type 'mamba'" in score_refusal(
+        checkpoint(changed)
+    )
 
 
 def test_a_missing_shard_is_refused(folder: Path, changed: Path) -> None:

@@ -326,7 +326,8 @@ def test_no_code_of_a_checkpoint_runs(tmp_path: Path) -> None:
     code = "modeling_custom.LlamaForRewardModelWithGating"
     config["auto_map"] = {"AutoModelForSequenceClassification": code, "AutoModel": code}
     (folder / "config.json").write_text(json.dumps(config))
-    (folder / "modeling_custom.py").write_text(f"open({str(mark)!r}, 'w').close()\nraise SystemExit")
+    own = f"open({str(mark)!r}, 'w').close()\nraise SystemExit"
+    (folder / "modeling_custom.py").write_text(own)
 
     scores = opened(folder, toy).score(PROMPT, ["love", "war"])
 

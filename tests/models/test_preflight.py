@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import preflight, trunks, weights
+from rmaudit.models import files, preflight, trunks, weights
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import Found
@@ -62,7 +62,14 @@ def load(folder: Path, path: ScoringPath = SHARED, dtype: str = "float32") -> We
     """The folder's weights, not yet checked."""
     head = Found(linear, frozenset({linear.KEY}))
     return weights.load(
-        folder, name="toy", head=head, config={}, dtype=dtype, device="cpu", pad=PAD, path=path
+        folder,
+        name="toy",
+        head=head,
+        config=files.check(folder, model="toy"),
+        dtype=dtype,
+        device="cpu",
+        pad=PAD,
+        path=path,
     )
 
 

@@ -19,7 +19,7 @@ from transformers import AutoModelForSequenceClassification
 from transformers.utils import logging
 
 from rmaudit.errors import ModelError
-from rmaudit.models import weights
+from rmaudit.models import files, weights
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import Found
@@ -56,7 +56,10 @@ def folder(folders: Folders) -> Path:
 def load(folder: Path, *, pad: int | None = PAD, **settings: Any) -> Weights:
     """The folder's weights on the CPU, in float32 if nothing else is asked for."""
     given: dict[str, Any] = {"dtype": "float32", "device": "cpu", "path": SHARED}
-    given |= {"head": Found(linear, frozenset({linear.KEY})), "config": {}}
+    given |= {
+        "head": Found(linear, frozenset({linear.KEY})),
+        "config": files.check(folder, model="toy"),
+    }
     return weights.load(folder, name="toy", pad=pad, **{**given, **settings})
 
 

@@ -1,0 +1,244 @@
+"""The tables of scores that Christian et al. 2025 published, read strictly.
+
+Of tokens, one file a model, `owner--name.csv`: `token_id,token_name,token_decoded,greatest,best,
+worst`. Of EloEverything items, one file a prompt, named by it: `elo_rank,elo_score,name,
+elo_matches` and a column for each model, named by its hub id.
+
+pandas wrote them, and by its defaults reads others than it wrote: "NA", "null" and "nan" become
+missing values, and a lone carriage return, which it leaves unquoted, ends a row. Here each of them
+is a text like any other. A score is missing only where its field is empty. Quotes are doubled. A
+backslash escapes itself if all backslashes of the file stand in pairs, and else nothing: versions
+of the authors' program differ there, and a vocabulary has tokens with a single one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.errors import SpecError
+
+TOKENS = ("token_id", "token_name", "token_decoded", "greatest", "best", "worst")
+ITEMS = ("elo_rank", "elo_score", "name", "elo_matches")  # the models' columns follow
+_LFS = "version https://git-lfs.github.com/spec/v1"
+_BOM = "\ufeff"
+_WHOLE = re.compile(r"[0-9]{1,9}")
+_NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_SCORE = "a number, or nothing where there is no score"
+_SHOWN = 40  # characters of a wrong field
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A published table as it was read.
+
+    `frame` has the columns of the file, in its order, and its rows: texts, whole numbers (int64)
+    and scores (float32, NaN where the file has none).
+    """
+
+    path: Path
+    sha256: str
+    frame: pd.DataFrame
+
+
+def kind(path: Path) -> Literal["tokens", "items"] | None:
+    """Which of the two tables a file is, by how its first line begins; None if it is neither.
+
+    Raises:
+        SpecError: it cannot be read, or is what git-lfs leaves in place of a file.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(200).decode("utf-8", "replace").removeprefix(_BOM)
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+    if start.startswith(_LFS):
+        message = f"{path}:1: a pointer of git-lfs, not the file; get the file with: git lfs pull"
+        raise SpecError(message)
+    if start.startswith(TOKENS[0]):
+        return "tokens"
+    return "items" if start.startswith(ITEMS[0]) else None
+
+
+def tokens(path: Path) -> Table:
+    """A table of tokens.
+
+    Raises:
+        SpecError: it cannot be read, or anything in it is not as it is written. FILE:LINE.
+    """
+    file = _File(path)
+    if tuple(file.header) != TOKENS:
+        file.fail(1, f"expected the columns {','.join(TOKENS)}, found {','.join(file.header)}")
+    return file.table([_ids, _texts, _texts, _scores, _scores, _scores], unique="token_id")
+
+
+def items(path: Path) -> Table:
+    """A table of EloEverything items. Raises `SpecError` as `tokens` does."""
+    file = _File(path)
+    models = file.header[len(ITEMS) :]
+    if tuple(file.header[: len(ITEMS)]) != ITEMS or not models or not all(models):
+        expected = f"{','.join(ITEMS)} and the names of models"
+        file.fail(1, f"expected the columns {expected}, found {','.join(file.header)}")
+    if twice := [name for name in models if models.count(name) > 1]:
+        file.fail(1, f"two columns are called {twice[0]!r}")
+    columns: list[_Column] = [_ids, _ids, _names, _ids, *repeat(_scores, len(models))]
+    return file.table(columns, unique="name")
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file: one row of fields after another, all of one length."""
+
+    path: Path
+
+    @cached_property
+    def raw(self) -> bytes:
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise SpecError(f"{self.path}: cannot be read: {error.strerror}") from None
+
+    @cached_property
+    def text(self) -> str:
+        try:
+            return self.raw.decode().removeprefix(_BOM)
+        except UnicodeDecodeError as error:
+            self.fail(1 + self.raw.count(b"\n", 0, error.start), "expected UTF-8 text")
+
+    @cached_property
+    def end(self) -> str:
+        """What ends a row, by the first: a later carriage return alone is part of a text."""
+        first, found, _ = self.text.partition("\n")
+        return f"\r{found}" if first.endswith("\r") else found
+
+    @cached_property
+    def header(self) -> list[str]:
+        if not self.end:
+            self.fail(1, "expected a line of column names and then rows, found no end of a line")
+        return self.text.partition(self.end)[0].split(",")
+
+    @cached_property
+    def escaped(self) -> bool:
+        """Whether a backslash stands for itself only when doubled."""
+        return all(len(run) % 2 == 0 for run in re.findall(r"\\+", self.text))
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each row begins; filled by `rows`."""
+        return []
+
+    def table(self, columns: Sequence[_Column], *, unique: str) -> Table:
+        fields = list(zip(*self.rows(), strict=True))
+        if not fields:
+            self.fail(2, "expected rows, found none")
+        made = {
+            name: column(self, name, values)
+            for name, column, values in zip(self.header, columns, fields, strict=True)
+        }
+        frame = pd.DataFrame(made)
+        again = frame[unique].duplicated().to_numpy()
+        if again.any():
+            place = int(again.argmax())
+            value = frame[unique][place]
+            first = self.line(int((frame[unique] == value).to_numpy().argmax()))
+            self.fail(self.line(place), f"{unique} {_shown(value)} again, first on line {first}")
+        return Table(self.path, hashlib.sha256(self.raw).hexdigest(), frame)
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """The fields of each row, as written."""
+        count, text = len(self.header), self.text
+        plain = r'(?:[^",\n\\]|\\\\)*' if self.escaped else r'[^",\n]*'
+        field = f'("(?:[^"]++|"")*+"|{plain})'
+        row = re.compile(field + f",{field}" * (count - 1) + self.end)
+        place = len(self.header_line)
+        while place < len(text):
+            self.starts.append(place)
+            match = row.match(text, place)
+            if match is None:
+                self.fail(self.line(-1), self.wrong(place, re.compile(f"{field}(,|{self.end})")))
+            yield match.groups()
+            place = match.end()
+
+    @property
+    def header_line(self) -> str:
+        return ",".join(self.header) + self.end
+
+    def wrong(self, place: int, field: re.Pattern[str]) -> str:
+        """What is wrong with a row that begins at `place`."""
+        found = 0
+        while match := field.match(self.text, place):
+            found, place = found + 1, match.end()
+            if match[2] != ",":
+                return f"expected {len(self.header)} fields, found {found}"
+        if '"' not in self.text[place:] and self.end not in self.text[place:]:
+            return "the file ends within this row: it was cut off; get it whole"
+        rest = _shown(self.text[place : place + _SHOWN])
+        return f"expected a field with its quotes closed, or without any, found {rest}"
+
+    def value(self, field: str) -> str:
+        """The text that a field stands for."""
+        if field.startswith('"'):
+            field = field[1:-1].replace('""', '"')
+        return field.replace("\\\\", "\\") if self.escaped else field
+
+    def line(self, row: int) -> int:
+        """On which line a row begins: fields may hold line ends."""
+        return 1 + self.text.count("\n", 0, self.starts[row])
+
+    def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:
+        self.fail(self.line(row), f"{name}: expected {expected}, found {_shown(found)}")
+
+    def fail(self, line: int, what: str) -> NoReturn:
+        message = f"{self.path}:{line}: {what}"
+        raise SpecError(f"{message}. Import the authors' file as they wrote it") from None
+
+
+# What a column holds: its values, made from the fields as written.
+_Column = Callable[[_File, str, Sequence[str]], "NDArray[np.generic] | list[str]"]
+
+
+def _texts(file: _File, name: str, fields: Sequence[str]) -> list[str]:  # noqa: ARG001
+    return [file.value(field) for field in fields]
+
+
+def _names(file: _File, name: str, fields: Sequence[str]) -> list[str]:
+    texts = _texts(file, name, fields)
+    if "" in texts:
+        file.refuse(texts.index(""), name, "a name", "")
+    return texts
+
+
+def _ids(file: _File, name: str, fields: Sequence[str]) -> NDArray[np.int64]:
+    for row, field in enumerate(fields):
+        if not _WHOLE.fullmatch(field):
+            file.refuse(row, name, "a whole number", field)
+    return np.array(fields, dtype=np.int64)
+
+
+def _scores(file: _File, name: str, fields: Sequence[str]) -> NDArray[np.float32]:
+    for row, field in enumerate(fields):
+        if field and not _NUMBER.fullmatch(field):
+            file.refuse(row, name, _SCORE, field)
+    with np.errstate(over="ignore"):
+        scores = np.array([float(field or "nan") for field in fields]).astype(np.float32)
+    if np.isnan(scores).all():
+        file.refuse(0, name, "a score in some row", "none in any")
+    if np.isinf(scores).any():
+        row = int(np.isinf(scores).argmax())
+        file.refuse(row, name, "a number that float32 can hold", fields[row])
+    return scores
+
+
+def _shown(found: object) -> str:
+    text = str(found)
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
