@@ -64,6 +64,7 @@ class Checkpoint:
             "pool": f"rightmost id but {self._pad}",
             "dtype": self.dtype,
             "path": str(self._path),
+            **({} if self.spec.logit is None else {"logit": str(self.spec.logit)}),
         }
 
     @property
@@ -251,4 +252,8 @@ class Checkpoint:
 
     def close(self) -> None:
         """Free the weights."""
-        self._weights = None
+        if self._weights is not None:
+            from rmaudit.scoring import memory
+
+            self._weights = None
+            memory.release()

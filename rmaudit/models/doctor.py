@@ -102,6 +102,8 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
         check("the same again", repeated, 0.0),
     ]
     notes = []
+    if model.identity["head"] != "linear":
+        notes.append("transformers has no class for this head: it is rmaudit's on both sides")
     if model.dtype != "float32":
         try:
             wide = _wide(model, prompt, asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
@@ -48,6 +49,8 @@ def from_spec(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> RewardModel:
-    """The reward model of a registry entry. Raises `ModelError` as `load` does."""
+    """The reward model of a registry entry. Raises `SpecError` and `ModelError` as `load` does."""
+    if dtype is not None and dtype not in get_args(Dtype):
+        raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
     return Checkpoint(asked, cache=cache or default_cache(), device=device)

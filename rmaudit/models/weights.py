@@ -17,8 +17,8 @@ from rmaudit.models import files
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import Found
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
-from rmaudit.scoring.engine import Scorer
-from rmaudit.scoring.paths import FullRows, device_of
+from rmaudit.scoring.engine import Scorer, too_small
+from rmaudit.scoring.paths import FullRows, device_of, forget_lengths
 
 
 @dataclass(slots=True)
@@ -51,12 +51,22 @@ class Weights:
         """The rewards of whole rows by the model's own forward, one unpadded row at a time.
 
         Trunk, attention and, for a plain head, pooling are transformers'; the head is in float32.
+
+        Raises:
+            ScoreError: a row does not fit into memory.
         """
         reward = self._plain_reward if hasattr(self.model, "score") else self._pooled_reward
-        with self._own_attention(), self._own_pooling():
-            return np.array([reward(row) for row in rows], dtype=np.float32)
+        try:
+            with self._own_attention(), self._own_pooling():
+                return np.array([reward(row) for row in rows], dtype=np.float32)
+        except (RuntimeError, MemoryError) as error:
+            if not memory.is_out_of_memory(error):
+                raise
+        memory.release()  # outside of the handler, whose error would hold the tensors
+        raise too_small(max(map(len, rows)))
 
     def _plain_reward(self, row: tuple[int, ...]) -> float:
+        forget_lengths(self.scorer.trunk)
         ids = torch.tensor([row], device=device_of(self.scorer.trunk))
         return float(self.model(input_ids=ids, use_cache=False).logits[0, 0])
 
@@ -117,10 +127,12 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
                 folder,
                 dtype=getattr(torch, dtype),
                 device_map=place,
+                attn_implementation=None,  # transformers' choice, whatever config.json says
                 use_safetensors=True,
                 trust_remote_code=False,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
+                **({"num_labels": 1} if plain else {}),  # as the head's shape says
             )
     except Exception as error:
         if memory.is_out_of_memory(error):
@@ -181,15 +193,17 @@ def _place(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[st
     if device == "auto":
         if not torch.cuda.is_available():
             return {"": "cpu"}
-        free = [torch.cuda.mem_get_info(i)[0] for i in range(torch.cuda.device_count())]
+        free = [memory.free_on(torch.device("cuda", i)) for i in range(torch.cuda.device_count())]
         fits = 1.2 * _bytes(folder, dtype) < max(free)
         return {"": f"cuda:{free.index(max(free))}"} if fits else "auto"
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        usable = torch.empty(0, device=device).device.type != "meta"  # which holds no weights
+    except (RuntimeError, AssertionError, NotImplementedError):
+        usable = False
+    if not usable:
         known = ["auto", "cpu", "spread", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
         message = f"{name}: no device {device!r} here; known: {', '.join(known)}"
-        raise ModelError(message) from error
+        raise ModelError(message)
     return {"": device}
 
 

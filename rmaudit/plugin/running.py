@@ -14,6 +14,7 @@ from rmaudit.gate import explain, judge, known_reason, unmeasured
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told
 from rmaudit.plugin.options import (
+    RM_CACHE,
     RM_DEVICE,
     RM_DTYPE,
     RM_MODEL,
@@ -113,4 +114,6 @@ def _repeat(item: pytest.Item, audit: Audited) -> str:
             command += [option, str(given)]
     if config.getoption(RM_RECORDED):
         command.append(RM_RECORDED)
+        if cache := config.getoption(RM_CACHE):  # where the records are
+            command += [RM_CACHE, str(cache)]
     return shlex.join(command)

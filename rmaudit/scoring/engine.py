@@ -125,7 +125,7 @@ def _after(scorer: Scorer, prefix: Ids) -> Ready:
     except (RuntimeError, MemoryError) as error:
         if not memory.is_out_of_memory(error):
             raise
-    raise _too_small(len(prefix))
+    raise too_small(len(prefix))
 
 
 class _Row(NamedTuple):
@@ -183,11 +183,12 @@ def _halve(scorer: Scorer, after: After, batch: Sequence[_Row]) -> None:
     """Remember that a batch was too much. What is done is kept; the batch is run anew."""
     memory.release()
     if len(batch) == 1:
-        raise _too_small(after.ids_of(batch[0].ids))
+        raise too_small(after.ids_of(batch[0].ids))
     scorer.ids_per_batch = max(1, after.ids_of(batch[0].ids) * (len(batch) // 2))
 
 
-def _too_small(ids: int) -> ScoreError:
+def too_small(ids: int) -> ScoreError:
+    """The error of a row that does not fit into memory."""
     message = (
         f"out of memory with a single row of {ids} ids; free some, choose another device with "
         f"--rm-device, or a smaller type with --rm-dtype bfloat16"

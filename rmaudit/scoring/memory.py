@@ -21,12 +21,18 @@ def ids_per_batch(trunk: nn.Module, prefix: int) -> int:
     """How many ids to run at once after a prefix of `prefix` ids."""
     device = device_of(trunk)
     if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        budget, most = free // 2, _IDS
+        budget, most = free_on(device) // 2, _IDS
     else:
         budget = min(_CPU_BUDGET, psutil.virtual_memory().available // 2)
         most = _CPU_IDS if device.type == "cpu" else _IDS
     return max(1, min(most, budget // bytes_per_id(trunk, prefix)))
+
+
+def free_on(device: torch.device) -> int:
+    """Free bytes of a GPU, what torch holds in reserve among them."""
+    free, _ = torch.cuda.mem_get_info(device)
+    reserve = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(free + reserve)
 
 
 def bytes_per_id(trunk: nn.Module, prefix: int) -> int:

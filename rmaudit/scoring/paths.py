@@ -162,13 +162,14 @@ class FullRows:
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
         """See `After`. Rows that ran before, longer ones too, change nothing."""
-        _forget_lengths(self._trunk)
+        forget_lengths(self._trunk)
         ids = torch.tensor([(*self._prefix, *row) for row in rows], device=device_of(self._trunk))
         states: Tensor = self._trunk(input_ids=ids, use_cache=False).last_hidden_state
         return states[torch.arange(len(rows)), list(at)]
 
     def prefix_states(self) -> Tensor:
         """See `After`; run for itself alone."""
+        forget_lengths(self._trunk)
         ids = torch.tensor([self._prefix], device=device_of(self._trunk))
         states: Tensor = self._trunk(input_ids=ids, use_cache=False).last_hidden_state
         return states[0]
@@ -178,7 +179,7 @@ class FullRows:
         return len(self._prefix) + len(row)
 
 
-def _forget_lengths(trunk: nn.Module) -> None:
+def forget_lengths(trunk: nn.Module) -> None:
     """Make a dynamic rotary embedding rotate for the next row's length, not for the longest yet."""
     for module in trunk.modules():
         if "dynamic" in str(getattr(module, "rope_type", "")):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.errors import ScoreError
 from rmaudit.sweeps.sample import spread
 
 ANSWERS = 16  # scored once more
@@ -21,9 +22,18 @@ def measured(scores: NDArray[np.float32], alone: Callable[[int], float]) -> Mapp
 
     `scores` has shape (n,); `alone` scores the answer at one place by itself. The places are
     spread over the answers and always the same.
+
+    Raises:
+        ScoreError: an own reward is not a finite number.
     """
     places = spread(len(scores), ANSWERS, np.random.default_rng(0))
     if not len(places):
         return {"noise": 0.0}
     again = np.array([alone(int(place)) for place in places])
+    if not np.isfinite(again).all():
+        message = (
+            f"the model's own forward gives {again[~np.isfinite(again)][0]} for a row that the "
+            f"engine scored; try a wider dtype (--rm-dtype float32)"
+        )
+        raise ScoreError(message)
     return {"noise": float(np.sqrt(np.mean((again - scores[places]) ** 2)))}

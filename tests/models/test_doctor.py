@@ -33,17 +33,6 @@ KINDS = {
 Folders = Callable[[str], Path]
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """One checkpoint of each kind, which the tests leave as it is."""
-    home = tmp_path_factory.mktemp("toys")
-
-    def folder(kind: str) -> Path:
-        return home / kind if (home / kind).is_dir() else toy_checkpoint(home / kind, kind=kind)
-
-    return folder
-
-
 def checkpoint(folder: Path, dtype: Dtype = "auto") -> Checkpoint:
     """The folder as a model."""
     return Checkpoint(ModelSpec("toy", str(folder), dtype=dtype), cache=folder.parent / "cache")

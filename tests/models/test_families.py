@@ -6,6 +6,7 @@ expected rewards are written here from the formulas, on transformers' own states
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Callable
@@ -333,3 +334,13 @@ def test_no_code_of_a_checkpoint_runs(tmp_path: Path) -> None:
 
     assert np.isfinite(scores).all()
     assert not mark.exists()
+
+
+def test_another_logit_is_another_key(tmp_path: Path) -> None:
+    """The id comes from models.yaml, so no hash of the folder has it."""
+    folder = published(tmp_path / "toy", FAMILIES["Nemotron"])
+    toys = [dataclasses.replace(FAMILIES["Nemotron"], logit=logit) for logit in (2, 3)]
+    first, second = (opened(folder, toy).identity for toy in toys)
+
+    assert (first.pop("logit"), second.pop("logit")) == ("2", "3")
+    assert first == second

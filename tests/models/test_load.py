@@ -161,3 +161,11 @@ def test_the_cache_is_the_users_unless_another_is_named(
     from_spec(spec, cache=tmp_path / "named")
 
     assert asked == [tmp_path / "users", tmp_path / "named"]
+
+
+def test_an_unknown_dtype_is_refused(home: Path) -> None:
+    """Before anything is loaded."""
+    with pytest.raises(SpecError) as caught:
+        load("toy-a", registry=home / "models.yaml", dtype="bf16")  # type: ignore[arg-type]
+
+    assert str(caught.value) == "unknown dtype 'bf16'; known: auto, float32, bfloat16, float16"

@@ -47,17 +47,6 @@ ROWS = [(*PREFIX, *answer, END) for answer in ANSWERS]
 Folders = Callable[[str], Path]
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """One checkpoint of each kind, which the tests leave as it is."""
-    home = tmp_path_factory.mktemp("toys")
-
-    def folder(kind: str) -> Path:
-        return home / kind if (home / kind).is_dir() else toy_checkpoint(home / kind, kind=kind)
-
-    return folder
-
-
 def load(folder: Path, path: ScoringPath = SHARED, dtype: str = "float32") -> Weights:
     """The folder's weights, not yet checked."""
     head = Found(linear, frozenset({linear.KEY}))

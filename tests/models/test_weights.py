@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from logging import Handler
 from pathlib import Path
@@ -18,7 +19,7 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 from transformers.utils import logging
 
-from rmaudit.errors import ModelError
+from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import files, weights
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.heads import linear
@@ -34,17 +35,6 @@ FULL, SHARED = ScoringPath.FULL_ROWS, ScoringPath.SHARED_PREFIX
 ROWS = [(*PREFIX, *answer, END) for answer in ANSWERS]
 KINDS = {"llama": SHARED, "gemma2": SHARED, "gpt_oss": ScoringPath.EXPANDED_CACHE, "doge": FULL}
 Folders = Callable[[str], Path]
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """One checkpoint of each kind, which the tests leave as it is."""
-    home = tmp_path_factory.mktemp("toys")
-
-    def folder(kind: str) -> Path:
-        return home / kind if (home / kind).is_dir() else toy_checkpoint(home / kind, kind=kind)
-
-    return folder
 
 
 @pytest.fixture
@@ -230,7 +220,9 @@ class Gpus:
         """In torch's place."""
         monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(self.free))
         monkeypatch.setattr(torch.cuda, "device_count", lambda: len(self.free))
-        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda i: (self.free[i], 10**12))
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda at: (self.free[at.index], 10**12))
+        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 0)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 0)
 
 
 def place(device: str, folder: Path, dtype: str = "float32") -> Any:
@@ -276,7 +268,7 @@ def test_spread_is_over_all_devices(
     assert place("spread", folder) == "auto"
 
 
-@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("device", ["cpu", "cpu:0"])
 def test_a_named_device_is_taken(folder: Path, device: str) -> None:
     """Whatever torch has."""
     assert place(device, folder) == {"": device}
@@ -449,3 +441,48 @@ def test_an_offloaded_toy_has_hooks(folder: Path, places: Callable[[dict[str, st
     embedding = load(folder).scorer.trunk.get_input_embeddings()  # type: ignore[operator]
 
     assert isinstance(embedding._hf_hook, AlignDevicesHook)
+
+
+def configured(folder: Path, copy: Path, **settings: Any) -> Path:
+    """A copy of the folder whose config.json is changed; None takes a key away."""
+    shutil.copytree(folder, copy)
+    config = json.loads((copy / "config.json").read_text()) | settings
+    kept = {key: value for key, value in config.items() if value is not None}
+    (copy / "config.json").write_text(json.dumps(kept))
+    return copy
+
+
+def test_an_attention_named_in_config_json_is_not_asked_for(folder: Path, tmp_path: Path) -> None:
+    """Published checkpoints name one that is not installed, or that is not exact for them."""
+    copy = configured(folder, tmp_path / "copy", attn_implementation="flash_attention_2")
+
+    assert load(copy).own_rewards(ROWS).tolist() == load(folder).own_rewards(ROWS).tolist()
+
+
+def test_a_plain_head_needs_no_labels_in_config_json(folder: Path, tmp_path: Path) -> None:
+    """Its shape says that there is one."""
+    copy = configured(folder, tmp_path / "copy", id2label=None, label2id=None, num_labels=None)
+
+    assert load(copy).own_rewards(ROWS).tolist() == load(folder).own_rewards(ROWS).tolist()
+
+
+def test_out_of_memory_in_the_own_forward_is_a_score_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs first, so it is the first to find that there is no room."""
+    loaded = load(folder)
+
+    def fail(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(loaded.model, "forward", fail)
+
+    longest = max(map(len, ROWS))
+    with pytest.raises(ScoreError, match=rf"^out of memory with a single row of {longest} ids"):
+        loaded.own_rewards(ROWS)
+
+
+def test_no_weights_go_to_the_meta_device(folder: Path) -> None:
+    """It holds none."""
+    with pytest.raises(ModelError, match=r"^toy: no device 'meta' here; known: auto, cpu, spread"):
+        place("meta", folder)

@@ -184,7 +184,7 @@ def test_dtype_overrides_the_registry(run: Run, toy: Path, pytester: pytest.Pyte
     args = ("-rP", "-k", "greatest", "--rm-models", "mine.yaml", "--model", "A")
     own = run(NOTED, *args, model="B")
     overridden = run(NOTED, *args, "--rm-dtype", "bfloat16", model="B")
-    failing = run(NOTED.replace("0.0", "9.0"), *args, "--rm-dtype", "bfloat16", model="B")
+    failing = run(NOTED.replace("0.0", "90.0"), *args, "--rm-dtype", "bfloat16", model="B")
 
     assert own.outlines.count("noted auto float16 float16") == 2
     assert overridden.outlines.count("noted auto bfloat16 bfloat16") == 2

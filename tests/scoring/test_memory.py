@@ -25,6 +25,8 @@ def free(monkeypatch: pytest.MonkeyPatch, device: str, size: int) -> list[torch.
 
     monkeypatch.setattr(memory, "device_of", lambda _: torch.device(device))
     monkeypatch.setattr(torch.cuda, "mem_get_info", mem_get_info)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 0)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 0)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=size))
     return asked
 
@@ -177,3 +179,12 @@ def test_release_empties_the_cache_of_a_gpu(monkeypatch: pytest.MonkeyPatch, cud
     memory.release()
 
     assert emptied == [True] * cuda
+
+
+def test_what_torch_holds_in_reserve_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The weights of a model that was closed may still be in torch's reserve."""
+    free(monkeypatch, "cuda:1", 100)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 70)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 30)
+
+    assert memory.free_on(torch.device("cuda:1")) == 140

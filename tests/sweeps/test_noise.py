@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rmaudit.errors import ScoreError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.registry import ModelSpec
 from rmaudit.sweeps import noise
@@ -85,3 +86,14 @@ def test_a_checkpoint_has_noise_and_the_same_again(tmp_path: Path) -> None:
 
     assert 0 < swept.noise < 1e-4 * swept.frame["score"].std()
     assert files[0] == files[1]
+
+
+def test_noise_that_is_no_number_is_refused() -> None:
+    """It would be stored, and spoil every interval."""
+    with pytest.raises(ScoreError) as caught:
+        noise.measured(np.zeros(4, dtype=np.float32), lambda _: float("nan"))
+
+    assert str(caught.value) == (
+        "the model's own forward gives nan for a row that the engine scored; "
+        "try a wider dtype (--rm-dtype float32)"
+    )
