@@ -33,8 +33,8 @@ class ModelSpec:
         source: a hub id `owner/name`, the absolute path of a checkpoint folder, or `embedded`.
         revision: full commit hash of a hub id; None is the newest.
         pool: where the reward is read: "last" is the row's last id; "hf" is transformers' rule, the
-            rightmost id that is not the pad id; "auto" is that too, and warns where it is not the
-            last id.
+            rightmost id that is not the pad id; "auto" is the rule of the head's family, with a
+            warning where that is transformers' and not the last id.
         logit: the vocabulary id whose logit at the last id is the reward, for a language model that
             was trained so; None for all that have a head.
         template: absolute path of a chat template that replaces the checkpoint's own.
