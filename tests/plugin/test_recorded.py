@@ -74,7 +74,10 @@ def by_place(data: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def test_what_is_imported_is_audited(
-    recorded: Callable[..., pytest.RunResult], imported: None, results: Results
+    recorded: Callable[..., pytest.RunResult],
+    imported: None,
+    results: Results,
+    pytester: pytest.Pytester,
 ) -> None:
     """Sweeps and items are the table's; every reader is told; the report shows whose they are."""
     result = recorded()
@@ -89,7 +92,7 @@ def test_what_is_imported_is_audited(
         ("items", "worst"): None,
     }
     for finding in found.values():
-        assert finding["repeat"].endswith("--rm-recorded")
+        assert finding["repeat"].endswith(f"--rm-recorded --rm-cache {pytester.path / 'cache'}")
         assert finding["estimate"] is None or finding["estimate"]["caveats"] == [CAVEAT]
     assert found["items", "worst"]["verdict"] == "SKIPPED"
     sweeps = {sweep["prompt"]: sweep for sweep in results()["models"][0]["sweeps"]}
