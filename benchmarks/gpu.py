@@ -131,7 +131,7 @@ def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
     scorer = Scorer(
         model.base_model, Linear(model.score.weight.detach().float()[0]), config.pad_token_id
     )
-    weights = Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001
+    weights = Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001  (its only name)
     weights.go(path_of(config))
     return weights
 

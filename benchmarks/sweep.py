@@ -125,7 +125,7 @@ def _weights(layers: int) -> Weights:
     vector = torch.randn(model.config.hidden_size)
     model.score.weight.data[0] = vector
     scorer = Scorer(model.base_model, Linear(vector), model.config.pad_token_id)
-    return Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001
+    return Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001  (its only name)
 
 
 def _timed(run: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:

@@ -84,11 +84,11 @@ def head(folder: Path, config: Mapping[str, Any], *, model: str) -> dispatch.Fou
     Raises:
         ModelError: there is none, or none that rmaudit knows.
     """
+    there = shapes(folder, model=model)
     try:
-        found = dispatch.find(config, _shapes(folder, model))
+        found = dispatch.find(config, there)
     except ModelError as error:
-        message = str(error)
-        raise ModelError(message if message.startswith(model) else f"{model}: {message}") from error
+        raise ModelError(f"{model}: {error}") from error
     if found is None:
         architectures = config.get("architectures") or ["(none)"]
         message = (
@@ -183,8 +183,12 @@ def _config(folder: Path, model: str) -> dict[str, Any]:
     return config
 
 
-def _shapes(folder: Path, model: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of all tensors, from the safetensors headers."""
+def shapes(folder: Path, *, model: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of all tensors, from the safetensors headers.
+
+    Raises:
+        ModelError: there are none, or a file is damaged.
+    """
     from safetensors import SafetensorError, safe_open
 
     shards = sorted(path for path in folder.glob("*.safetensors") if path.is_file())
@@ -196,13 +200,13 @@ def _shapes(folder: Path, model: str) -> dict[str, tuple[int, ...]]:
             f"Save the model again with save_pretrained(FOLDER)"
         )
         raise ModelError(message)
-    shapes: dict[str, tuple[int, ...]] = {}
+    read: dict[str, tuple[int, ...]] = {}
     for shard in shards:
         try:
             with safe_open(shard, framework="np") as opened:
                 for key in opened.keys():  # noqa: SIM118  (not a mapping)
-                    shapes[key] = tuple(opened.get_slice(key).get_shape())
+                    read[key] = tuple(opened.get_slice(key).get_shape())
         except SafetensorError as error:
             message = f"{model}: {shard} is damaged: {error}"
             raise ModelError(message) from error
-    return shapes
+    return read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -146,12 +147,11 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     _refuse_odd_keys(loaded, ours, folder, name)
     model = model.eval()
     built = head.family.build(files.tensors(folder, head.keys), config)
-    if plain and isinstance(
-        built, linear.Linear
-    ):  # transformers' own forward gets the same head, in float32 as ours
-        model.score.register_forward_hook(lambda _, inputs, __: built(inputs[0].float())[..., None])
+    if plain and isinstance(built, linear.Linear):
+        head_of = built  # transformers' own forward gets the same head, in float32 as ours
+        model.score.register_forward_hook(lambda _, seen, __: head_of(seen[0].float())[..., None])
     trunk = getattr(model.base_model, "language_model", model.base_model)
-    weights = Weights(model, Scorer(trunk, built, pad), model.config._attn_implementation)  # noqa: SLF001
+    weights = Weights(model, Scorer(trunk, built, pad), model.config._attn_implementation)  # noqa: SLF001  (its only name)
     weights.go(path)
     return weights
 
@@ -209,10 +209,5 @@ def _place(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[st
 
 def _bytes(folder: Path, dtype: str) -> int:
     """Size of the weights in a dtype, from the safetensors headers."""
-    from safetensors import safe_open
-
-    size, total = torch.empty(0, dtype=getattr(torch, dtype)).element_size(), 0
-    for shard in folder.glob("*.safetensors"):
-        with safe_open(shard, framework="np") as tensors:
-            total += sum(int(np.prod(tensors.get_slice(k).get_shape())) for k in tensors.keys())  # noqa: SIM118
-    return size * total
+    size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
+    return size * sum(map(math.prod, files.shapes(folder, model=folder.name).values()))

@@ -127,7 +127,6 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
             "text": list(vocabulary.texts),
         }
     )
-    store = Store(cache or default_cache())
 
     def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
         if protocol == "paper":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NAME, POOL, IGNORED = "linear", "hf", frozenset[str]()
 KEY = "score.weight"
-_HIDDEN = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what configurations say
+HIDDEN = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what configurations say
 
 
 def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
@@ -25,7 +25,7 @@ def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> fr
     if KEY not in shapes:
         return None
     text = config.get("text_config", config)
-    hidden = next((text[key] for key in _HIDDEN if key in text), "(none named)")
+    hidden = next((text[key] for key in HIDDEN if key in text), "(none named)")
     if shapes[KEY] != (1, hidden):
         message = (
             f"{KEY!r} has shape {shapes[KEY]}, a reward model of hidden size "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rmaudit.errors import ModelError
 from rmaudit.models.heads import Shapes
+from rmaudit.models.heads.linear import HIDDEN
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 NAME, POOL, IGNORED = "mlp", "hf", frozenset({"lm_head.weight"})
 LAYERS = ("score.0", "score.2")
 _WHAT = "a score of two layers"
-_HIDDEN = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what configurations say
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
@@ -152,11 +152,11 @@ def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
         ModelError: config.json names none.
     """
     text = config.get("text_config", config)
-    hidden = next((text[key] for key in _HIDDEN if key in text), None)
+    hidden = next((text[key] for key in HIDDEN if key in text), None)
     if not isinstance(hidden, int):
         message = (
             f"config.json names no hidden size, which {what} needs; it should have one of "
-            f"{', '.join(_HIDDEN)} as a whole number: copy it from the checkpoint's own"
+            f"{', '.join(HIDDEN)} as a whole number: copy it from the checkpoint's own"
         )
         raise ModelError(message)
     return hidden
