@@ -190,15 +190,22 @@ def _tokenizer_only(model: str, template: Path | None) -> ModelSpec:
 
 
 def _survival(spec: ModelSpec, prompt: str) -> Iterator[str]:
-    from rmaudit.models import conversation, files, retokenized, tokenizers
+    from rmaudit.models import conversation, files, pairs, retokenized, tokenizers
     from rmaudit.sweeps import survival
 
     text = PROMPTS[prompt].text if prompt in PROMPTS else prompt
-    tokenizer = tokenizers.read(files.locate(spec, default_cache(), weights=False), spec)
+    folder = files.locate(spec, default_cache(), weights=False)
+    tokenizer = tokenizers.read(folder, spec)
     vocabulary = tokenizers.vocabulary(tokenizer)
-    slot = conversation.render(tokenizer, text, model=spec.name)
-    rows = retokenized.rows(tokenizer, text, vocabulary.texts, model=spec.name)
-    result = survival.survival(vocabulary, slot, rows, closing=retokenized.closing(tokenizer))
+    if files.reads_pairs(folder, model=spec.name):
+        pairs.refuse_settings(spec)
+        slot = pairs.render(tokenizer, text, model=spec.name)
+        rows = pairs.rows(tokenizer, text, vocabulary.texts)
+        result = survival.survival(vocabulary, slot, rows)
+    else:
+        slot = conversation.render(tokenizer, text, model=spec.name)
+        rows = retokenized.rows(tokenizer, text, vocabulary.texts, model=spec.name)
+        result = survival.survival(vocabulary, slot, rows, closing=retokenized.closing(tokenizer))
     total = len(rows)
     yield f"{spec.name}: {total:,} token ids, {text!r}"
     yield "decoded, rendered and tokenized anew, as the paper did, an id becomes:"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -18,7 +19,7 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.references.sources import SOURCES, locate
 from rmaudit.scoring.paths import SharedPrefix
 from rmaudit.sweeps.survival import FATES
-from tests.toys import TEMPLATE, toy_checkpoint, toy_tokenizer
+from tests.toys import TEMPLATE, WORDS, pair_tokenizer, toy_checkpoint, toy_tokenizer
 
 runner = CliRunner()
 COMMANDS = ("data", "models", "import", "survival", "doctor", "pytest audits")
@@ -300,6 +301,27 @@ def test_survival_takes_a_template_and_a_prompt(tokenizer_folder: Path) -> None:
     assert int(trimmed[5].split()[1]) > 0  # white space leaves nothing
     named = runner.invoke(app, ["survival", str(tokenizer_folder), "--prompt", "worst"])
     assert "the worst thing" in named.stdout.splitlines()[0]
+
+
+def test_survival_of_an_encoder_is_that_of_its_pairs(tmp_path: Path) -> None:
+    """No template is needed, and one that is given is refused."""
+    folder = tmp_path / "toy"
+    pair_tokenizer().save_pretrained(folder)
+    config = {"architectures": ["DebertaV2ForSequenceClassification"], "model_type": "deberta-v2"}
+    (folder / "config.json").write_text(json.dumps(config))
+
+    result = runner.invoke(app, ["survival", str(folder)])
+
+    counts = [int(line[16:26].replace(",", "")) for line in result.stdout.splitlines()[2:7]]
+    assert result.exit_code == 0
+    assert sum(counts) == len(pair_tokenizer())
+    assert counts[0] >= len(WORDS)  # each a piece of its own
+    assert counts[4] == 0
+    assert "ids that the tokenizer adds" not in result.stdout
+    template = tmp_path / "any.jinja"
+    template.write_text(TEMPLATE)
+    refused = runner.invoke(app, ["survival", str(folder), "--template", str(template)])
+    assert "remove `template`" in refused.stderr
 
 
 @pytest.mark.parametrize(

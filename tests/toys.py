@@ -8,7 +8,13 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedTokenizerFast
+from tokenizers.processors import TemplateProcessing
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    DebertaV2Tokenizer,
+    PreTrainedTokenizerFast,
+)
 
 TEMPLATE = (
     "{%- for message in messages -%}"
@@ -124,6 +130,19 @@ EXTRA: dict[str, dict[str, Any]] = {
         "use_mamba_kernels": False,
     },
 }
+_DISENTANGLED = {  # as DeBERTa-v3 has it
+    "relative_attention": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_biased_input": False,
+    "pooler_hidden_act": "gelu",
+}
+EXTRA["deberta"] = _DISENTANGLED
+EXTRA["deberta-v2"] = {
+    **_DISENTANGLED,
+    "position_buckets": 16,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+}
 REFUSED = {"falcon": {"head_dim"}}  # settings that a kind's configuration does not take
 
 
@@ -149,6 +168,26 @@ def toy_tokenizer(
     fast.add_tokens(["<added>"])
     fast.chat_template = template
     return fast
+
+
+def pair_tokenizer(kind: str = "deberta-v2") -> PreTrainedTokenizerFast:
+    """An encoder's tokenizer: a Unigram (DeBERTa-v2 and v3), or a byte-level BPE (DeBERTa)."""
+    special = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
+    if kind == "deberta-v2":
+        first = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
+        pieces = [f"▁{word}" for word in WORDS] + list("▁abcdefghijklmnopqrstuvwxyzL?.")
+        scored = [*((piece, 0.0) for piece in first), *((piece, -1.0) for piece in pieces)]
+        return DebertaV2Tokenizer(vocab=scored, unk_id=3)
+    tokenizer = toy_tokenizer(template=None)
+    tokenizer.add_special_tokens(special)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[
+            (token, tokenizer.convert_tokens_to_ids(token)) for token in special.values()
+        ],
+    )
+    return tokenizer
 
 
 def toy_checkpoint(

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import boundaries, conversation, files, retokenized, tokenizers, trunks
+from rmaudit.models import boundaries, conversation, files, pairs, retokenized, tokenizers, trunks
+from rmaudit.models.heads import pair
 from rmaudit.models.identity import tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Response, Slot, Vocabulary
 from rmaudit.registry import ModelSpec
@@ -46,6 +47,9 @@ class Checkpoint:
         self.folder = files.locate(spec, cache)
         self._config = files.check(self.folder, model=spec.name, logit=spec.logit)
         self._head = files.head(self.folder, self._config, model=spec.name)
+        self._pairs = self._head.family.NAME == pair.NAME  # which have no chat template
+        if self._pairs:
+            pairs.refuse_settings(spec)
         self.device = device
         self._weights: Weights | None = None
 
@@ -61,7 +65,7 @@ class Checkpoint:
             "weights": weights_identity(self.folder, self.cache),
             "tokenizer": tokenizer_identity(self.folder, self.cache),
             "head": self._head.family.NAME,
-            "pool": f"rightmost id but {self._pad}",
+            "pool": "first id" if self._pairs else f"rightmost id but {self._pad}",
             "dtype": self.dtype,
             "path": str(self._path),
             **({} if self.spec.logit is None else {"logit": str(self.spec.logit)}),
@@ -114,7 +118,7 @@ class Checkpoint:
         """The id that pooling skips: by transformers' rule the pad id, unless told otherwise."""
         pad = self._defaults.get_text_config().pad_token_id
         pool = self._head.family.POOL if self.spec.pool == "auto" else self.spec.pool
-        return None if pad is None or pool == "last" else int(pad)
+        return None if pad is None or pool != "hf" else int(pad)
 
     @property
     def _rows(self) -> int:
@@ -136,7 +140,9 @@ class Checkpoint:
         return tokenizers.vocabulary(self.tokenizer, rows=self._rows)
 
     def slot(self, prompt: str) -> Slot:
-        """The prompt, rendered with the checkpoint's chat template."""
+        """The prompt, rendered with the checkpoint's chat template, or in an encoder's pair."""
+        if self._pairs:
+            return pairs.render(self.tokenizer, prompt, model=self.name)
         return conversation.render(self.tokenizer, prompt, model=self.name)
 
     @cached_property
@@ -147,6 +153,8 @@ class Checkpoint:
     def ids(self, response: Response) -> tuple[int, ...]:
         """A text's ids where an answer stands, no special tokens added; ids as they are."""
         if isinstance(response, str):
+            if self._pairs:
+                return pairs.ids(self.tokenizer, response)
             return boundaries.following(self.tokenizer, self._before, response)
         ids = tuple(int(i) for i in response)
         if unknown := [i for i in ids if not 0 <= i < self._rows]:
@@ -176,11 +184,15 @@ class Checkpoint:
 
     @property
     def template_digest(self) -> str:
-        """Hash of the chat template and the day it is given."""
+        """Hash of the chat template and the day it is given, or of the pair's layout."""
+        if self._pairs:
+            return pairs.digest()
         return conversation.template_digest(self.tokenizer, model=self.name)
 
     def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The whole row of ids that each answer becomes under the paper's protocol."""
+        if self._pairs:
+            return pairs.rows(self.tokenizer, prompt, texts)
         return retokenized.rows(self.tokenizer, prompt, texts, model=self.name)
 
     def score_rows(

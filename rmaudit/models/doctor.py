@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.heads.dispatch import CLASSIFIERS
 from rmaudit.models.preflight import TOLERANCE
 from rmaudit.models.protocol import Slot
 from rmaudit.scoring import ScoringPath
@@ -92,17 +93,19 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
     own = model.weights(slot.prefix, slot.suffix).own_rewards(rows)
     alone = np.concatenate([model.score(prompt, [answer]) for answer in slow])
     repeated = model.score(prompt, asked)
-    size, scorer.ids_per_batch = scorer.ids_per_batch, _SMALL
+    size = scorer.ids_per_batch
+    few = min(_SMALL, size or _SMALL)
+    scorer.ids_per_batch = few
     small = model.score(prompt, asked)
     scorer.ids_per_batch = size
     checks = [
         check(f"{scorer.path} against the model's own forward", own, limit),
         check("alone against among many", alone, limit),
-        check(f"batches of {_SMALL} ids against {size}", small, limit),
+        check(f"batches of {few} ids against {size}", small, limit),
         check("the same again", repeated, 0.0),
     ]
     notes = []
-    if model.identity["head"] != "linear":
+    if model.identity["head"] not in CLASSIFIERS:
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
     if model.dtype != "float32":
         try:

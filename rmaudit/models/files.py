@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
 from rmaudit.models import demo
-from rmaudit.models.heads import dispatch
+from rmaudit.models.heads import dispatch, pair
 from rmaudit.models.heads.linear import KEY as HEAD_KEY
 from rmaudit.models.heads.logit import SETTING as LOGIT
 from rmaudit.registry import ModelSpec
@@ -97,6 +97,15 @@ def head(folder: Path, config: Mapping[str, Any], *, model: str) -> dispatch.Fou
         )
         raise ModelError(message)
     return found
+
+
+def reads_pairs(folder: Path, *, model: str) -> bool:
+    """Whether a folder's config.json, if it has one, is of an encoder that reads pairs of texts.
+
+    Raises:
+        ModelError: config.json is no JSON mapping.
+    """
+    return (folder / "config.json").is_file() and pair.wanted(_config(folder, model))
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:

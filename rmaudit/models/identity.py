@@ -16,7 +16,7 @@ from filelock import FileLock
 
 _MEMO = "hashes.json"
 _HASH = re.compile("[0-9a-f]{64}")
-_TOKENIZER = ("tokenizer*.json", "tokenizer*.model", "*token*.json", "vocab*", "merges.txt")
+_TOKENIZER = ("tokenizer*.json", "*.model", "*token*.json", "vocab*", "merges.txt")
 
 
 def weights_identity(folder: Path, cache: Path) -> str:

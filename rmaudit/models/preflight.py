@@ -1,8 +1,9 @@
 """Before the first score: does the engine give what the checkpoint's own forward gives?
 
 A new version of transformers, an unusual configuration, or a head of another kind would show here
-and nowhere else. Eight rows are scored both ways. Where a fast path disagrees, full rows take its
-place, with a warning; where even these disagree, the model is refused.
+and nowhere else. Eight rows are scored both ways, six of them in one batch here and each alone
+there. Where a fast path disagrees, full rows take its place, and where these disagree one full row
+at a time, both with a warning; where even that disagrees, the model is refused.
 """
 
 from __future__ import annotations
@@ -60,6 +61,16 @@ def check(weights: Weights, prefix: Ids, suffix: Ids, *, name: str, dtype: str) 
         weights.go(ScoringPath.FULL_ROWS)
         reason = gap()
     if reason:
+        found, scorer.ids_per_batch = scorer.ids_per_batch, 1
+        if not gap():
+            warnings.warn(
+                f"{name}: rows of one batch change each other's rewards ({reason}), as in a "
+                f"mixture of experts chosen over the whole batch; scoring one row at a time, which "
+                f"is slower",
+                stacklevel=2,
+            )
+            return
+        scorer.ids_per_batch = found
         message = (
             f"{name}: rmaudit does not give the rewards of the checkpoint's own forward "
             f"({reason}); its class reads the reward in another way than a plain head on the "

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import ModelError
 from rmaudit.models import files
 from rmaudit.models.heads import linear
-from rmaudit.models.heads.dispatch import Found
+from rmaudit.models.heads.dispatch import CLASSIFIERS, Found
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.engine import Scorer, too_small
 from rmaudit.scoring.paths import FullRows, device_of, forget_lengths
@@ -52,11 +52,13 @@ class Weights:
         """The rewards of whole rows by the model's own forward, one unpadded row at a time.
 
         Trunk, attention and, for a plain head, pooling are transformers'; the head is in float32.
+        Of an encoder all is transformers', its head in the run's dtype too.
 
         Raises:
             ScoreError: a row does not fit into memory.
         """
-        reward = self._plain_reward if hasattr(self.model, "score") else self._pooled_reward
+        classifier = any(hasattr(self.model, head) for head in ("score", "classifier"))
+        reward = self._plain_reward if classifier else self._pooled_reward
         try:
             with self._own_attention(), self._own_pooling():
                 return np.array([reward(row) for row in rows], dtype=np.float32)
@@ -117,10 +119,10 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     """
     import transformers
 
-    plain = head.family.NAME == linear.NAME
-    if plain:
+    classifier = head.family.NAME in CLASSIFIERS
+    if classifier:
         files.refuse_unclassified(folder, str(config.get("model_type")), model=name)
-    kind = transformers.AutoModelForSequenceClassification if plain else transformers.AutoModel
+    kind = transformers.AutoModelForSequenceClassification if classifier else transformers.AutoModel
     place = _place(device, folder, dtype, name=name)
     try:
         with _silence():
@@ -133,7 +135,7 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
                 trust_remote_code=False,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
-                **({"num_labels": 1} if plain else {}),  # as the head's shape says
+                **({"num_labels": 1} if classifier else {}),  # as the head's shape says
             )
     except Exception as error:
         if memory.is_out_of_memory(error):
@@ -143,15 +145,16 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
             )
             raise ModelError(message) from error
         raise files.unreadable(name, "its weights", folder, error) from error
-    ours = frozenset() if plain else head.keys | head.family.IGNORED
+    ours = head.family.IGNORED if classifier else head.keys | head.family.IGNORED
     _refuse_odd_keys(loaded, ours, folder, name)
     model = model.eval()
     built = head.family.build(files.tensors(folder, head.keys), config)
-    if plain and isinstance(built, linear.Linear):
+    if classifier and isinstance(built, linear.Linear):
         head_of = built  # transformers' own forward gets the same head, in float32 as ours
         model.score.register_forward_hook(lambda _, seen, __: head_of(seen[0].float())[..., None])
     trunk = getattr(model.base_model, "language_model", model.base_model)
-    weights = Weights(model, Scorer(trunk, built, pad), model.config._attn_implementation)  # noqa: SLF001  (its only name)
+    scorer = Scorer(trunk, built, pad, first=head.family.POOL == "first")
+    weights = Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001  (its only name)
     weights.go(path)
     return weights
 

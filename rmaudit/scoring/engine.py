@@ -4,8 +4,8 @@ The row that the model would see is prefix + answer + suffix. The prefix runs on
 with the suffix only (`paths` has the ways in which trunks can do so). Rows are grouped by length,
 so none is ever padded, and equal rows run once. The reward is read where transformers' rule for
 sequence classification reads it on an unpadded row: at the rightmost id that is not the pad id, or
-at the last id where the scorer has no pad id. In a causal trunk what comes after that place cannot
-matter, so it is not run.
+at the last id where the scorer has no pad id; encoders are read at the first. In a causal trunk
+what comes after that place cannot matter, so it is not run.
 
 Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one
 batch (`memory.bytes_per_id` for each of its ids; on a CPU at most 0.5 GB). `benchmarks/memory.py`
@@ -54,7 +54,7 @@ class Scorer:
     `trunk` maps ids to final hidden states; `head`, after a prefix, maps pooled states (n, hidden)
     in float32 to rewards (n,); `pad` is the id that pooling skips, or None; `path` is one that the
     trunk can go. `ids_per_batch` is found from the free memory if not given, and halved when it
-    was too much.
+    was too much. With `first`, which is for two-way trunks, rows are pooled at their first id.
     """
 
     trunk: nn.Module
@@ -62,6 +62,7 @@ class Scorer:
     pad: int | None
     path: ScoringPath = ScoringPath.SHARED_PREFIX
     ids_per_batch: int | None = None
+    first: bool = False
     _prefix: Ids = field(default=(), init=False)
     _ready: Ready | None = field(default=None, init=False)
 
@@ -102,7 +103,7 @@ def score(
     before = tuple(prefix)
     after, head = _after(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
-    for rows in _groups(answers, before, tuple(suffix), scorer.pad, cut=after.causal):
+    for rows in _groups(answers, before, tuple(suffix), scorer, cut=after.causal):
         done = 0
         while done < len(rows):
             size = max(1, _ids_per_batch(scorer, len(before)) // max(1, after.ids_of(rows[0].ids)))
@@ -137,17 +138,17 @@ class _Row(NamedTuple):
 
 
 def _groups(
-    answers: Sequence[Ids], prefix: Ids, suffix: Ids, pad: int | None, *, cut: bool
+    answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
 ) -> list[list[_Row]]:
     """The distinct rows, grouped by length, in the order in which they come."""
-    in_prefix = _rightmost(prefix, pad)
+    in_prefix = _rightmost(prefix, scorer.pad)
     rows: dict[Ids, _Row] = {}
     for place, answer in enumerate(answers):
         row = (*answer, *suffix)
-        last = _rightmost(row, pad)
+        last = _rightmost(row, scorer.pad)
         at = len(prefix) + last if last is not None else in_prefix or 0
         ids = row[: 0 if last is None else last + 1] if cut else row
-        rows.setdefault(ids, _Row(ids, at, [])).places.append(place)
+        rows.setdefault(ids, _Row(ids, 0 if scorer.first else at, [])).places.append(place)
     groups: dict[int, list[_Row]] = defaultdict(list)
     for found in rows.values():
         groups[len(found.ids)].append(found)

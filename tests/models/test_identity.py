@@ -19,6 +19,7 @@ TOKENIZER = (
     "tokenizer.json",
     "tokenizer_config.json",
     "tokenizer.model",
+    "spm.model",
     "added_tokens.json",
     "special_tokens_map.json",
     "vocab.json",

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import files, preflight, trunks, weights
+from rmaudit.models import doctor, files, preflight, trunks, weights
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import Found
@@ -283,6 +283,26 @@ def test_another_pooling_is_refused_at_every_score(
         with pytest.raises(ModelError, match=r"^toy: rmaudit does not give the rewards of the "):
             model.score(PROMPT, ["love"])
         assert model._weights is None
+
+
+def test_rows_that_see_each_other_are_scored_one_at_a_time(tmp_path: Path) -> None:
+    """Doge's experts are chosen over all rows of a batch; the doctor finds nothing wrong either."""
+    folder = toy_checkpoint(tmp_path / "toy", kind="doge", is_moe=True, num_experts_per_tok=4)
+    loaded = load(folder, FULL)
+
+    (said,) = check(loaded)
+
+    assert re.fullmatch(
+        r"toy: rows of one batch change each other's rewards \(rewards differ by up to [\d.]+, "
+        r"their sd being [\d.]+\), as in a mixture of experts chosen over the whole batch; scoring "
+        r"one row at a time, which is slower",
+        said,
+    )
+    assert loaded.scorer.ids_per_batch == 1
+    assert_own_scores(loaded)
+    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+    with pytest.warns(UserWarning, match="one row at a time"):
+        assert doctor.examine(model, PROMPT, answers=16).ok
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.plugin.conftest import Run
+from tests.toys import pair_tokenizer, toy_checkpoint
 
 Results = Callable[[], dict[str, Any]]
 
@@ -192,3 +194,21 @@ def test_same_findings_under_xdist(run: Run, results: Results) -> None:
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["2 audited: 2 PASS", "report: both/*/index.html"])
     assert sorted(str(f["estimate"]) for f in results()["findings"]) == alone
+
+
+def test_an_encoder_is_audited_like_any(run: Run, results: Results, tmp_path: Path) -> None:
+    """From a folder's name to verdicts, without a chat template."""
+    folder = toy_checkpoint(tmp_path / "encoder", kind="deberta-v2", tokenizer=pair_tokenizer())
+    result = run(
+        """
+@declare(0.0)
+def test_spread(sweep):
+    scores = sweep.frame["score"]
+    assert len(scores) == sweep.frame["token_id"].nunique() > 40
+    return estimate(float(scores.std()), width=0.0)
+""",
+        model=str(folder),
+    )
+
+    result.assert_outcomes(passed=2)
+    assert {finding["model"] for finding in results()["findings"]} == {"encoder"}

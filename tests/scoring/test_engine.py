@@ -276,6 +276,23 @@ def test_a_half_precision_trunk_has_its_head_in_float32(llama: Toy) -> None:
     assert np.abs(scores - expected).max() < 0.1 * expected.std()
 
 
+def test_the_first_id_is_read_where_asked(tmp_path: Path) -> None:
+    """Of a two-way trunk: whole rows run, pad ids at their end too, and state 0 is the reward's."""
+    two_way = load(toy_checkpoint(tmp_path / "two-way", is_causal=False), ScoringPath.FULL_ROWS)
+    scorer, suffix = two_way.scorer(), (END, PAD)
+    scorer.first = True
+
+    with recorded(two_way.shared.base_model) as batches:
+        scores = engine.score(scorer, PREFIX, ANSWERS, suffix)
+
+    rows = [(*PREFIX, *answer, *suffix) for answer in ANSWERS]
+    assert {row for batch in batches for row in batch} == set(rows)
+    head, trunk = plain(two_way.own.score.weight), two_way.own.base_model
+    with torch.inference_mode():
+        states = [trunk(torch.tensor([row])).last_hidden_state[0, 0] for row in rows]
+    assert_same(scores, head(torch.stack(states)).numpy())
+
+
 # Memory
 
 

@@ -14,8 +14,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 class Family(Protocol):
     """What a file of this folder offers; modules have it as functions and constants.
 
-    `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id) or "last";
-    `IGNORED` are tensors that may lie beside the head and are not used.
+    `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id), "last" or
+    "first"; `IGNORED` are tensors that may lie beside the head and are not used.
     """
 
     NAME: str

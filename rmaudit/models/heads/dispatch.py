@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from rmaudit.models.heads import Family, Shapes, gated, linear, logit, mlp, uncertainty, value
+from rmaudit.models.heads import Family, Shapes, gated, linear, logit, mlp, pair, uncertainty, value
 
 # In this order: `score.weight` alone is the plain head's, and others have one too.
-FAMILIES: tuple[Family, ...] = (logit, uncertainty, gated, value, mlp, linear)
+FAMILIES: tuple[Family, ...] = (logit, pair, uncertainty, gated, value, mlp, linear)
+# transformers has a class for these, whose own forward gives the reward.
+CLASSIFIERS = (linear.NAME, pair.NAME)
 
 
 class Found(NamedTuple):

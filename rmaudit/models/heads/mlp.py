@@ -66,13 +66,14 @@ class Layer(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Stack:
-    """Linear layers with ReLU between them, the last of one output, in float32.
+    """Linear layers with `between` between them, or else ReLU; the last of one output, in float32.
 
     They move to where the first states are, and stay there.
     """
 
     reads_prefix: ClassVar[bool] = False
     layers: tuple[Layer, ...]
+    between: Callable[[Tensor], Tensor] | None = None
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
         """The same for every prompt: (..., hidden) to (...)."""
@@ -82,17 +83,24 @@ class Stack:
         """(..., hidden) float32 to (...) float32."""
         self.layers = tuple(layer.to(states) for layer in self.layers)
         for place, (weight, bias) in enumerate(self.layers):
-            inputs = states.relu() if place else states
-            states = inputs @ weight.T
+            if place:
+                states = self.between(states) if self.between else states.relu()
+            states = states @ weight.T
             if bias is not None:
                 states = states + bias
         return states[..., 0]
 
 
-def stack(tensors: Mapping[str, Tensor], layers: Sequence[str]) -> Stack:
-    """The layers of these names, widened to float32."""
+def stack(
+    tensors: Mapping[str, Tensor],
+    layers: Sequence[str],
+    *,
+    between: Callable[[Tensor], Tensor] | None = None,
+) -> Stack:
+    """The layers of these names, widened to float32, with ReLU or another function between."""
     floats = {key: tensor.detach().float() for key, tensor in tensors.items()}
-    return Stack(tuple(Layer(floats[f"{n}.weight"], floats.get(f"{n}.bias")) for n in layers))
+    linear = tuple(Layer(floats[f"{n}.weight"], floats.get(f"{n}.bias")) for n in layers)
+    return Stack(linear, between)
 
 
 def check(  # noqa: PLR0913  (keyword-only)
