@@ -18,7 +18,7 @@ Response = str | Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A prompt rendered by a chat template, with a hole where the answer's ids go."""
+    """A prompt in a chat template or an encoder's pair, with a hole where the answer's ids go."""
 
     prompt: str
     prefix: tuple[int, ...]

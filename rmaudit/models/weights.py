@@ -145,7 +145,7 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
             )
             raise ModelError(message) from error
         raise files.unreadable(name, "its weights", folder, error) from error
-    ours = head.family.IGNORED if classifier else head.keys | head.family.IGNORED
+    ours = frozenset() if classifier else head.keys | head.family.IGNORED
     _refuse_odd_keys(loaded, ours, folder, name)
     model = model.eval()
     built = head.family.build(files.tensors(folder, head.keys), config)

@@ -262,7 +262,7 @@ def test_settings_of_causal_models_are_refused(
 
 
 def test_places_that_early_releases_saved_are_no_surprise(tmp_path: Path) -> None:
-    """`position_ids` is 0, 1, 2 … and computed anew."""
+    """`position_ids` is 0, 1, 2 … and computed anew by transformers, which tells of no odd key."""
     folder = saved(tmp_path / "toy", "deberta-v2")
     answers: list[Response] = ["love", "war"]
     before = checkpoint(folder).score(PROMPT, answers)

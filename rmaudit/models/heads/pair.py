@@ -21,8 +21,7 @@ from rmaudit.models.heads import Shapes, mlp
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Early releases of transformers saved the places 0, 1, 2 … among the tensors.
-NAME, POOL, IGNORED = "pair", "first", frozenset({"deberta.embeddings.position_ids"})
+NAME, POOL, IGNORED = "pair", "first", frozenset[str]()
 ARCHITECTURES = ("DebertaForSequenceClassification", "DebertaV2ForSequenceClassification")
 LAYERS = ("pooler.dense", "classifier")
 ACTIVATIONS = ("gelu", "relu", "silu", "tanh")  # by these names in torch and in transformers
