@@ -190,11 +190,12 @@ def _tokenizer_only(model: str, template: Path | None) -> ModelSpec:
 
 
 def _survival(spec: ModelSpec, prompt: str) -> Iterator[str]:
-    from rmaudit.models import conversation, files, retokenized, tokenizers
+    from rmaudit.models import adapters, conversation, files, retokenized, tokenizers
     from rmaudit.sweeps import survival
 
     text = PROMPTS[prompt].text if prompt in PROMPTS else prompt
-    tokenizer = tokenizers.read(files.locate(spec, default_cache(), weights=False), spec)
+    folder = files.locate(spec, default_cache(), weights=False)
+    tokenizer = tokenizers.read(adapters.tokenizer_folder(folder, spec, default_cache()), spec)
     vocabulary = tokenizers.vocabulary(tokenizer)
     slot = conversation.render(tokenizer, text, model=spec.name)
     rows = retokenized.rows(tokenizer, text, vocabulary.texts, model=spec.name)
