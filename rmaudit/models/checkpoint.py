@@ -17,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import adapters, boundaries, conversation, files, retokenized, tokenizers, trunks
+from rmaudit.models import (
+    adapters,
+    boundaries,
+    conversation,
+    files,
+    lora,
+    retokenized,
+    tokenizers,
+    trunks,
+)
 from rmaudit.models.identity import adapter_identity, tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Response, Slot, Vocabulary
 from rmaudit.registry import ModelSpec
@@ -52,7 +61,7 @@ class Checkpoint:
         )
         self._head = files.head(self._base, self._config, model=spec.name, added=added)
         if self._adapter is not None:
-            adapters.check(self._adapter, self._config, self._head)
+            lora.check(self._adapter, self._config, self._head)
         self.device = device
         self._weights: Weights | None = None
 
@@ -98,6 +107,7 @@ class Checkpoint:
 
         return {
             "source": self.spec.source,
+            **({} if self._adapter is None else {"base": str(self._base)}),
             "architecture": (self._config.get("architectures") or ["(none)"])[0],
             "layers": int(self._defaults.get_text_config().num_hidden_layers),
             "path": str(self._path if self._weights is None else self._weights.scorer.path),

@@ -103,9 +103,7 @@ def quantization(config: Mapping[str, Any]) -> str | None:
     return str(given.get("quant_method") or "unnamed") if isinstance(given, dict) else "unnamed"
 
 
-def _refuse_quantized(
-    config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool
-) -> None:
+def _refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
     method = quantization(config)
     if method is not None and not wanted:
         message = (
@@ -144,7 +142,7 @@ def head(
         message = (
             f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
             f"tensors nor in its base {folder}, so transformers would give it a random one. Train "
-            f"the adapter again with task_type=\"SEQ_CLS\" or modules_to_save=[\"score\"] in its "
+            f'the adapter again with task_type="SEQ_CLS" or modules_to_save=["score"] in its '
             f"LoraConfig, which save the head beside it"
         )
         raise ModelError(message)
@@ -239,7 +237,7 @@ def read_config(folder: Path, *, model: str, name: str = "config.json") -> dict[
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         step = newest(folder)
-        hint = f"; give one of its checkpoints, such as {step}" if step else ""
+        hint = f" Give one of its checkpoints, such as {step}" if step else ""
         message = f"{model}: no {name} in {folder}; is it a checkpoint folder?{hint}"
         raise ModelError(message) from error
     except ValueError as error:

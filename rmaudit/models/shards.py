@@ -1,7 +1,7 @@
 """Which files hold a checkpoint's weights: those that transformers reads, and no others.
 
-It reads `model.safetensors` if that is there, else what `model.safetensors.index.json` names. Shards
-that an earlier save left behind are in neither, and reading them would mix two models.
+It reads `model.safetensors` if that is there, else what `model.safetensors.index.json` names.
+Shards that an earlier save left behind are in neither, and reading them would mix two models.
 """
 
 from __future__ import annotations

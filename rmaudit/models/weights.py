@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import adapters, files
+from rmaudit.models import files, lora
+from rmaudit.models.adapters import Adapter
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import Found
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
@@ -108,7 +109,7 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     device: str,
     pad: int | None,
     path: ScoringPath,
-    adapter: adapters.Adapter | None = None,
+    adapter: Adapter | None = None,
 ) -> Weights:
     """Load the weights of a folder onto a device ("auto", "spread", or torch's name of one).
 
@@ -140,11 +141,7 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
             )
     except Exception as error:
         if memory.is_out_of_memory(error):
-            message = (
-                f"{name}: its weights do not fit on {device!r}; spread them over all devices with "
-                f"--rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
-            )
-            raise ModelError(message) from error
+            raise _too_big(name, device) from error
         if method := files.quantization(config):
             message = (
                 f"{name}: its {method} weights could not be loaded from {folder} "
@@ -160,7 +157,10 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     if adapter is None:
         saved = files.tensors(folder, head.keys)
     else:
-        model = adapters.merge(model, adapter)
+        try:
+            model = lora.merge(model, adapter)
+        except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
+            raise _too_big(name, device) from error
         saved = adapter.head(model, head.keys)
     _refuse_quantized_head(saved, folder, name)
     model = model.eval()
@@ -172,6 +172,14 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     weights = Weights(model, Scorer(trunk, built, pad), model.config._attn_implementation)  # noqa: SLF001  (its only name)
     weights.go(path)
     return weights
+
+
+def _too_big(name: str, device: str) -> ModelError:
+    message = (
+        f"{name}: its weights do not fit on {device!r}; spread them over all devices with "
+        f"--rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
+    )
+    return ModelError(message)
 
 
 _ODD = {
@@ -213,7 +221,7 @@ def _refuse_quantized_head(saved: Mapping[str, torch.Tensor], folder: Path, name
                 f"{name}: {key!r} in {folder} is of {str(tensor.dtype).removeprefix('torch.')}: "
                 f"the head is quantized too, and rmaudit reads heads of float16, bfloat16 or "
                 f"float32 only. Quantize again and leave it out, as with "
-                f"llm_int8_skip_modules=[\"score\"] or modules_to_not_convert=[\"score\"]"
+                f'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
             )
             raise ModelError(message)
 
