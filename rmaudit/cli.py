@@ -190,12 +190,12 @@ def _tokenizer_only(model: str, template: Path | None) -> ModelSpec:
 
 
 def _survival(spec: ModelSpec, prompt: str) -> Iterator[str]:
-    from rmaudit.models import conversation, files, pairs, retokenized, tokenizers
+    from rmaudit.models import adapters, conversation, files, pairs, retokenized, tokenizers
     from rmaudit.sweeps import survival
 
     text = PROMPTS[prompt].text if prompt in PROMPTS else prompt
     folder = files.locate(spec, default_cache(), weights=False)
-    tokenizer = tokenizers.read(folder, spec)
+    tokenizer = tokenizers.read(adapters.tokenizer_folder(folder, spec, default_cache()), spec)
     vocabulary = tokenizers.vocabulary(tokenizer)
     if files.reads_pairs(folder, model=spec.name):
         pairs.refuse_settings(spec)

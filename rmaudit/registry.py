@@ -37,6 +37,7 @@ class ModelSpec:
             warning where that is transformers' and not the last id.
         logit: the vocabulary id whose logit at the last id is the reward, for a language model that
             was trained so; None for all that have a head.
+        quantized: the checkpoint's weights are quantized, and these are what is to be audited.
         template: absolute path of a chat template that replaces the checkpoint's own.
         parameters_b: size in units of 1e9 parameters.
         rewardbench_rank: rank on RewardBench as printed in Christian et al. 2025, Table 1.
@@ -53,6 +54,7 @@ class ModelSpec:
     dtype: Dtype = "auto"
     pool: Pool = "auto"
     logit: int | None = None
+    quantized: bool = False
     template: str | None = None
     developer: str | None = None
     base_model: str | None = None
@@ -104,6 +106,7 @@ _KEYS: Mapping[str, _Kind] = {  # of an entry; notes is a list of its kind, know
     "dtype": _Kind("str", "|".join(_DTYPES), f"one of {', '.join(_DTYPES)}"),
     "pool": _Kind("str", "|".join(_POOLS), f"one of {', '.join(_POOLS)}"),
     "logit": _Kind("int", "0|[1-9][0-9]{0,6}", "a token id, such as 0", int),
+    "quantized": _Kind("bool", "true|false", "true or false", lambda text: text == "true"),
     "template": _TEXT,
     "developer": _TEXT,
     "base_model": _TEXT,
@@ -154,9 +157,8 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         return specs
     folder = Path(pattern)
     if pattern and folder.exists():
-        if not (folder / "config.json").is_file():
-            raise SpecError(f"{pattern!r} has no config.json in it: it is not a checkpoint folder")
-        return [ModelSpec(folder.resolve().name, str(folder.resolve()))]
+        folder = _checkpoint(folder.resolve(), pattern)
+        return [ModelSpec(_name(folder), str(folder))]
     if re.fullmatch(_HUB_ID, pattern):
         # A registered hub id keeps its pinned revision, dtype and known failures.
         entries = [spec for spec in registry.models.values() if spec.source == pattern]
@@ -165,6 +167,38 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         f"{registry.path}: unknown model {pattern!r};{_nearest(pattern, registry.models)} "
         f"known: {names}; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
     )
+
+
+def newest(folder: Path) -> Path | None:
+    """The last of the `checkpoint-N` folders that a trainer left in its output folder."""
+    steps = {path: re.fullmatch(r"checkpoint-([0-9]+)", path.name) for path in folder.glob("*")}
+    found = {int(step[1]): path for path, step in steps.items() if step and _whole(path)}
+    return found[max(found)] if found else None
+
+
+def _whole(folder: Path) -> bool:
+    """It holds a checkpoint or an adapter."""
+    return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))
+
+
+def _checkpoint(folder: Path, pattern: str) -> Path:
+    if _whole(folder):
+        return folder
+    if step := newest(folder):
+        raise SpecError(
+            f"{pattern!r} holds no checkpoint itself, but those of a training run; give one of "
+            f"them, the newest being: --model {Path(pattern) / step.name}"
+        )
+    raise SpecError(
+        f"{pattern!r} has no config.json (or adapter_config.json) in it: it is not a checkpoint "
+        f"folder; give the folder that save_pretrained or a trainer wrote"
+    )
+
+
+def _name(folder: Path) -> str:
+    """The folder's name; with its parent's where that alone tells nothing: `run-checkpoint-500`."""
+    step = re.fullmatch(r"checkpoint-[0-9]+", folder.name)
+    return f"{folder.parent.name}-{folder.name}" if step else folder.name
 
 
 class _Problem(Exception):  # noqa: N818  (never seen outside: it becomes a SpecError)

@@ -511,7 +511,7 @@ def test_doctor_takes_the_weights_from_the_cache(
         (["nonsense"], "models.yaml: unknown model 'nonsense'; known: "),
         (["*Lla*"], "'*Lla*' means "),
         (["./nowhere"], "models.yaml: unknown model './nowhere'; known: "),
-        (["EMPTY"], "empty' has no config.json in it: it is not a checkpoint folder"),
+        (["EMPTY"], "empty' has no config.json (or adapter_config.json) in it: it is not"),
         (["owner/name"], "owner/name: owner/name could not be had from the Hugging Face hub"),
         (["TOY", "--device", "tpu"], "toy: no device 'tpu' here; known: auto, cpu, spread"),
         (["FLAT"], "flat: 9 answers have one reward: 0"),

@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[1]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 KEYS = (
-    "source, revision, dtype, pool, logit, template, developer, base_model, parameters_b, "
-    "rewardbench_rank, default, trained_on, notes, known"
+    "source, revision, dtype, pool, logit, quantized, template, developer, base_model, "
+    "parameters_b, rewardbench_rank, default, trained_on, notes, known"
 )
 SOURCES = "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
 NAMES = "a name of letters, digits, '.', '-' and '_'"
@@ -627,7 +627,52 @@ def test_a_name_hides_a_folder(three: Registry, inside: Path) -> None:
     assert resolve(three, "N-Gem") == [three.models["N-Gem"]]
 
 
+@pytest.mark.parametrize("steps", [(500,), (1000, 500), (99, 1000, 500)])
+def test_an_output_folder_names_its_newest_checkpoint(
+    three: Registry, inside: Path, steps: tuple[int, ...]
+) -> None:
+    """By number, not by spelling; what holds no checkpoint is no candidate."""
+    for step in steps:
+        (inside / "run" / f"checkpoint-{step}").mkdir(parents=True)
+        (inside / "run" / f"checkpoint-{step}" / "adapter_config.json").touch()
+    for other in ("checkpoint-9999", "checkpoint-last", "old-checkpoint-5000"):
+        (inside / "run" / other).mkdir()
+    (inside / "run" / "checkpoint-last" / "config.json").touch()
+
+    with pytest.raises(SpecError) as caught:
+        resolve(three, "run")
+
+    assert str(caught.value) == (
+        "'run' holds no checkpoint itself, but those of a training run; give one of them, the "
+        f"newest being: --model run/checkpoint-{max(steps)}"
+    )
+
+
+@pytest.mark.parametrize("marker", ["config.json", "adapter_config.json"])
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("run/checkpoint-500", "run-checkpoint-500"),
+        ("run/checkpoint-500/", "run-checkpoint-500"),
+        ("run/checkpoint-best", "checkpoint-best"),
+        ("run/my-checkpoint-5", "my-checkpoint-5"),
+    ],
+)
+def test_a_checkpoint_of_a_run_has_the_runs_name(
+    three: Registry, inside: Path, folder: str, name: str, marker: str
+) -> None:
+    """`checkpoint-500` alone says nothing in a report, and two runs could not be told apart."""
+    (inside / folder).mkdir(parents=True)
+    (inside / folder / marker).touch()
+
+    assert resolve(three, folder) == [ModelSpec(name, str(inside / folder))]
+
+
 ELSE = "or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
+NO_CHECKPOINT = (
+    "has no config.json (or adapter_config.json) in it: it is not a checkpoint folder; give the "
+    "folder that save_pretrained or a trainer wrote"
+)
 
 
 @pytest.mark.parametrize(
@@ -651,8 +696,8 @@ ELSE = "or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
         ),
         ("X-*", "models.yaml: no model matches 'X-*'; known: N-Lla, N-Gem, S-Gem"),
         ("n-*", "models.yaml: no model matches 'n-*'; known: N-Lla, N-Gem, S-Gem"),
-        (".", "'.' has no config.json in it: it is not a checkpoint folder"),
-        ("chat.jinja", "'chat.jinja' has no config.json in it: it is not a checkpoint folder"),
+        (".", f"'.' {NO_CHECKPOINT}"),
+        ("chat.jinja", f"'chat.jinja' {NO_CHECKPOINT}"),
     ],
 )
 def test_what_names_nothing_is_one_line(

@@ -17,9 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import boundaries, conversation, files, pairs, retokenized, tokenizers, trunks
+from rmaudit.models import (
+    adapters,
+    boundaries,
+    conversation,
+    files,
+    lora,
+    pairs,
+    retokenized,
+    tokenizers,
+    trunks,
+)
 from rmaudit.models.heads import pair
-from rmaudit.models.identity import tokenizer_identity, weights_identity
+from rmaudit.models.identity import adapter_identity, tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Response, Slot, Vocabulary
 from rmaudit.registry import ModelSpec
 from rmaudit.scoring import ScoringPath
@@ -45,8 +55,15 @@ class Checkpoint:
         self.spec = spec
         self.cache = cache
         self.folder = files.locate(spec, cache)
-        self._config = files.check(self.folder, model=spec.name, logit=spec.logit)
-        self._head = files.head(self.folder, self._config, model=spec.name)
+        self._adapter = adapters.find(self.folder, spec, cache)
+        self._base = self.folder if self._adapter is None else self._adapter.base
+        added = None if self._adapter is None else self._adapter.added
+        self._config = files.check(
+            self._base, model=spec.name, logit=spec.logit, quantized=spec.quantized, added=added
+        )
+        self._head = files.head(self._base, self._config, model=spec.name, added=added)
+        if self._adapter is not None:
+            lora.check(self._adapter, self._config, self._head)
         self._pairs = self._head.family.NAME == pair.NAME  # which have no chat template
         if self._pairs:
             pairs.refuse_settings(spec)
@@ -62,14 +79,30 @@ class Checkpoint:
     def identity(self) -> dict[str, str]:
         """Hashes of weights and tokenizer, and the settings that decide a score."""
         return {
-            "weights": weights_identity(self.folder, self.cache),
-            "tokenizer": tokenizer_identity(self.folder, self.cache),
+            "weights": weights_identity(self._base, self.cache),
+            **self._adapter_identity,
+            "tokenizer": tokenizer_identity(self._tokenizer_folder, self.cache),
             "head": self._head.family.NAME,
             "pool": "first id" if self._pairs else f"rightmost id but {self._pad}",
             "dtype": self.dtype,
             "path": str(self._path),
             **({} if self.spec.logit is None else {"logit": str(self.spec.logit)}),
         }
+
+    @property
+    def _adapter_identity(self) -> dict[str, str]:
+        """What else makes an adapter's weights: its own, and the commit of a base from the hub."""
+        if self._adapter is None:
+            return {}
+        revision = self._adapter.revision
+        return {
+            "adapter": adapter_identity(self._adapter.folder, self.cache),
+            **({} if revision is None else {"base_revision": revision}),
+        }
+
+    @property
+    def _tokenizer_folder(self) -> Path:
+        return self.folder if self._adapter is None else self._adapter.tokenizer
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
@@ -79,6 +112,7 @@ class Checkpoint:
 
         return {
             "source": self.spec.source,
+            **({} if self._adapter is None else {"base": str(self._base)}),
             "architecture": (self._config.get("architectures") or ["(none)"])[0],
             "layers": int(self._defaults.get_text_config().num_hidden_layers),
             "path": str(self._path if self._weights is None else self._weights.scorer.path),
@@ -97,7 +131,7 @@ class Checkpoint:
         own = str(self._config.get("dtype") or self._config.get("torch_dtype") or "float32")
         if own not in _DTYPES:
             message = (
-                f"{self.name}: dtype {own!r} in {self.folder / 'config.json'}; known: "
+                f"{self.name}: dtype {own!r} in {self._base / 'config.json'}; known: "
                 f"{', '.join(_DTYPES)}. Name one of these as `dtype` in models.yaml"
             )
             raise ModelError(message)
@@ -106,7 +140,7 @@ class Checkpoint:
     @cached_property
     def _defaults(self) -> PretrainedConfig:
         """The configuration with the defaults of its class, such as Gemma's pad id."""
-        return files.defaults(self.folder, model=self.name)
+        return files.defaults(self._base, model=self.name)
 
     @property
     def _path(self) -> ScoringPath:
@@ -115,21 +149,27 @@ class Checkpoint:
 
     @property
     def _pad(self) -> int | None:
-        """The id that pooling skips: by transformers' rule the pad id, unless told otherwise."""
+        """The id that pooling skips: by transformers' rule the pad id, unless told otherwise.
+
+        An adapter was trained with its tokenizer's, which the base's config.json need not have.
+        """
         pad = self._defaults.get_text_config().pad_token_id
+        if self._adapter is not None and self.tokenizer.pad_token_id is not None:
+            pad = self.tokenizer.pad_token_id
         pool = self._head.family.POOL if self.spec.pool == "auto" else self.spec.pool
         return None if pad is None or pool != "hf" else int(pad)
 
     @property
     def _rows(self) -> int:
         """Rows of the embedding: ids go from 0 to one less."""
-        return int(self._defaults.get_text_config().vocab_size)
+        added = None if self._adapter is None else self._adapter.rows
+        return added or int(self._defaults.get_text_config().vocab_size)
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, with the registry's chat template if it gives one."""
         _ = self._defaults  # whose errors say more of a wrong config.json than the tokenizer's
-        return tokenizers.read(self.folder, self.spec)
+        return tokenizers.read(self._tokenizer_folder, self.spec)
 
     def vocabulary(self) -> Vocabulary:
         """Every id that the tokenizer knows and the embedding has a row for."""
@@ -137,13 +177,38 @@ class Checkpoint:
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
+        """Ids without a row cannot be scored; they may be what the tokenizer's makers reserved."""
+        names = {i: piece for piece, i in self.tokenizer.get_vocab().items() if i >= self._rows}
+        if names:
+            first = min(names)
+            warnings.warn(
+                f"{self.name}: {len(names)} of its tokenizer's ids, first {first} "
+                f"({names[first]!r}), have no row in the embedding, whose ids go from 0 to "
+                f"{self._rows - 1}: they are not scored. If it was trained with them, these are "
+                f"not its weights: save it again after resize_token_embeddings",
+                stacklevel=2,
+            )
         return tokenizers.vocabulary(self.tokenizer, rows=self._rows)
 
     def slot(self, prompt: str) -> Slot:
-        """The prompt, rendered with the checkpoint's chat template, or in an encoder's pair."""
+        """The prompt, rendered with the checkpoint's chat template, or in an encoder's pair.
+
+        Raises:
+            ModelError: it cannot be, or has an id that the embedding has no row for.
+        """
         if self._pairs:
-            return pairs.render(self.tokenizer, prompt, model=self.name)
-        return conversation.render(self.tokenizer, prompt, model=self.name)
+            slot = pairs.render(self.tokenizer, prompt, model=self.name)
+        else:
+            slot = conversation.render(self.tokenizer, prompt, model=self.name)
+        if beyond := [i for i in (*slot.prefix, *slot.suffix) if i >= self._rows]:
+            message = (
+                f"{self.name}: its tokenizer and chat template give a prompt the id {beyond[0]} "
+                f"({self.tokenizer.convert_ids_to_tokens(beyond[0])!r}), and the embedding's ids "
+                f"go from 0 to {self._rows - 1}: tokenizer and weights are not of one model. Save "
+                f"the model again after resize_token_embeddings, or give it its own tokenizer"
+            )
+            raise ModelError(message)
+        return slot
 
     @cached_property
     def _before(self) -> str:
@@ -252,7 +317,7 @@ class Checkpoint:
         from rmaudit.models import weights
 
         return weights.load(
-            self.folder,
+            self._base,
             name=self.name,
             head=self._head,
             config=self._config,
@@ -260,6 +325,7 @@ class Checkpoint:
             device=self.device,
             pad=self._pad,
             path=self._path,
+            adapter=self._adapter,
         )
 
     def close(self) -> None:

@@ -8,16 +8,17 @@ whose head is of no known family (`models.heads`), or not whole, is refused with
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
-from rmaudit.models import demo
-from rmaudit.models.heads import dispatch, pair
+from rmaudit.models import demo, shards
+from rmaudit.models.heads import Shapes, dispatch, pair
 from rmaudit.models.heads.linear import KEY as HEAD_KEY
 from rmaudit.models.heads.logit import SETTING as LOGIT
-from rmaudit.registry import ModelSpec
+from rmaudit.registry import ModelSpec, newest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,38 +63,96 @@ def _from_hub(spec: ModelSpec, wanted: list[str]) -> Path:
     return Path(found)
 
 
-def check(folder: Path, *, model: str, logit: int | None = None) -> dict[str, Any]:
+def check(
+    folder: Path,
+    *,
+    model: str,
+    logit: int | None = None,
+    quantized: bool = False,
+    added: Shapes | None = None,
+) -> dict[str, Any]:
     """The checkpoint's config.json, if its head is one that rmaudit can score.
 
     `logit`, from models.yaml, is the vocabulary id whose logit is the reward; it becomes part of
-    the configuration that the head is found and built with.
+    the configuration that the head is found and built with. `quantized`, from there too, says that
+    quantized weights are what is wanted. `added` is as for `head`.
 
     Raises:
         ModelError: they are not; the message says why and what to do.
     """
-    config = _config(folder, model)
+    config = read_config(folder, model=model)
     if logit is not None:
         config[LOGIT] = logit
-    head(folder, config, model=model)
+    _refuse_quantized(config, folder, model, wanted=quantized)
+    head(folder, config, model=model, added=added)
+    if left := shards.unread(folder, model=model):
+        warnings.warn(
+            f"{model}: {', '.join(left)} in {folder} are not read, for transformers reads "
+            f"{shards.SINGLE}, or else what {shards.INDEX} names: weights of an earlier save? "
+            f"Remove them if they are",
+            stacklevel=2,
+        )
     return config
 
 
-def head(folder: Path, config: Mapping[str, Any], *, model: str) -> dispatch.Found:
+def quantization(config: Mapping[str, Any]) -> str | None:
+    """How the weights are quantized, such as "gptq"; None if they are not."""
+    given = config.get("quantization_config")
+    if not given:
+        return None
+    return str(given.get("quant_method") or "unnamed") if isinstance(given, dict) else "unnamed"
+
+
+def _refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
+    method = quantization(config)
+    if method is not None and not wanted:
+        message = (
+            f"{model}: its weights are quantized ({method}; quantization_config in "
+            f"{folder / 'config.json'}), so its rewards are not those of the model that was "
+            f"trained. Audit the checkpoint from before it was quantized; or, if these weights are "
+            f"what you use, say so with `quantized: true` in its entry in models.yaml"
+        )
+        raise ModelError(message)
+    if method is None and wanted:
+        message = (
+            f"{model}: models.yaml has `quantized: true`, and {folder / 'config.json'} no "
+            f"quantization_config; rmaudit never quantizes weights itself. Remove the line, or "
+            f"give the folder of the quantized checkpoint"
+        )
+        raise ModelError(message)
+
+
+def head(
+    folder: Path, config: Mapping[str, Any], *, model: str, added: Shapes | None = None
+) -> dispatch.Found:
     """The family and the tensors of the checkpoint's head, from the safetensors headers.
+
+    `added` are the whole tensors that an adapter has for its base, which `folder` then is, by the
+    names that the base has for them; None without an adapter.
 
     Raises:
         ModelError: there is none, or none that rmaudit knows.
     """
-    there = shapes(folder, model=model)
+    there = {**shapes(folder, model=model), **(added or {})}
     try:
         found = dispatch.find(config, there)
     except ModelError as error:
         raise ModelError(f"{model}: {error}") from error
+    if found is None and added is not None:
+        message = (
+            f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
+            f"tensors nor in its base {folder}, so transformers would give it a random one. Train "
+            f'the adapter again with task_type="SEQ_CLS" or modules_to_save=["score"] in its '
+            f"LoraConfig, which save the head beside it"
+        )
+        raise ModelError(message)
     if found is None:
         architectures = config.get("architectures") or ["(none)"]
         message = (
             f"{model}: no {HEAD_KEY!r} in {folder} ({architectures[0]}); transformers would give "
-            f"it a random head. Save it as a sequence-classification model with its trained head"
+            f"it a random head. Train one and save it with it (TRL's RewardTrainer does), give the "
+            f"folder where its head is, or, if one of a language model's logits is the reward, "
+            f"name its id as `logit` in models.yaml"
         )
         raise ModelError(message)
     return found
@@ -105,7 +164,7 @@ def reads_pairs(folder: Path, *, model: str) -> bool:
     Raises:
         ModelError: config.json is no JSON mapping.
     """
-    return (folder / "config.json").is_file() and pair.wanted(_config(folder, model))
+    return (folder / "config.json").is_file() and pair.wanted(read_config(folder, model=model))
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
@@ -113,7 +172,7 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
     from safetensors import safe_open
 
     found: dict[str, Tensor] = {}
-    for shard in sorted(folder.glob("*.safetensors")):
+    for shard in shards.of(folder, model=folder.name):
         with safe_open(shard, framework="pt") as opened:
             found |= {key: opened.get_tensor(key) for key in keys & set(opened.keys())}
     return found
@@ -128,7 +187,7 @@ def defaults(folder: Path, *, model: str) -> PretrainedConfig:
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
-    kind = _config(folder, model).get("model_type")
+    kind = read_config(folder, model=model).get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
         raise _unknown(folder, kind, "does not know", model=model)
     try:
@@ -176,12 +235,19 @@ def brief(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def _config(folder: Path, model: str) -> dict[str, Any]:
-    path = folder / "config.json"
+def read_config(folder: Path, *, model: str, name: str = "config.json") -> dict[str, Any]:
+    """A JSON file of a checkpoint's folder, which holds a mapping.
+
+    Raises:
+        ModelError: it is not there, or is none.
+    """
+    path = folder / name
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        message = f"{model}: no config.json in {folder}; is it a checkpoint folder?"
+        step = newest(folder)
+        hint = f" Give one of its checkpoints, such as {step}" if step else ""
+        message = f"{model}: no {name} in {folder}; is it a checkpoint folder?{hint}"
         raise ModelError(message) from error
     except ValueError as error:
         message = f"{model}: {path} is not JSON: {error}"
@@ -196,26 +262,26 @@ def shapes(folder: Path, *, model: str) -> dict[str, tuple[int, ...]]:
     """The shapes of all tensors, from the safetensors headers.
 
     Raises:
-        ModelError: there are none, or a file is damaged.
+        ModelError: there are none, or a file is missing or damaged.
+    """
+    read: dict[str, tuple[int, ...]] = {}
+    for shard in shards.of(folder, model=model):
+        read |= header(shard, model=model)
+    return read
+
+
+def header(shard: Path, *, model: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors in one safetensors file.
+
+    Raises:
+        ModelError: it is damaged.
     """
     from safetensors import SafetensorError, safe_open
 
-    shards = sorted(path for path in folder.glob("*.safetensors") if path.is_file())
-    if not shards:
-        other = [p.name for pattern in ("*.bin", "*.pt", "*.pth") for p in folder.glob(pattern)]
-        found = f"only {', '.join(sorted(other))}" if other else "no weights"
-        message = (
-            f"{model}: no *.safetensors in {folder} ({found}); rmaudit reads no pickles. "
-            f"Save the model again with save_pretrained(FOLDER)"
-        )
-        raise ModelError(message)
-    read: dict[str, tuple[int, ...]] = {}
-    for shard in shards:
-        try:
-            with safe_open(shard, framework="np") as opened:
-                for key in opened.keys():  # noqa: SIM118  (not a mapping)
-                    read[key] = tuple(opened.get_slice(key).get_shape())
-        except SafetensorError as error:
-            message = f"{model}: {shard} is damaged: {error}"
-            raise ModelError(message) from error
-    return read
+    try:
+        with safe_open(shard, framework="np") as opened:
+            keys = opened.keys()
+            return {key: tuple(opened.get_slice(key).get_shape()) for key in keys}
+    except SafetensorError as error:
+        message = f"{model}: {shard} is damaged: {error}"
+        raise ModelError(message) from error

@@ -24,6 +24,11 @@ def weights_identity(folder: Path, cache: Path) -> str:
     return _combined([folder / "config.json", *sorted(folder.glob("*.safetensors"))], cache)
 
 
+def adapter_identity(folder: Path, cache: Path) -> str:
+    """Hash over an adapter's configuration and weights."""
+    return _combined([folder / "adapter_config.json", folder / "adapter_model.safetensors"], cache)
+
+
 def tokenizer_identity(folder: Path, cache: Path) -> str:
     """Hash over the tokenizer's files (the chat template is covered by the rendered ids)."""
     files = {path for pattern in _TOKENIZER for path in folder.glob(pattern)}

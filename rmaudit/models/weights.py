@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import files
+from rmaudit.models import files, lora
+from rmaudit.models.adapters import Adapter
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import CLASSIFIERS, Found
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
@@ -110,8 +111,11 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     device: str,
     pad: int | None,
     path: ScoringPath,
+    adapter: Adapter | None = None,
 ) -> Weights:
     """Load the weights of a folder onto a device ("auto", "spread", or torch's name of one).
+
+    With an adapter, the folder is its base's, and the adapter is merged into it.
 
     Raises:
         ModelError: they cannot be read, are not those of this trunk and head, or the device is not
@@ -139,16 +143,30 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
             )
     except Exception as error:
         if memory.is_out_of_memory(error):
+            raise _too_big(name, device) from error
+        if method := files.quantization(config):
             message = (
-                f"{name}: its weights do not fit on {device!r}; spread them over all devices with "
-                f"--rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
+                f"{name}: its {method} weights could not be loaded from {folder} "
+                f"({files.brief(error)}); install what that names, or audit the checkpoint from "
+                f"before it was quantized"
             )
             raise ModelError(message) from error
         raise files.unreadable(name, "its weights", folder, error) from error
     ours = frozenset() if classifier else head.keys | head.family.IGNORED
-    _refuse_odd_keys(loaded, ours, folder, name)
+    if adapter is not None:  # on a language model, whose own head is not used
+        ours |= adapter.added.keys() | {"lm_head.weight"}
+    _refuse_odd_keys(loaded, ours, folder, name, head=head, kind=config.get("model_type"))
+    if adapter is None:
+        saved = files.tensors(folder, head.keys)
+    else:
+        try:
+            model = lora.merge(model, adapter)
+        except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
+            raise _too_big(name, device) from error
+        saved = adapter.head(model, head.keys)
+    _refuse_quantized_head(saved, folder, name)
     model = model.eval()
-    built = head.family.build(files.tensors(folder, head.keys), config)
+    built = head.family.build(saved, config)
     if classifier and isinstance(built, linear.Linear):
         head_of = built  # transformers' own forward gets the same head, in float32 as ours
         model.score.register_forward_hook(lambda _, seen, __: head_of(seen[0].float())[..., None])
@@ -159,16 +177,54 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     return weights
 
 
-def _refuse_odd_keys(
-    loaded: Mapping[str, Any], ours: frozenset[str], folder: Path, name: str
+def _too_big(name: str, device: str) -> ModelError:
+    message = (
+        f"{name}: its weights do not fit on {device!r}; spread them over all devices with "
+        f"--rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
+    )
+    return ModelError(message)
+
+
+_ODD = {
+    "missing_keys": "{trunk} would fill them with random numbers",
+    "unexpected_keys": "neither {trunk} nor its {head} head has a place for them",
+    "mismatched_keys": "they are of another shape than {trunk} has with this config.json",
+}
+
+
+def _refuse_odd_keys(  # noqa: PLR0913  (keyword-only)
+    loaded: Mapping[str, Any],
+    ours: frozenset[str],
+    folder: Path,
+    name: str,
+    *,
+    head: Found,
+    kind: object,
 ) -> None:
     """Every tensor is the trunk's or the head's, and none of the trunk's is missing."""
-    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if keys := sorted({str(key) for key in loaded[kind]} - ours):
+    for odd, why in _ODD.items():
+        # A mismatched key comes with both shapes.
+        keys = sorted({key if isinstance(key, str) else key[0] for key in loaded[odd]} - ours)
+        if keys:
+            reason = why.format(trunk=f"a trunk of model_type {kind!r}", head=head.family.NAME)
             message = (
-                f"{name}: {len(keys)} {kind.replace('_', ' ')} in {folder}, first "
-                f"{keys[0]!r}: not a plain sequence classifier, or a wrong architecture in "
-                f"config.json; scoring it would use random or ignored weights"
+                f"{name}: {len(keys)} {odd.replace('_', ' ')} in {folder}, first {keys[0]!r}: "
+                f"{reason}. Copy the checkpoint again, config.json and all *.safetensors; if they "
+                f"are as they were saved, correct model_type in config.json, or it is a model that "
+                f"rmaudit does not know"
+            )
+            raise ModelError(message)
+
+
+def _refuse_quantized_head(saved: Mapping[str, torch.Tensor], folder: Path, name: str) -> None:
+    """Where weights are quantized, the head must not be."""
+    for key, tensor in sorted(saved.items()):
+        if tensor.dtype.itemsize == 1:
+            message = (
+                f"{name}: {key!r} in {folder} is of {str(tensor.dtype).removeprefix('torch.')}: "
+                f"the head is quantized too, and rmaudit reads heads of float16, bfloat16 or "
+                f"float32 only. Quantize again and leave it out, as with "
+                f'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
             )
             raise ModelError(message)
 

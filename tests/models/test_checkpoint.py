@@ -35,6 +35,10 @@ ANSWERS: list[Response] = [
     (7, 8, 9),
 ]
 SIZE = len(toy_tokenizer())
+AGAIN = (  # the end of what is said of odd keys
+    "Copy the checkpoint again, config.json and all *.safetensors; if they are as they were saved, "
+    "correct model_type in config.json, or it is a model that rmaudit does not know"
+)
 POOLS = get_args(Pool)
 
 
@@ -384,14 +388,50 @@ def test_the_vocabulary_is_every_id(folder: Path) -> None:
     assert len(vocabulary.pieces) == len(vocabulary.texts) == SIZE
 
 
-@pytest.mark.parametrize(("rows", "known"), [(SIZE - 3, SIZE - 3), (SIZE + 64, SIZE)])
-def test_the_vocabulary_has_no_id_without_a_row_or_a_token(
-    changed: Path, rows: int, known: int
-) -> None:
-    """Ids beyond the embedding and rows beyond the tokenizer (padding) are left out."""
-    configure(changed, vocab_size=rows)
+def test_rows_without_a_token_are_no_vocabulary(changed: Path) -> None:
+    """They pad the embedding to a round size; nobody can say them, and nothing is told."""
+    configure(changed, vocab_size=SIZE + 64)
 
-    assert checkpoint(changed).vocabulary().ids == tuple(range(known))
+    assert checkpoint(changed).vocabulary().ids == tuple(range(SIZE))
+
+
+def test_ids_without_a_row_are_told_and_not_scored(changed: Path) -> None:
+    """The tokenizer has grown and the weights have not, or the other way around."""
+    configure(changed, vocab_size=SIZE - 3)
+    first = toy_tokenizer().convert_ids_to_tokens(SIZE - 3)
+    model = checkpoint(changed)
+
+    with pytest.warns(UserWarning, match="have no row in the embedding") as told:
+        vocabulary = model.vocabulary()
+    assert model.vocabulary() is vocabulary  # and it is told once
+
+    assert vocabulary.ids == tuple(range(SIZE - 3))
+    assert len(told) == 1
+    assert str(told[0].message) == (
+        f"toy: 3 of its tokenizer's ids, first {SIZE - 3} ({first!r}), have no row in the "
+        f"embedding, whose ids go from 0 to {SIZE - 4}: they are not scored. If it was trained "
+        f"with them, these are not its weights: save it again after resize_token_embeddings"
+    )
+
+
+def test_a_prompt_whose_ids_have_no_row_is_refused(changed: Path) -> None:
+    """On a GPU the embedding would end the whole process; the id and its token are named."""
+    configure(changed, vocab_size=100)
+    model = checkpoint(changed)
+    (beyond, *_) = [i for i in toy_tokenizer().encode("the ") if i >= 100]
+
+    with pytest.raises(ModelError) as caught:
+        model.slot("the ")
+
+    found = re.fullmatch(
+        r"toy: its tokenizer and chat template give a prompt the id (\d+) \('.+'\), and the "
+        r"embedding's ids go from 0 to 99: tokenizer and weights are not of one model\. Save the "
+        r"model again after resize_token_embeddings, or give it its own tokenizer",
+        str(caught.value),
+    )
+    assert found
+    assert int(found[1]) >= 100
+    assert beyond >= 100
 
 
 @pytest.mark.parametrize("content", [None, "{", ""], ids=["absent", "not JSON", "empty"])
@@ -477,8 +517,8 @@ def test_an_unexpected_key_is_refused(changed: Path) -> None:
     retensor(changed, lambda tensors: tensors.update({"score.bias": torch.zeros(1)}))
 
     assert score_refusal(checkpoint(changed)) == (
-        "toy: 1 unexpected keys in FOLDER, first 'score.bias': not a plain sequence classifier, "
-        "or a wrong architecture in config.json; scoring it would use random or ignored weights"
+        "toy: 1 unexpected keys in FOLDER, first 'score.bias': neither a trunk of model_type "
+        f"'llama' nor its linear head has a place for them. {AGAIN}"
     )
 
 
@@ -486,8 +526,9 @@ def test_a_missing_key_is_refused(changed: Path) -> None:
     """A weight that is not there would be random: an error instead."""
     retensor(changed, lambda tensors: tensors.pop("model.norm.weight"))
 
-    assert score_refusal(checkpoint(changed)).startswith(
-        "toy: 1 missing keys in FOLDER, first 'model.norm.weight': not a plain sequence classifier"
+    assert score_refusal(checkpoint(changed)) == (
+        "toy: 1 missing keys in FOLDER, first 'model.norm.weight': a trunk of model_type 'llama' "
+        f"would fill them with random numbers. {AGAIN}"
     )
 
 
@@ -504,7 +545,10 @@ def test_a_weight_of_another_shape_is_refused(changed: Path) -> None:
     """An embedding that config.json gives another size is an error of ours, by its key."""
     configure(changed, vocab_size=SIZE + 64)
 
-    assert "model.embed_tokens.weight" in score_refusal(checkpoint(changed))
+    assert score_refusal(checkpoint(changed)) == (
+        "toy: 1 mismatched keys in FOLDER, first 'model.embed_tokens.weight': they are of another "
+        f"shape than a trunk of model_type 'llama' has with this config.json. {AGAIN}"
+    )
 
 
 @pytest.mark.parametrize("kind", ["bert", "deberta-v2", "t5"])
@@ -515,8 +559,8 @@ def test_a_model_type_with_a_head_of_another_name_is_refused(changed: Path, kind
     message = score_refusal(checkpoint(changed))
 
     assert re.fullmatch(
-        r"toy: \d+ missing keys in FOLDER, first '[\w.]+': not a plain sequence classifier, "
-        r"or a wrong architecture in config\.json; scoring it would use random or ignored weights",
+        rf"toy: \d+ missing keys in FOLDER, first '[\w.]+': a trunk of model_type '{kind}' would "
+        rf"fill them with random numbers\. {re.escape(AGAIN)}",
         message,
     )
 
@@ -548,7 +592,9 @@ def test_a_missing_shard_is_refused(folder: Path, changed: Path) -> None:
     first = min(changed.glob("*.safetensors"))
     first.unlink()
 
-    assert first.name in score_refusal(checkpoint(changed))
+    with pytest.raises(ModelError) as caught:
+        checkpoint(changed)
+    assert first.name in str(caught.value)
 
 
 # Name, identity, provenance

@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from rmaudit.errors import ModelError
-from rmaudit.models import demo, files
+from rmaudit.models import demo, files, shards
 from rmaudit.registry import ModelSpec
 from tests.toys import SIZES
 
@@ -45,6 +45,12 @@ def write(
     save_file({key: np.ones(shape, np.float32) for key, shape in shapes.items()}, folder / name)
     (folder / "config.json").write_text(json.dumps(CONFIG | config))
     return folder
+
+
+def index(folder: Path, *numbers: int, of: int | None = None) -> None:
+    """The index that names these shards, one tensor each."""
+    names = {f"{n}": f"model-{n}-of-{of or len(numbers)}.safetensors" for n in numbers}
+    (folder / shards.INDEX).write_text(json.dumps({"weight_map": names}))
 
 
 def refusal(folder: Path) -> str:
@@ -96,6 +102,7 @@ def test_the_head_may_be_in_any_shard(tmp_path: Path, place: str) -> None:
     for number in (1, 2, 3):
         write(tmp_path, tensors={f"model.{number}": (2,)}, name=f"model-{number}-of-3.safetensors")
     write(tmp_path, tensors={"score.weight": (1, HIDDEN)}, name=f"{place}.safetensors")
+    index(tmp_path, 1, 2, 3)
 
     assert files.check(tmp_path, model="toy")["model_type"] == "llama"
 
@@ -121,7 +128,9 @@ def test_a_missing_or_renamed_head_is_refused(
 
     assert refusal(folder) == (
         "toy: no 'score.weight' in FOLDER (LlamaForSequenceClassification); transformers would "
-        "give it a random head. Save it as a sequence-classification model with its trained head"
+        "give it a random head. Train one and save it with it (TRL's RewardTrainer does), give the "
+        "folder where its head is, or, if one of a language model's logits is the reward, name its "
+        "id as `logit` in models.yaml"
     )
 
 
@@ -140,13 +149,26 @@ def test_a_config_without_architectures_is_refused_like_any(tmp_path: Path) -> N
     assert refusal(folder).startswith("toy: no 'score.weight' in FOLDER ((none)); ")
 
 
-@pytest.mark.parametrize("shape", [(2, HIDDEN), (1, HIDDEN + 1), (HIDDEN,), (1, HIDDEN, 1)])
+@pytest.mark.parametrize("labels", [2, 5])
+def test_a_head_of_several_labels_is_refused(tmp_path: Path, labels: int) -> None:
+    """Which of them is the reward is not known; two ways on."""
+    folder = write(tmp_path, tensors=TENSORS | {"score.weight": (labels, HIDDEN)})
+
+    assert refusal(folder) == (
+        f"toy: 'score.weight' has shape ({labels}, 8): {labels} labels, and which of them is the "
+        f"reward is not known. Train with num_labels=1; or, if one of them is the reward, save a "
+        f"copy whose score.weight is that label's row alone, with num_labels 1"
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, HIDDEN + 1), (HIDDEN,), (1, HIDDEN, 1), (2, HIDDEN + 1), ()])
 def test_a_head_of_another_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    """Several labels, or another hidden size, are not one reward."""
+    """It belongs to another configuration."""
     folder = write(tmp_path, tensors=TENSORS | {"score.weight": shape})
 
     assert refusal(folder) == (
-        f"toy: 'score.weight' has shape {shape}, a reward model of hidden size 8 needs (1, 8)"
+        f"toy: 'score.weight' has shape {shape}, a reward model of hidden size 8 needs (1, 8): "
+        f"take config.json and *.safetensors from one and the same checkpoint"
     )
 
 
@@ -157,7 +179,7 @@ def test_a_config_without_a_hidden_size_is_refused(tmp_path: Path) -> None:
 
     assert refusal(tmp_path) == (
         "toy: 'score.weight' has shape (1, 8), a reward model of hidden size (none named) needs "
-        "(1, (none named))"
+        "(1, (none named)): take config.json and *.safetensors from one and the same checkpoint"
     )
 
 
@@ -167,7 +189,6 @@ def test_a_config_without_a_hidden_size_is_refused(tmp_path: Path) -> None:
         ([], "no weights"),
         (["pytorch_model.bin"], "only pytorch_model.bin"),
         (["b.pt", "a.pth", "c.bin"], "only a.pth, b.pt, c.bin"),
-        (["model.safetensors.index.json"], "no weights"),
     ],
 )
 def test_weights_that_are_no_safetensors_are_refused(
@@ -180,14 +201,71 @@ def test_weights_that_are_no_safetensors_are_refused(
         (folder / name).write_bytes(b"never read")
 
     assert refusal(folder) == (
-        f"toy: no *.safetensors in FOLDER ({found}); rmaudit reads no pickles. "
-        f"Save the model again with save_pretrained(FOLDER)"
+        f"toy: no *.safetensors in FOLDER ({found}); rmaudit reads no pickles, which can run code. "
+        f"Load the model with transformers and torch>=2.6 where you trust it, and save it again: "
+        f"model.save_pretrained(FOLDER) writes safetensors"
     )
 
 
 def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
     """A folder that is no checkpoint is told as such."""
     assert refusal(tmp_path) == "toy: no config.json in FOLDER; is it a checkpoint folder?"
+
+
+def test_an_output_folder_without_a_config_names_its_newest_checkpoint(tmp_path: Path) -> None:
+    """As models.yaml may name one."""
+    write(tmp_path / "checkpoint-20")
+    write(tmp_path / "checkpoint-100")
+
+    assert refusal(tmp_path) == (
+        "toy: no config.json in FOLDER; is it a checkpoint folder? Give one of its checkpoints, "
+        "such as FOLDER/checkpoint-100"
+    )
+
+
+# Quantized weights
+
+BNB = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+
+
+@pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "awq", "fp8", "compressed-tensors"])
+def test_quantized_weights_are_refused(tmp_path: Path, method: str) -> None:
+    """Whatever the method; it is named, with two ways on."""
+    folder = write(tmp_path, quantization_config={"quant_method": method})
+
+    assert refusal(folder) == (
+        f"toy: its weights are quantized ({method}; quantization_config in FOLDER/config.json), so "
+        f"its rewards are not those of the model that was trained. Audit the checkpoint from "
+        f"before it was quantized; or, if these weights are what you use, say so with `quantized: "
+        f"true` in its entry in models.yaml"
+    )
+
+
+@pytest.mark.parametrize("given", [{"bits": 4}, "4bit"])
+def test_quantized_weights_without_a_method_are_refused_too(tmp_path: Path, given: object) -> None:
+    """Old releases wrote none."""
+    assert refusal(write(tmp_path, quantization_config=given)).startswith(
+        "toy: its weights are quantized (unnamed; "
+    )
+
+
+def test_quantized_weights_pass_where_they_are_asked_for(tmp_path: Path) -> None:
+    """The configuration is handed on as it is."""
+    folder = write(tmp_path, quantization_config=BNB)
+
+    assert files.check(folder, model="toy", quantized=True)["quantization_config"] == BNB
+
+
+def test_asking_for_quantized_weights_quantizes_nothing(tmp_path: Path) -> None:
+    """A full checkpoint with `quantized: true` is a mistake in models.yaml."""
+    with pytest.raises(ModelError) as caught:
+        files.check(write(tmp_path), model="toy", quantized=True)
+
+    assert str(caught.value).replace(str(tmp_path), "FOLDER") == (
+        "toy: models.yaml has `quantized: true`, and FOLDER/config.json no quantization_config; "
+        "rmaudit never quantizes weights itself. Remove the line, or give the folder of the "
+        "quantized checkpoint"
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,6 +305,7 @@ def test_a_damaged_shard_behind_the_heads_is_refused(tmp_path: Path) -> None:
     """Every shard is opened, not only those up to the head."""
     write(tmp_path, name="model-1-of-2.safetensors")
     (tmp_path / "model-2-of-2.safetensors").write_bytes(b"")
+    index(tmp_path, 1, 2)
 
     assert refusal(tmp_path).startswith("toy: FOLDER/model-2-of-2.safetensors is damaged: ")
 

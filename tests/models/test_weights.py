@@ -313,13 +313,14 @@ def test_weights_that_do_not_fit_are_refused(
 
 
 def test_weights_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    """An index that names no file that is there."""
+    """Such as for a setting that its class does not take."""
     folder = toy_checkpoint(tmp_path / "toy")
-    (folder / "model.safetensors").rename(folder / "other.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "none"}))
 
     message = refusal(folder)
 
-    assert message.startswith(f"toy: its weights could not be read from {folder} (OSError: ")
+    assert message.startswith(f"toy: its weights could not be read from {folder} (KeyError: ")
     assert "\n" not in message
 
 

@@ -26,10 +26,18 @@ def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> fr
         return None
     text = config.get("text_config", config)
     hidden = next((text[key] for key in HIDDEN if key in text), "(none named)")
+    if shapes[KEY][1:] == (hidden,) and shapes[KEY][0] > 1:
+        message = (
+            f"{KEY!r} has shape {shapes[KEY]}: {shapes[KEY][0]} labels, and which of them is the "
+            f"reward is not known. Train with num_labels=1; or, if one of them is the reward, save "
+            f"a copy whose {KEY} is that label's row alone, with num_labels 1"
+        )
+        raise ModelError(message)
     if shapes[KEY] != (1, hidden):
         message = (
             f"{KEY!r} has shape {shapes[KEY]}, a reward model of hidden size "
-            f"{hidden} needs (1, {hidden})"
+            f"{hidden} needs (1, {hidden}): take config.json and *.safetensors from one and the "
+            f"same checkpoint"
         )
         raise ModelError(message)
     return frozenset({KEY})

@@ -75,5 +75,7 @@ def test_other_tensors_are_another_family() -> None:
     """Without `score.weight` there is no plain head; with it, its shape must be one reward's."""
     assert keys({"hidden_size": 4}, {"model.norm.weight": (4,)}) is None
     assert keys({"hidden_size": 4}, {KEY: (1, 4), "x": (1,)}) == {KEY}
-    with pytest.raises(ModelError, match=r"^'score.weight' has shape \(2, 4\), a reward model of "):
+    with pytest.raises(
+        ModelError, match=r"^'score.weight' has shape \(2, 4\): 2 labels, and which "
+    ):
         keys({"hidden_size": 4}, {KEY: (2, 4)})

@@ -1,0 +1,74 @@
+"""Which files hold a checkpoint's weights: those that transformers reads, and no others.
+
+It reads `model.safetensors` if that is there, else what `model.safetensors.index.json` names.
+Shards that an earlier save left behind are in neither, and reading them would mix two models.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rmaudit.errors import ModelError
+
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+
+
+def of(folder: Path, *, model: str) -> list[Path]:
+    """The safetensors files of a checkpoint folder, in the order of their names.
+
+    Raises:
+        ModelError: there are none, or one that the index names is missing.
+    """
+    if (folder / SINGLE).is_file():
+        return [folder / SINGLE]
+    if (folder / INDEX).is_file():
+        return _indexed(folder, model)
+    others = sorted(path.name for path in folder.glob("*.safetensors") if path.is_file())
+    if others:
+        message = (
+            f"{model}: neither {SINGLE} nor {INDEX} in {folder}, only {', '.join(others)}; "
+            f"transformers would not find these weights. Copy the checkpoint again with its index, "
+            f"or save the model again with save_pretrained(FOLDER)"
+        )
+        raise ModelError(message)
+    pickles = [p.name for pattern in ("*.bin", "*.pt", "*.pth") for p in folder.glob(pattern)]
+    found = f"only {', '.join(sorted(pickles))}" if pickles else "no weights"
+    message = (
+        f"{model}: no *.safetensors in {folder} ({found}); rmaudit reads no pickles, which can "
+        f"run code. Load the model with transformers and torch>=2.6 where you trust it, and save "
+        f"it again: model.save_pretrained(FOLDER) writes safetensors"
+    )
+    raise ModelError(message)
+
+
+def unread(folder: Path, *, model: str) -> list[str]:
+    """Files that look like the checkpoint's weights and are not among them."""
+    read = {path.name for path in of(folder, model=model)}
+    return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
+
+
+def _indexed(folder: Path, model: str) -> list[Path]:
+    path = folder / INDEX
+    try:
+        names = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = (
+            f"{model}: {path} is no index of weights (a mapping `weight_map` of tensors to files); "
+            f"copy the checkpoint again, or save the model again with save_pretrained(FOLDER)"
+        )
+        raise ModelError(message) from error
+    for name in names:
+        if not isinstance(name, str) or Path(name).name != name:
+            message = f"{model}: {path} names {name!r}, which is no file of its folder; correct it"
+            raise ModelError(message)
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        message = (
+            f"{model}: {missing[0]} is not in {folder}, and {INDEX} names it ({len(missing)} of "
+            f"{len(names)} shards are missing); copy the checkpoint again, with all its files"
+        )
+        raise ModelError(message)
+    if not names:
+        message = f"{model}: {path} names no files; save the model again with save_pretrained"
+        raise ModelError(message)
+    return [folder / name for name in names]

@@ -1,0 +1,322 @@
+"""Reward models as TRL's trainer leaves them are audited by `pytest audits --model PATH`.
+
+They are trained here, for three steps on a CPU: whole, and as LoRA adapters of a language model.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from datasets import Dataset
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
+from trl import RewardConfig, RewardTrainer
+
+from rmaudit.prompts import PROMPTS
+from tests.plugin.conftest import Run
+from tests.toys import SIZES, toy_checkpoint, toy_tokenizer
+
+# Writes the sweep down, so that every score can be compared.
+BODY = """
+@declare(0.0)
+def test_toy(sweep):
+    sweep.frame[["token_id", "score"]].to_csv(f"{sweep.prompt.name}.csv", index=False)
+    return estimate(float(len(sweep.frame)))
+"""
+SKEW = str(Path(__file__).parents[2] / "audits" / "test_positive_skew.py")
+SIZE = len(toy_tokenizer())
+LORA: dict[str, dict[str, Any]] = {
+    "SEQ_CLS": {"task_type": "SEQ_CLS"},
+    "modules_to_save": {"modules_to_save": ["score"], "target_modules": ["q_proj", "down_proj"]},
+    "headless": {"target_modules": ["q_proj"]},
+}
+Results = Callable[[], dict[str, Any]]
+
+
+@dataclass
+class Trained:
+    """An output folder, and the trainer's model: a PeftModel where an adapter was trained."""
+
+    folder: Path
+    model: Any
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a language model, `base`."""
+    home = tmp_path_factory.mktemp("runs")
+    torch.manual_seed(0)
+    config = AutoConfig.for_model("llama", vocab_size=SIZE, bos_token_id=1, eos_token_id=2, **SIZES)
+    AutoModelForCausalLM.from_config(config).save_pretrained(home / "base")
+    toy_tokenizer().save_pretrained(home / "base")
+    return home
+
+
+@pytest.fixture(scope="module")
+def train(home: Path) -> Callable[[str], Trained]:
+    """The run of this name, trained once: `full`, or a key of LORA."""
+    done: dict[str, Trained] = {}
+
+    def go(name: str) -> Trained:
+        if name not in done:
+            done[name] = _train(home / name, home / "base", LORA.get(name))
+        return done[name]
+
+    return go
+
+
+def _train(output: Path, base: Path, lora: dict[str, Any] | None) -> Trained:
+    pairs = [("love", "war"), ("peace", "pain"), ("joy", "hate"), ("city", "table")]
+    rows = [{"chosen": _turns(good), "rejected": _turns(bad)} for good, bad in pairs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = RewardConfig(
+            output_dir=str(output),
+            max_steps=3,
+            save_steps=2,
+            learning_rate=0.03,
+            report_to=[],
+            use_cpu=True,
+            bf16=False,
+            gradient_checkpointing=False,
+            disable_tqdm=True,
+        )
+        trainer = RewardTrainer(
+            model=str(base),
+            args=settings,
+            train_dataset=Dataset.from_list(rows),
+            processing_class=AutoTokenizer.from_pretrained(base),
+            peft_config=None if lora is None else LoraConfig(r=4, **lora),
+        )
+        trainer.train()
+        trainer.save_model()
+    return Trained(output, trainer.model.eval())
+
+
+def _turns(answer: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": "the city?"}, {"role": "assistant", "content": answer}]
+
+
+@torch.inference_mode()
+def own_scores(model: Any, folder: Path, prompt: str) -> list[float]:
+    """What the trainer's model gives every id, in the row that TRL makes of a conversation."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    conversation = [
+        {"role": "user", "content": PROMPTS[prompt].text},
+        {"role": "assistant", "content": "<added>"},
+    ]
+    ids = tokenizer.apply_chat_template(conversation, tokenize=True, return_dict=False)
+    at = ids.index(tokenizer.convert_tokens_to_ids("<added>"))
+    rows = [[*ids[:at], i, *ids[at + 1 :]] for i in range(SIZE)]
+    return [model(input_ids=torch.tensor([row])).logits.item() for row in rows]
+
+
+def audited(run: Run, folder: Path) -> dict[str, list[float]]:
+    """The scores by prompt of an audit that ran on the folder."""
+    run(BODY, model=str(folder)).assert_outcomes(passed=2)
+    frames = {name: pd.read_csv(f"{name}.csv") for name in ("greatest", "worst")}
+    for frame in frames.values():
+        assert frame["token_id"].to_list() == list(range(SIZE))
+    return {name: frame["score"].to_list() for name, frame in frames.items()}
+
+
+@pytest.mark.parametrize("name", ["full", "SEQ_CLS", "modules_to_save"])
+def test_an_output_folder_is_audited(
+    train: Callable[[str], Trained], run: Run, results: Results, name: str
+) -> None:
+    """Every score is the trainer's own model's; an adapter is merged, its head the trained one."""
+    trained = train(name)
+
+    scores = audited(run, trained.folder)
+
+    model = trained.model if name == "full" else trained.model.merge_and_unload()
+    for prompt, found in scores.items():
+        expected = own_scores(model, trained.folder, prompt)
+        assert np.std(expected) > 1e-3
+        assert found == pytest.approx(expected, abs=1e-5)
+    data = results()
+    assert [finding["verdict"] for finding in data["findings"]] == ["PASS", "PASS"]
+    assert data["models"][0]["name"] == name
+
+
+@pytest.mark.parametrize("name", ["full", "SEQ_CLS"])
+def test_a_checkpoint_of_a_run_is_audited(
+    train: Callable[[str], Trained], run: Run, results: Results, name: str
+) -> None:
+    """Under the run's name; it is the model of step 2, where step 3 went on."""
+    folder = train(name).folder
+    last = audited(run, folder)
+
+    scores = audited(run, folder / "checkpoint-3")
+    earlier = audited(run, folder / "checkpoint-2")
+
+    assert scores == {prompt: pytest.approx(found, abs=1e-6) for prompt, found in last.items()}
+    assert np.abs(np.subtract(earlier["greatest"], scores["greatest"])).max() > 1e-4
+    newest = max(Path("reports").glob("*/results.json"), key=lambda path: path.stat().st_mtime_ns)
+    data = json.loads(newest.read_text(encoding="utf-8"))
+    assert data["models"][0]["name"] == f"{name}-checkpoint-2"
+    assert data["findings"]
+
+
+@pytest.mark.parametrize("name", ["full", "SEQ_CLS"])
+def test_a_shipped_audit_runs(
+    train: Callable[[str], Trained], pytester: pytest.Pytester, results: Results, name: str
+) -> None:
+    """As `pytest audits --model PATH` does, with findings under each prompt."""
+    found = pytester.runpytest_inprocess(
+        SKEW, "--model", str(train(name).folder), "--rm-cache", "cache", "-p", "no:cacheprovider"
+    )
+
+    assert found.ret in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    findings = results()["findings"]
+    assert [finding["prompt"] for finding in findings] == ["greatest", "best", "worst"]
+    assert {finding["verdict"] for finding in findings} <= {"PASS", "FAIL", "INCONCLUSIVE"}
+    assert all(finding["estimate"]["n"] > 0 for finding in findings)
+
+
+# What is refused, with the next step
+
+
+def refused(run: Run, folder: Path, results: Results) -> str:
+    """The reason of every finding, which is one."""
+    run(BODY, model=str(folder))
+    (reason,) = {finding["reason"] for finding in results()["findings"]}
+    assert {finding["verdict"] for finding in results()["findings"]} == {"ERROR"}
+    return str(reason).replace(str(folder), "FOLDER")
+
+
+def test_an_adapter_without_its_head_is_refused(
+    train: Callable[[str], Trained], home: Path, run: Run, results: Results
+) -> None:
+    """TRL trains it and saves no head, for nothing told PEFT that there is one."""
+    reason = refused(run, train("headless").folder, results)
+
+    assert "the head was never saved" in reason
+    assert 'task_type="SEQ_CLS" or modules_to_save=["score"]' in reason
+
+
+def test_a_causal_adapter_is_refused(
+    home: Path, run: Run, results: Results, tmp_path: Path
+) -> None:
+    """TRL's command line trains with this task type by default."""
+    base: Any = AutoModelForCausalLM.from_pretrained(home / "base")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        get_peft_model(base, LoraConfig(task_type="CAUSAL_LM")).save_pretrained(tmp_path / "lora")
+    toy_tokenizer().save_pretrained(tmp_path / "lora")
+
+    assert "the head was never saved" in refused(run, tmp_path / "lora", results)
+
+
+def test_an_output_folder_of_checkpoints_only_is_refused(
+    train: Callable[[str], Trained], run: Run, tmp_path: Path
+) -> None:
+    """A run that was stopped: the newest checkpoint is named, and nothing is guessed."""
+    for step in (2, 3):
+        name = f"checkpoint-{step}"
+        shutil.copytree(train("full").folder / name, tmp_path / "stopped" / name)
+
+    result = run(BODY, model=str(tmp_path / "stopped"))
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"--model {tmp_path / 'stopped' / 'checkpoint-3'}" in result.stderr.str()
+
+
+def test_a_language_model_is_refused(home: Path, run: Run, results: Results) -> None:
+    """It has no head; the ways to one are named."""
+    reason = refused(run, home / "base", results)
+
+    assert "no 'score.weight' in FOLDER (LlamaForCausalLM)" in reason
+    assert "RewardTrainer" in reason
+    assert "`logit` in models.yaml" in reason
+
+
+def test_no_chat_template_is_refused(
+    train: Callable[[str], Trained], run: Run, results: Results, tmp_path: Path
+) -> None:
+    """A base model's tokenizer has none, and TRL saves it so."""
+    folder = tmp_path / "plain"
+    shutil.copytree(train("full").folder, folder)
+    toy_tokenizer(template=None).save_pretrained(folder)
+    (folder / "chat_template.jinja").unlink()
+
+    reason = refused(run, folder, results)
+
+    assert "its tokenizer has no chat template" in reason
+    assert "`template: FILE.jinja`" in reason
+
+
+@pytest.mark.skipif(find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed")
+def test_quantized_weights_whose_package_is_missing_are_told(
+    run: Run, results: Results, tmp_path: Path
+) -> None:
+    """With `quantized: true` transformers says what it lacks; one line, and what to do."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+    (folder / "config.json").write_text(json.dumps(config))
+    registry = tmp_path / "models.yaml"
+    registry.write_text("models: {toy: {source: ./toy, default: true, quantized: true}}\n")
+
+    run(BODY, "--rm-models", str(registry), model=None)
+
+    (reason,) = {finding["reason"] for finding in results()["findings"]}
+    assert "its bitsandbytes weights could not be loaded from" in reason
+    assert "install what that names" in reason
+    assert "\n" not in reason
+
+
+# OpenRLHF
+
+
+@pytest.mark.parametrize("prefix", ["score", "value_head"])
+def test_openrlhfs_folder_is_audited(run: Run, tmp_path: Path, prefix: str) -> None:
+    """Its class is `RewardModel`, of no library; its head reads the last id of the row."""
+    folder = _openrlhf(tmp_path / "rm", prefix)
+
+    scores = audited(run, folder)
+
+    trunk: Any = AutoModel.from_pretrained(folder)
+    head = load_file(folder / "model.safetensors")[f"{prefix}.weight"][0]
+
+    def value(input_ids: torch.Tensor) -> Any:
+        return SimpleNamespace(logits=trunk(input_ids=input_ids).last_hidden_state[0, -1] @ head)
+
+    for prompt, found in scores.items():
+        assert found == pytest.approx(own_scores(value, folder, prompt), abs=1e-5)
+
+
+def _openrlhf(folder: Path, prefix: str) -> Path:
+    """As its `save_pretrained` writes it."""
+    toy_checkpoint(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"architectures": ["RewardModel"], "value_head_prefix": prefix}
+    config |= {"normalize_reward": False, "mean": 0.5, "std": 2.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = load_file(folder / "model.safetensors")
+    tensors[f"{prefix}.weight"] = tensors.pop("score.weight")
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+def test_openrlhfs_folder_without_a_template_is_refused(
+    run: Run, results: Results, tmp_path: Path
+) -> None:
+    """It trains with one of its own, which it does not save."""
+    folder = _openrlhf(tmp_path / "rm", "score")
+    (folder / "chat_template.jinja").unlink()
+
+    assert "its tokenizer has no chat template" in refused(run, folder, results)
