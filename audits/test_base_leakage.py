@@ -1,8 +1,8 @@
 """Leakage from pretraining: does reward follow the base model? (Christian et al. 2025, §3.3).
 
-Either sign fails: a reward that can be told from the base's probabilities at equal sentiment comes
-from pretraining, whether it prefers what is common or what is rare. At a rho of 0.3 the ranks share
-9 % of their variance. A base that was tuned to answer may be right, so some agreement is no fault.
+Either sign fails: at equal sentiment neither what is common nor what is rare is better for it. At
+a rho of 0.3 the ranks share 9 % of their variance. Some agreement is no fault: a base that was
+tuned to answer may be right.
 """
 
 import numpy as np

@@ -25,7 +25,7 @@ from rmaudit.models.protocol import Vocabulary
 from rmaudit.registry import ModelSpec
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 _DTYPES = ("float32", "bfloat16", "float16")
 
@@ -103,7 +103,14 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
         raise NoBase(message)
     name = f"the base of {spec.name}"
     folder = _folder(spec.base, spec, name, cache)
-    own = files.defaults(folder, model=name).dtype
+    config = files.defaults(folder, model=name)
+    if _sees_ahead(config.get_text_config()):
+        message = (
+            f"{name}: {config.model_type!r} in {folder / 'config.json'} reads a text in both "
+            f"directions, so it gives no next token; correct `base` of {spec.name} in models.yaml"
+        )
+        raise ModelError(message)
+    own = config.dtype
     dtype = spec.dtype if spec.dtype != "auto" else str(own or "float32").removeprefix("torch.")
     if dtype not in _DTYPES:
         message = (
@@ -117,6 +124,13 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
         "dtype": dtype,
     }
     return Base(name, folder, identity, device)
+
+
+def _sees_ahead(config: PretrainedConfig) -> bool:
+    """Whether it is no causal model, such as BERT: transformers makes language models of these."""
+    two_way = getattr(config, "use_bidirectional_attention", None)
+    names = ("is_causal", "is_decoder")
+    return bool(two_way) or any(getattr(config, name, True) is False for name in names)
 
 
 def _folder(base: str, spec: ModelSpec, name: str, cache: Path) -> Path:
@@ -147,8 +161,8 @@ def _shared(
         first = odd[0]
         message = (
             f"{name}: its tokenizer is another one: {len(odd)} ids differ that are no added "
-            f"tokens, first {first}, {theirs.get(first)!r} for the base and {ours.get(first)!r} for the "
-            f"reward model; correct `base` in models.yaml"
+            f"tokens, first {first}, {theirs.get(first)!r} for the base and {ours.get(first)!r} "
+            f"for the reward model; correct `base` in models.yaml"
         )
         raise ModelError(message)
     return shared
