@@ -391,7 +391,7 @@ def spread_over(*devices: str) -> dict[str, str]:
 @pytest.fixture
 def places(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
     """Make `device_map` answer what a machine with other devices would be told."""
-    return lambda place: monkeypatch.setattr(weights, "_place", lambda *_, **__: place)
+    return lambda place: monkeypatch.setattr(weights, "device_map", lambda *_, **__: place)
 
 
 @pytest.mark.parametrize("kind", KINDS)
