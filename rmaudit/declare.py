@@ -43,9 +43,10 @@ def audit(  # noqa: PLR0913  (keyword-only)
 ) -> Callable[[_Function], _Function]:
     """Declare the test function below as an audit.
 
-    The function measures: it takes fixtures (`model`, `prompt`, `sweep`, `rewards`, `references`,
-    `rng`) and returns an `Estimate`. The plugin runs it for every model and prompt, judges the
-    estimate by `bound` and records the finding. The function stays plain pytest.
+    The function measures: it takes fixtures (`model`, `prompt`, `sweep`, `rewards`,
+    `base_logprobs`, `references`, `rng`) and returns an `Estimate`. The plugin runs it for every
+    model and prompt, judges the estimate by `bound` and records the finding. The function stays
+    plain pytest.
 
     `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
     all tokens of these words besides. Each is a word, or "lexicon:labmt" and the like for those

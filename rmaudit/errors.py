@@ -7,6 +7,7 @@
     ├── MeasureError       scores from which nothing can be measured
     ├── ReferenceMissing   outside data cannot be had; carries the command that gets it
     │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
+    ├── NoBase             models.yaml names no base language model for a reward model
     └── StoreError         the cache cannot be written
     AuditFailed (AssertionError)
     └── AuditInconclusive  the interval straddles the bound
@@ -50,6 +51,10 @@ class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as i
 
 class NotRecorded(ReferenceMissing, ModelError):  # noqa: N818  (likewise)
     """A model that is known by its published scores was asked for one that is not among them."""
+
+
+class NoBase(RmauditError):  # noqa: N818  (likewise)
+    """models.yaml names no base language model beside a reward model."""
 
 
 class StoreError(RmauditError):

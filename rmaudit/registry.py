@@ -39,6 +39,9 @@ class ModelSpec:
             was trained so; None for all that have a head.
         quantized: the checkpoint's weights are quantized, and these are what is to be audited.
         template: absolute path of a chat template that replaces the checkpoint's own.
+        base: the language model it was trained from: as `source`, with a causal-LM head;
+            `embedded` is that of R-Smol-135M.
+        base_revision: full commit hash of a hub id in `base`; None is the newest.
         parameters_b: size in units of 1e9 parameters.
         rewardbench_rank: rank on RewardBench as printed in Christian et al. 2025, Table 1.
         default: audited when no `--model` is given.
@@ -56,6 +59,8 @@ class ModelSpec:
     logit: int | None = None
     quantized: bool = False
     template: str | None = None
+    base: str | None = None
+    base_revision: str | None = None
     developer: str | None = None
     base_model: str | None = None
     parameters_b: float | None = None
@@ -108,6 +113,8 @@ _KEYS: Mapping[str, _Kind] = {  # of an entry; notes is a list of its kind, know
     "logit": _Kind("int", "0|[1-9][0-9]{0,6}", "a token id, such as 0", int),
     "quantized": _Kind("bool", "true|false", "true or false", lambda text: text == "true"),
     "template": _TEXT,
+    "base": _Kind("str", _SOURCE, _SOURCES),
+    "base_revision": _Kind("str", "[0-9a-f]{40}", _HASH),
     "developer": _TEXT,
     "base_model": _TEXT,
     "parameters_b": _Kind("int float", _NUMBER, "a number above 0, such as 8 or 0.135", float),
@@ -264,10 +271,13 @@ def _spec(name: str, at: yaml.Node, entry: yaml.Node, base: Path) -> ModelSpec:
         expected = _KEYS["source"].expected
         raise _Problem(at, f"{name}: the key 'source' is missing; expected {expected}")
     fields = {key: _value(key, node, f"{name}: {key}: ") for key, (_, node) in pairs.items()}
-    if "revision" in pairs and not re.fullmatch(_HUB_ID, fields["source"]):
-        raise _Problem(pairs["revision"][0], f"{name}: revision: only a hub id has revisions")
-    if fields["source"].startswith("."):
-        fields["source"] = str((base / fields["source"]).resolve())
+    for key, revision in (("source", "revision"), ("base", "base_revision")):
+        given = fields.get(key, "")
+        if revision in pairs and not re.fullmatch(_HUB_ID, given):
+            at = pairs[revision][0]
+            raise _Problem(at, f"{name}: {revision}: only a hub id has revisions")
+        if given.startswith("."):
+            fields[key] = str((base / given).resolve())
     if "template" in pairs:
         template = (base / fields["template"]).resolve()
         if not template.is_file():

@@ -22,7 +22,8 @@ ROOT = Path(__file__).parents[1]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 KEYS = (
-    "source, revision, dtype, pool, logit, quantized, template, developer, base_model, "
+    "source, revision, dtype, pool, logit, quantized, template, base, base_revision, developer, "
+    "base_model, "
     "parameters_b, rewardbench_rank, default, trained_on, notes, known"
 )
 SOURCES = "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
@@ -38,6 +39,8 @@ models:
     pool: last
     logit: 0
     template: chat.jinja
+    base: owner/base
+    base_revision: {HASH}
     developer: somebody
     base_model: Llama 3
     parameters_b: 0.135
@@ -99,6 +102,8 @@ def test_every_key_reaches_the_spec(tmp_path: Path) -> None:
             pool="last",
             logit=0,
             template=str(tmp_path / "chat.jinja"),
+            base="owner/base",
+            base_revision=HASH,
             developer="somebody",
             base_model="Llama 3",
             parameters_b=0.135,
@@ -150,12 +155,14 @@ def test_folders_start_at_the_file(
 ) -> None:
     """A relative folder is relative to models.yaml, wherever pytest is started."""
     (tmp_path / "elsewhere").mkdir()
-    path = write(tmp_path, with_entry(f"source: {written}\ndefault: true"))
+    lines = f"source: {written}\nbase: {written}\ndefault: true"
+    path = write(tmp_path, with_entry(lines))
     monkeypatch.chdir(tmp_path / "elsewhere")
 
-    source = load_registry(path).default.source
+    spec = load_registry(path).default
 
-    assert source == meant.format(tmp_path).replace(f"{tmp_path.name}/../", "")
+    expected = meant.format(tmp_path).replace(f"{tmp_path.name}/../", "")
+    assert (spec.source, spec.base) == (expected, expected)
 
 
 def test_a_spec_can_be_a_key(tmp_path: Path) -> None:
@@ -274,6 +281,19 @@ def test_a_wrong_layout_is_one_line(tmp_path: Path, content: str, text: str) -> 
         (
             f"source: ./run\nrevision: {HASH}",
             "4: A: revision: only a hub id has revisions",
+        ),
+        ("source: a/b\nbase: gpt2", f"4: A: base: expected {SOURCES}, got the text 'gpt2'"),
+        (
+            "source: a/b\nbase: c/d\nbase_revision: main",
+            f"5: A: base_revision: expected {REVISIONS}, got the text 'main'",
+        ),
+        (
+            f"source: a/b\nbase: ./run\nbase_revision: {HASH}",
+            "5: A: base_revision: only a hub id has revisions",
+        ),
+        (
+            f"source: a/b\nbase_revision: {HASH}",
+            "4: A: base_revision: only a hub id has revisions",
         ),
         (
             "source: a/b\ndtype: fp16",
@@ -504,7 +524,7 @@ def test_a_deleted_key_changes_its_own_field_only(tmp_path: Path, key: str) -> N
     line = next(line for line in SCALAR_LINES if line.strip().startswith(f"{key}:"))
     path = write(tmp_path, FULL.replace(f"{line}\n", ""))
 
-    if key in {"source", "default"}:
+    if key in {"source", "default", "base"}:  # whose revision would be that of nothing
         assert ONE_LINE.fullmatch(refusal(path))
     else:
         assert load_registry(path).default == without(original, key)
@@ -520,7 +540,7 @@ def test_an_unknown_key_is_always_refused(scratch: Path, written: str) -> None:
     for content in (f"{FULL}    {written}: x\n", f"{FULL}{written}: x\n"):
         path = write(scratch, content)
         # `no`, `on` and the like are not even text to YAML
-        assert refusal(path).startswith(("models.yaml:22: A: ", "models.yaml:22: "))
+        assert refusal(path).startswith(("models.yaml:24: A: ", "models.yaml:24: "))
         assert "unknown key" in refusal(path) or "which YAML reads as" in refusal(path)
 
 

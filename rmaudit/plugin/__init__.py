@@ -9,6 +9,7 @@ pytest calls them, in `options`, `collection`, `fixtures`, `running` and `report
 
 from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
 from rmaudit.plugin.fixtures import (
+    base_logprobs,
     keys_read,
     prompt,
     references,
@@ -31,6 +32,7 @@ from rmaudit.plugin.reporting import (
 from rmaudit.plugin.running import pytest_pyfunc_call, pytest_runtest_makereport
 
 __all__ = [
+    "base_logprobs",
     "keys_read",
     "prompt",
     "pytest_addoption",

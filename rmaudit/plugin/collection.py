@@ -23,7 +23,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not {"reward_model", "prompt"} <= set(metafunc.fixturenames):
         message = (
             f"{metafunc.function.__name__} measures no model: an audit takes at least one of "
-            f"the fixtures sweep, rewards, references, rng"
+            f"the fixtures sweep, rewards, base_logprobs, references, rng"
         )
         raise pytest.UsageError(message)
     specs = model_specs(metafunc.config)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rmaudit.declare import declared
-from rmaudit.errors import ReferenceMissing
+from rmaudit.errors import NoBase, ReferenceMissing
 from rmaudit.plugin.options import (
     RM_DEVICE,
     RM_DTYPE,
@@ -26,6 +26,7 @@ from rmaudit.references import References
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from rmaudit.models.protocol import RewardModel
     from rmaudit.sweeps.sweep import Scored, Sweep
@@ -120,6 +121,31 @@ def rewards(
 
 
 @pytest.fixture
+def base_logprobs(
+    request: pytest.FixtureRequest,
+    reward_model: RewardModel,
+    prompt: Prompt,
+    keys_read: list[str],
+) -> pd.Series[float]:
+    """By token id, how likely the model's base finds it as the answer; cached too.
+
+    Skips the audit where models.yaml names no base, or with `--rm-recorded`.
+    """
+    from rmaudit.sweeps.base import base_logprobs as run
+
+    config = request.config
+    with _terminal(config), missing_as_told(config):
+        found = run(
+            reward_model,
+            prompt,
+            cache=cache_folder(config),
+            device=config.getoption(RM_DEVICE),
+        )
+    keys_read.append(found.key)
+    return found.by_id
+
+
+@pytest.fixture
 def references(reward_model: RewardModel, prompt: Prompt) -> References:  # noqa: ARG001
     """Lexicons and human ratings, without what the model was trained on."""
     return References(salt=reward_model.spec.trained_on)
@@ -146,11 +172,11 @@ def keys_read(request: pytest.FixtureRequest) -> list[str]:
 
 @contextmanager
 def missing_as_told(config: pytest.Config) -> Iterator[None]:
-    """Skip where reference data are missing, unless `--rm-missing` is to fail."""
+    """Skip where reference data or a base are missing, unless `--rm-missing` is to fail."""
     __tracebackhide__ = True
     try:
         yield
-    except ReferenceMissing as error:
+    except (ReferenceMissing, NoBase) as error:
         if config.getoption(RM_MISSING) == "skip":
             pytest.skip(str(error))
         raise

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from rmaudit.errors import ModelError
 from rmaudit.models import demo
@@ -211,6 +211,29 @@ def test_a_build_that_breaks_off_leaves_no_folder(
 
     assert not [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
     assert demo.build(tmp_path / "cache").is_dir()
+
+
+def test_the_base_is_a_whole_language_model(
+    tmp_path: Path, downloads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All layers and the base's own head, as an ordinary folder, built once."""
+    torch.manual_seed(0)
+    tokenizer = toy_tokenizer()
+    config = AutoConfig.for_model(
+        "llama", vocab_size=len(tokenizer), pad_token_id=0, tie_word_embeddings=True, **SIZES
+    )
+    full = AutoModelForCausalLM.from_config(config).eval()
+    monkeypatch.setattr(demo, "_language_model", lambda _: (full, tokenizer))
+
+    folder = demo.build_base(tmp_path)
+
+    assert demo.build_base(tmp_path) == folder
+    assert downloads == [tmp_path]
+    built = AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = torch.tensor([[5, 6, 7]])
+    with torch.no_grad():
+        assert torch.equal(built(ids).logits, full(ids).logits)
+    assert demo.build(tmp_path) != folder
 
 
 # download_base

@@ -227,7 +227,7 @@ class Gpus:
 
 def place(device: str, folder: Path, dtype: str = "float32") -> Any:
     """What transformers is told."""
-    return weights._place(device, folder, dtype, name="toy")
+    return weights.device_map(device, folder, dtype, name="toy")
 
 
 def test_the_size_is_that_of_the_weights_in_the_runs_dtype(folder: Path) -> None:
@@ -391,8 +391,8 @@ def spread_over(*devices: str) -> dict[str, str]:
 
 @pytest.fixture
 def places(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
-    """Make `_place` answer what a machine with other devices would be told."""
-    return lambda place: monkeypatch.setattr(weights, "_place", lambda *_, **__: place)
+    """Make `device_map` answer what a machine with other devices would be told."""
+    return lambda place: monkeypatch.setattr(weights, "device_map", lambda *_, **__: place)
 
 
 @pytest.mark.parametrize("kind", KINDS)
