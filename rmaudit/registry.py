@@ -21,6 +21,7 @@ from rmaudit.yamlnodes import TEXT, Kind, Problem, compose, found, nearest, pair
 FILE = "models.yaml"
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 Pool = Literal["auto", "last", "hf"]
+ScoreField = Literal["logits", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,9 @@ class ModelSpec:
             warning where that is transformers' and not the last id.
         logit: the vocabulary id whose logit at the last id is the reward, for a language model that
             was trained so; None for all that have a head.
+        trust_remote_code: whether the checkpoint is scored by the code that it brings, which is run
+            then. Only beside `revision`, which pins the code too.
+        score_field: where that code's output has the reward; None is "logits".
         template: absolute path of a chat template that replaces the checkpoint's own.
         parameters_b: size in units of 1e9 parameters.
         rewardbench_rank: rank on RewardBench as printed in Christian et al. 2025, Table 1.
@@ -52,6 +56,8 @@ class ModelSpec:
     dtype: Dtype = "auto"
     pool: Pool = "auto"
     logit: int | None = None
+    trust_remote_code: bool = False
+    score_field: ScoreField | None = None
     template: str | None = None
     developer: str | None = None
     base_model: str | None = None
@@ -83,22 +89,25 @@ _SOURCES = (
 )
 _HASH = "a full commit hash of 40 hex digits (branches and tags move)"
 _INT, _NUMBER = r"[1-9][0-9]{0,5}", r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,6})?"
-_DTYPES, _POOLS = get_args(Dtype), get_args(Pool)
+_DTYPES, _POOLS, _FIELDS = get_args(Dtype), get_args(Pool), get_args(ScoreField)
 
 _NAME = Kind("str", r"(?a:\w[\w.-]*)", "a name of letters, digits, '.', '-' and '_'")
 _AUDIT = Kind("str", r"\w+(\[[\w-]+\])?", "the name of an audit, such as 'a' or 'a[prompt]'")
+_BOOL = Kind("bool", "true|false", "true or false", lambda text: text == "true")
 _KEYS: Mapping[str, Kind] = {  # of an entry; notes is a list of its kind, known a mapping to it
     "source": Kind("str", _SOURCE, _SOURCES),
     "revision": Kind("str", "[0-9a-f]{40}", _HASH),
     "dtype": Kind("str", "|".join(_DTYPES), f"one of {', '.join(_DTYPES)}"),
     "pool": Kind("str", "|".join(_POOLS), f"one of {', '.join(_POOLS)}"),
     "logit": Kind("int", "0|[1-9][0-9]{0,6}", "a token id, such as 0", int),
+    "trust_remote_code": _BOOL,
+    "score_field": Kind("str", "|".join(_FIELDS), f"one of {', '.join(_FIELDS)}"),
     "template": TEXT,
     "developer": TEXT,
     "base_model": TEXT,
     "parameters_b": Kind("int float", _NUMBER, "a number above 0, such as 8 or 0.135", float),
     "rewardbench_rank": Kind("int", _INT, "a whole number above 0, such as 8", int),
-    "default": Kind("bool", "true|false", "true or false", lambda text: text == "true"),
+    "default": _BOOL,
     "trained_on": TEXT,
     "notes": TEXT,
     "known": TEXT,
@@ -181,6 +190,7 @@ def _spec(name: str, at: yaml.Node, entry: yaml.Node, base: Path) -> ModelSpec:
     fields = {key: _value(key, node, f"{name}: {key}: ") for key, (_, node) in pairs.items()}
     if "revision" in pairs and not re.fullmatch(_HUB_ID, fields["source"]):
         raise Problem(pairs["revision"][0], f"{name}: revision: only a hub id has revisions")
+    _refuse_loose_code(name, fields, {key: at for key, (at, _) in pairs.items()})
     if fields["source"].startswith("."):
         fields["source"] = str((base / fields["source"]).resolve())
     if "template" in pairs:
@@ -189,6 +199,27 @@ def _spec(name: str, at: yaml.Node, entry: yaml.Node, base: Path) -> ModelSpec:
             raise Problem(pairs["template"][1], f"{name}: template: there is no file {template}")
         fields["template"] = str(template)
     return ModelSpec(name, **fields)
+
+
+def _refuse_loose_code(
+    name: str, fields: Mapping[str, Any], places: Mapping[str, yaml.Node]
+) -> None:
+    """Code is run at a pinned commit only, and then decides alone how the reward is read."""
+    if not fields.get("trust_remote_code"):
+        if "score_field" in places:
+            what = "score_field: it is for code that is run (trust_remote_code: true)"
+            raise Problem(places["score_field"], f"{name}: {what}; a known head needs none")
+        return
+    if "revision" not in places:
+        what = (
+            f"trust_remote_code: true needs a hub id and its `revision` beside it, {_HASH}: what "
+            f"you have read is what is run"
+        )
+        raise Problem(places["trust_remote_code"], f"{name}: {what}")
+    for key in ("logit", "pool"):
+        if key in places:
+            what = f"{key}: its own code decides that (trust_remote_code: true); remove one of them"
+            raise Problem(places[key], f"{name}: {what}")
 
 
 def _value(key: str, node: yaml.Node, label: str) -> Any:  # noqa: ANN401

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import boundaries, conversation, files, retokenized, tokenizers, trunks
+from rmaudit.models import boundaries, conversation, files, hub, retokenized, tokenizers, trunks
 from rmaudit.models.identity import tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Response, Slot, Vocabulary
 from rmaudit.registry import ModelSpec
@@ -75,6 +75,7 @@ class Checkpoint:
 
         return {
             "source": self.spec.source,
+            **({"revision": commit} if (commit := hub.commit(self.folder)) else {}),
             "architecture": (self._config.get("architectures") or ["(none)"])[0],
             "layers": int(self._defaults.get_text_config().num_hidden_layers),
             "path": str(self._path if self._weights is None else self._weights.scorer.path),

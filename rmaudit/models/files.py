@@ -2,7 +2,8 @@
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
 random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
-whose head is of no known family (`models.heads`), or not whole, is refused with the reason.
+whose head is of no known family (`models.heads`), or not whole, is refused with the reason. Of a
+hub id they are read on the hub, so that a refusal costs kilobytes and not a download.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
-from rmaudit.models import demo
+from rmaudit.models import demo, headers, hub
+from rmaudit.models.headers import Headers
 from rmaudit.models.heads import dispatch
 from rmaudit.models.heads.linear import KEY as HEAD_KEY
 from rmaudit.models.heads.logit import SETTING as LOGIT
@@ -22,9 +24,6 @@ from rmaudit.registry import ModelSpec
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig
-
-_WANTED = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
-_WEIGHTS = ["*.safetensors"]
 
 
 def locate(spec: ModelSpec, cache: Path, *, weights: bool = True) -> Path:
@@ -39,54 +38,72 @@ def locate(spec: ModelSpec, cache: Path, *, weights: bool = True) -> Path:
         return demo.build(cache)
     folder = Path(spec.source).expanduser()
     if not folder.is_absolute():  # the registry makes every folder absolute
-        return _from_hub(spec, _WANTED + _WEIGHTS if weights else _WANTED)
+        return _from_hub(spec, weights=weights)
     if not folder.is_dir():
         message = f"{spec.name}: no folder {folder}; correct its `source` in models.yaml"
         raise ModelError(message)
     return folder
 
 
-def _from_hub(spec: ModelSpec, wanted: list[str]) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+def _from_hub(spec: ModelSpec, *, weights: bool) -> Path:
+    """The snapshot of the hub id. Its weights come last, once their headers were looked at."""
+    folder = _snapshot(spec, spec.revision, hub.SMALL)
+    if not weights:
+        return folder
+    commit = hub.commit(folder) or spec.revision
+    if commit and not hub.has_weights(folder) and not (folder / "adapter_config.json").is_file():
+        try:
+            there = headers.on_hub(spec.source, commit, model=spec.name)
+        except hub.failures():
+            pass  # the download fails as well, and says why; what it brings is checked anyway
+        else:
+            check(folder, model=spec.name, logit=spec.logit, there=there)
+            defaults(folder, model=spec.name)
+    return _snapshot(spec, commit, hub.SMALL + hub.WEIGHTS)
 
+
+def _snapshot(spec: ModelSpec, revision: str | None, wanted: list[str]) -> Path:
     try:
-        found = snapshot_download(spec.source, revision=spec.revision, allow_patterns=wanted)
-    except (OSError, ValueError, HfHubHTTPError, LocalEntryNotFoundError) as error:
+        return hub.snapshot(spec.source, revision, wanted)
+    except hub.failures() as error:
         message = (
             f"{spec.name}: {spec.source} could not be had from the Hugging Face hub "
             f"({brief(error)}). Check the name, your connection and your access "
             f"(`hf auth login`), or give a folder: pytest audits --model FOLDER"
         )
         raise ModelError(message) from error
-    return Path(found)
 
 
-def check(folder: Path, *, model: str, logit: int | None = None) -> dict[str, Any]:
+def check(
+    folder: Path, *, model: str, logit: int | None = None, there: Headers | None = None
+) -> dict[str, Any]:
     """The checkpoint's config.json, if its head is one that rmaudit can score.
 
     `logit`, from models.yaml, is the vocabulary id whose logit is the reward; it becomes part of
-    the configuration that the head is found and built with.
+    the configuration that the head is found and built with. `there` are the headers of weights that
+    are not in the folder yet.
 
     Raises:
         ModelError: they are not; the message says why and what to do.
     """
-    config = _config(folder, model)
+    config = read_config(folder, model=model)
     if logit is not None:
         config[LOGIT] = logit
-    head(folder, config, model=model)
+    head(folder, config, model=model, there=there)
     return config
 
 
-def head(folder: Path, config: Mapping[str, Any], *, model: str) -> dispatch.Found:
+def head(
+    folder: Path, config: Mapping[str, Any], *, model: str, there: Headers | None = None
+) -> dispatch.Found:
     """The family and the tensors of the checkpoint's head, from the safetensors headers.
 
     Raises:
         ModelError: there is none, or none that rmaudit knows.
     """
-    there = shapes(folder, model=model)
+    seen = headers.in_folder(folder, model=model) if there is None else there
     try:
-        found = dispatch.find(config, there)
+        found = dispatch.find(config, {key: header.shape for key, header in seen.items()})
     except ModelError as error:
         raise ModelError(f"{model}: {error}") from error
     if found is None:
@@ -119,7 +136,7 @@ def defaults(folder: Path, *, model: str) -> PretrainedConfig:
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
-    kind = _config(folder, model).get("model_type")
+    kind = read_config(folder, model=model).get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
         raise _unknown(folder, kind, "does not know", model=model)
     try:
@@ -167,7 +184,12 @@ def brief(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def _config(folder: Path, model: str) -> dict[str, Any]:
+def read_config(folder: Path, *, model: str) -> dict[str, Any]:
+    """The checkpoint's config.json.
+
+    Raises:
+        ModelError: there is none, or it is not JSON.
+    """
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -181,32 +203,3 @@ def _config(folder: Path, model: str) -> dict[str, Any]:
         message = f"{model}: {path} holds no mapping"
         raise ModelError(message)
     return config
-
-
-def shapes(folder: Path, *, model: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of all tensors, from the safetensors headers.
-
-    Raises:
-        ModelError: there are none, or a file is damaged.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    shards = sorted(path for path in folder.glob("*.safetensors") if path.is_file())
-    if not shards:
-        other = [p.name for pattern in ("*.bin", "*.pt", "*.pth") for p in folder.glob(pattern)]
-        found = f"only {', '.join(sorted(other))}" if other else "no weights"
-        message = (
-            f"{model}: no *.safetensors in {folder} ({found}); rmaudit reads no pickles. "
-            f"Save the model again with save_pretrained(FOLDER)"
-        )
-        raise ModelError(message)
-    read: dict[str, tuple[int, ...]] = {}
-    for shard in shards:
-        try:
-            with safe_open(shard, framework="np") as opened:
-                for key in opened.keys():  # noqa: SIM118  (not a mapping)
-                    read[key] = tuple(opened.get_slice(key).get_shape())
-        except SafetensorError as error:
-            message = f"{model}: {shard} is damaged: {error}"
-            raise ModelError(message) from error
-    return read

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import files
+from rmaudit.models import files, headers
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import Found
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
@@ -210,4 +210,5 @@ def _place(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[st
 def _bytes(folder: Path, dtype: str) -> int:
     """Size of the weights in a dtype, from the safetensors headers."""
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
-    return size * sum(map(math.prod, files.shapes(folder, model=folder.name).values()))
+    there = headers.in_folder(folder, model=folder.name).values()
+    return size * sum(math.prod(header.shape) for header in there)
