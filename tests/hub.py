@@ -100,7 +100,6 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """The hub in place of huggingface.co, with an empty cache."""
-
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Ours", (Handler,), {"hub": hub}))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     endpoint = f"http://127.0.0.1:{server.server_port}"

@@ -47,7 +47,8 @@ def locate(spec: ModelSpec, cache: Path, *, weights: bool = True) -> Path:
 
 def _from_hub(spec: ModelSpec, *, weights: bool) -> Path:
     """The snapshot of the hub id. Its weights come last, once their headers were looked at."""
-    folder = _snapshot(spec, spec.revision, hub.SMALL)
+    small = hub.SMALL + (hub.CODE if spec.trust_remote_code else [])
+    folder = _snapshot(spec, spec.revision, small)
     if not weights:
         return folder
     commit = hub.commit(folder) or spec.revision
@@ -57,9 +58,10 @@ def _from_hub(spec: ModelSpec, *, weights: bool) -> Path:
         except hub.failures():
             pass  # the download fails as well, and says why; what it brings is checked anyway
         else:
-            check(folder, model=spec.name, logit=spec.logit, there=there)
-            defaults(folder, model=spec.name)
-    return _snapshot(spec, commit, hub.SMALL + hub.WEIGHTS)
+            if not spec.trust_remote_code:  # which brings a head of its own
+                check(folder, model=spec.name, logit=spec.logit, there=there)
+                defaults(folder, model=spec.name)
+    return _snapshot(spec, commit, small + hub.WEIGHTS)
 
 
 def _snapshot(spec: ModelSpec, revision: str | None, wanted: list[str]) -> Path:
