@@ -98,9 +98,12 @@ def test_models_lists_the_file_and_marks_the_default(tmp_path: Path) -> None:
     path = tmp_path / "models.yaml"
     path.write_text(REGISTRY)
 
-    result = runner.invoke(app, ["models", "--file", str(path)])
+    result = runner.invoke(app, ["models", "--file", str(path), "--cache", str(tmp_path)])
 
-    assert result.stdout.splitlines() == ["* A          embedded", "  Long-name  owner/name"]
+    assert result.stdout.splitlines() == [
+        "* A          embedded    not built yet",
+        "  Long-name  owner/name  not downloaded",
+    ]
     assert result.exit_code == 0
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
 from rmaudit.models import boundaries, conversation, files, hub, retokenized, tokenizers, trunks
+from rmaudit.models.headers import Headers
 from rmaudit.models.identity import tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Response, Slot, Vocabulary
 from rmaudit.registry import ModelSpec
@@ -35,17 +36,21 @@ _DTYPES = ("float32", "bfloat16", "float16")
 class Checkpoint:
     """A reward model in a folder; see `rmaudit.models.protocol.RewardModel`."""
 
-    def __init__(self, spec: ModelSpec, *, cache: Path, device: str = "auto") -> None:
+    def __init__(
+        self, spec: ModelSpec, *, cache: Path, device: str = "auto", headers: Headers | None = None
+    ) -> None:
         """Find the folder and check it. `device` is "auto", "spread", or torch's name of one.
+
+        With `headers`, those of weights that stay where they are: to be looked at, not scored.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
         """
         self.spec = spec
         self.cache = cache
-        self.folder = files.locate(spec, cache)
-        self._config = files.check(self.folder, model=spec.name, logit=spec.logit)
-        self._head = files.head(self.folder, self._config, model=spec.name)
+        self.folder = files.locate(spec, cache, weights=headers is None)
+        self._config = files.check(self.folder, model=spec.name, logit=spec.logit, there=headers)
+        self._head = files.head(self.folder, self._config, model=spec.name, there=headers)
         self.device = device
         self._weights: Weights | None = None
 
@@ -60,6 +65,13 @@ class Checkpoint:
         return {
             "weights": weights_identity(self.folder, self.cache),
             "tokenizer": tokenizer_identity(self.folder, self.cache),
+            **self.settings,
+        }
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """How its weights are run and read: all of the identity that needs no hash of a file."""
+        return {
             "head": self._head.family.NAME,
             "pool": f"rightmost id but {self._pad}",
             "dtype": self.dtype,

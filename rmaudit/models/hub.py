@@ -38,6 +38,14 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
     return Path(snapshot_download(source, revision=revision, allow_patterns=wanted))
 
 
+def downloaded(source: str, revision: str | None) -> Path | None:
+    """The snapshot of a hub id in the hub's cache, whole or not; None if there is none."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(source, "config.json", revision=revision)
+    return Path(found).parent if isinstance(found, str) else None
+
+
 def commit(folder: Path) -> str | None:
     """The commit whose snapshot the folder is, if it is one in the hub's cache."""
     hashed = re.fullmatch("[0-9a-f]{40}", folder.name) is not None

@@ -10,7 +10,7 @@ from typing import Any
 from rmaudit.errors import ModelError
 from rmaudit.registry import ModelSpec
 
-_MAPPED = ("config.json", "tokenizer_config.json")
+MAPPED = ("config.json", "tokenizer_config.json")
 
 
 def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
@@ -19,7 +19,7 @@ def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
     Raises:
         ModelError: config.json or tokenizer_config.json points at such code.
     """
-    for name in _MAPPED:
+    for name in MAPPED:
         for reference in code(folder / name):
             repository, apart, _ = reference.rpartition("--")
             if apart and repository != spec.source:

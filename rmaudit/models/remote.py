@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from rmaudit.errors import ModelError
 from rmaudit.models import files, pinned
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.identity import tokenizer_identity, weights_identity
 from rmaudit.registry import ModelSpec
 from rmaudit.scoring import ScoringPath
 
@@ -56,12 +55,10 @@ class Remote(Checkpoint):
         self.device = device
         self._weights = None
 
-    @cached_property
-    def identity(self) -> dict[str, str]:
+    @property
+    def settings(self) -> dict[str, str]:
         """As of any checkpoint, but for the head: its code's commit, and the field that is read."""
         return {
-            "weights": weights_identity(self.folder, self.cache),
-            "tokenizer": tokenizer_identity(self.folder, self.cache),
             "head": f"its own code, {self._field}",
             "code": f"{self.spec.source}@{self.spec.revision}",
             "dtype": self.dtype,
