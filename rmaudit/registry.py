@@ -136,6 +136,11 @@ def load_registry(path: Path) -> Registry:
         raise SpecError(f"{path}:{problem.line}: {problem}") from None
 
 
+def is_hub_id(source: str) -> bool:
+    """Whether a source is `owner/name` on the hub."""
+    return re.fullmatch(_HUB_ID, source) is not None
+
+
 def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     """The models that `--model pattern` means: a name, a glob, a checkpoint folder or a hub id.
 
@@ -155,7 +160,7 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         if not (folder / "config.json").is_file():
             raise SpecError(f"{pattern!r} has no config.json in it: it is not a checkpoint folder")
         return [ModelSpec(folder.resolve().name, str(folder.resolve()))]
-    if re.fullmatch(_HUB_ID, pattern):
+    if is_hub_id(pattern):
         # A registered hub id keeps its pinned revision, dtype and known failures.
         entries = [spec for spec in registry.models.values() if spec.source == pattern]
         return entries[:1] or [ModelSpec(pattern, pattern)]
@@ -188,7 +193,7 @@ def _spec(name: str, at: yaml.Node, entry: yaml.Node, base: Path) -> ModelSpec:
         expected = _KEYS["source"].expected
         raise Problem(at, f"{name}: the key 'source' is missing; expected {expected}")
     fields = {key: _value(key, node, f"{name}: {key}: ") for key, (_, node) in pairs.items()}
-    if "revision" in pairs and not re.fullmatch(_HUB_ID, fields["source"]):
+    if "revision" in pairs and not is_hub_id(fields["source"]):
         raise Problem(pairs["revision"][0], f"{name}: revision: only a hub id has revisions")
     _refuse_loose_code(name, fields, {key: at for key, (at, _) in pairs.items()})
     if fields["source"].startswith("."):

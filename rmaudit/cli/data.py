@@ -74,7 +74,10 @@ def _import(folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool) -
             continue
         typer.echo(f"{path}: {imported.said}; {', '.join(imported.models)}")
         found[imported.answers].update(imported.models)
-    if unswept := [m for m in models if m.files and m.name not in found[published.TOKENS]]:
+    expected = [
+        m for m in models if asked or m.spec.rewardbench_rank or m.name in found[published.ITEMS]
+    ]
+    if unswept := [m for m in expected if m.files and m.name not in found[published.TOKENS]]:
         names = ", ".join(model.name for model in unswept)
         typer.echo(f"no table of tokens, such as {unswept[0].files[0]}, is there of: {names}")
     lacking = [m.name for m in models if not any(m.name in names for names in found.values())]
