@@ -104,6 +104,7 @@ def head(
         ModelError: there is none, or none that rmaudit knows.
     """
     seen = headers.in_folder(folder, model=model) if there is None else there
+    _refuse_doubles(seen, folder, model)
     try:
         found = dispatch.find(config, {key: header.shape for key, header in seen.items()})
     except ModelError as error:
@@ -116,6 +117,18 @@ def head(
         )
         raise ModelError(message)
     return found
+
+
+def _refuse_doubles(there: Headers, folder: Path, model: str) -> None:
+    """Transformers takes `model.x` for `model.model.x`: of two such tensors it would pick one."""
+    doubles = ((key, key.partition(".")[2]) for key in sorted(there))
+    for longer, shorter in doubles:
+        if shorter in there:
+            message = (
+                f"{model}: both {longer!r} and {shorter!r} are in {folder}, which may be read as "
+                f"one and the same tensor: remove the one that is not the model's, or save it again"
+            )
+            raise ModelError(message)
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:

@@ -153,6 +153,16 @@ def test_a_head_of_another_shape_is_refused(tmp_path: Path, shape: tuple[int, ..
     )
 
 
+def test_two_names_for_one_tensor_are_refused(tmp_path: Path) -> None:
+    """Transformers would load one of them, and say nothing of the other."""
+    folder = write(tmp_path, tensors=TENSORS | {"model.model.norm.weight": (HIDDEN,)})
+
+    assert refusal(folder) == (
+        "toy: both 'model.model.norm.weight' and 'model.norm.weight' are in FOLDER, which may be "
+        "read as one and the same tensor: remove the one that is not the model's, or save it again"
+    )
+
+
 def test_a_config_without_a_hidden_size_is_refused(tmp_path: Path) -> None:
     """The message says that none is named."""
     write(tmp_path)
