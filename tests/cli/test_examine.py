@@ -325,3 +325,15 @@ def test_doctor_refuses_what_is_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -
         "by-length is no checkpoint: there is nothing to compare its rewards with\n"
     )
     assert (result.stdout, result.exit_code) == ("", 2)
+
+
+@pytest.mark.parametrize("command", [["survival"], ["doctor", "--answers", "8"]], ids=" ".join)
+def test_a_model_of_another_registry(toy: Path, tmp_path: Path, command: list[str]) -> None:
+    """--file names it, as for `rmaudit models`."""
+    path = tmp_path / "other.yaml"
+    path.write_text(f"models: {{mine: {{source: {toy}, default: true}}}}")
+
+    result = runner.invoke(app, [*command, "mine", "--file", str(path)])
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("mine: ")
