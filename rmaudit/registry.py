@@ -1,27 +1,27 @@
 """models.yaml: which reward models there are and what to load for each. Its only reader.
 
-The file is data, and is read strictly, node by node. Left to itself YAML keeps the last of two
-equal keys, turns `no` into False and `1e5` into text; here everything that is not plainly right
-is a `SpecError` of one line, which begins with FILE:LINE.
+The file is data, and is read strictly (`yamlnodes`): everything that is not plainly right is a
+`SpecError` of one line, which begins with FILE:LINE.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import yaml
 
 from rmaudit.errors import SpecError
+from rmaudit.yamlnodes import TEXT, Kind, Problem, compose, found, nearest, pairs_of, scalar
 
 FILE = "models.yaml"
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 Pool = Literal["auto", "last", "hf"]
+ScoreField = Literal["logits", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,9 @@ class ModelSpec:
         logit: the vocabulary id whose logit at the last id is the reward, for a language model that
             was trained so; None for all that have a head.
         quantized: the checkpoint's weights are quantized, and these are what is to be audited.
+        trust_remote_code: whether the checkpoint is scored by the code that it brings, which is run
+            then. Only beside `revision`, which pins the code too.
+        score_field: where that code's output has the reward; None is "logits".
         template: absolute path of a chat template that replaces the checkpoint's own.
         base: the language model it was trained from: as `source`, with a causal-LM head;
             `embedded` is that of R-Smol-135M.
@@ -58,6 +61,8 @@ class ModelSpec:
     pool: Pool = "auto"
     logit: int | None = None
     quantized: bool = False
+    trust_remote_code: bool = False
+    score_field: ScoreField | None = None
     template: str | None = None
     base: str | None = None
     base_revision: str | None = None
@@ -84,15 +89,6 @@ class Registry:
         return next(spec for spec in self.models.values() if spec.default)
 
 
-class _Kind(NamedTuple):
-    """What one YAML scalar may be: the types that YAML sees, its spelling, and both in words."""
-
-    types: str
-    spelling: str
-    expected: str
-    make: Callable[[str], object] = str.strip
-
-
 _HUB_ID = r"(?a:\w[\w.-]*/\w[\w.-]*)"
 _SOURCE = rf"embedded|{_HUB_ID}|(\.|\.\.|~)?/.+"
 _SOURCES = (
@@ -100,29 +96,31 @@ _SOURCES = (
 )
 _HASH = "a full commit hash of 40 hex digits (branches and tags move)"
 _INT, _NUMBER = r"[1-9][0-9]{0,5}", r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,6})?"
-_DTYPES, _POOLS = get_args(Dtype), get_args(Pool)
+_DTYPES, _POOLS, _FIELDS = get_args(Dtype), get_args(Pool), get_args(ScoreField)
 
-_NAME = _Kind("str", r"(?a:\w[\w.-]*)", "a name of letters, digits, '.', '-' and '_'")
-_AUDIT = _Kind("str", r"\w+(\[[\w-]+\])?", "the name of an audit, such as 'a' or 'a[prompt]'")
-_TEXT = _Kind("str", r"(?s:.*\S.*)", "text")
-_KEYS: Mapping[str, _Kind] = {  # of an entry; notes is a list of its kind, known a mapping to it
-    "source": _Kind("str", _SOURCE, _SOURCES),
-    "revision": _Kind("str", "[0-9a-f]{40}", _HASH),
-    "dtype": _Kind("str", "|".join(_DTYPES), f"one of {', '.join(_DTYPES)}"),
-    "pool": _Kind("str", "|".join(_POOLS), f"one of {', '.join(_POOLS)}"),
-    "logit": _Kind("int", "0|[1-9][0-9]{0,6}", "a token id, such as 0", int),
-    "quantized": _Kind("bool", "true|false", "true or false", lambda text: text == "true"),
-    "template": _TEXT,
-    "base": _Kind("str", _SOURCE, _SOURCES),
-    "base_revision": _Kind("str", "[0-9a-f]{40}", _HASH),
-    "developer": _TEXT,
-    "base_model": _TEXT,
-    "parameters_b": _Kind("int float", _NUMBER, "a number above 0, such as 8 or 0.135", float),
-    "rewardbench_rank": _Kind("int", _INT, "a whole number above 0, such as 8", int),
-    "default": _Kind("bool", "true|false", "true or false", lambda text: text == "true"),
-    "trained_on": _TEXT,
-    "notes": _TEXT,
-    "known": _TEXT,
+_NAME = Kind("str", r"(?a:\w[\w.-]*)", "a name of letters, digits, '.', '-' and '_'")
+_AUDIT = Kind("str", r"\w+(\[[\w-]+\])?", "the name of an audit, such as 'a' or 'a[prompt]'")
+_BOOL = Kind("bool", "true|false", "true or false", lambda text: text == "true")
+_KEYS: Mapping[str, Kind] = {  # of an entry; notes is a list of its kind, known a mapping to it
+    "source": Kind("str", _SOURCE, _SOURCES),
+    "revision": Kind("str", "[0-9a-f]{40}", _HASH),
+    "dtype": Kind("str", "|".join(_DTYPES), f"one of {', '.join(_DTYPES)}"),
+    "pool": Kind("str", "|".join(_POOLS), f"one of {', '.join(_POOLS)}"),
+    "logit": Kind("int", "0|[1-9][0-9]{0,6}", "a token id, such as 0", int),
+    "quantized": _BOOL,
+    "trust_remote_code": _BOOL,
+    "score_field": Kind("str", "|".join(_FIELDS), f"one of {', '.join(_FIELDS)}"),
+    "template": TEXT,
+    "base": Kind("str", _SOURCE, _SOURCES),
+    "base_revision": Kind("str", "[0-9a-f]{40}", _HASH),
+    "developer": TEXT,
+    "base_model": TEXT,
+    "parameters_b": Kind("int float", _NUMBER, "a number above 0, such as 8 or 0.135", float),
+    "rewardbench_rank": Kind("int", _INT, "a whole number above 0, such as 8", int),
+    "default": _BOOL,
+    "trained_on": TEXT,
+    "notes": TEXT,
+    "known": TEXT,
 }
 
 
@@ -141,11 +139,16 @@ def load_registry(path: Path) -> Registry:
     """
     try:
         raw = path.read_bytes()
-        return Registry(path, _models(_compose(raw), path.parent))
+        return Registry(path, _models(compose(raw), path.parent))
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
-    except _Problem as problem:
+    except Problem as problem:
         raise SpecError(f"{path}:{problem.line}: {problem}") from None
+
+
+def is_hub_id(source: str) -> bool:
+    """Whether a source is `owner/name` on the hub."""
+    return re.fullmatch(_HUB_ID, source) is not None
 
 
 def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
@@ -166,12 +169,12 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     if pattern and folder.exists():
         folder = _checkpoint(folder.resolve(), pattern)
         return [ModelSpec(_name(folder), str(folder))]
-    if re.fullmatch(_HUB_ID, pattern):
+    if is_hub_id(pattern):
         # A registered hub id keeps its pinned revision, dtype and known failures.
         entries = [spec for spec in registry.models.values() if spec.source == pattern]
         return entries[:1] or [ModelSpec(pattern, pattern)]
     raise SpecError(
-        f"{registry.path}: unknown model {pattern!r};{_nearest(pattern, registry.models)} "
+        f"{registry.path}: unknown model {pattern!r};{nearest(pattern, registry.models)} "
         f"known: {names}; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
     )
 
@@ -208,138 +211,71 @@ def _name(folder: Path) -> str:
     return f"{folder.parent.name}-{folder.name}" if step else folder.name
 
 
-class _Problem(Exception):  # noqa: N818  (never seen outside: it becomes a SpecError)
-    """What is wrong, and at which node or line."""
-
-    def __init__(self, at: yaml.Node | yaml.Event | int, what: str) -> None:
-        super().__init__(what)
-        self.line = at if isinstance(at, int) else _line(at)
-
-
-def _line(at: yaml.Node | yaml.Event) -> int:
-    return at.start_mark.line + 1 if at.start_mark else 1
-
-
-def _compose(raw: bytes) -> yaml.Node:
-    """The root node. Nothing is constructed, and whatever stands for something else is refused."""
-    line = 1
-    try:
-        text = raw.decode()
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            line = _line(event)
-            if anchor := getattr(event, "anchor", None):
-                raise _Problem(event, f"anchors and aliases are refused, got {anchor!r}")
-            if tag := getattr(event, "tag", None):
-                raise _Problem(event, f"tags are refused, got {tag!r}")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except UnicodeDecodeError as error:
-        raise _Problem(1 + raw.count(b"\n", 0, error.start), "not UTF-8 text") from None
-    except yaml.reader.ReaderError as error:
-        line = 1 + text.count("\n", 0, error.position)
-        raise _Problem(line, "not valid YAML: there is a control character") from None
-    except yaml.MarkedYAMLError as error:
-        line = 1 + error.problem_mark.line if error.problem_mark else line
-        what = ": ".join(part for part in (error.context, error.problem) if part)
-        raise _Problem(line, f"not valid YAML: {what}") from None
-    except (OverflowError, RecursionError, ValueError):  # PyYAML lets them through
-        raise _Problem(line, "not valid YAML: an escape or a nesting goes too far") from None
-    if root is None:
-        raise _Problem(1, "the file is empty; expected a mapping with the key 'models'")
-    return root
-
-
 def _models(root: yaml.Node, base: Path) -> dict[str, ModelSpec]:
-    top = _pairs(root, "", "a mapping with the key 'models'", keys=["models"])
+    top = pairs_of(root, "", "a mapping with the key 'models'", keys=["models"])
     if "models" not in top:
-        raise _Problem(root, "the key 'models' is missing")
+        raise Problem(root, "the key 'models' is missing")
     key, entries = top["models"]
-    pairs = _pairs(entries, "models: ", "a mapping of names to entries", _NAME)
+    pairs = pairs_of(entries, "models: ", "a mapping of names to entries", _NAME)
     models = {name: _spec(name, at, entry, base) for name, (at, entry) in pairs.items()}
     defaults = [name for name, spec in models.items() if spec.default]
     if not defaults:
-        raise _Problem(key, "no model has 'default: true'; exactly one must have it")
+        raise Problem(key, "no model has 'default: true'; exactly one must have it")
     if len(defaults) > 1:
         at = pairs[defaults[1]][0]
-        raise _Problem(at, f"{defaults[1]}: a second 'default: true', after {defaults[0]}")
+        raise Problem(at, f"{defaults[1]}: a second 'default: true', after {defaults[0]}")
     return models
 
 
 def _spec(name: str, at: yaml.Node, entry: yaml.Node, base: Path) -> ModelSpec:
     """One entry. Relative paths in it start at `base`, the registry's folder."""
-    pairs = _pairs(entry, f"{name}: ", "a mapping with the key 'source'", keys=_KEYS)
+    pairs = pairs_of(entry, f"{name}: ", "a mapping with the key 'source'", keys=_KEYS)
     if "source" not in pairs:
         expected = _KEYS["source"].expected
-        raise _Problem(at, f"{name}: the key 'source' is missing; expected {expected}")
+        raise Problem(at, f"{name}: the key 'source' is missing; expected {expected}")
     fields = {key: _value(key, node, f"{name}: {key}: ") for key, (_, node) in pairs.items()}
     for key, revision in (("source", "revision"), ("base", "base_revision")):
         given = fields.get(key, "")
-        if revision in pairs and not re.fullmatch(_HUB_ID, given):
-            at = pairs[revision][0]
-            raise _Problem(at, f"{name}: {revision}: only a hub id has revisions")
+        if revision in pairs and not is_hub_id(given):
+            raise Problem(pairs[revision][0], f"{name}: {revision}: only a hub id has revisions")
         if given.startswith("."):
             fields[key] = str((base / given).resolve())
+    _refuse_loose_code(name, fields, {key: at for key, (at, _) in pairs.items()})
     if "template" in pairs:
         template = (base / fields["template"]).resolve()
         if not template.is_file():
-            raise _Problem(pairs["template"][1], f"{name}: template: there is no file {template}")
+            raise Problem(pairs["template"][1], f"{name}: template: there is no file {template}")
         fields["template"] = str(template)
     return ModelSpec(name, **fields)
+
+
+def _refuse_loose_code(
+    name: str, fields: Mapping[str, Any], places: Mapping[str, yaml.Node]
+) -> None:
+    """Code is run at a pinned commit only, and then decides alone how the reward is read."""
+    if not fields.get("trust_remote_code"):
+        if "score_field" in places:
+            what = "score_field: it is for code that is run (trust_remote_code: true)"
+            raise Problem(places["score_field"], f"{name}: {what}; a known head needs none")
+        return
+    if "revision" not in places:
+        what = (
+            f"trust_remote_code: true needs a hub id and its `revision` beside it, {_HASH}: what "
+            f"you have read is what is run"
+        )
+        raise Problem(places["trust_remote_code"], f"{name}: {what}")
+    for key in ("logit", "pool"):
+        if key in places:
+            what = f"{key}: its own code decides that (trust_remote_code: true); remove one of them"
+            raise Problem(places[key], f"{name}: {what}")
 
 
 def _value(key: str, node: yaml.Node, label: str) -> Any:  # noqa: ANN401
     if key == "notes":
         if not isinstance(node, yaml.SequenceNode):
-            raise _Problem(node, f"{label}expected a list of texts, got {_found(node)}")
-        return tuple(_scalar(item, _TEXT, label) for item in node.value)
+            raise Problem(node, f"{label}expected a list of texts, got {found(node)}")
+        return tuple(scalar(item, TEXT, label) for item in node.value)
     if key == "known":
-        reasons = _pairs(node, label, "a mapping of audits to reasons", _AUDIT).items()
-        return {audit: _scalar(text, _TEXT, f"{label}{audit}: ") for audit, (_, text) in reasons}
-    return _scalar(node, _KEYS[key], label)
-
-
-def _pairs(
-    node: yaml.Node, label: str, expected: str, kind: _Kind = _TEXT, *, keys: Iterable[str] = ()
-) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-    """A mapping's keys, each with the nodes of key and value. Only `keys` are allowed, if given."""
-    if not isinstance(node, yaml.MappingNode):
-        raise _Problem(node, f"{label}expected {expected}, got {_found(node)}")
-    pairs: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-    for key_node, value in node.value:
-        key = _scalar(key_node, kind, label)
-        if key in pairs:
-            first = _line(pairs[key][0])
-            raise _Problem(key_node, f"{label}duplicate key {key!r}, first on line {first}")
-        if keys and key not in keys:
-            nearest, allowed = _nearest(key, keys), ", ".join(keys)
-            raise _Problem(key_node, f"{label}unknown key {key!r};{nearest} allowed: {allowed}")
-        pairs[key] = (key_node, value)
-    return pairs
-
-
-def _scalar(node: yaml.Node, kind: _Kind, label: str) -> Any:  # noqa: ANN401
-    if _seen(node) in kind.types.split() and re.fullmatch(kind.spelling, node.value):
-        return kind.make(node.value)
-    hint = "; quote a text that holds ': '" if _seen(node) == "map" else ""
-    raise _Problem(node, f"{label}expected {kind.expected}, got {_found(node)}{hint}")
-
-
-def _found(node: yaml.Node) -> str:
-    """For example `no, which YAML reads as bool when unquoted`."""
-    if not isinstance(node, yaml.ScalarNode):
-        return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
-    if _seen(node) == "str":
-        return f"the text {node.value!r}"
-    how = f"{node.value}, which YAML reads as {_seen(node)} when unquoted"
-    return how if node.value else "nothing"
-
-
-def _seen(node: yaml.Node) -> str:
-    """YAML's own name for the type, such as str, int, float, bool, null, timestamp or map."""
-    return node.tag.removeprefix("tag:yaml.org,2002:")
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    """For example ` did you mean 'revision'?`, or nothing where none is near."""
-    spelt = {name.casefold(): name for name in known}
-    close = get_close_matches(word.casefold(), spelt, n=1)
-    return f" did you mean {spelt[close[0]]!r}?" if close else ""
+        reasons = pairs_of(node, label, "a mapping of audits to reasons", _AUDIT).items()
+        return {audit: scalar(text, TEXT, f"{label}{audit}: ") for audit, (_, text) in reasons}
+    return scalar(node, _KEYS[key], label)

@@ -22,13 +22,21 @@ ROOT = Path(__file__).parents[1]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 KEYS = (
-    "source, revision, dtype, pool, logit, quantized, template, base, base_revision, developer, "
-    "base_model, "
-    "parameters_b, rewardbench_rank, default, trained_on, notes, known"
+    "source, revision, dtype, pool, logit, quantized, trust_remote_code, score_field, template, "
+    "base, base_revision, developer, base_model, parameters_b, rewardbench_rank, default, "
+    "trained_on, notes, known"
 )
 SOURCES = "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
 NAMES = "a name of letters, digits, '.', '-' and '_'"
+YES = "yes, which YAML reads as bool when unquoted"
+NO_FIELD = (
+    "score_field: it is for code that is run (trust_remote_code: true); a known head needs none"
+)
 REVISIONS = "a full commit hash of 40 hex digits (branches and tags move)"
+UNPINNED = (
+    f"4: A: trust_remote_code: true needs a hub id and its `revision` beside it, {REVISIONS}: what "
+    f"you have read is what is run"
+)
 
 FULL = f"""\
 models:
@@ -126,6 +134,19 @@ def test_only_the_source_is_required(tmp_path: Path) -> None:
     path = write(tmp_path, with_entry("source: embedded\ndefault: true"))
 
     assert load_registry(path).models == {"A": ModelSpec("A", "embedded", default=True)}
+
+
+@pytest.mark.parametrize("field", [None, "logits", "score"])
+def test_code_is_trusted_beside_a_commit(tmp_path: Path, field: Any) -> None:
+    """Both keys reach the spec; without them no code is trusted."""
+    lines = f"source: a/b\ndefault: true\nrevision: {HASH}\ntrust_remote_code: true"
+    lines += f"\nscore_field: {field}" if field else ""
+
+    spec = load_registry(write(tmp_path, with_entry(lines))).default
+
+    assert spec.trust_remote_code is True
+    assert spec.score_field == field
+    assert ModelSpec("A", "a/b").trust_remote_code is False
 
 
 def test_models_keep_the_order_of_the_file(tmp_path: Path) -> None:
@@ -273,6 +294,42 @@ def test_a_wrong_layout_is_one_line(tmp_path: Path, content: str, text: str) -> 
                 f"4: A: revision: expected {REVISIONS}, got {'1' * 40}, "
                 "which YAML reads as int when unquoted"
             ),
+        ),
+        (
+            "source: a/b\ntrust_remote_code: true",
+            UNPINNED,
+        ),
+        (
+            f"source: ./run\nrevision: {HASH}\ntrust_remote_code: true",
+            "4: A: revision: only a hub id has revisions",
+        ),
+        (
+            "source: ./run\ntrust_remote_code: true",
+            UNPINNED,
+        ),
+        (
+            f"source: a/b\nrevision: {HASH}\ntrust_remote_code: yes",
+            f"5: A: trust_remote_code: expected true or false, got {YES}",
+        ),
+        (
+            f"source: a/b\nrevision: {HASH}\ntrust_remote_code: true\nlogit: 0",
+            "6: A: logit: its own code decides that (trust_remote_code: true); remove one of them",
+        ),
+        (
+            f"source: a/b\nrevision: {HASH}\ntrust_remote_code: true\npool: last",
+            "6: A: pool: its own code decides that (trust_remote_code: true); remove one of them",
+        ),
+        (
+            "source: a/b\nscore_field: score",
+            f"4: A: {NO_FIELD}",
+        ),
+        (
+            f"source: a/b\nrevision: {HASH}\ntrust_remote_code: false\nscore_field: score",
+            f"6: A: {NO_FIELD}",
+        ),
+        (
+            "source: a/b\nscore_field: reward",
+            "4: A: score_field: expected one of logits, score, got the text 'reward'",
         ),
         (
             f"source: embedded\nrevision: {HASH}",
@@ -763,8 +820,7 @@ def test_the_bundled_models() -> None:
 
     assert read.default.name == "R-Smol-135M"
     assert read.default.source == "embedded"
-    assert {name: spec.rewardbench_rank for name, spec in read.models.items()} == {
-        "R-Smol-135M": None,
+    assert {s.name: s.rewardbench_rank for s in read.models.values() if s.rewardbench_rank} == {
         "N-Gem-27B": 2,
         "S-Gem-27B-v0.2": 3,
         "S-Gem-27B": 5,
@@ -776,6 +832,25 @@ def test_the_bundled_models() -> None:
         "F-Lla-8B-v0.1": 20,
         "R-Gem-2B": 31,
     }
+
+
+def test_the_bundled_models_beyond_the_paper() -> None:
+    """Each goes by the last part of its hub id, says something, and pins nothing unverified."""
+    models = load_registry(ROOT / "models.yaml").models.values()
+    others = [spec for spec in models if spec.source != "embedded" and not spec.rewardbench_rank]
+
+    assert len(others) == 16
+    for spec in others:
+        assert spec.name == spec.source.partition("/")[2]
+        assert spec.notes
+        assert spec.developer
+        assert spec.revision is None
+    logits = {spec.name: spec.logit for spec in others if spec.logit is not None}
+    assert logits == {
+        "Llama-3.1-Nemotron-70B-Reward-HF": 0,
+        "Llama-3.3-Nemotron-70B-Reward": 0,
+    }
+    assert not [spec.name for spec in models if spec.trust_remote_code]
 
 
 @pytest.mark.parametrize("key", KEYS.split(", "))

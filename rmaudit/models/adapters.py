@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
-from rmaudit.models import files, lora
+from rmaudit.models import files, headers, hub, lora
 from rmaudit.models.heads import Shapes, linear
 from rmaudit.registry import ModelSpec
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+CONFIG, WEIGHTS = files.ADAPTER, "adapter_model.safetensors"
 _PREFIX, _WRAPPED, _PART = "base_model.model.", ".base_layer.", ".lora_"
 _HUB_ID = re.compile(r"(?a:\w[\w.-]*/\w[\w.-]*|\w[\w.-]*)")
 
@@ -50,7 +50,8 @@ class Adapter:
     @cached_property
     def saved(self) -> dict[str, tuple[int, ...]]:
         """The shapes of all tensors in it, by the names in the file."""
-        return files.header(self.weights, model=self.model)
+        read = headers.in_file(self.weights, model=self.model)
+        return {key: header.shape for key, header in read.items()}
 
     @cached_property
     def added(self) -> Shapes:
@@ -65,7 +66,8 @@ class Adapter:
     @cached_property
     def rows(self) -> int | None:
         """Rows of the embedding that it brings, None if it keeps its base's."""
-        base = files.shapes(self.base, model=self.model)
+        there = headers.in_folder(self.base, model=self.model)
+        base = {key: header.shape for key, header in there.items()}
         rows = files.read_config(self.base, model=self.model).get("vocab_size")
         for name, shape in self.added.items():
             key = next((k for k in base if name == k or name.endswith(f".{k}")), None)
@@ -129,8 +131,18 @@ def tokenizer_folder(folder: Path, spec: ModelSpec, cache: Path) -> Path:
     """
     if not (folder / CONFIG).is_file() or tokenizer_of(folder, folder.parent) == folder:
         return folder
+    return base_of(folder, spec, cache)[0]
+
+
+def base_of(folder: Path, spec: ModelSpec, cache: Path) -> tuple[Path, str | None]:
+    """The folder of an adapter's base, and its commit on the hub; without its weights.
+
+    Raises:
+        ModelError: the adapter cannot be merged, or its base cannot be had.
+    """
     given = files.read_config(folder, model=spec.name, name=CONFIG)
-    return _base(given, folder, spec, cache, weights=False)[0]
+    lora.settings(given, folder / CONFIG, model=spec.name)
+    return _base(given, folder, spec, cache, weights=False)
 
 
 def tokenizer_of(folder: Path, base: Path) -> Path:
@@ -161,5 +173,5 @@ def _base(
         )
         raise ModelError(message)
     asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
-    found = files.locate(asked, cache, weights=weights)
-    return found, found.name if found.parent.name == "snapshots" else None
+    found = files.locate(asked, cache, weights=weights, headed=False)
+    return found, hub.commit(found)

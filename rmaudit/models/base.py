@@ -141,7 +141,7 @@ def _folder(base: str, spec: ModelSpec, name: str, cache: Path) -> Path:
         message = f"{name}: no folder {folder}; correct `base` of {spec.name} in models.yaml"
         raise ModelError(message)
     wanted = ModelSpec(name, base, revision=spec.base_revision)
-    return files.locate(wanted, cache, instead="base: FOLDER in models.yaml")
+    return files.locate(wanted, cache, headed=False, instead="base: FOLDER in models.yaml")
 
 
 def _shared(

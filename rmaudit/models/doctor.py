@@ -105,7 +105,7 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
         check("the same again", repeated, 0.0),
     ]
     notes = []
-    if model.identity["head"] not in CLASSIFIERS:
+    if model.identity["head"] not in CLASSIFIERS and not model.spec.trust_remote_code:
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
     if model.dtype != "float32":
         try:
@@ -135,7 +135,8 @@ def _answers(model: Checkpoint, count: int, rng: np.random.Generator) -> list[Id
 
 def _wide(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> NDArray[np.float32]:
     """The rewards in float32, by a second copy of the weights."""
-    wide = Checkpoint(replace(model.spec, dtype="float32"), cache=model.cache, device=model.device)
+    spec = replace(model.spec, dtype="float32")
+    wide = type(model)(spec, cache=model.cache, device=model.device)
     try:
         return wide.score(prompt, answers)
     finally:

@@ -2,7 +2,8 @@
 
 A checkpoint whose head is missing is the trap of this field: transformers would fill it with
 random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
-whose head is of no known family (`models.heads`), or not whole, is refused with the reason.
+whose head is of no known family (`models.heads`), or not whole, is refused with the reason. Of a
+hub id they are read on the hub, so that a refusal costs kilobytes and not a download.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
-from rmaudit.models import demo, shards
+from rmaudit.models import demo, headers, hub, shards
+from rmaudit.models.headers import Headers
 from rmaudit.models.heads import Shapes, dispatch, pair
 from rmaudit.models.heads.linear import KEY as HEAD_KEY
 from rmaudit.models.heads.logit import SETTING as LOGIT
@@ -23,9 +25,7 @@ from rmaudit.registry import ModelSpec, newest
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig
-
-_WANTED = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
-_WEIGHTS = ["*.safetensors"]
+ADAPTER = "adapter_config.json"  # PEFT's
 
 
 def locate(
@@ -33,12 +33,14 @@ def locate(
     cache: Path,
     *,
     weights: bool = True,
+    headed: bool = True,
     instead: str = "pytest audits --model FOLDER",
 ) -> Path:
     """The folder that holds the checkpoint, downloaded or built if need be.
 
-    Without `weights`, only the small files are downloaded, the tokenizer's among them. `instead`
-    is how a folder is given in place of a hub id that cannot be had.
+    Without `weights`, only the small files are downloaded, the tokenizer's among them. Weights are
+    downloaded once their head is known, unless it is not to be `headed`: a language model's.
+    `instead` is how a folder is given in place of a hub id that cannot be had.
 
     Raises:
         ModelError: it is not here and cannot be had.
@@ -47,42 +49,64 @@ def locate(
         return demo.build(cache)
     folder = Path(spec.source).expanduser()
     if not folder.is_absolute():  # the registry makes every folder absolute
-        return _from_hub(spec, _WANTED + _WEIGHTS if weights else _WANTED, instead)
+        return _from_hub(spec, weights=weights, headed=headed, instead=instead)
     if not folder.is_dir():
         message = f"{spec.name}: no folder {folder}; correct its `source` in models.yaml"
         raise ModelError(message)
     return folder
 
 
-def _from_hub(spec: ModelSpec, wanted: list[str], instead: str) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+def _from_hub(spec: ModelSpec, *, weights: bool, headed: bool, instead: str) -> Path:
+    """The snapshot of the hub id. Its weights come last, once their headers were looked at."""
+    small = hub.SMALL + (hub.CODE if spec.trust_remote_code else [])
+    folder = _snapshot(spec, spec.revision, small, instead)
+    if not weights:
+        return folder
+    commit = hub.commit(folder) or spec.revision
+    known = headed and not spec.trust_remote_code  # which brings a head of its own
+    if known and commit and not hub.has_weights(folder) and not (folder / ADAPTER).is_file():
+        try:
+            there = headers.on_hub(spec.source, commit, folder, model=spec.name)
+        except hub.failures():
+            pass  # the download fails as well, and says why; what it brings is checked anyway
+        else:
+            check(
+                folder,
+                model=spec.name,
+                logit=spec.logit,
+                quantized=spec.quantized,
+                there=there,
+            )
+            defaults(folder, model=spec.name)
+    return _snapshot(spec, commit, small + hub.WEIGHTS, instead)
 
+
+def _snapshot(spec: ModelSpec, revision: str | None, wanted: list[str], instead: str) -> Path:
     try:
-        found = snapshot_download(spec.source, revision=spec.revision, allow_patterns=wanted)
-    except (OSError, ValueError, HfHubHTTPError, LocalEntryNotFoundError) as error:
+        return hub.snapshot(spec.source, revision, wanted)
+    except hub.failures() as error:
         message = (
             f"{spec.name}: {spec.source} could not be had from the Hugging Face hub "
             f"({brief(error)}). Check the name, your connection and your access "
             f"(`hf auth login`), or give a folder: {instead}"
         )
         raise ModelError(message) from error
-    return Path(found)
 
 
-def check(
+def check(  # noqa: PLR0913  (keyword-only)
     folder: Path,
     *,
     model: str,
     logit: int | None = None,
     quantized: bool = False,
     added: Shapes | None = None,
+    there: Headers | None = None,
 ) -> dict[str, Any]:
     """The checkpoint's config.json, if its head is one that rmaudit can score.
 
     `logit`, from models.yaml, is the vocabulary id whose logit is the reward; it becomes part of
     the configuration that the head is found and built with. `quantized`, from there too, says that
-    quantized weights are what is wanted. `added` is as for `head`.
+    quantized weights are what is wanted. `added` and `there` are as for `head`.
 
     Raises:
         ModelError: they are not; the message says why and what to do.
@@ -91,8 +115,8 @@ def check(
     if logit is not None:
         config[LOGIT] = logit
     _refuse_quantized(config, folder, model, wanted=quantized)
-    head(folder, config, model=model, added=added)
-    if left := shards.unread(folder, model=model):
+    head(folder, config, model=model, added=added, there=there)
+    if there is None and (left := shards.unread(folder, model=model)):
         warnings.warn(
             f"{model}: {', '.join(left)} in {folder} are not read, for transformers reads "
             f"{shards.SINGLE}, or else what {shards.INDEX} names: weights of an earlier save? "
@@ -130,7 +154,12 @@ def _refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wa
 
 
 def head(
-    folder: Path, config: Mapping[str, Any], *, model: str, added: Shapes | None = None
+    folder: Path,
+    config: Mapping[str, Any],
+    *,
+    model: str,
+    added: Shapes | None = None,
+    there: Headers | None = None,
 ) -> dispatch.Found:
     """The family and the tensors of the checkpoint's head, from the safetensors headers.
 
@@ -140,9 +169,11 @@ def head(
     Raises:
         ModelError: there is none, or none that rmaudit knows.
     """
-    there = {**shapes(folder, model=model), **(added or {})}
+    seen = headers.in_folder(folder, model=model) if there is None else there
+    _refuse_doubles(seen, folder, model)
+    shapes = {**{key: header.shape for key, header in seen.items()}, **(added or {})}
     try:
-        found = dispatch.find(config, there)
+        found = dispatch.find(config, shapes)
     except ModelError as error:
         raise ModelError(f"{model}: {error}") from error
     if found is None and added is not None:
@@ -172,6 +203,18 @@ def reads_pairs(folder: Path, *, model: str) -> bool:
         ModelError: config.json is no JSON mapping.
     """
     return (folder / "config.json").is_file() and pair.wanted(read_config(folder, model=model))
+
+
+def _refuse_doubles(there: Headers, folder: Path, model: str) -> None:
+    """Transformers takes `model.x` for `model.model.x`: of two such tensors it would pick one."""
+    doubles = ((key, key.partition(".")[2]) for key in sorted(there))
+    for longer, shorter in doubles:
+        if shorter in there:
+            message = (
+                f"{model}: both {longer!r} and {shorter!r} are in {folder}, which may be read as "
+                f"one and the same tensor: remove the one that is not the model's, or save it again"
+            )
+            raise ModelError(message)
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
@@ -263,32 +306,3 @@ def read_config(folder: Path, *, model: str, name: str = "config.json") -> dict[
         message = f"{model}: {path} holds no mapping"
         raise ModelError(message)
     return config
-
-
-def shapes(folder: Path, *, model: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of all tensors, from the safetensors headers.
-
-    Raises:
-        ModelError: there are none, or a file is missing or damaged.
-    """
-    read: dict[str, tuple[int, ...]] = {}
-    for shard in shards.of(folder, model=model):
-        read |= header(shard, model=model)
-    return read
-
-
-def header(shard: Path, *, model: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of the tensors in one safetensors file.
-
-    Raises:
-        ModelError: it is damaged.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(shard, framework="np") as opened:
-            keys = opened.keys()
-            return {key: tuple(opened.get_slice(key).get_shape()) for key in keys}
-    except SafetensorError as error:
-        message = f"{model}: {shard} is damaged: {error}"
-        raise ModelError(message) from error

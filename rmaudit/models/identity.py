@@ -1,7 +1,13 @@
 """What makes a checkpoint's weights and tokenizer the same ones: hashes of their files.
 
+One rule for folders and hub ids: the bytes decide. A commit hash would do for a hub id, but then a
+copy in a folder, or a commit that changed the README only, would be another model.
+
 Hashing gigabytes takes minutes, so a file's hash is remembered in the cache by its path, size and
-modification time, and computed again only when one of them changes.
+modification time, and computed again only when one of them changes. In the hub's cache the file of
+a large blob is named by its sha256, which is taken as it is while the blob is older than the
+snapshot's link to it: the hub's client writes first and links then, so a blob that was written to
+afterwards is younger, and is hashed like any file.
 """
 
 from __future__ import annotations
@@ -40,15 +46,30 @@ def _combined(files: list[Path], cache: Path) -> str:
     memo = _read(cache / _MEMO)
     known = dict(memo)
     for path in files:
-        stat = path.stat()
-        key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
-        if key not in memo:
-            with path.open("rb") as file:
-                memo[key] = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{path.name}:{memo[key]}\n".encode())
+        total.update(f"{path.name}:{_named(path) or _hashed(path, memo)}\n".encode())
     if memo != known:
         _write(cache / _MEMO, memo)
     return total.hexdigest()
+
+
+def _hashed(path: Path, memo: dict[str, str]) -> str:
+    """The sha256 of a file's bytes, from the memo or into it."""
+    stat = path.stat()
+    key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
+    if key not in memo:
+        with path.open("rb") as file:
+            memo[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return memo[key]
+
+
+def _named(path: Path) -> str | None:
+    """The sha256 by which the hub's cache names a file; None of any other, and of a changed one."""
+    if not path.is_symlink():
+        return None
+    blob = path.resolve()
+    if blob.parent.name != "blobs" or not _HASH.fullmatch(blob.name):
+        return None
+    return blob.name if blob.stat().st_mtime_ns <= path.lstat().st_mtime_ns else None
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import get_args
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.protocol import RewardModel
+from rmaudit.models.remote import Remote
 from rmaudit.paths import default_cache
 from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
 
@@ -53,4 +54,5 @@ def from_spec(
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
-    return Checkpoint(asked, cache=cache or default_cache(), device=device)
+    kind = Remote if spec.trust_remote_code else Checkpoint
+    return kind(asked, cache=cache or default_cache(), device=device)

@@ -20,22 +20,31 @@ def of(folder: Path, *, model: str) -> list[Path]:
     Raises:
         ModelError: there are none, or one that the index names is missing.
     """
-    if (folder / SINGLE).is_file():
-        return [folder / SINGLE]
-    if (folder / INDEX).is_file():
-        return _indexed(folder, model)
-    others = sorted(path.name for path in folder.glob("*.safetensors") if path.is_file())
-    if others:
+    names = [path.name for path in folder.iterdir() if path.is_file()]
+    return [folder / name for name in choose(names, folder, model=model, where=str(folder))]
+
+
+def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
+    """Which of a checkpoint's files are its weights; `folder` has its index, if there is one.
+
+    Raises:
+        ModelError: none, or one that the index names is missing.
+    """
+    if SINGLE in names:
+        return [SINGLE]
+    if INDEX in names:
+        return _indexed(names, folder / INDEX, model, where)
+    if others := sorted(name for name in names if name.endswith(".safetensors")):
         message = (
-            f"{model}: neither {SINGLE} nor {INDEX} in {folder}, only {', '.join(others)}; "
+            f"{model}: neither {SINGLE} nor {INDEX} in {where}, only {', '.join(others)}; "
             f"transformers would not find these weights. Copy the checkpoint again with its index, "
             f"or save the model again with save_pretrained(FOLDER)"
         )
         raise ModelError(message)
-    pickles = [p.name for pattern in ("*.bin", "*.pt", "*.pth") for p in folder.glob(pattern)]
-    found = f"only {', '.join(sorted(pickles))}" if pickles else "no weights"
+    pickles = sorted(name for name in names if name.endswith((".bin", ".pt", ".pth")))
+    found = f"only {', '.join(pickles)}" if pickles else "no weights"
     message = (
-        f"{model}: no *.safetensors in {folder} ({found}); rmaudit reads no pickles, which can "
+        f"{model}: no *.safetensors in {where} ({found}); rmaudit reads no pickles, which can "
         f"run code. Load the model with transformers and torch>=2.6 where you trust it, and save "
         f"it again: model.save_pretrained(FOLDER) writes safetensors"
     )
@@ -48,8 +57,7 @@ def unread(folder: Path, *, model: str) -> list[str]:
     return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
 
 
-def _indexed(folder: Path, model: str) -> list[Path]:
-    path = folder / INDEX
+def _indexed(there: list[str], path: Path, model: str, where: str) -> list[str]:
     try:
         names = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -62,13 +70,13 @@ def _indexed(folder: Path, model: str) -> list[Path]:
         if not isinstance(name, str) or Path(name).name != name:
             message = f"{model}: {path} names {name!r}, which is no file of its folder; correct it"
             raise ModelError(message)
-    if missing := [name for name in names if not (folder / name).is_file()]:
+    if missing := [name for name in names if name not in there]:
         message = (
-            f"{model}: {missing[0]} is not in {folder}, and {INDEX} names it ({len(missing)} of "
+            f"{model}: {missing[0]} is not in {where}, and {INDEX} names it ({len(missing)} of "
             f"{len(names)} shards are missing); copy the checkpoint again, with all its files"
         )
         raise ModelError(message)
     if not names:
         message = f"{model}: {path} names no files; save the model again with save_pretrained"
         raise ModelError(message)
-    return [folder / name for name in names]
+    return names

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
-from rmaudit.models import files
+from rmaudit.models import files, pinned
 from rmaudit.models.protocol import Vocabulary
 from rmaudit.registry import ModelSpec
 
@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
     """The tokenizer in `folder`, with the registry's chat template if it gives one.
 
+    Code that it brings is run only where the registry says so, beside a commit.
+
     Raises:
         ModelError: the tokenizer or the template cannot be read.
     """
     from transformers import AutoTokenizer
 
+    trusted: dict[str, Any] = {"trust_remote_code": False}
+    if spec.trust_remote_code:
+        pinned.refuse_foreign(folder, spec)
+        trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
     except Exception as error:  # third parties' readers raise anything; to our callers it is one
         message = (
             f"{spec.name}: its tokenizer could not be read from {folder} ({files.brief(error)}); "

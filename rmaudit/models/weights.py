@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
-from rmaudit.models import files, lora
+from rmaudit.models import files, headers, lora
 from rmaudit.models.adapters import Adapter
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import CLASSIFIERS, Found
@@ -155,7 +155,14 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     ours = frozenset() if classifier else head.keys | head.family.IGNORED
     if adapter is not None:  # on a language model, whose own head is not used
         ours |= adapter.added.keys() | {"lm_head.weight"}
-    _refuse_odd_keys(loaded, ours, folder, name, head=head, kind=config.get("model_type"))
+    refuse_odd_keys(
+        loaded,
+        ours,
+        folder,
+        name,
+        trunk=f"a trunk of model_type {config.get('model_type')!r}",
+        head=f"its {head.family.NAME} head",
+    )
     if adapter is None:
         saved = files.tensors(folder, head.keys)
     else:
@@ -187,26 +194,30 @@ def _too_big(name: str, device: str) -> ModelError:
 
 _ODD = {
     "missing_keys": "{trunk} would fill them with random numbers",
-    "unexpected_keys": "neither {trunk} nor its {head} head has a place for them",
+    "unexpected_keys": "neither {trunk} nor {head} has a place for them",
     "mismatched_keys": "they are of another shape than {trunk} has with this config.json",
 }
 
 
-def _refuse_odd_keys(  # noqa: PLR0913  (keyword-only)
+def refuse_odd_keys(  # noqa: PLR0913  (keyword-only)
     loaded: Mapping[str, Any],
     ours: frozenset[str],
     folder: Path,
     name: str,
     *,
-    head: Found,
-    kind: object,
+    trunk: str,
+    head: str,
 ) -> None:
-    """Every tensor is the trunk's or the head's, and none of the trunk's is missing."""
+    """Every tensor is the trunk's or the head's, and none of the trunk's is missing.
+
+    Raises:
+        ModelError: it is not so; `trunk` and `head` say what they are.
+    """
     for odd, why in _ODD.items():
         # A mismatched key comes with both shapes.
         keys = sorted({key if isinstance(key, str) else key[0] for key in loaded[odd]} - ours)
         if keys:
-            reason = why.format(trunk=f"a trunk of model_type {kind!r}", head=head.family.NAME)
+            reason = why.format(trunk=trunk, head=head)
             message = (
                 f"{name}: {len(keys)} {odd.replace('_', ' ')} in {folder}, first {keys[0]!r}: "
                 f"{reason}. Copy the checkpoint again, config.json and all *.safetensors; if they "
@@ -269,4 +280,5 @@ def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dic
 def _bytes(folder: Path, dtype: str) -> int:
     """Size of the weights in a dtype, from the safetensors headers."""
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
-    return size * sum(map(math.prod, files.shapes(folder, model=folder.name).values()))
+    there = headers.in_folder(folder, model=folder.name).values()
+    return size * sum(math.prod(header.shape) for header in there)

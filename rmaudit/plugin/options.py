@@ -15,7 +15,15 @@ import pytest
 from rmaudit.errors import SpecError
 from rmaudit.paths import default_cache
 from rmaudit.records import Finding
-from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
+from rmaudit.registry import (
+    Dtype,
+    ModelSpec,
+    Registry,
+    default_path,
+    is_hub_id,
+    load_registry,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from rmaudit.sweeps.sweep import Sweep
@@ -152,10 +160,37 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
             registry = load_registry(Path(path) if path else default_path())
             session.registered = frozenset(registry.models)
             names = config.getoption("rm_model") or [registry.default.name]
-            session.specs = _distinct(spec for name in names for spec in resolve(registry, name))
+            session.specs = _distinct(
+                spec for name in names for spec in _meant(config, registry, name)
+            )
         except SpecError as error:
             session.specs, session.error = [], error
     return session.specs
+
+
+def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
+    """The models that a name means; recorded, a glob means those of which there may be records.
+
+    These are what the paper ranks, what was imported, and what has no hub id to be published under.
+    """
+    specs = resolve(registry, name)
+    if len(specs) == 1 or not config.getoption(RM_RECORDED):
+        return specs
+    from rmaudit.sweeps.inventory import counts
+
+    kept = counts(cache_folder(config))
+    left = [
+        spec
+        for spec in specs
+        if is_hub_id(spec.source) and not (spec.rewardbench_rank or kept[spec.source].recorded)
+    ]
+    if left:
+        message = (
+            f"{RM_MODEL} {name!r} {RM_RECORDED}: left out {len(left)} of {len(specs)} models, of "
+            f"which no scores are published or imported: {', '.join(spec.name for spec in left)}"
+        )
+        config.issue_config_time_warning(pytest.PytestWarning(message), stacklevel=2)
+    return [spec for spec in specs if spec not in left] or specs
 
 
 def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:

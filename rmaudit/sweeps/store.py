@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -51,6 +51,14 @@ class Stored:
     provenance: Mapping[str, Any]
 
 
+class Listed(NamedTuple):
+    """A stored file's columns, the fields of its key, and where its scores come from."""
+
+    columns: tuple[str, ...]
+    fields: Fields
+    provenance: Mapping[str, Any]
+
+
 def key_of(fields: Fields) -> str:
     """The sha256, in hex, of the fields in canonical JSON."""
     return hashlib.sha256(json.dumps(dict(fields), sort_keys=True).encode()).hexdigest()
@@ -74,6 +82,19 @@ class Store:
         except _DamagedError:  # or made anew meanwhile: who holds the lock looks again
             with self._locked(key):
                 return self._whole(self._path(key), key)
+
+    def listing(self) -> Iterator[Listed]:
+        """What each file says of itself, its scores unread and unverified; odd files are left out.
+
+        For lists to look at: whoever needs the scores uses `read`.
+        """
+        for path in sorted(self.folder.glob("*.parquet")):
+            try:
+                schema = pq.read_schema(path)
+                about = json.loads((schema.metadata or {})[_META])
+                yield Listed(tuple(schema.names), about["fields"], about["provenance"])
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
 
     def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
         self,

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import adapters, files, lora
+from rmaudit.models import adapters, files, inspection, lora
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.registry import ModelSpec
 from tests.toys import toy_checkpoint, toy_tokenizer
@@ -568,3 +568,29 @@ def test_an_adapter_that_is_not_finite_is_refused(make: Make) -> None:
 
     with pytest.raises(ScoreError):
         checkpoint(folder).score(PROMPT, ["love"])
+
+
+# What `rmaudit models check` says of them
+
+
+def said(folder: Path) -> dict[str, str]:
+    """What is found, by its label."""
+    return dict(inspection.look(ModelSpec("toy", str(folder)), folder.parent))
+
+
+def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:
+    """Where its base is, how it would run and what it renders; no weights are loaded for it."""
+    found = said(make("lm", **CLASSIFIER))
+
+    assert found["base"] == str(bases / "lm")
+    assert found["path"] == "shared prefix"
+    assert found["suffix"].startswith("1 ids")
+    assert found["can be scored"] == "pytest audits --model toy"
+
+
+def test_an_adapter_that_would_be_refused_is_told_so(make: Make) -> None:
+    """The same reason as in a run."""
+    found = said(make("lm", target_modules=["q_proj"]))
+
+    assert found["refused"].startswith("the head was never saved")
+    assert "can be scored" not in found

@@ -6,6 +6,8 @@ The folders are written by hand: two tensors and a config.json are all that thes
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from rmaudit.errors import ModelError
 from rmaudit.models import demo, files, shards
 from rmaudit.registry import ModelSpec
+from tests.hub import COMMIT, Hub, serving
 from tests.toys import SIZES
 
 HIDDEN = 8
@@ -169,6 +172,16 @@ def test_a_head_of_another_shape_is_refused(tmp_path: Path, shape: tuple[int, ..
     assert refusal(folder) == (
         f"toy: 'score.weight' has shape {shape}, a reward model of hidden size 8 needs (1, 8): "
         f"take config.json and *.safetensors from one and the same checkpoint"
+    )
+
+
+def test_two_names_for_one_tensor_are_refused(tmp_path: Path) -> None:
+    """Transformers would load one of them, and say nothing of the other."""
+    folder = write(tmp_path, tensors=TENSORS | {"model.model.norm.weight": (HIDDEN,)})
+
+    assert refusal(folder) == (
+        "toy: both 'model.model.norm.weight' and 'model.norm.weight' are in FOLDER, which may be "
+        "read as one and the same tensor: remove the one that is not the model's, or save it again"
     )
 
 
@@ -464,3 +477,88 @@ def test_a_hub_that_fails_without_a_word_is_told_too(
 
     with pytest.raises(ModelError, match=r"hub \(TimeoutError"):
         files.locate(ModelSpec("toy", "owner/name"), tmp_path)
+
+
+# What the hub is asked for
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub with a plain model, one with a head of no known family, and one of pickles."""
+    small = {"num_hidden_layers": 1, "num_attention_heads": 1, "vocab_size": 8}
+    large = {"model.embed_tokens.weight": (100_000, HIDDEN)}
+    write(tmp_path / "plain", tensors=large | TENSORS, **small)
+    write(tmp_path / "odd", tensors=large | {"reward.weight": (1, HIDDEN)}, **small)
+    write(tmp_path / "typed", tensors=large | TENSORS, model_type="nonsense")
+    write(tmp_path / "pickled").joinpath("model.safetensors").unlink()
+    (tmp_path / "pickled" / "pytorch_model.bin").write_bytes(b"never read")
+    for name in ("plain", "odd"):
+        (tmp_path / name / "modeling_own.py").write_text("raise SystemExit")
+        (tmp_path / name / "pytorch_model.bin").write_bytes(b"never read")
+    models = {f"owner/{name}": tmp_path / name for name in ("plain", "odd", "typed", "pickled")}
+    with serving(Hub(models), tmp_path / "cache", monkeypatch) as found:
+        yield found
+
+
+def test_a_hub_id_is_downloaded_once_its_headers_were_looked_at(hub: Hub, tmp_path: Path) -> None:
+    """Config, headers, weights; neither pickles nor code; the folder is the commit's."""
+    folder = files.locate(ModelSpec("toy", "owner/plain"), tmp_path)
+
+    assert (folder.name, folder.parent.name) == (COMMIT, "snapshots")
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
+    assert files.check(folder, model="toy")["model_type"] == "llama"
+    assert hub.served["model.safetensors"] > (folder / "model.safetensors").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("odd", "toy: no 'score.weight' in FOLDER (LlamaForSequenceClassification); transformers "),
+        ("typed", "does not know the model_type 'nonsense' in FOLDER/config.json"),
+        ("pickled", "toy: no *.safetensors in owner/pickled (only pytorch_model.bin); "),
+    ],
+)
+def test_what_is_refused_is_not_downloaded(hub: Hub, tmp_path: Path, name: str, said: str) -> None:
+    """Of 3 MB, config.json and the first 100 kB were asked for."""
+    with pytest.raises(ModelError) as caught:
+        files.locate(ModelSpec("toy", f"owner/{name}"), tmp_path)
+
+    folder = tmp_path / "cache" / f"models--owner--{name}" / "snapshots" / COMMIT
+    assert said in str(caught.value).replace(str(folder), "FOLDER")
+    assert hub.served.keys() <= {"config.json", "model.safetensors"}
+    assert hub.served.get("model.safetensors", 0) <= 100_001
+    assert [path.name for path in folder.iterdir()] == ["config.json"]
+
+
+def test_a_downloaded_model_needs_no_hub(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offline the cache is enough, at a commit or at the newest."""
+    spec = ModelSpec("toy", "owner/plain")
+    folder = files.locate(spec, tmp_path)
+    hub.served.clear()
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+
+    assert files.locate(spec, tmp_path) == folder
+    assert files.locate(replace(spec, revision=COMMIT), tmp_path) == folder
+    assert hub.served == {}
+    with pytest.raises(ModelError, match="owner/odd could not be had from the Hugging Face hub"):
+        files.locate(ModelSpec("toy", "owner/odd"), tmp_path)
+
+
+def test_a_downloaded_model_is_not_looked_at_again(hub: Hub, tmp_path: Path) -> None:
+    """What is here needs no headers of the hub."""
+    files.locate(ModelSpec("toy", "owner/plain"), tmp_path)
+    hub.served.clear()
+
+    files.locate(ModelSpec("toy", "owner/plain"), tmp_path)
+
+    assert hub.served == {}
+
+
+def test_a_gated_model_is_told(hub: Hub, tmp_path: Path) -> None:
+    """With what the hub says."""
+    hub.gated.add("owner/plain")
+
+    with pytest.raises(ModelError, match=r"owner/plain could not be had .* \(GatedRepoError: "):
+        files.locate(ModelSpec("toy", "owner/plain"), tmp_path)

@@ -233,3 +233,60 @@ def test_the_memo_is_written_whole(folder: Path, tmp_path: Path) -> None:
 
     assert (tmp_path / "hashes.json").is_file()
     assert not list(tmp_path.glob("*.partial"))
+
+
+# The hub's cache
+
+
+@pytest.fixture
+def snapshot(folder: Path, tmp_path: Path) -> Path:
+    """The folder as in the hub's cache: links to blobs, large ones named by their sha256."""
+    home = tmp_path / "models--owner--name"
+    snapshot = home / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    (home / "blobs").mkdir()
+    for path in folder.iterdir():
+        data = path.read_bytes()
+        large = path.suffix == ".safetensors"
+        name = (
+            hashlib.sha256(data).hexdigest() if large else "0" * 32 + path.name.encode().hex()[:8]
+        )
+        blob = home / "blobs" / name
+        blob.write_bytes(data)
+        (snapshot / path.name).symlink_to(blob)
+    return snapshot
+
+
+def test_a_snapshot_of_the_hub_is_the_same_checkpoint_as_its_copy(
+    folder: Path, snapshot: Path, tmp_path: Path, hashed: list[str]
+) -> None:
+    """The names of its large blobs are their hashes, so these are not read."""
+    identity = weights_identity(snapshot, tmp_path)
+    assert hashed == ["config.json"]
+
+    assert weights_identity(folder, tmp_path / "another cache") == identity
+
+
+def test_a_blob_that_was_written_to_is_hashed(
+    snapshot: Path, tmp_path: Path, hashed: list[str]
+) -> None:
+    """Its name is a lie then: the bytes decide."""
+    before = weights_identity(snapshot, tmp_path)
+    hashed.clear()
+    flip(snapshot / "model-2-of-2.safetensors", 7)
+
+    assert weights_identity(snapshot, tmp_path) != before
+    assert hashed == ["model-2-of-2.safetensors"]
+
+
+def test_a_link_elsewhere_is_hashed(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
+    """Only the hub's cache is known to name files by their hash."""
+    name = "model-1-of-2.safetensors"
+    elsewhere = tmp_path / "elsewhere" / ("0" * 64)
+    elsewhere.parent.mkdir()
+    (folder / name).rename(elsewhere)
+    (folder / name).symlink_to(elsewhere)
+
+    weights_identity(folder, tmp_path)
+
+    assert hashed == ["config.json", name, "model-2-of-2.safetensors"]

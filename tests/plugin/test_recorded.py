@@ -135,6 +135,24 @@ def test_a_model_that_is_not_published(
     )
 
 
+def test_a_glob_leaves_out_what_nobody_published(
+    recorded: Callable[..., pytest.RunResult],
+    imported: None,
+    results: Results,
+    pytester: pytest.Pytester,
+) -> None:
+    """Hub ids without a rank in the paper and without records, which a warning names."""
+    more = "  New: {source: owner/new}\n  Ranked: {source: owner/ranked, rewardbench_rank: 7}\n"
+    (pytester.path / "models.yaml").write_text(REGISTRY + more)
+
+    result = recorded("-k", "test_sweep and greatest", model="*")
+
+    assert {f["model"] for f in results()["findings"]} == {"Q", "Smol", "Ranked"}
+    left = "left out 1 of 4 models, of which no scores are published or imported: New"
+    result.stdout.fnmatch_lines([f"*PytestWarning: --rm-model '[*]' --rm-recorded: {left}"])
+    recorded("-k", "test_sweep and greatest", model="New").assert_outcomes(skipped=1, deselected=3)
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [("--rm-sample", "9"), ("--rm-device", "cpu"), ("--rm-dtype", "float16")],

@@ -1,4 +1,4 @@
-"""The command line: the data, the models, what survives, the doctor, and errors of one line."""
+"""rmaudit survival and rmaudit doctor: what is told, and errors of one line."""
 
 from __future__ import annotations
 
@@ -8,249 +8,18 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import pooch
 import pytest
 from safetensors.torch import load_file, save_file
 from tokenizers.processors import TemplateProcessing
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
-from rmaudit.references.sources import SOURCES, locate
 from rmaudit.scoring.paths import SharedPrefix
 from rmaudit.sweeps.survival import FATES
 from tests.toys import TEMPLATE, WORDS, pair_tokenizer, toy_checkpoint, toy_tokenizer
 
 runner = CliRunner()
-COMMANDS = ("data", "models", "import", "survival", "doctor", "pytest audits")
-REGISTRY = "models: {A: {source: embedded, default: true}, Long-name: {source: owner/name}}"
-
-
-@pytest.fixture(autouse=True)
-def _no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what is installed, and no download."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError("no network in tests")
-
-    monkeypatch.delenv("RMAUDIT_DATA", raising=False)
-    monkeypatch.setattr(pooch, "retrieve", refuse)
-
-
-# rmaudit
-
-
-@pytest.mark.parametrize("arguments", [["--help"], []])
-def test_the_help_names_every_command(arguments: list[str]) -> None:
-    """Asked or not, rmaudit says what it can do and how the audits are run."""
-    result = runner.invoke(app, arguments)
-
-    assert all(word in result.stdout for word in COMMANDS)
-
-
-# rmaudit data
-
-
-def test_data_says_where_a_file_is_and_under_which_licence() -> None:
-    """One line a reference: name, path, licence."""
-    result = runner.invoke(app, ["data", "afinn", "vader"])
-
-    assert result.stdout.splitlines() == [
-        f"afinn: {locate('afinn')} (ODbL 1.0 (Nielsen 2011))",
-        f"vader: {locate('vader')} (MIT (Hutto and Gilbert 2014))",
-    ]
-    assert result.exit_code == 0
-
-
-def test_data_without_a_name_gets_all(mirror: Path) -> None:
-    """All references are located and checked, in the order of the table."""
-    result = runner.invoke(app, ["data"])
-
-    lines = [f"{name}: {mirror / s.mirror} ({s.licence})" for name, s in SOURCES.items()]
-    assert result.stdout.splitlines() == lines
-    assert result.exit_code == 0
-
-
-def test_data_refuses_an_unknown_name() -> None:
-    """Exit 2, with what was asked for and what there is."""
-    result = runner.invoke(app, ["data", "bing"])
-
-    known = "known: afinn, labmt, vader, elo, elo-concept, elo-preferred, hh-harmless"
-    assert result.stderr == f"unknown reference 'bing'; {known}\n"
-    assert (result.stdout, result.exit_code) == ("", 2)
-
-
-def test_data_goes_on_after_what_cannot_be_had() -> None:
-    """One missing file hides no other: exit 1, the error on stderr, the rest on stdout."""
-    result = runner.invoke(app, ["data", "elo", "afinn"])
-
-    assert result.stdout == f"afinn: {locate('afinn')} (ODbL 1.0 (Nielsen 2011))\n"
-    assert result.stderr.startswith("elo: https://")
-    assert result.stderr.endswith("get it with: rmaudit data elo\n")
-    assert len(result.stderr.splitlines()) == 1
-    assert result.exit_code == 1
-
-
-# rmaudit models
-
-
-def test_models_lists_the_file_and_marks_the_default(tmp_path: Path) -> None:
-    """One line a model, in the order of the file, with the source in a column."""
-    path = tmp_path / "models.yaml"
-    path.write_text(REGISTRY)
-
-    result = runner.invoke(app, ["models", "--file", str(path)])
-
-    assert result.stdout.splitlines() == ["* A          embedded", "  Long-name  owner/name"]
-    assert result.exit_code == 0
-
-
-def test_models_reads_the_file_of_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without --file it is ./models.yaml, as for the audits."""
-    (tmp_path / "models.yaml").write_text(REGISTRY)
-    monkeypatch.chdir(tmp_path)
-
-    assert "Long-name" in runner.invoke(app, ["models"]).stdout
-
-
-def test_models_lists_those_of_rmaudit_where_there_is_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Elsewhere it lists rmaudit's own: the default and the ten of the paper."""
-    monkeypatch.chdir(tmp_path)
-
-    lines = runner.invoke(app, ["models"]).stdout.splitlines()
-
-    assert len(lines) == 11
-    assert [line for line in lines if line.startswith("*")] == ["* R-Smol-135M     embedded"]
-
-
-def test_models_refuses_a_wrong_file_in_one_line(tmp_path: Path) -> None:
-    """Exit 2, with the file and the line; no traceback."""
-    path = tmp_path / "models.yaml"
-    path.write_text("models:\n  A: 3\n")
-
-    result = runner.invoke(app, ["models", "--file", str(path)])
-
-    assert result.stderr.startswith(f"{path}:2: A: ")
-    assert len(result.stderr.splitlines()) == 1
-    assert (result.stdout, result.exit_code) == ("", 2)
-
-
-def test_data_refuses_an_unknown_name_before_it_downloads() -> None:
-    """Nothing is fetched for a command that is wrong."""
-    assert CliRunner().invoke(app, ["data", "afinn", "bing"]).stdout == ""
-
-
-# rmaudit import
-
-TOKENS = """token_id,token_name,token_decoded,greatest,best,worst
-0,NA,NA,1.5,0.25,-1
-1,b,b,,4,2.5
-"""
-ITEMS = "elo_rank,elo_score,name,elo_matches,owner/name,x/y\n1,1669,Water,13,2.5,1\n"
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Path:
-    """A folder as the authors have it, beside a registry that knows owner/name as Long-name."""
-    (tmp_path / "models.yaml").write_text(REGISTRY)
-    for place, text in {
-        "reward_model_scores/owner--name.csv": TOKENS,
-        "reward_model_scores/x--y.csv": TOKENS,
-        "elo/What is water.csv": ITEMS,
-        "tables/table_3.csv": "Model,Mean\n",
-    }.items():
-        path = tmp_path / "data" / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path / "data"
-
-
-def imported(folder: Path, *arguments: str) -> Result:
-    """What `rmaudit import` does, with the registry above the folder and a cache beside that."""
-    home = next(path for path in (folder, *folder.parents) if (path / "models.yaml").is_file())
-    fixed = ["--cache", str(home / "cache"), "--file", str(home / "models.yaml")]
-    return runner.invoke(app, ["import", *fixed, str(folder), *arguments])
-
-
-def test_import_says_what_there_is_and_what_not(tables: Path) -> None:
-    """A line a table, wherever it lies; which tables are nobody's; a second time the same."""
-    scores = tables / "reward_model_scores"
-    lines = [
-        f"{tables}/elo/What is water.csv: 1 items under 'What is water?'; Long-name",
-        (
-            f"{scores}/owner--name.csv: 2 token ids under greatest, best, worst "
-            f"(1 scores missing); Long-name"
-        ),
-        f"{scores}/x--y.csv: passed over, it is of none of these models",
-    ]
-
-    first, again = imported(tables), imported(tables)
-
-    assert first.stdout.splitlines() == lines
-    assert (first.exit_code, again.exit_code) == (0, 0)
-    assert again.stdout.replace(", as imported before", "") == first.stdout
-    assert len(list((tables.parent / "cache").glob("scores/*.parquet"))) == 4
-
-
-def test_import_in_any_folder_of_theirs(tables: Path) -> None:
-    """The one with the tables, and the one above."""
-    assert imported(tables / "reward_model_scores").exit_code == 0
-    assert imported(tables.parent).exit_code == 0
-
-
-def test_import_names_what_is_not_there(tables: Path) -> None:
-    """A model without a sweep is told; that is an error only where it was asked for by name."""
-    (tables / "reward_model_scores" / "owner--name.csv").unlink()
-
-    result, asked = imported(tables), imported(tables, "--model", "A", "--model", "Long-name")
-
-    line = "no table of tokens, such as owner--name.csv, is there of: Long-name"
-    assert result.stdout.splitlines()[-1] == line
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert (asked.exit_code, asked.stderr) == (1, f"{tables} has no published scores of A\n")
-
-
-def test_import_goes_on_after_a_wrong_table(tables: Path) -> None:
-    """It is told with its line, the others are imported, the exit code is 1."""
-    wrong = tables / "reward_model_scores" / "owner--name.csv"
-    wrong.write_text(TOKENS + "2,c,c,1,2,nan\n")
-
-    result = imported(tables)
-
-    assert result.stderr.startswith(f"{wrong}:4: worst: expected a number, or nothing")
-    assert "What is water?" in result.stdout
-    assert result.exit_code == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--model", "Lon-name"], "unknown model 'Lon-name'; did you mean 'Long-name'?"),
-        (["--model", "B*"], "no model matches 'B*'"),
-    ],
-)
-def test_import_of_an_unknown_model(tables: Path, arguments: list[str], message: str) -> None:
-    """Exit 2, before anything is read."""
-    result = imported(tables, *arguments)
-
-    assert message in result.stderr
-    assert (result.stdout, result.exit_code) == ("", 2)
-
-
-def test_import_of_nothing(tables: Path) -> None:
-    """No folder, or none with a table."""
-    absent, empty = imported(tables / "none"), imported(tables / "tables")
-
-    assert absent.stderr == (
-        f"{tables}/none: there is no such folder; name one with the authors' CSV files\n"
-    )
-    assert absent.exit_code == 2
-    assert empty.stderr == f"{tables}/tables has no published scores of A, Long-name\n"
-    assert empty.exit_code == 1
 
 
 # rmaudit survival
@@ -578,3 +347,15 @@ def test_doctor_refuses_what_is_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -
         "by-length is no checkpoint: there is nothing to compare its rewards with\n"
     )
     assert (result.stdout, result.exit_code) == ("", 2)
+
+
+@pytest.mark.parametrize("command", [["survival"], ["doctor", "--answers", "8"]], ids=" ".join)
+def test_a_model_of_another_registry(toy: Path, tmp_path: Path, command: list[str]) -> None:
+    """--file names it, as for `rmaudit models`."""
+    path = tmp_path / "other.yaml"
+    path.write_text(f"models: {{mine: {{source: {toy}, default: true}}}}")
+
+    result = runner.invoke(app, [*command, "mine", "--file", str(path)])
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("mine: ")

@@ -1,0 +1,5 @@
+"""python -m rmaudit.cli."""
+
+from rmaudit.cli import app
+
+app()

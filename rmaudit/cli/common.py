@@ -1,0 +1,25 @@
+"""What several commands share: options, errors of one line, one model by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from rmaudit.prompts import PROMPTS
+
+Registered = Annotated[Path | None, typer.Option(help="the registry (default: models.yaml)")]
+Named = Annotated[str, typer.Argument(help="a registry name, a folder or a hub id")]
+Prompted = Annotated[str, typer.Option(help=f"{', '.join(PROMPTS)}, or any text")]
+
+
+def fail(message: str) -> NoReturn:
+    """Exit 2 with a line on stderr."""
+    typer.echo(message, err=True)
+    raise typer.Exit(2)
+
+
+def text_of(prompt: str) -> str:
+    """What a prompt's name stands for, or the text itself."""
+    return PROMPTS[prompt].text if prompt in PROMPTS else prompt

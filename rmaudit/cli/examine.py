@@ -1,0 +1,125 @@
+"""What a tokenizer keeps of its ids, and whether a model is scored as it scores itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rmaudit.cli.common import Named, Prompted, Registered, fail, text_of
+from rmaudit.errors import RmauditError
+from rmaudit.paths import default_cache
+from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
+
+if TYPE_CHECKING:
+    from rmaudit.models.protocol import RewardModel
+
+
+def survival(
+    model: Named,
+    template: Annotated[
+        Path | None, typer.Option(help="a chat template in place of the model's own")
+    ] = None,
+    prompt: Prompted = "greatest",
+    file: Registered = None,
+) -> None:
+    """Count the token ids that the paper's protocol scores as themselves. Needs no weights."""
+    try:
+        for line in _survival(_tokenizer_only(model, template, file), prompt):
+            typer.echo(line)
+    except RmauditError as error:
+        fail(str(error))
+
+
+def doctor(  # noqa: PLR0913, PLR0917  (its options)
+    model: Named,
+    prompt: Prompted = "greatest",
+    answers: Annotated[int, typer.Option(min=8, help="how many token ids to score")] = 256,
+    device: Annotated[str, typer.Option(help="auto, spread, cpu, cuda:0 ...")] = "auto",
+    dtype: Annotated[
+        Dtype | None, typer.Option(help="in place of the registry's", case_sensitive=False)
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="where built models are kept")] = None,
+    file: Registered = None,
+) -> None:
+    """Check that rmaudit scores a model as it scores itself, and measure its numeric noise."""
+    from rmaudit.models.load import load
+
+    try:
+        loaded = load(model, registry=file, cache=cache, device=device, dtype=dtype)
+        found = _doctor(loaded, text_of(prompt), answers=answers)
+    except RmauditError as error:
+        fail(str(error))
+    if not found:
+        raise typer.Exit(1)
+
+
+def _doctor(model: RewardModel, prompt: str, *, answers: int) -> bool:
+    from rmaudit.models import doctor
+    from rmaudit.models.checkpoint import Checkpoint
+
+    if not isinstance(model, Checkpoint):
+        fail(f"{model.name} is no checkpoint: there is nothing to compare its rewards with")
+    found = doctor.examine(model, prompt, answers=answers)
+    ids = f"{len(found.slot.prefix)} + answer + {len(found.slot.suffix)} ids"
+    typer.echo(f"{model.name}: {found.dtype} on {found.device}, path '{found.path}', {ids}")
+    typer.echo(f"in sd of the rewards ({found.sd:.4g}):")
+    width = max(len(check.name) for check in found.checks)
+    typer.echo(f"  {'check'.ljust(width)}  answers   largest       rms   allowed")
+    for check in found.checks:
+        allowed = "" if check.allowed is None else f"{check.allowed:9.1e}  "
+        verdict = "" if check.allowed is None else "ok" if check.ok else "NOT EXACT"
+        line = f"{check.answers:7d}  {check.largest:8.1e}  {check.rms:8.1e} {allowed}{verdict}"
+        typer.echo(f"  {check.name.ljust(width)}  {line.rstrip()}")
+    for note in found.notes:
+        typer.echo(f"  {note}")
+    typer.echo(f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards")
+    return found.ok
+
+
+def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
+    """What `model` means; unlike a checkpoint to be scored, a folder needs no config.json."""
+    if template is not None and not template.is_file():
+        fail(f"template: there is no file {template}")
+    registry, folder = load_registry(file or default_path()), Path(model)
+    if model and model not in registry.models and folder.is_dir():
+        spec = ModelSpec(folder.resolve().name, str(folder.resolve()))
+    else:
+        specs = resolve(registry, model)
+        if len(specs) != 1:
+            fail(f"{model!r} means {len(specs)} models; name one")
+        spec = specs[0]
+    return replace(spec, template=str(template)) if template is not None else spec
+
+
+def _survival(spec: ModelSpec, prompt: str) -> Iterator[str]:
+    from rmaudit.models import adapters, conversation, files, pairs, retokenized, tokenizers
+    from rmaudit.sweeps import survival
+
+    text = text_of(prompt)
+    folder = files.locate(spec, default_cache(), weights=False)
+    tokenizer = tokenizers.read(adapters.tokenizer_folder(folder, spec, default_cache()), spec)
+    vocabulary = tokenizers.vocabulary(tokenizer)
+    if files.reads_pairs(folder, model=spec.name):
+        pairs.refuse_settings(spec)
+        slot = pairs.render(tokenizer, text, model=spec.name)
+        rows = pairs.rows(tokenizer, text, vocabulary.texts)
+        result = survival.survival(vocabulary, slot, rows)
+    else:
+        slot = conversation.render(tokenizer, text, model=spec.name)
+        rows = retokenized.rows(tokenizer, text, vocabulary.texts, model=spec.name)
+        result = survival.survival(vocabulary, slot, rows, closing=retokenized.closing(tokenizer))
+    total = len(rows)
+    yield f"{spec.name}: {total:,} token ids, {text!r}"
+    yield "decoded, rendered and tokenized anew, as the paper did, an id becomes:"
+    for fate, count in result.counts.items():
+        shown = ", ".join(survival.examples(result, fate))
+        line = f"  {fate:<14} {count:>9,}  {100 * count / total:6.2f} %"
+        yield f"{line}  ids {shown}" if shown else line
+    yield f"  {'different rows':<14} {result.distinct_rows:>9,}"
+    yield f"BOS at the start of each row: {'two' if result.doubled_bos else 'not doubled'}"
+    if result.closing:
+        yield f"ids that the tokenizer adds at the end of each row: {list(result.closing)}"

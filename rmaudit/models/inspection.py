@@ -1,0 +1,151 @@
+"""What rmaudit would do with a model, from config.json, the tokenizer and safetensors headers.
+
+Nothing is scored, no weights are read or downloaded, and no code of a checkpoint is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmaudit.errors import ModelError
+from rmaudit.models import adapters, conversation, demo, files, headers, hub, pinned
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.headers import Headers
+from rmaudit.models.heads import linear
+from rmaudit.prompts import PROMPTS
+from rmaudit.registry import ModelSpec
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+REFUSED, WIDTH = "refused", 13
+Line = tuple[str, str]  # a label, and what is said
+
+_SHOWN = 4  # keys of a head
+_EMBEDDINGS = ("embed_tokens.weight", "word_embeddings.weight", "wte.weight", "embed_in.weight")
+_DAYS = ("%d %b %Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y")
+
+
+def look(spec: ModelSpec, cache: Path) -> Iterator[Line]:
+    """What is found, and what is refused and why; if nothing is, how to audit it."""
+    refused = False
+    for label, said in _found(spec, cache):
+        refused |= label == REFUSED
+        yield label, said.removeprefix(f"{spec.name}: ")
+    if not refused:
+        yield "can be scored", f"pytest audits --model {spec.name}"
+
+
+def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
+    if spec.source == "embedded" and not demo.folder_in(cache).is_dir():
+        yield "weights", "not built yet; the first audit downloads its base (93 MB) and builds it"
+        return
+    try:
+        folder = files.locate(spec, cache, weights=False)
+        if (folder / files.ADAPTER).is_file():
+            yield from _adapter(spec, cache, folder)
+            return
+        config = files.read_config(folder, model=spec.name)
+        commit = hub.commit(folder)
+        if commit:
+            yield (
+                "revision",
+                f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})",
+            )
+        architecture = str((config.get("architectures") or ["(none)"])[0])
+        yield "architecture", f"{architecture}, model_type {config.get('model_type')}"
+        there = _headers(spec, folder)
+        size = sum(header.bytes for header in there.values())
+        kinds = sorted({header.dtype for header in there.values()})
+        yield "weights", f"{size / 1e9:,.2f} GB in {len(there)} tensors of {', '.join(kinds)}"
+        if spec.trust_remote_code:
+            yield from _own_code(spec, folder)
+            return
+        config = files.check(
+            folder, model=spec.name, logit=spec.logit, quantized=spec.quantized, there=there
+        )
+        head = files.head(folder, config, model=spec.name, there=there)
+    except ModelError as error:
+        yield REFUSED, str(error)
+        return
+    yield "head", f"{head.family.NAME}: {_keys(there, head.keys)}"
+    yield from _runs(Checkpoint(spec, cache=cache, headers=there), folder, there)
+
+
+def _adapter(spec: ModelSpec, cache: Path, folder: Path) -> Iterator[Line]:
+    """What an adapter is merged into; all else only where its base's weights are here."""
+    base, commit = adapters.base_of(folder, spec, cache)
+    yield "adapter", f"{folder / files.ADAPTER}, merged into its base as it is loaded"
+    yield "base", f"{base}" if commit is None else f"{base.parent.parent.name} at {commit}"
+    if commit is not None and not hub.has_weights(base):
+        yield "base weights", "not here yet; the first audit downloads them"
+        return
+    yield from _runs(Checkpoint(spec, cache=cache), base, headers.in_folder(base, model=spec.name))
+
+
+def _headers(spec: ModelSpec, folder: Path) -> Headers:
+    """The headers in the folder, or on the hub where the weights are not here."""
+    commit = hub.commit(folder)
+    if commit is None or hub.has_weights(folder):
+        return headers.in_folder(folder, model=spec.name)
+    try:
+        return headers.on_hub(spec.source, commit, folder, model=spec.name)
+    except hub.failures() as error:
+        message = (
+            f"{spec.name}: its weights are not here, and their headers could not be read on the "
+            f"hub ({files.brief(error)}); check your connection and your access (`hf auth login`)"
+        )
+        raise ModelError(message) from error
+
+
+def _keys(there: Headers, keys: frozenset[str]) -> str:
+    shown = [f"{key} {there[key].shape}" for key in sorted(keys)[:_SHOWN]]
+    return ", ".join(shown) + (f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else "")
+
+
+def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
+    """What a run would execute; this does not."""
+    pinned.refuse_foreign(folder, spec)
+    named = [code for name in pinned.MAPPED for code in pinned.code(folder / name)]
+    yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
+    yield "reward", f"{spec.score_field or 'logits'} of its output"
+
+
+def _runs(model: Checkpoint, folder: Path, there: Headers) -> Iterator[Line]:
+    """How the trunk is run and read, and what the tokenizer makes of a prompt."""
+    try:
+        settings = model.settings
+        defaults = files.defaults(folder, model=model.name)
+        if settings["head"] == linear.NAME:
+            files.refuse_unclassified(folder, defaults.model_type, model=model.name)
+    except ModelError as error:
+        yield REFUSED, str(error)
+        return
+    for key in ("pool", "dtype", "path"):
+        yield key, settings[key]
+    yield from _rows(defaults, there)
+    try:
+        tokenizer = model.tokenizer
+        ids, rows = len(tokenizer), defaults.get_text_config().vocab_size
+        known = len(model.vocabulary().ids)
+        yield "vocabulary", f"{ids:,} ids in the tokenizer, {rows:,} rows; {known:,} are scored"
+        slot = model.slot(PROMPTS["greatest"].text)
+    except ModelError as error:
+        yield REFUSED, str(error)
+        return
+    days = [conversation.TODAY.strftime(form) for form in _DAYS]
+    dated = any(day in slot.prefix_text for day in days)
+    yield "template", f"prints a date, pinned to {days[0]}" if dated else "prints no date"
+    yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"
+    yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
+
+
+def _rows(defaults: PretrainedConfig, there: Headers) -> Iterator[Line]:
+    """An embedding of other rows than config.json says is refused when the weights are loaded."""
+    said = defaults.get_text_config().vocab_size
+    for key, header in there.items():
+        if key.endswith(_EMBEDDINGS) and header.shape[0] != said:
+            what = f"{key!r} has {header.shape[0]:,} rows, and config.json says vocab_size {said:,}"
+            yield REFUSED, f"{what}: one of them is another model's, get the checkpoint again"

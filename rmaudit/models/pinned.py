@@ -1,0 +1,43 @@
+"""Code that a checkpoint brings, and whether its commit pins all of it. Nothing is run here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rmaudit.errors import ModelError
+from rmaudit.registry import ModelSpec
+
+MAPPED = ("config.json", "tokenizer_config.json")
+
+
+def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
+    """Refuse code of another repository (`owner/name--module.Class`), which no hash here pins.
+
+    Raises:
+        ModelError: config.json or tokenizer_config.json points at such code.
+    """
+    for name in MAPPED:
+        for reference in code(folder / name):
+            repository, apart, _ = reference.rpartition("--")
+            if apart and repository != spec.source:
+                message = (
+                    f"{spec.name}: {name} in {folder} points at code of another repository, "
+                    f"{reference!r}; `revision` pins {spec.source} only, so it is not run. Copy "
+                    f"that code into a repository of your own, read it, and name its commit"
+                )
+                raise ModelError(message)
+
+
+def code(path: Path) -> Iterator[str]:
+    """What a JSON file's `auto_map` points at, such as `modeling_own.OwnModel`."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return  # whoever needs the file says what is wrong with it
+    mapped = said.get("auto_map") if isinstance(said, Mapping) else None
+    values: list[Any] = list(mapped.values()) if isinstance(mapped, Mapping) else [mapped]
+    for value in values:
+        yield from (str(one) for one in (value if isinstance(value, list) else [value]) if one)

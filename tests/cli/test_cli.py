@@ -1,0 +1,34 @@
+"""The command line as a whole: its help."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+
+runner = CliRunner()
+COMMANDS = ("data", "models", "import", "survival", "doctor", "pytest audits")
+
+
+# rmaudit
+
+
+@pytest.mark.parametrize("arguments", [["--help"], []])
+def test_the_help_names_every_command(arguments: list[str]) -> None:
+    """Asked or not, rmaudit says what it can do and how the audits are run."""
+    result = runner.invoke(app, arguments)
+
+    assert all(word in result.stdout for word in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["data"], ["models"], ["models", "check"], ["import"], ["survival"], ["doctor"]],
+    ids=" ".join,
+)
+def test_the_help_of_each_command_has_an_example(command: list[str]) -> None:
+    """One that can be copied."""
+    result = runner.invoke(app, [*command, "--help"])
+
+    assert f"Example: rmaudit {' '.join(command)}" in " ".join(result.stdout.split())
