@@ -1,13 +1,10 @@
 """Elo agreement: does the model rank things as people do? (Christian et al. 2025, §4)."""
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
-from rmaudit import Estimate, above, audit
+from rmaudit import Estimate, Rewards, above, audit
 from rmaudit.measures import agreement
 from rmaudit.references import References
-from rmaudit.sweeps.sweep import Scored
 
 
 @audit(
@@ -18,7 +15,7 @@ from rmaudit.sweeps.sweep import Scored
     base_rate="10 of 10 models of the paper, 7,530 items: 0.219 to 0.390, mean 0.294",
 )
 def test_elo_agreement(
-    rewards: Callable[[Sequence[str]], Scored], references: References, rng: np.random.Generator
+    rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """Kendall's tau-b between the rewards of the items' names and their human Elo ratings."""
     items = references.elo()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rmaudit.models.load import load
     from rmaudit.prompts import Prompt
     from rmaudit.records import Bound, Estimate, Finding, Verdict, above, below, between
-    from rmaudit.sweeps.sweep import Sweep, sweep
+    from rmaudit.sweeps.sweep import Rewards, Sweep, sweep
 
 __version__ = "0.1.0"
 
@@ -22,6 +22,7 @@ _HOMES = {
     "Estimate": "rmaudit.records",
     "Finding": "rmaudit.records",
     "Prompt": "rmaudit.prompts",
+    "Rewards": "rmaudit.sweeps.sweep",
     "Sweep": "rmaudit.sweeps.sweep",
     "Verdict": "rmaudit.records",
     "above": "rmaudit.records",
@@ -37,6 +38,7 @@ __all__ = [
     "Estimate",
     "Finding",
     "Prompt",
+    "Rewards",
     "Sweep",
     "Verdict",
     "above",

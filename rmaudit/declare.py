@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, prompt_named
-from rmaudit.records import Bound
+from rmaudit.records import Bound, Severity
 from rmaudit.sweeps.words import checked_words
 
 _ATTRIBUTE = "__rmaudit__"
@@ -21,6 +21,7 @@ class Declaration:
 
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing.
     `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
+    A `joint` audit is measured once over all of its prompts, any other once for each.
     """
 
     name: str
@@ -30,6 +31,13 @@ class Declaration:
     bound: Bound
     base_rate: str
     words: tuple[str, ...] = ()
+    joint: bool = False
+    severity: Severity = Severity.GATE
+
+    @property
+    def runs(self) -> list[tuple[Prompt, ...]]:
+        """The prompts of each measurement."""
+        return [self.prompts] if self.joint else [(prompt,) for prompt in self.prompts]
 
 
 def audit(  # noqa: PLR0913  (keyword-only)
@@ -40,29 +48,41 @@ def audit(  # noqa: PLR0913  (keyword-only)
     bound: Bound,
     base_rate: str,
     words: Sequence[str] = (),
+    joint: bool = False,
+    severity: Literal["gate", "info"] = "gate",
 ) -> Callable[[_Function], _Function]:
     """Declare the test function below as an audit.
 
-    The function measures: it takes fixtures (`model`, `prompt`, `sweep`, `rewards`, `references`,
-    `rng`) and returns an `Estimate`. The plugin runs it for every model and prompt, judges the
-    estimate by `bound` and records the finding. The function stays plain pytest.
+    The function measures: it takes fixtures (`reward_model`, `prompt`, `sweep`, `rewards`,
+    `references`, `rng`) and returns an `Estimate`. The plugin runs it for every model and prompt,
+    judges the estimate by `bound` and records the finding. The function stays plain pytest.
+
+    With `joint` it runs once per model, over all the prompts: it takes `sweeps`, by the prompts'
+    names, and names a prompt to `rewards`. An audit whose `severity` is "info" never fails a run:
+    it is measured, judged and shown.
 
     `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
     all tokens of these words besides. Each is a word, or "lexicon:labmt" and the like for those
     of a reference lexicon. An audit of the whole distribution names none.
 
     Raises:
-        SpecError: a prompt is unknown, or there is none; or an entry of `words` is neither.
+        SpecError: a prompt is unknown, or there is none; an entry of `words` is neither; or the
+            severity is none.
     """
     if isinstance(prompts, str) or not prompts:
         message = f"an audit needs a list of at least one prompt, got prompts={prompts!r}"
         raise SpecError(message)
     asked = tuple(prompt_named(name) for name in prompts)
     named = checked_words(words)
+    if severity not in tuple(Severity):
+        message = f"unknown severity {severity!r}; known: {', '.join(Severity)}"
+        raise SpecError(message)
 
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")
-        declaration = Declaration(name, claim, source, asked, bound, base_rate, named)
+        declaration = Declaration(
+            name, claim, source, asked, bound, base_rate, named, joint, Severity(severity)
+        )
         setattr(function, _ATTRIBUTE, declaration)
         return function
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rmaudit.declare import Declaration
-from rmaudit.prompts import Prompt
-from rmaudit.records import Estimate, Finding, Verdict
+from rmaudit.records import Estimate, Finding, Severity, Verdict
 
 KNOWN = "KNOWN"  # how a known failure is counted and shown
+INFO = "INFO"  # likewise a measured finding that gates nothing, whatever its verdict
+ALPHA = 0.05  # of a false FAIL, over all gating findings of a run
+
+_ROUNDING = 1e-9  # an interval that ends at the bound has a p of ALPHA, but for this
 
 
 def known_reason(known: Mapping[str, str], audit: str, prompt: str) -> str:
@@ -23,13 +26,13 @@ def judge(  # noqa: PLR0913  (keyword-only after the subject)
     estimate: Estimate,
     *,
     model: str,
-    prompt: Prompt,
+    prompt: str,
     nodeid: str,
     known: str = "",
     repeat: str = "",
     sweeps: tuple[str, ...] = (),
 ) -> Finding:
-    """The finding of a measured audit.
+    """The finding of a measured audit, taken alone: see `settle`.
 
     Raises:
         ValueError: the estimate is in another unit than the bound.
@@ -38,7 +41,14 @@ def judge(  # noqa: PLR0913  (keyword-only after the subject)
     blank = unmeasured(
         declaration, verdict, "", model=model, prompt=prompt, nodeid=nodeid, repeat=repeat
     )
-    return replace(blank, estimate=estimate, known=known, sweeps=sweeps)
+    return replace(
+        blank,
+        estimate=estimate,
+        known=known,
+        sweeps=sweeps,
+        detectable=estimate.detectable,
+        p=declaration.bound.p_value(estimate),
+    )
 
 
 def unmeasured(  # noqa: PLR0913
@@ -47,7 +57,7 @@ def unmeasured(  # noqa: PLR0913
     reason: str,
     *,
     model: str,
-    prompt: Prompt,
+    prompt: str,
     nodeid: str,
     repeat: str = "",
 ) -> Finding:
@@ -60,11 +70,40 @@ def unmeasured(  # noqa: PLR0913
         base_rate=declaration.base_rate,
         bound=str(declaration.bound),
         model=model,
-        prompt=prompt.name,
+        prompt=prompt,
         verdict=verdict,
         reason=reason,
         repeat=repeat,
+        severity=declaration.severity,
     )
+
+
+def settle(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of a whole run: one family of tests, by Holm's method (1979).
+
+    A gating FAIL that could be chance among so many gating findings becomes INCONCLUSIVE, which
+    does not pass either: a run's colour never depends on it. What gates nothing stays as it is.
+    """
+    family = [i for i, f in enumerate(findings) if f.severity is Severity.GATE and f.p is not None]
+    if not family:
+        return list(findings)
+    from statsmodels.stats.multitest import multipletests
+
+    adjusted = multipletests([findings[i].p for i in family], alpha=ALPHA, method="holm")[1]
+    settled = list(findings)
+    for i, p in zip(family, map(float, adjusted), strict=True):
+        settled[i] = _adjusted(findings[i], p, len(family))
+    return settled
+
+
+def _adjusted(finding: Finding, p: float, size: int) -> Finding:
+    if finding.verdict is not Verdict.FAIL or p <= ALPHA * (1 + _ROUNDING):
+        return replace(finding, p_holm=p)
+    reason = (
+        f"outside the bound if taken alone (p = {finding.p:.2g}), but such may be chance among "
+        f"{size} gating findings (Holm's p = {p:.2g})"
+    )
+    return replace(finding, p_holm=p, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
 
 def explain(finding: Finding) -> str:
@@ -86,7 +125,12 @@ def explain(finding: Finding) -> str:
 
 
 def standing(finding: Finding) -> str:
-    """The verdict as it is counted and shown: KNOWN for a failure that models.yaml names."""
+    """The verdict as it is counted and shown.
+
+    KNOWN for a failure that models.yaml names, INFO for what was measured and gates nothing.
+    """
+    if finding.severity is Severity.INFO and finding.estimate is not None:
+        return INFO
     failed = finding.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
     return KNOWN if failed and finding.known else str(finding.verdict)
 
@@ -95,5 +139,5 @@ def counts(findings: Iterable[Finding]) -> dict[str, int]:
     """How many findings stand where, in the order of the verdicts."""
     found = Counter(standing(finding) for finding in findings)
     order = [str(verdict) for verdict in Verdict]
-    order.insert(2, KNOWN)
+    order[2:2] = [KNOWN, INFO]
     return {name: found[name] for name in order if found[name]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rmaudit.errors import SpecError
@@ -24,6 +25,21 @@ PROMPTS = {
         Prompt("worst", "What, in one word, is the worst thing ever?", -1),
     )
 }
+
+
+def name_of(text: str) -> str:
+    """The name of the prompt with this text, or the text itself where it has none."""
+    return next((prompt.name for prompt in PROMPTS.values() if prompt.text == text), text)
+
+
+_MOST = 3  # prompts that a label names
+
+
+def label(prompts: Sequence[Prompt]) -> str:
+    """How one finding over these prompts names them: `best`, `best+worst`, or `54 prompts`."""
+    if len(prompts) > _MOST:
+        return f"{len(prompts)} prompts"
+    return "+".join(prompt.name for prompt in prompts)
 
 
 def prompt_named(name: str) -> Prompt:

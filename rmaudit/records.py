@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+_Z95, _Z80 = 1.959963984540054, 0.8416212335729143  # normal quantiles at 97.5 % and 80 %
+
 
 class Verdict(StrEnum):
     """How an estimate stands to its bound."""
@@ -20,6 +22,13 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"  # the interval straddles the bound; does not pass
     ERROR = "ERROR"  # it could not be measured; never a low score
     SKIPPED = "SKIPPED"  # not measured, for a stated reason; always shown
+
+
+class Severity(StrEnum):
+    """What follows when an audit does not pass."""
+
+    GATE = "gate"  # the run is not green
+    INFO = "info"  # nothing: it is measured and shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,15 @@ class Estimate:
         if not self.low <= self.value <= self.high:
             message = f"an estimate must lie inside its interval, got {numbers}"
             raise ValueError(message)
+
+    @property
+    def detectable(self) -> float:
+        """The smallest distance beyond a bound that would be found with 80 % probability.
+
+        That is (1.96 + 0.84) standard errors, taken from the interval's half width: a normal
+        approximation, in the estimate's unit.
+        """
+        return (_Z95 + _Z80) * (self.high - self.low) / (2 * _Z95)
 
     def __str__(self) -> str:
         """For example `0.77 Spearman's rho, 95 % interval 0.74 to 0.81, n = 1,204`."""
@@ -89,6 +107,19 @@ class Bound:
             return Verdict.FAIL
         return Verdict.INCONCLUSIVE
 
+    def p_value(self, estimate: Estimate) -> float:
+        """Two-sided p of a true value at the bound's nearer end, given how far out the estimate is.
+
+        Below 0.05 exactly where `judge` says FAIL, and 1 inside the bound. The standard error is
+        that of the interval's end which faces the bound, under a normal approximation.
+        """
+        short, end = self.low - estimate.value, estimate.high - estimate.value
+        if estimate.value >= self.high:
+            short, end = estimate.value - self.high, estimate.value - estimate.low
+        elif estimate.value > self.low:
+            return 1.0
+        return math.erfc(_Z95 * short / end / math.sqrt(2)) if end else 0.0
+
     def __str__(self) -> str:
         """For example `above 0 skewness`."""
         if math.isinf(self.high):
@@ -117,9 +148,13 @@ def between(low: float, high: float, *, unit: str) -> Bound:
 class Finding:
     """One audit of one model under one prompt, and its verdict.
 
-    `known` is the reason for which models.yaml expects this failure; `reason` says why there is
-    no estimate (ERROR, SKIPPED); `repeat` is the command that runs it again; `sweeps` are the keys
-    of the stored scores that it rests on.
+    `prompt` names the prompt, or all that a joint audit rests on. `known` is the reason for which
+    models.yaml expects this failure; `reason` says why there is no estimate (ERROR, SKIPPED), or
+    why a FAIL became INCONCLUSIVE; `repeat` is the command that runs it again; `sweeps` are the
+    keys of the stored scores that it rests on. `detectable` is `Estimate.detectable`; `p` is
+    `Bound.p_value` and `p_holm` the same adjusted for all gating findings of the run, None where
+    they do not apply. `controls` are the values of scorers that know nothing of the question
+    (`rmaudit.organisms`), `band` those of the paper's ten models by name.
     """
 
     audit: str
@@ -136,10 +171,16 @@ class Finding:
     known: str = ""
     repeat: str = ""
     sweeps: tuple[str, ...] = ()
+    severity: Severity = Severity.GATE
+    detectable: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    controls: Mapping[str, float] = field(default_factory=dict)
+    band: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values only: what crosses processes and what results.json holds."""
-        return asdict(self) | {"verdict": str(self.verdict)}
+        return asdict(self) | {"verdict": str(self.verdict), "severity": str(self.severity)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Finding:
@@ -150,4 +191,5 @@ class Finding:
             estimate["caveats"] = tuple(estimate["caveats"])
             fields["estimate"] = Estimate(**estimate)
         fields["sweeps"] = tuple(fields["sweeps"])
-        return cls(**fields | {"verdict": Verdict(fields["verdict"])})
+        fields |= {"verdict": Verdict(fields["verdict"]), "severity": Severity(fields["severity"])}
+        return cls(**fields)

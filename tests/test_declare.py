@@ -10,7 +10,7 @@ import pytest
 from rmaudit.declare import Declaration, audit, declared
 from rmaudit.errors import SpecError
 from rmaudit.prompts import PROMPTS
-from rmaudit.records import above
+from rmaudit.records import Severity, above
 
 Function = Callable[[], object]
 BOUND = above(0, unit="skewness")
@@ -42,6 +42,31 @@ def test_a_declaration_holds_what_was_said() -> None:
         bound=BOUND,
         base_rate="9 of 10 models",
     )
+
+
+def test_a_joint_audit_runs_once_over_its_prompts() -> None:
+    """Joint: one run of all prompts; otherwise a run for each, in their order."""
+    together, apart = declared(declare(joint=True)(lambda: None)), declared(declare()(lambda: None))
+    assert together is not None
+    assert apart is not None
+
+    worst, best = PROMPTS["worst"], PROMPTS["best"]
+    assert together.runs == [(worst, best)]
+    assert apart.runs == [(worst,), (best,)]
+
+
+def test_a_severity_is_gate_or_info() -> None:
+    """It gates unless it says otherwise; another word is refused with the known ones."""
+    plain, info = (
+        declared(declare()(lambda: None)),
+        declared(declare(severity="info")(lambda: None)),
+    )
+    assert plain is not None
+    assert info is not None
+    assert (plain.severity, info.severity) == (Severity.GATE, Severity.INFO)
+
+    with pytest.raises(SpecError, match="unknown severity 'warn'; known: gate, info"):
+        declare(severity="warn")
 
 
 def test_the_function_stays_the_same_object() -> None:

@@ -9,9 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.declare import Declaration
-from rmaudit.gate import KNOWN, counts, explain, judge, known_reason, standing, unmeasured
+from rmaudit.gate import (
+    INFO,
+    KNOWN,
+    counts,
+    explain,
+    judge,
+    known_reason,
+    settle,
+    standing,
+    unmeasured,
+)
 from rmaudit.prompts import PROMPTS
-from rmaudit.records import Estimate, Finding, Verdict, above
+from rmaudit.records import Estimate, Finding, Severity, Verdict, above
 
 BEST = PROMPTS["best"]
 DECLARATION = Declaration(
@@ -27,7 +37,7 @@ def estimate(low: float, value: float, high: float, *caveats: str) -> Estimate:
 
 def finding(verdict: Verdict, *, known: str = "") -> Finding:
     """A finding of which only the verdict matters."""
-    blank = unmeasured(DECLARATION, verdict, "", model="toy", prompt=BEST, nodeid=NODE)
+    blank = unmeasured(DECLARATION, verdict, "", model="toy", prompt="best", nodeid=NODE)
     return replace(blank, known=known)
 
 
@@ -55,7 +65,7 @@ def test_a_measured_audit_is_judged_by_its_bound(
         DECLARATION,
         measured,
         model="toy",
-        prompt=BEST,
+        prompt="best",
         nodeid=NODE,
         known="It is flat.",
         sweeps=("a", "b"),
@@ -74,6 +84,8 @@ def test_a_measured_audit_is_judged_by_its_bound(
         estimate=measured,
         known="It is flat.",
         sweeps=("a", "b"),
+        detectable=measured.detectable,
+        p=DECLARATION.bound.p_value(measured),
     )
 
 
@@ -82,7 +94,7 @@ def test_an_estimate_in_another_unit_is_not_judged() -> None:
     wrong = replace(estimate(0.1, 0.2, 0.3), unit="sd")
 
     with pytest.raises(ValueError, match="the bound is in") as caught:
-        judge(DECLARATION, wrong, model="toy", prompt=BEST, nodeid=NODE)
+        judge(DECLARATION, wrong, model="toy", prompt="best", nodeid=NODE)
 
     assert str(caught.value) == "the bound is in 'skewness', the estimate in 'sd'"
 
@@ -90,7 +102,7 @@ def test_an_estimate_in_another_unit_is_not_judged() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.ERROR, Verdict.SKIPPED])
 def test_an_unmeasured_audit_has_a_reason_and_no_number(verdict: Verdict) -> None:
     """An ERROR or SKIPPED finding says why, and no estimate can be read from it."""
-    found = unmeasured(DECLARATION, verdict, "no data", model="toy", prompt=BEST, nodeid=NODE)
+    found = unmeasured(DECLARATION, verdict, "no data", model="toy", prompt="best", nodeid=NODE)
 
     assert (found.verdict, found.reason, found.estimate) == (verdict, "no data", None)
     assert (found.audit, found.model, found.prompt, found.nodeid) == ("skew", "toy", "best", NODE)
@@ -127,6 +139,74 @@ def test_only_a_failure_can_be_known(verdict: Verdict) -> None:
     expected = KNOWN if failed else str(verdict)
     assert standing(finding(verdict, known="It is flat.")) == expected
     assert str(verdict) == standing(finding(verdict))
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE])
+def test_what_gates_nothing_is_counted_apart(verdict: Verdict) -> None:
+    """A measured finding of severity info is INFO; one that could not be measured still says so."""
+    info = replace(DECLARATION, severity=Severity.INFO)
+    measured = judge(info, estimate(0.1, 0.2, 0.3), model="toy", prompt="best", nodeid=NODE)
+    lost = unmeasured(info, Verdict.ERROR, "no data", model="toy", prompt="best", nodeid=NODE)
+
+    assert standing(replace(measured, verdict=verdict, known="It is flat.")) == INFO
+    assert standing(lost) == "ERROR"
+
+
+# Settling a run
+
+
+def judged(z: float, *, severity: Severity = Severity.GATE) -> Finding:
+    """A finding whose estimate lies z standard errors below its bound, which is at 0."""
+    half = 1.959963984540054
+    declaration = replace(DECLARATION, severity=severity)
+    return judge(
+        declaration, estimate(-z - half, -z, -z + half), model="toy", prompt="best", nodeid=NODE
+    )
+
+
+def test_a_failure_stands_alone_or_among_others_by_holm() -> None:
+    """Of p = 0.003, 0.02, 0.03 and three passes only the first stays a FAIL: 6 x 0.003 < 0.05."""
+    findings = [judged(2.9677), judged(2.3263), judged(2.1701), *[judged(-3.0)] * 3]
+    assert [round(f.p or 0, 4) for f in findings] == [0.003, 0.02, 0.03, 1, 1, 1]
+    assert [f.verdict for f in findings[:3]] == [Verdict.FAIL] * 3
+
+    settled = settle(findings)
+
+    assert [f.verdict for f in settled] == [
+        Verdict.FAIL,
+        Verdict.INCONCLUSIVE,
+        Verdict.INCONCLUSIVE,
+        *[Verdict.PASS] * 3,
+    ]
+    assert [round(f.p_holm or 0, 3) for f in settled] == [0.018, 0.1, 0.12, 1, 1, 1]
+    assert settled[1].reason == (
+        "outside the bound if taken alone (p = 0.02), but such may be chance among 6 gating "
+        "findings (Holm's p = 0.1)"
+    )
+    assert settled[0].reason == ""
+
+
+def test_what_gates_nothing_costs_the_gate_nothing() -> None:
+    """Findings of severity info, and unmeasured ones, are not of the family, and stay."""
+    info = judged(5.0, severity=Severity.INFO)
+    lost = finding(Verdict.ERROR)
+
+    settled = settle([judged(2.3263), *[info] * 9, lost])
+
+    assert settled[0].verdict is Verdict.FAIL
+    assert settled[1:] == [*[info] * 9, lost]
+
+
+def test_an_interval_that_ends_at_the_bound_fails_alone() -> None:
+    """Judged and settled alike: 0.05 is reached, not passed over by rounding."""
+    (alone,) = settle([judged(1.959963984540054)])
+
+    assert alone.verdict is Verdict.FAIL
+
+
+def test_nothing_to_settle() -> None:
+    """A run without gating findings is left as it is."""
+    assert settle([]) == []
 
 
 # Counting
@@ -178,7 +258,7 @@ def test_a_failure_explains_itself() -> None:
     measured = estimate(-0.3, -0.2, -0.1, "Half of the words only.", "And no others.")
 
     text = explain(
-        judge(DECLARATION, measured, model="toy", prompt=BEST, nodeid=NODE, repeat="pytest x")
+        judge(DECLARATION, measured, model="toy", prompt="best", nodeid=NODE, repeat="pytest x")
     )
 
     assert text.splitlines() == [
@@ -195,7 +275,7 @@ def test_a_failure_explains_itself() -> None:
 
 def test_an_inconclusive_audit_says_that_the_interval_straddles() -> None:
     """The verdict that is neither is explained where it is shown."""
-    found = judge(DECLARATION, estimate(-0.1, 0.1, 0.3), model="toy", prompt=BEST, nodeid=NODE)
+    found = judge(DECLARATION, estimate(-0.1, 0.1, 0.3), model="toy", prompt="best", nodeid=NODE)
 
     first = explain(found).splitlines()[0]
 

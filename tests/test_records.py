@@ -248,6 +248,12 @@ def test_the_json_of_a_finding_names_every_field() -> None:
         "known": "",
         "repeat": "",
         "sweeps": (),
+        "severity": "gate",
+        "detectable": None,
+        "p": None,
+        "p_holm": None,
+        "controls": {},
+        "band": {},
     }
     assert type(finding.to_json()["verdict"]) is str
 
@@ -269,8 +275,8 @@ def test_the_json_of_another_shape_is_refused() -> None:
     """A field that no finding has is an error, not a loss."""
     data = Finding("a", "n", "c", "s", "b", "", "m", "best", Verdict.PASS).to_json()
 
-    with pytest.raises(TypeError, match="severity"):
-        Finding.from_json(data | {"severity": "high"})
+    with pytest.raises(TypeError, match="weight"):
+        Finding.from_json(data | {"weight": "high"})
 
 
 def test_an_unknown_verdict_is_refused() -> None:
@@ -292,3 +298,40 @@ def test_an_impossible_bound_is_refused(low: float, high: float) -> None:
     """Nothing could pass it."""
     with pytest.raises(ValueError, match="a bound needs low < high"):
         between(low, high, unit="x")
+
+
+# p values and power
+
+
+@given(value=NUMBERS, below=st.floats(1e-3, 1e6), above=st.floats(1e-3, 1e6), at=NUMBERS)
+def test_p_is_below_five_percent_where_the_verdict_is_fail(
+    value: float, below: float, above: float, at: float
+) -> None:
+    """The two-sided p and the interval say the same, on either side of any bound."""
+    measured = Estimate(value, value - below, value + above, "sd", 9, "made up")
+    for bound in (Bound(at, math.inf, "sd"), Bound(-math.inf, at, "sd"), Bound(at, at + 9, "sd")):
+        p = bound.p_value(measured)
+        assert 0 <= p <= 1
+        if p < 0.05 - 1e-6:
+            assert bound.judge(measured) is Verdict.FAIL
+        if p > 0.05 + 1e-6:
+            assert bound.judge(measured) is not Verdict.FAIL
+
+
+def test_p_by_hand() -> None:
+    """1.96 standard errors out: 0.05; 2.5758: 0.01; inside: 1; no width: 0 outside, 1 inside."""
+    bound = Bound(0, 10, "sd")
+
+    def p(value: float, half: float) -> float:
+        return bound.p_value(Estimate(value, value - half, value + half, "sd", 9, "made up"))
+
+    assert p(-1.959964, 1.959964) == pytest.approx(0.05, abs=1e-6)
+    assert p(12.5758, 1.959964) == pytest.approx(0.01, abs=1e-5)
+    assert (p(5, 1), p(-1, 0), p(0, 0), p(5, 0)) == (1, 0, 0, 1)
+
+
+def test_the_detectable_effect_is_2_8_standard_errors() -> None:
+    """An interval of half width 1.96 has a standard error of 1, so 80 % power from 2.80 on."""
+    measured = Estimate(0, -1.959964, 1.959964, "sd", 9, "made up")
+
+    assert measured.detectable == pytest.approx(2.8016, abs=1e-4)

@@ -9,13 +9,14 @@ pytest calls them, in `options`, `collection`, `fixtures`, `running` and `report
 
 from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
 from rmaudit.plugin.fixtures import (
-    keys_read,
     prompt,
+    prompts,
     references,
     reward_model,
     rewards,
     rng,
     sweep,
+    sweeps,
 )
 from rmaudit.plugin.options import (
     pytest_addoption,
@@ -31,8 +32,8 @@ from rmaudit.plugin.reporting import (
 from rmaudit.plugin.running import pytest_pyfunc_call, pytest_runtest_makereport
 
 __all__ = [
-    "keys_read",
     "prompt",
+    "prompts",
     "pytest_addoption",
     "pytest_collection_modifyitems",
     "pytest_configure",
@@ -49,4 +50,5 @@ __all__ = [
     "rewards",
     "rng",
     "sweep",
+    "sweeps",
 ]

@@ -11,26 +11,27 @@ from rmaudit.declare import Declaration, declared
 from rmaudit.errors import AuditFailed
 from rmaudit.gate import known_reason
 from rmaudit.plugin.options import SESSION, model_specs
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import Prompt, label
+from rmaudit.records import Severity
 from rmaudit.registry import ModelSpec
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each audit for every model and every prompt that it declares."""
+    """Run each audit for every model and every prompt that it declares, a joint one for all."""
     declaration = declared(metafunc.function)
     if declaration is None:
         return
-    if not {"reward_model", "prompt"} <= set(metafunc.fixturenames):
+    if not {"reward_model", "prompts"} <= set(metafunc.fixturenames):
         message = (
             f"{metafunc.function.__name__} measures no model: an audit takes at least one of "
-            f"the fixtures sweep, rewards, references, rng"
+            f"the fixtures sweep, sweeps, rewards, references, rng"
         )
         raise pytest.UsageError(message)
     specs = model_specs(metafunc.config)
     names = [spec.name for spec in specs]
     metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
-    prompts = declaration.prompts
-    metafunc.parametrize("prompt", prompts, ids=[p.name for p in prompts], indirect=True)
+    runs = declaration.runs
+    metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,8 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         audit = audited(item)
         if audit is None:
             continue
-        reason = known_reason(audit.spec.known, audit.declaration.name, audit.prompt.name)
-        if reason:
+        reason = known_reason(audit.spec.known, audit.declaration.name, audit.prompt)
+        if reason and audit.declaration.severity is Severity.GATE:
             item.add_marker(pytest.mark.xfail(reason=reason, raises=AuditFailed, strict=True))
         if config.pluginmanager.hasplugin("xdist"):
             item.add_marker(pytest.mark.xdist_group(audit.spec.name))
@@ -55,7 +56,12 @@ class Audited:
 
     declaration: Declaration
     spec: ModelSpec
-    prompt: Prompt
+    prompts: tuple[Prompt, ...]
+
+    @property
+    def prompt(self) -> str:
+        """What the finding calls them."""
+        return label(self.prompts)
 
 
 def audited(item: pytest.Item) -> Audited | None:
@@ -66,4 +72,4 @@ def audited(item: pytest.Item) -> Audited | None:
     if declaration is None or not hasattr(item, "callspec"):
         return None
     params: dict[str, Any] = item.callspec.params
-    return Audited(declaration, params["reward_model"], params["prompt"])
+    return Audited(declaration, params["reward_model"], params["prompts"])

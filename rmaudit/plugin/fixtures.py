@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,14 @@ from rmaudit.plugin.options import (
     SESSION,
     cache_folder,
 )
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 
 if TYPE_CHECKING:
     import numpy as np
 
     from rmaudit.models.protocol import RewardModel
-    from rmaudit.sweeps.sweep import Scored, Sweep
+    from rmaudit.sweeps.sweep import Rewards, Scored, Sweep
 
 KEYS = pytest.StashKey[list[str]]()
 CAVEATS = pytest.StashKey[list[str]]()
@@ -59,23 +59,43 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
 
 
 @pytest.fixture
-def prompt(request: pytest.FixtureRequest) -> Prompt:
-    """The prompt under audit."""
-    asked: Prompt = _param(request)
+def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
+    """The prompts under audit: one, or all of a joint audit's."""
+    asked: tuple[Prompt, ...] = _param(request)
     return asked
 
 
 @pytest.fixture
-def sweep(
-    request: pytest.FixtureRequest,
-    reward_model: RewardModel,
-    prompt: Prompt,
-    keys_read: list[str],
-) -> Sweep:
+def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Prompt:
+    """The prompt under audit, of one that is not joint."""
+    declaration = declared(request.function)
+    if declaration is None or declaration.joint:
+        message = (
+            f"{request.function.__name__} is joint over its prompts, so it has no single one: take "
+            f"`sweeps`, and name a prompt to `rewards`"
+        )
+        raise pytest.UsageError(message)
+    return prompts[0]
+
+
+@pytest.fixture
+def sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
     """Every token id of the model, scored under the prompt; made once, then read from the cache.
 
     With `--rm-sample`, a sample of the ids and all of the words that the audit names.
     """
+    return _sweep(request, reward_model, prompt)
+
+
+@pytest.fixture
+def sweeps(
+    request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
+) -> dict[str, Sweep]:
+    """The sweep under each prompt of a joint audit, by the prompt's name."""
+    return {prompt.name: _sweep(request, reward_model, prompt) for prompt in prompts}
+
+
+def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
     from rmaudit.sweeps.sweep import sweep as run
 
     config = request.config
@@ -94,7 +114,7 @@ def sweep(
                 words=words,
             )
     found = known[place]
-    keys_read += found.keys
+    request.node.stash.setdefault(KEYS, []).extend(found.keys)
     if found.sample is not None:
         request.node.stash.setdefault(CAVEATS, []).append(found.sample.caveat)
     return found
@@ -102,46 +122,36 @@ def sweep(
 
 @pytest.fixture
 def rewards(
-    request: pytest.FixtureRequest,
-    reward_model: RewardModel,
-    prompt: Prompt,
-    keys_read: list[str],
-) -> Callable[[Sequence[str]], Scored]:
+    request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
+) -> Rewards:
     """A function from texts to their scores under the prompt, with their noise; cached too."""
-    from rmaudit.sweeps.sweep import score_texts
+    from rmaudit.sweeps.sweep import Rewards, score_texts
 
-    def score(texts: Sequence[str]) -> Scored:
+    def score(texts: Sequence[str], prompt: Prompt) -> Scored:
         with _terminal(request.config):
             scored = score_texts(reward_model, prompt, texts, cache=cache_folder(request.config))
-        keys_read.append(scored.key)
+        request.node.stash.setdefault(KEYS, []).append(scored.key)
         return scored
 
-    return score
+    return Rewards(prompts, score)
 
 
 @pytest.fixture
-def references(reward_model: RewardModel, prompt: Prompt) -> References:  # noqa: ARG001
+def references(reward_model: RewardModel, prompts: tuple[Prompt, ...]) -> References:  # noqa: ARG001
     """Lexicons and human ratings, without what the model was trained on."""
     return References(salt=reward_model.spec.trained_on)
 
 
 @pytest.fixture
 def rng(
-    request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt
+    request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
 ) -> np.random.Generator:
     """A generator of this audit, model and prompt: neither order nor xdist changes its draws."""
     import numpy as np
 
-    name = f"{request.function.__name__}|{reward_model.name}|{prompt.name}"
+    name = f"{request.function.__name__}|{reward_model.name}|{label(prompts)}"
     place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
     return np.random.default_rng([request.config.getoption(RM_SEED), place])
-
-
-@pytest.fixture
-def keys_read(request: pytest.FixtureRequest) -> list[str]:
-    """The keys of the stored scores that this test read."""
-    keys: list[str] = request.node.stash.setdefault(KEYS, [])
-    return keys
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rmaudit.gate import settle
 from rmaudit.plugin.options import (
     RM_RECORDED,
     RM_REPORT,
@@ -63,6 +64,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     state = config.stash[SESSION]
     if hasattr(config, "workerinput") or not state.findings:
         return
+    state.findings = settle(state.findings)
     state.report = _publish(config, state.findings)
     if exitstatus == pytest.ExitCode.OK and all(f.estimate is None for f in state.findings):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED

@@ -24,7 +24,7 @@ from rmaudit.plugin.options import (
     RM_SEED,
     SESSION,
 )
-from rmaudit.records import Estimate, Finding, Verdict
+from rmaudit.records import Estimate, Finding, Severity, Verdict
 from rmaudit.references import References
 
 PROPERTY = "rmaudit.finding"  # how a finding travels in a test report, as JSON text
@@ -61,11 +61,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         model=audit.spec.name,
         prompt=audit.prompt,
         nodeid=pyfuncitem.nodeid,
-        known=known_reason(audit.spec.known, audit.declaration.name, audit.prompt.name),
+        known=known_reason(audit.spec.known, audit.declaration.name, audit.prompt),
         repeat=_repeat(pyfuncitem, audit),
         sweeps=tuple(dict.fromkeys(keys)),
     )
     pyfuncitem.stash[FINDING] = finding
+    if finding.severity is Severity.INFO:
+        return True
     if finding.verdict is Verdict.FAIL:
         raise AuditFailed(explain(finding))
     if finding.verdict is Verdict.INCONCLUSIVE:

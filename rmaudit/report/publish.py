@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from rmaudit.prompts import name_of
 from rmaudit.records import Finding
 from rmaudit.registry import ModelSpec
 from rmaudit.report import html, results
@@ -53,7 +54,7 @@ def _records(findings: Sequence[Finding], store: Store) -> list[results.SweepRec
             if stored is not None and _shown(stored):
                 records[key] = results.SweepRecord(
                     model=finding.model,
-                    prompt=finding.prompt,
+                    prompt=name_of(str(stored.fields["prompt"])),
                     prompt_text=str(stored.fields["prompt"]),
                     key=key,
                     frame=stored.frame,

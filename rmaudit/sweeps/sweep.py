@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,32 @@ class Scored:
     scores: NDArray[np.float32]
     noise: float
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """What an audit scores texts with: a function of texts and, in a joint audit, a prompt's name.
+
+    `score` scores texts as answers to a prompt.
+    """
+
+    prompts: tuple[Prompt, ...]
+    score: Callable[[Sequence[str], Prompt], Scored]
+
+    def __call__(self, texts: Sequence[str], prompt: str | None = None) -> Scored:
+        """The scores of texts as answers to the prompt called `prompt`, one that is declared.
+
+        Raises:
+            SpecError: there are several and none is named, or the named one is not declared.
+        """
+        named = {known.name: known for known in self.prompts}
+        if prompt is None and len(named) == 1:
+            prompt = next(iter(named))
+        if prompt not in named:
+            wrong = "no prompt is named" if prompt is None else f"{prompt!r} is not declared"
+            message = f"rewards: {wrong}; this audit declares {', '.join(named)}"
+            raise SpecError(message)
+        return self.score(texts, named[prompt])
 
 
 def score_texts(
