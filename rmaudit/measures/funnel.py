@@ -98,7 +98,10 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
 
     def value_of(drawn: NDArray[np.float64]) -> float:
         halves = np.split(drawn, [len(sides[0].scores)])
-        return spearman(*(side.means(h)[both] for side, h in zip(sides, halves, strict=True)))[0]
+        ranks = (
+            stats.rankdata(side.means(half)[both]) for side, half in zip(sides, halves, strict=True)
+        )
+        return float(np.corrcoef(*ranks)[0, 1])
 
     return widened(estimate, value_of, tokens, in_sd, rng, within=(-1.0, 1.0))
 
