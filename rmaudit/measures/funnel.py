@@ -178,4 +178,8 @@ def _extremes(values: pd.Series[float]) -> dict[str, list[list[Any]]]:
 def _picture(zx: NDArray[np.float64], zy: NDArray[np.float64]) -> dict[str, Any]:
     """How many words lie where, both axes in sd."""
     counts, x, y = np.histogram2d(zx, zy, bins=_CELLS)
-    return {"x": x.round(3).tolist(), "y": y.round(3).tolist(), "counts": counts.astype(int).tolist()}
+    return {
+        "x": x.round(3).tolist(),
+        "y": y.round(3).tolist(),
+        "counts": counts.astype(int).tolist(),
+    }

@@ -36,13 +36,15 @@ def stability(
         MeasureError: fewer than `FEWEST` tokens are scored, or all scores are equal.
     """
     scores = frame["score"].to_numpy(float)
-    scores = scores[~np.isnan(scores)]
+    scores = np.sort(scores[~np.isnan(scores)])  # the order of the rows decides no draw
     if len(scores) < FEWEST or not np.ptp(scores):
         message = f"{len(scores)} tokens are scored; {FEWEST} with scores that differ are needed"
         raise MeasureError(message)
     some = rng.choice(scores, size=min(_TOKENS, len(scores)), replace=False)
     if not np.ptp(some):
-        raise MeasureError("all but a few scores are equal: there is no order that noise could change")
+        raise MeasureError(
+            "all but a few scores are equal: there is no order that noise could change"
+        )
     draws = rng.normal(size=(_DRAWS, len(some)))
     # The same draws at all three sizes, so that more noise is less agreement.
     sizes = noise * np.sqrt(answers / stats.chi2.ppf([0.975, 0.5, 0.025], answers))

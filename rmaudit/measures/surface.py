@@ -69,7 +69,9 @@ def spelling_share(
         beside={
             "spellings": float(len(scores)),
             "share that numeric noise makes": (noise / float(scores.std())) ** 2,
-            **_effects(rows["text"], places, scores, float(np.nanstd(frame["score"].to_numpy(float)))),
+            **_effects(
+                rows["text"], places, scores, float(np.nanstd(frame["score"].to_numpy(float)))
+            ),
         },
     )
     return widened(estimate, value_of, z, noise / float(scores.std()), rng, within=(0.0, math.inf))
@@ -87,9 +89,10 @@ def _share(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
     within = (squares - between) / (n - words)
     among = (between - total**2 / n) / (words - 1)
     size = (n - n_squared / n) / (words - 1)
+    varies = squares - total**2 / n > 1e-9 * n  # beyond rounding; z has variance 1
     with np.errstate(invalid="ignore", divide="ignore"):
         share: NDArray[np.float64] = size * within / (among + (size - 1) * within)
-    return share
+    return np.where(varies, share, np.nan)
 
 
 def _effects(
