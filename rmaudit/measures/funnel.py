@@ -93,7 +93,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
         },
     )
     both = known.get_indexer(table.index)
-    tokens = np.concatenate([side.scores for side in sides])
+    tokens = np.concatenate([side.scores / side.sd for side in sides])
     in_sd = max(one / side.sd for one, side in zip(noise, sides, strict=True))
 
     def value_of(drawn: NDArray[np.float64]) -> float:
@@ -129,7 +129,10 @@ def _above(x: NDArray[np.float64], g: NDArray[np.float64]) -> NDArray[np.float64
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The spellings of some words under one frame: scores in `sd`, the place of each one's word."""
+    """The spellings of some words under one frame: scores, the place of each one's word.
+
+    The scores are as they are, so that equal ones stay so; `sd` is that of the whole frame.
+    """
 
     scores: NDArray[np.float64]
     places: NDArray[np.intp]
@@ -141,7 +144,7 @@ class _Side:
         rows, sd = spellings(frame, words), float(np.nanstd(frame["score"].to_numpy(float)))
         places = rows["place"].to_numpy()
         counts = np.bincount(places, minlength=len(words))
-        return cls(rows["score"].to_numpy() / (sd or 1.0), places, counts, sd)
+        return cls(rows["score"].to_numpy(), places, counts, sd)
 
     def means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Mean score of each word, NaN where it has no spelling."""
