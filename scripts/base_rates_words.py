@@ -30,15 +30,18 @@ def main() -> None:
     data = Path(sys.argv[1])
     tables = data / "published_tables"
     names = pd.read_csv(tables / "table_1_reward_models.csv").set_index("Model ID")["Model Name"]
-    sds = pd.read_csv(tables / "table_3_distribution_moments.csv").set_index("Model")["Variance"]
-    for model, stem in names.items():
+    moments = pd.read_csv(tables / "table_3_distribution_moments.csv").set_index("Model")
+    for model, stem in zip(names.index.astype(str), names, strict=True):
         paths = [*data.glob(f"big2_mfd/*/*_{stem}.parquet")]
         table = pd.concat([pd.read_parquet(path) for path in sorted(paths)])
         frames = {prompt: sweep_of(table, column) for prompt, column in COLUMNS.items()}
-        ratio = float(frames["greatest"]["score"].std() / np.sqrt(sds[model] or np.nan))
-        print(f"{model}: {len(paths)} files, sd of the words is {ratio:.2f} of that of the sweep")
+        variance = float(moments["Variance"][model]) or np.nan  # printed as 0.000 of one model
+        ratio = float(frames["greatest"]["score"].std()) / variance**0.5
+        print(f"{model}: {len(paths)} files, the words' sd is {ratio:.2f} times the sweep's")
         for prompt, frame in frames.items():
-            show(prompt, frequency_bias(frame))
+            estimate = frequency_bias(frame)
+            show(prompt, estimate)
+            print(f"           in sd of the sweep: {estimate.value * ratio:+.2f}")
         show("funnel", funnel_of(frames))
 
 

@@ -94,7 +94,7 @@ def _shared(
     columns = {"score": words, "frequency": frequency, "valence": valence}
     table = pd.concat(columns, axis=1, join="inner").sort_index()
     table["letters"] = table.index.str.len().astype(float)
-    same = [name for name in table if table[name].nunique() == 1]
+    same = [name for name in table if len(table) and not np.ptp(table[name])]
     if len(table) < FEWEST or same:
         message = (
             f"{len(table)} words are scored, in the frequency list {frequency.name!r} and in the "

@@ -67,10 +67,10 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     total = pd.Series(zx + zy, index=table.index)
     difference = pd.Series(zx - zy, index=table.index)
     beside = {"common share of variance": (1 + float(np.corrcoef(x, y)[0, 1])) / 2}
-    if valence is not None and len(rated := table.join(valence.rename("valence"), how="inner")) >= (
-        FEWEST
-    ):
-        beside["valence held fixed"] = _partial(rated)
+    if valence is not None:
+        rated = table.join(valence.rename("valence"), how="inner")
+        if len(rated) >= FEWEST:
+            beside["valence held fixed"] = _partial(rated)
     found = table.index.isin(NON_ANSWERS)
     if found.any():
         beside["non-answers found"] = float(found.sum())
@@ -98,10 +98,10 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
 
     def value_of(drawn: NDArray[np.float64]) -> float:
         halves = np.split(drawn, [len(sides[0].scores)])
-        ranks = (
+        x, y = (
             stats.rankdata(side.means(half)[both]) for side, half in zip(sides, halves, strict=True)
         )
-        return float(np.corrcoef(*ranks)[0, 1])
+        return float(np.corrcoef(x, y)[0, 1])
 
     return widened(estimate, value_of, tokens, in_sd, rng, within=(-1.0, 1.0))
 
@@ -149,11 +149,13 @@ class _Side:
     def means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Mean score of each word, NaN where it has no spelling."""
         sums = np.bincount(self.places, scores, minlength=len(self.counts))
-        return np.divide(sums, self.counts, where=self.counts > 0, out=np.full(len(sums), np.nan))
+        with np.errstate(invalid="ignore"):
+            means: NDArray[np.float64] = sums / self.counts
+        return means
 
 
 def _check(table: pd.DataFrame) -> None:
-    if len(table) < FEWEST or (table.nunique() == 1).any():
+    if len(table) < FEWEST or not np.ptp(table.to_numpy(), axis=0).all():
         message = (
             f"{len(table)} of the words are scored under both frames; at least {FEWEST} whose "
             f"scores differ under either are needed"

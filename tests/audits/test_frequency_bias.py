@@ -66,9 +66,10 @@ def test_without_the_papers_list_it_is_measured_and_says_so() -> None:
 
     assert estimate.value == run(0.3).value
     assert "leech" not in estimate.beside
-    assert estimate.caveats == (
+    (caveat,) = estimate.caveats
+    assert caveat == (
         "The paper's own list of frequencies is not beside it: leech: no such file; "
-        "get it with: rmaudit data leech",
+        "get it with: rmaudit data leech"
     )
 
 
@@ -81,6 +82,6 @@ def test_without_frequencies_there_is_nothing_to_measure() -> None:
 def test_too_few_words_are_an_error() -> None:
     """Never a pass."""
     with pytest.raises(
-        MeasureError, match="^40 words are scored, in the frequency list 'wordfreq'"
+        MeasureError, match=r"^40 words are scored, in the frequency list 'wordfreq'"
     ):
         run(0.0, words=40)

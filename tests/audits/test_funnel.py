@@ -53,5 +53,5 @@ def test_it_is_joint_and_gates_nothing() -> None:
 
 def test_too_few_words_are_an_error() -> None:
     """Never a pass."""
-    with pytest.raises(MeasureError, match="^20 of the words are scored under both frames"):
+    with pytest.raises(MeasureError, match=r"^20 of the words are scored under both frames"):
         run(0.0, 0.0, words=20)

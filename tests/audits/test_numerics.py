@@ -50,7 +50,7 @@ def test_noise_that_was_not_measured_is_not_none() -> None:
 
 def test_equal_scores_are_an_error() -> None:
     """Never a pass."""
-    with pytest.raises(MeasureError, match="^99 tokens are scored"):
+    with pytest.raises(MeasureError, match=r"^99 tokens are scored"):
         audited(np.ones(99), noise=0.1)
 
 

@@ -44,5 +44,5 @@ def test_the_papers_protocol_is_a_caveat() -> None:
 
 def test_too_few_words_are_an_error() -> None:
     """Never a pass."""
-    with pytest.raises(MeasureError, match="^20 words have two scored spellings"):
+    with pytest.raises(MeasureError, match=r"^20 words have two scored spellings"):
         run(0.5, words=20)

@@ -255,7 +255,9 @@ def test_words_of_one_valence_are_refused() -> None:
 
 def test_equal_scores_are_refused() -> None:
     """No spread, no sd to measure in."""
-    with pytest.raises(MeasureError, match="^the slope on frequency needs scores that differ, all"):
+    with pytest.raises(
+        MeasureError, match=r"^the slope on frequency needs scores that differ, all"
+    ):
         measure(frame(np.ones(N)))
 
 

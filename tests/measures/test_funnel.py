@@ -256,5 +256,5 @@ def test_too_few_words_are_refused() -> None:
 
 def test_equal_scores_are_refused() -> None:
     """A frame that says the same of every word agrees with nothing."""
-    with pytest.raises(MeasureError, match="^100 of the words are scored under both frames"):
+    with pytest.raises(MeasureError, match=r"^100 of the words are scored under both frames"):
         measure(np.ones(100), np.arange(100.0))

@@ -55,7 +55,7 @@ def test_the_tau_of_normal_scores(noise: float) -> None:
 
 
 def test_without_noise_nothing_changes() -> None:
-    """tau-b of a ranking with itself is 1, ties or not."""
+    """Tau-b of a ranking with itself is 1, ties or not."""
     estimate = measure(SCORES.round(1), 0.0)
 
     assert ends(estimate) == pytest.approx((1, 1, 1))
@@ -127,7 +127,7 @@ def test_unscored_tokens_are_left_out() -> None:
     [(0.02, Verdict.PASS), (0.3, Verdict.FAIL), (0.078, Verdict.INCONCLUSIVE)],
 )
 def test_planted_noise_is_judged(noise: float, expected: Verdict) -> None:
-    """tau is 0.95 where the noise is 0.079 of the scores' sd."""
+    """Tau is 0.95 where the noise is 0.079 of the scores' sd."""
     assert tau_of_normal(0.0787) == pytest.approx(0.95, abs=1e-3)
     assert above(0.95, unit=UNIT).judge(measure(SCORES, noise)) is expected
 
@@ -146,7 +146,7 @@ def test_too_few_tokens_are_refused() -> None:
 
 def test_equal_scores_are_refused() -> None:
     """There is no order."""
-    with pytest.raises(MeasureError, match="^40 tokens are scored; 30 with scores that differ"):
+    with pytest.raises(MeasureError, match=r"^40 tokens are scored; 30 with scores that differ"):
         measure(np.ones(40), 0.1)
 
 
@@ -160,5 +160,5 @@ def test_all_but_equal_scores_are_refused() -> None:
         if 9999 not in np.random.default_rng(s).choice(10_000, 5000, replace=False)
     )
 
-    with pytest.raises(MeasureError, match="^all but a few scores are equal"):
+    with pytest.raises(MeasureError, match=r"^all but a few scores are equal"):
         measure(scores, 0.1, seed=seed)

@@ -153,7 +153,7 @@ def test_one_letter_is_no_word_in_capitals_throughout() -> None:
 
 
 def test_other_tokens_do_not_count() -> None:
-    """Words in one spelling, unscored spellings, fragments and other words leave the share as is."""
+    """Words in one spelling, unscored spellings, fragments and others leave the share alone."""
     rows = frame(planted(4, within=1))
     others = [("once", 9.0), ("zz", 9.0), (" ZZ", -9.0), ("aa!", 9.0), ("\taa", math.nan)]
     more = pd.DataFrame(others, columns=["text", "score"])
@@ -226,7 +226,7 @@ def test_too_few_words_are_refused() -> None:
 
 def test_equal_scores_are_refused() -> None:
     """No variance, no share of it."""
-    with pytest.raises(MeasureError, match="^60 words have two scored spellings, with 1 distinct"):
+    with pytest.raises(MeasureError, match=r"^60 words have two scored spellings, with 1 distinct"):
         measure(frame({word: [1.0, 1.0] for word in WORDS[:60]}))
 
 
@@ -235,5 +235,5 @@ def test_a_share_that_hangs_on_a_word_is_refused() -> None:
     groups = {word: [1.0, 1.0] for word in WORDS[:60]}
     groups[WORDS[0]] = [1.0, 2.0]
 
-    with pytest.raises(MeasureError, match="^the share hangs on one word"):
+    with pytest.raises(MeasureError, match=r"^the share hangs on one word"):
         measure(frame(groups))

@@ -122,7 +122,7 @@ def test_only_held_out_words_are_given() -> None:
     found = list(references.frequency("wordfreq", words).index)
 
     assert found == [
-        w for w, out in zip(sorted(words), held_out(sorted(words), salt="salt")) if out
+        w for w, out in zip(sorted(words), held_out(sorted(words), salt="salt"), strict=True) if out
     ]
     assert references.caveats[0].endswith(f"only: {len(found)} of 8 wordfreq words.")
 
