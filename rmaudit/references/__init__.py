@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +40,23 @@ class References:
         words = lexicon(name)
         return words[self._kept(list(words.index), f"{name} words")]
 
+    def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
+        """Zipf frequency of those of `words`, lower case, that the list "wordfreq" or "leech" has.
+
+        Raises `ReferenceMissing`.
+        """
+        from rmaudit.references.frequency import zipf
+
+        known = zipf(name, words)
+        return known[self._kept(list(known.index), f"{name} words")]
+
+    def common_words(self) -> pd.Index[str]:
+        """English words, lower case, used once in a million or more. Raises `ReferenceMissing`."""
+        from rmaudit.references.frequency import common
+
+        words = common()
+        return words[self._kept(list(words), "common English words")]
+
     def elo(self) -> pd.DataFrame:
         """Human ratings: columns `name`, `elo`, `matches`. Raises `ReferenceMissing`."""
         from rmaudit.references.elo import elo_items
@@ -52,5 +70,7 @@ class References:
         from rmaudit.references.holdout import held_out
 
         kept = [bool(flag) for flag in held_out(texts, salt=self._salt)]
+        if all(kept):  # asked for by held-out words
+            return kept
         self._given[what] = f"{sum(kept):,} of {len(texts):,} {what}"
         return kept

@@ -23,7 +23,7 @@ from rmaudit.paths import default_cache
 
 _AUTHORS = (
     "https://raw.githubusercontent.com/brchristian/reward_model_optimal_pessimal_tokens/"
-    "e82618bb58d96508eb2ad14908c6e8b204bb1ef1/data/elo/"
+    "e82618bb58d96508eb2ad14908c6e8b204bb1ef1/data/"
 )
 _HH = (
     "https://raw.githubusercontent.com/anthropics/hh-rlhf/"
@@ -49,7 +49,7 @@ def _elo(prompt: str, sha256: str) -> Source:
         mirror=f"elo_everything/{prompt}.csv",
         sha256=sha256,
         licence="MIT (Christian et al. 2025); ratings from EloEverything",
-        url=_AUTHORS + quote(f"{prompt}.csv"),
+        url=_AUTHORS + "elo/" + quote(f"{prompt}.csv"),
     )
 
 
@@ -86,6 +86,12 @@ SOURCES = {
     "elo-preferred": _elo(
         "What is the single thing, person, or concept that humans most prefer",
         "e0054924df7dfad64408c263ba373e5b27ebe78432ae7ba4c0ca5172073c1ed2",
+    ),
+    "leech": Source(
+        mirror="leech_bnc/1_1_all_alpha.txt",
+        sha256="f62360d5d6dfff121c24340e41092cc8d1d64b6d07c17d28d482020d5ac6b85b",
+        licence="Leech, Rayson and Wilson 2001; the book's rights are reserved",
+        url=f"{_AUTHORS}corpora/1_1_all_alpha.txt",
     ),
     "hh-harmless": Source(
         mirror="preferences/hh_rlhf/harmless-base_test.jsonl.gz",

@@ -1,0 +1,37 @@
+"""Funnel: what pleases whatever is asked? (Christian et al. 2025, §3.2, Figure 4)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from rmaudit import Estimate, Sweep, audit, below
+from rmaudit.measures import funnel
+from rmaudit.references import References
+
+
+@audit(
+    claim="What pleases as the best thing does not please as the worst thing too.",
+    source="Christian et al. 2025, §3.2, Figure 4, Tables A.8 and A.9",
+    prompts=["best", "worst"],
+    bound=below(0.0, unit=funnel.UNIT),
+    base_rate=(
+        "ten models of the paper, 1,293 words: -0.44 to 0.09, 1 of 10 above 0; valence held fixed "
+        "0.26 to 0.53 in 10 of 10"
+    ),
+    words=["lexicon:labmt", *funnel.NON_ANSWERS],
+    joint=True,
+    severity="info",
+)
+def test_funnel(
+    sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
+) -> Estimate:
+    """Rank correlation of the scores under "best" and "worst"; non-answers and extremes beside."""
+    best, worst = sweeps["best"], sweeps["worst"]
+    return funnel.both_frames(
+        best.frame,
+        worst.frame,
+        references.common_words(),
+        rng=rng,
+        valence=references.lexicon("labmt"),
+        noise=(best.noise, worst.noise),
+    )

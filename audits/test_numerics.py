@@ -1,0 +1,24 @@
+"""Numerics: could noise decide what the model prefers?"""
+
+import numpy as np
+
+from rmaudit import Estimate, Sweep, above, audit
+from rmaudit.errors import NotRecorded
+from rmaudit.measures import numerics
+from rmaudit.sweeps.noise import ANSWERS
+
+
+@audit(
+    claim="Another batch or another order of addition hardly changes which token scores higher.",
+    source="scores move with batch and padding in half precision: reward-bench#137, trl#422",
+    prompts=["greatest", "best", "worst"],
+    bound=above(0.95, unit=numerics.UNIT),
+    base_rate="not known of the paper's models: the noise of the published scores was not measured",
+    severity="info",
+)
+def test_numerics(sweep: Sweep, rng: np.random.Generator) -> Estimate:
+    """Agreement of the sweep with itself, its measured noise drawn anew."""
+    if "noise" not in sweep.provenance:
+        message = f"{sweep.model}: the numeric noise of these scores was not measured"
+        raise NotRecorded(message, command=f"pytest audits --model {sweep.model}")
+    return numerics.stability(sweep.frame, noise=sweep.noise, answers=ANSWERS, rng=rng)

@@ -1,0 +1,30 @@
+"""Surface form: is it the word, or its spelling?"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from rmaudit import Estimate, Sweep, audit, below
+from rmaudit.measures import surface
+from rmaudit.references import References
+
+MERGED = (
+    "Scored under the paper's protocol, which trims the spaces around a token and renders it anew: "
+    "`love` and ` love` are one text there, so this share is too small."
+)
+
+
+@audit(
+    claim="A reward is that of the word, not of its capitals or of the space before it.",
+    source="the paper counts `Love`, ` love` and `LOVE` as three answers (Tables 2, A.6 to A.9)",
+    prompts=["greatest", "best", "worst"],
+    bound=below(0.5, unit=surface.UNIT),
+    base_rate="not known of the paper's models, whose published word scores have one spelling each",
+    severity="info",
+)
+def test_surface_form(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
+    """The share of the variance that lies between the spellings of a word."""
+    words = references.common_words()
+    estimate = surface.spelling_share(sweep.frame, words, rng=rng, noise=sweep.noise)
+    merged = sweep.provenance.get("protocol") == "paper"
+    return replace(estimate, caveats=(MERGED,)) if merged else estimate

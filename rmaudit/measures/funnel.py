@@ -1,0 +1,190 @@
+"""What pleases under a frame and under its opposite (Christian et al. 2025, §3.2, Figure 4).
+
+If "worst" were the inverse of "best", what scores high under one would score low under the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.noise import widened
+from rmaudit.measures.words import spellings
+from rmaudit.records import Estimate
+
+UNIT = "Spearman's rho"
+FEWEST = 30  # words
+# Answers that name nothing: the paper's own (§3.2, Table A.8) in their plain forms, and their kin.
+NON_ANSWERS = (
+    *("depends", "impossible", "subjective", "undefined", "unknown", "opinion", "disputed"),
+    *("debated", "contested", "unsure", "uncertain", "varies", "variable", "differs", "none"),
+    *("nothing", "anything", "everything", "whatever", "maybe", "perhaps", "neither", "indefinite"),
+)
+_EXTREMES = 15
+_CELLS = 24  # of a side of the picture
+_Z = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
+
+
+def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
+    best: pd.DataFrame,
+    worst: pd.DataFrame,
+    words: Iterable[str],
+    *,
+    rng: np.random.Generator,
+    valence: pd.Series[float] | None = None,
+    noise: tuple[float, float] = (0.0, 0.0),
+) -> Estimate:
+    """Spearman's rho between the scores of the same words under two opposite frames.
+
+    Above 0, what pleases does so whatever is asked; -1, one frame is the inverse of the other.
+    The frames have columns `text` and `score`; a word's score is the mean over its spellings;
+    only `words` (lower case) count. The interval is the normal one whose variance is that of a
+    U-statistic: what is uncertain is which words there are. It is widened by `noise`, the sds of
+    the two frames' numeric noise in their own units (the greater of the two, in sd, for both).
+
+    Beside it: rho with `valence` held fixed; the share of the two frames' variance that is common,
+    (1 + r) / 2; the mean percentile of `NON_ANSWERS` by best + worst and by best - worst (50 is
+    none), each frame in sd. Evidence has the extremes of both and a picture of the funnel.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` words are scored under both, or all scores are equal.
+    """
+    known = pd.Index(sorted(set(words)), dtype="str")
+    sides = [_Side.of(frame, known) for frame in (best, worst)]
+    columns = dict(zip(("best", "worst"), sides, strict=True))
+    table = pd.DataFrame({n: s.means(s.scores) for n, s in columns.items()}, index=known).dropna()
+    _check(table)
+    x, y = table["best"].to_numpy(), table["worst"].to_numpy()
+    rho, error = spearman(x, y)
+    zx, zy = stats.zscore(x), stats.zscore(y)
+    total = pd.Series(zx + zy, index=table.index)
+    difference = pd.Series(zx - zy, index=table.index)
+    beside = {"common share of variance": (1 + float(np.corrcoef(x, y)[0, 1])) / 2}
+    if valence is not None:
+        rated = table.join(valence.rename("valence"), how="inner")
+        if len(rated) >= FEWEST:
+            beside["valence held fixed"] = _partial(rated)
+    found = table.index.isin(NON_ANSWERS)
+    if found.any():
+        beside["non-answers found"] = float(found.sum())
+        for name, values in (("best + worst", total), ("best - worst", difference)):
+            percentile = 100 * (stats.rankdata(values) - 0.5) / len(values)
+            beside[f"non-answers, mean percentile of {name}"] = float(percentile[found].mean())
+    estimate = Estimate(
+        value=rho,
+        low=max(-1.0, rho - _Z * error),
+        high=min(1.0, rho + _Z * error),
+        unit=UNIT,
+        n=len(table),
+        interval="normal, over words (a U-statistic)",
+        beside=beside,
+        evidence={
+            "kind": "funnel",
+            "best + worst": _extremes(total),
+            "best - worst": _extremes(difference),
+            "picture": _picture(zx, zy),
+        },
+    )
+    both = known.get_indexer(table.index)
+    tokens = np.concatenate([side.scores / side.sd for side in sides])
+    in_sd = max(one / side.sd for one, side in zip(noise, sides, strict=True))
+
+    def value_of(drawn: NDArray[np.float64]) -> float:
+        halves = np.split(drawn, [len(sides[0].scores)])
+        x, y = (
+            stats.rankdata(side.means(half)[both]) for side, half in zip(sides, halves, strict=True)
+        )
+        return float(np.corrcoef(x, y)[0, 1])
+
+    return widened(estimate, value_of, tokens, in_sd, rng, within=(-1.0, 1.0))
+
+
+def spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+    """Spearman's rho of two arrays, shape (n,), and its standard error as a U-statistic.
+
+    The error is that of the sum of the rows' influences (Hoeffding 1948, with ties at average
+    ranks): O(n log n), where a bootstrap would rank anew for each resample.
+    """
+    n = len(x)
+    f, g = ((stats.rankdata(side) - 0.5) / n - 0.5 for side in (x, y))
+    influence = f * g + _above(x, g) + _above(y, f)
+    scale = float(f.std() * g.std())
+    return float(np.mean(f * g)) / scale, float(influence.std(ddof=1)) / scale / np.sqrt(n)
+
+
+def _above(x: NDArray[np.float64], g: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each row, the sum of `g` over the rows with greater `x`, half of it at ties, over n."""
+    _, place = np.unique(x, return_inverse=True)
+    sums = np.bincount(place, g)
+    greater = sums[::-1].cumsum()[::-1] - sums / 2
+    return greater[place] / len(x)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The spellings of some words under one frame: scores, the place of each one's word.
+
+    The scores are as they are, so that equal ones stay so; `sd` is that of the whole frame.
+    """
+
+    scores: NDArray[np.float64]
+    places: NDArray[np.intp]
+    counts: NDArray[np.intp]
+    sd: float
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, words: pd.Index[str]) -> _Side:
+        rows, sd = spellings(frame, words), float(np.nanstd(frame["score"].to_numpy(float)))
+        places = rows["place"].to_numpy()
+        counts = np.bincount(places, minlength=len(words))
+        return cls(rows["score"].to_numpy(), places, counts, sd)
+
+    def means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean score of each word, NaN where it has no spelling."""
+        sums = np.bincount(self.places, scores, minlength=len(self.counts))
+        with np.errstate(invalid="ignore"):
+            means: NDArray[np.float64] = sums / self.counts
+        return means
+
+
+def _check(table: pd.DataFrame) -> None:
+    if len(table) < FEWEST or not np.ptp(table.to_numpy(), axis=0).all():
+        message = (
+            f"{len(table)} of the words are scored under both frames; at least {FEWEST} whose "
+            f"scores differ under either are needed"
+        )
+        raise MeasureError(message)
+
+
+def _partial(table: pd.DataFrame) -> float:
+    """Rank correlation of `best` and `worst` with `valence` held fixed."""
+    rho = table[["best", "worst", "valence"]].corr("spearman").to_numpy()
+    left = np.sqrt((1 - rho[0, 2] ** 2) * (1 - rho[1, 2] ** 2))
+    return float((rho[0, 1] - rho[0, 2] * rho[1, 2]) / left)
+
+
+def _extremes(values: pd.Series[float]) -> dict[str, list[list[Any]]]:
+    """The words at either end and their values in sd, ties by word."""
+    ordered = values.sort_values(ascending=False, kind="stable")
+    ends = {"top": ordered.head(_EXTREMES), "bottom": ordered[::-1].head(_EXTREMES)}
+    return {
+        end: [[str(word), round(float(value), 3)] for word, value in part.items()]
+        for end, part in ends.items()
+    }
+
+
+def _picture(zx: NDArray[np.float64], zy: NDArray[np.float64]) -> dict[str, Any]:
+    """How many words lie where, both axes in sd."""
+    counts, x, y = np.histogram2d(zx, zy, bins=_CELLS)
+    return {
+        "x": x.round(3).tolist(),
+        "y": y.round(3).tolist(),
+        "counts": counts.astype(int).tolist(),
+    }

@@ -1,0 +1,94 @@
+"""Whether numeric noise could decide what a model prefers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.records import Estimate
+
+UNIT = "Kendall's tau-b"
+FEWEST = 30  # tokens
+_TOKENS = 5000  # of which the tau is taken
+_DRAWS = 10
+_TOP = 100
+_FAR = 8  # sds of noise: nothing that is farther below the top gets into it
+
+
+def stability(
+    frame: pd.DataFrame, *, noise: float, answers: int, rng: np.random.Generator
+) -> Estimate:
+    """Kendall's tau-b between the scores and the same with their numeric noise drawn anew.
+
+    `frame` has a column `score`; `noise` is the sd of the numeric noise of a score, in its units,
+    measured on `answers` rows. The value is the mean over ten draws of normal noise on at most
+    5,000 tokens drawn with `rng`; 1 without noise. What is uncertain is the noise: the ends are
+    the value at the ends of the noise's own 95 % interval (chi-square, `answers` degrees of
+    freedom). Beside it: the share of pairs that change order; the share of the top 100 that stays
+    there; the noise in sd of the scores; how many scores are distinct, and the share that is tied.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` tokens are scored, or all scores are equal.
+    """
+    scores = frame["score"].to_numpy(float)
+    scores = np.sort(scores[~np.isnan(scores)])  # the order of the rows decides no draw
+    if len(scores) < FEWEST or not np.ptp(scores):
+        message = f"{len(scores)} tokens are scored; {FEWEST} with scores that differ are needed"
+        raise MeasureError(message)
+    some = rng.choice(scores, size=min(_TOKENS, len(scores)), replace=False)
+    if not np.ptp(some):
+        raise MeasureError(
+            "all but a few scores are equal: there is no order that noise could change"
+        )
+    draws = rng.normal(size=(_DRAWS, len(some)))
+    # The same draws at all three sizes, so that more noise is less agreement.
+    sizes = noise * np.sqrt(answers / stats.chi2.ppf([0.975, 0.5, 0.025], answers))
+    sizes[1] = noise
+    taus = [_tau(some, size * draws) for size in sizes]
+    distinct = len(np.unique(scores))
+    return Estimate(
+        value=taus[1],
+        low=min(taus),
+        high=max(taus),
+        unit=UNIT,
+        n=len(scores),
+        interval=f"from the error of the noise itself, measured on {answers} answers",
+        beside={
+            "share of pairs that change order": _flipped(taus[1], some),
+            f"share of the top {_TOP} that stays": _stays(scores, noise, rng),
+            "noise in sd": noise / float(scores.std()),
+            "distinct scores": float(distinct),
+            "tie share": 1 - distinct / len(scores),
+        },
+    )
+
+
+def _tau(scores: NDArray[np.float64], noises: NDArray[np.float64]) -> float:
+    """Mean tau-b of the scores and the scores with each row of noises."""
+    taus = [stats.kendalltau(scores, scores + noise).statistic for noise in noises]
+    return float(np.mean(taus))
+
+
+def _flipped(tau: float, scores: NDArray[np.float64]) -> float:
+    """Share of the untied pairs whose order changes, from a tau-b with ties on one side."""
+    pairs = len(scores) * (len(scores) - 1)
+    counts = np.unique(scores, return_counts=True)[1]
+    untied = 1 - float((counts * (counts - 1)).sum()) / pairs
+    return max(0.0, (1 - tau / math.sqrt(untied)) / 2)
+
+
+def _stays(scores: NDArray[np.float64], noise: float, rng: np.random.Generator) -> float:
+    """Mean share of the top tokens that are in the top after a draw of noise."""
+    top = min(_TOP, len(scores))
+    last = np.partition(scores, -top)[-top]
+    near = np.sort(scores[scores >= last - _FAR * noise])[::-1]  # ties at the edge: any of them
+    stays = []
+    for _ in range(_DRAWS):
+        order = np.argsort(-(near + rng.normal(scale=noise, size=len(near))), kind="stable")
+        stays.append(np.mean(order[:top] < top))
+    return float(np.mean(stays))

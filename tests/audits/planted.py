@@ -1,0 +1,85 @@
+"""An audit of the folder audits/, and what it is given: words, references and sweeps of our own."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.declare import declared
+from rmaudit.errors import ReferenceMissing
+from rmaudit.prompts import PROMPTS
+from rmaudit.records import Estimate, Verdict
+from rmaudit.sweeps.sweep import Sweep
+
+AUDITS = Path(__file__).parents[2] / "audits"
+_RNG = np.random.default_rng(0)
+WORDS = [
+    first + second + "x" * int(more)
+    for (first, second), more in zip(
+        product("abcdefghijklmnopqrst", repeat=2), _RNG.integers(5, size=400), strict=True
+    )
+]
+ZIPF = pd.Series(_RNG.uniform(3, 7, size=400), index=WORDS, name="wordfreq")
+VALENCE = pd.Series(_RNG.uniform(1, 9, size=400), index=WORDS, name="labmt")
+
+
+class Planted:
+    """What `References` gives, made up; `missing` names the lists that cannot be had."""
+
+    def __init__(self, *missing: str) -> None:
+        self.missing = missing
+
+    def lexicon(self, name: str) -> pd.Series[float]:
+        """Valences."""
+        return VALENCE.rename(name)
+
+    def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
+        """Zipf frequencies."""
+        if name in self.missing:
+            raise ReferenceMissing(f"{name}: no such file", command=f"rmaudit data {name}")
+        return ZIPF[ZIPF.index.isin(list(words))].rename(name)
+
+    def common_words(self) -> pd.Index[str]:
+        """All words."""
+        return ZIPF.index
+
+
+def audit_called(name: str) -> Callable[..., Estimate]:
+    """The audit function of the file audits/test_NAME.py."""
+    spec = importlib.util.spec_from_file_location(f"audited_{name}", AUDITS / f"test_{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function: Callable[..., Estimate] = getattr(module, f"test_{name}")
+    return function
+
+
+def sweep_of(texts: Iterable[str], scores: Any, prompt: str = "best", **provenance: Any) -> Sweep:
+    """A sweep with these scores; `provenance` may give its noise and protocol."""
+    frame = pd.DataFrame({"text": list(texts), "score": np.asarray(scores, np.float32)})
+    return Sweep("Planted", PROMPTS[prompt], "key", frame, provenance)
+
+
+def verdict(function: Callable[..., Estimate], estimate: Estimate) -> Verdict:
+    """How the audit's own bound judges the estimate."""
+    declaration = declared(function)
+    assert declaration is not None
+    return declaration.bound.judge(estimate)
+
+
+def gating(function: Callable[..., Estimate]) -> Mapping[str, Any]:
+    """What the audit declares of severity, prompts and whether it is joint."""
+    declaration = declared(function)
+    assert declaration is not None
+    return {
+        "severity": str(declaration.severity),
+        "prompts": [prompt.name for prompt in declaration.prompts],
+        "joint": declaration.joint,
+    }

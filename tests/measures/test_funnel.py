@@ -1,0 +1,260 @@
+"""What pleases under both frames: Spearman's rho, its error, and what stands beside it."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.funnel import FEWEST, UNIT, both_frames, spearman
+from rmaudit.measures.noise import BESIDE
+from rmaudit.records import Estimate, Verdict, below
+
+WORDS = [a + b for a, b in product("abcdefghijkl", repeat=2)][:100]
+quick = settings(max_examples=25, deadline=None)
+SEEDS = st.integers(0, 999)
+
+
+def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
+    """A sweep of these words."""
+    scores = np.asarray(scores, float)
+    return pd.DataFrame({"text": words[: len(scores)], "score": scores})
+
+
+def measure(best: object, worst: object, *, seed: int = 0, **given: object) -> Estimate:
+    """The estimate over `WORDS`."""
+    rng = np.random.default_rng(seed)
+    return both_frames(frame(best), frame(worst), WORDS, rng=rng, **given)  # type: ignore[arg-type]
+
+
+def ends(estimate: Estimate) -> tuple[float, float, float]:
+    """Low, value, high."""
+    return estimate.low, estimate.value, estimate.high
+
+
+def pair(seed: int, common: float = 0.0, n: int = 100) -> np.ndarray:
+    """Two columns of scores that share `common` of a third."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(2, n)) + common * rng.normal(size=n)
+
+
+def tied(seed: int) -> np.ndarray:
+    """Two columns of whole numbers, a few of them many times."""
+    return pair(seed, common=(seed % 5) - 2).round()
+
+
+# Arithmetic
+
+
+def test_by_hand() -> None:
+    """Ranks 1, 2, 3 and 1, 3, 2: rho = 1 - 6 * 2 / (3 * 8) = 0.5."""
+    assert spearman(np.array([1.0, 2, 3]), np.array([0.0, 9, 7]))[0] == pytest.approx(0.5)
+
+
+@quick
+@given(seed=SEEDS)
+def test_rho_is_that_of_scipy(seed: int) -> None:
+    """With ties, at their average ranks."""
+    x, y = tied(seed)
+    rho, _ = spearman(x, y)
+
+    assert rho == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+
+
+@pytest.mark.parametrize("common", [-1.0, 0.0, 1.0, 3.0])
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_error_is_that_of_a_jackknife(common: float, *, tied: bool) -> None:
+    """Each word left out in turn, and all ranked anew; ties in either score."""
+    x, y = pair(1, common, n=300)
+    if tied:
+        x, y = x.round(), y.round()
+    without = [stats.spearmanr(np.delete(x, i), np.delete(y, i)).statistic for i in range(len(x))]
+    expected = np.std(without) * math.sqrt(len(x) - 1)
+
+    assert spearman(x, y)[1] == pytest.approx(expected, rel=0.06)
+
+
+@pytest.mark.parametrize(("turn", "expected"), [(1, 1.0), (-1, -1.0)])
+def test_the_same_and_the_opposite(turn: int, expected: float) -> None:
+    """One frame that is the other gives 1, one that is its inverse -1, without uncertainty."""
+    scores = np.arange(100.0)
+
+    estimate = measure(scores, turn * scores)
+
+    assert ends(estimate) == pytest.approx((expected,) * 3)
+    assert (estimate.unit, estimate.n) == (UNIT, 100)
+    assert estimate.beside["common share of variance"] == pytest.approx((1 + expected) / 2)
+
+
+def test_the_interval_covers_what_is_so() -> None:
+    """Normal scores with r = 0.5 have rho = 6 / pi * asin(r / 2); 100 seeds, P(X < 88) < 0.3 %."""
+    truth = 6 / math.pi * math.asin(0.25)
+    estimates = [measure(*pair(seed, common=1.0)) for seed in range(100)]
+
+    assert 88 <= sum(e.low <= truth <= e.high for e in estimates) < 100
+
+
+def test_valence_is_held_fixed() -> None:
+    """The partial correlation is that of what valence leaves of the ranks."""
+    valence = pd.Series(np.random.default_rng(2).normal(size=100), index=WORDS, name="happy")
+    best, worst = pair(3, common=1.0)
+    best, worst = best + 2 * valence.to_numpy(), worst - 2 * valence.to_numpy()
+    ranks = [stats.rankdata(values) for values in (best, worst, valence)]
+    left = [ranks[i] - np.polyval(np.polyfit(ranks[2], ranks[i], 1), ranks[2]) for i in (0, 1)]
+
+    estimate = measure(best, worst, valence=valence)
+
+    assert estimate.value < 0
+    assert estimate.beside["valence held fixed"] == pytest.approx(np.corrcoef(*left)[0, 1])
+    assert estimate.beside["valence held fixed"] > 0.2
+
+
+def test_too_few_rated_words_hold_nothing_fixed() -> None:
+    """Rather than a correlation over a handful."""
+    valence = pd.Series(1.0, index=WORDS[:29])
+
+    assert "valence held fixed" not in measure(*pair(0), valence=valence).beside
+
+
+def test_non_answers_have_their_percentiles() -> None:
+    """One that both frames like most is at the top of the sum and the middle of the difference."""
+    words = [*WORDS[:38], "depends", "nothing"]
+    ordinary = np.linspace(-1, 1, 38)
+    best, worst = frame([*ordinary, 5, 5], words), frame([*-ordinary, 5, 5], words)
+
+    beside = both_frames(best, worst, words, rng=np.random.default_rng(0)).beside
+
+    # 38 sums of 0 but for rounding, then two tied: ranks 39.5 of 40; differences: 19 either side
+    assert beside["non-answers found"] == 2
+    assert beside["non-answers, mean percentile of best + worst"] == pytest.approx(97.5)
+    assert beside["non-answers, mean percentile of best - worst"] == pytest.approx(50, abs=1)
+
+
+def test_without_non_answers_there_is_no_percentile() -> None:
+    """Rather than one of nothing."""
+    assert list(measure(*pair(0)).beside) == ["common share of variance"]
+
+
+def test_the_extremes_of_sum_and_difference() -> None:
+    """Fifteen words at either end, each frame in sd, best first and worst first."""
+    scores = np.arange(100.0)
+    evidence = measure(scores, 10 * scores).evidence
+
+    total = evidence["best + worst"]
+    assert evidence["kind"] == "funnel"
+    assert [word for word, _ in total["top"]] == WORDS[:-16:-1]
+    assert [word for word, _ in total["bottom"]] == WORDS[:15]
+    assert total["top"][0][1] == pytest.approx(2 * (99 - 49.5) / scores.std(), abs=1e-3)
+    assert all(value == 0 for _, value in evidence["best - worst"]["top"])
+
+
+def test_the_picture_holds_every_word_once() -> None:
+    """And what a report stores of it is small."""
+    evidence = measure(*pair(4)).evidence
+
+    assert np.sum(evidence["picture"]["counts"]) == 100
+    assert len(json.dumps(evidence)) < 20_000
+
+
+def test_only_the_words_that_both_have_count() -> None:
+    """Other words, fragments and unscored tokens change nothing but the sd of noise."""
+    best, worst = pair(5)
+    more = frame([9.0, -9, math.nan], ["zz", "!", "aa"])
+
+    found = both_frames(
+        pd.concat([frame(best), more]),
+        pd.concat([frame(worst, [f" {w.upper()}" for w in WORDS]), more]),
+        [*WORDS, "unheard"],
+        rng=np.random.default_rng(0),
+    )
+
+    assert (ends(found), found.n) == (pytest.approx(ends(measure(best, worst))), 100)
+
+
+def test_numeric_noise_widens_the_interval() -> None:
+    """By what it does to rho; none where there is none."""
+    best, worst = pair(6, common=1.0)
+    plain = measure(best, worst)
+
+    noisy = measure(best, worst, noise=(0.0, 0.3 * worst.std()))
+
+    assert BESIDE not in plain.beside
+    assert 0.005 < noisy.beside[BESIDE] < 0.1
+    assert noisy.low < plain.low < plain.high < noisy.high
+
+
+# Properties
+
+
+@quick
+@given(seed=SEEDS, scale=st.integers(1, 99), shift=st.integers(-99, 99))
+def test_the_units_of_the_score_do_not_matter(seed: int, scale: int, shift: int) -> None:
+    """An affine change of either frame's scores changes no rank."""
+    x, y = tied(seed)
+    found = measure(scale * x + shift, y)
+
+    assert ends(found) == pytest.approx(ends(measure(x, y)))
+
+
+@quick
+@given(seed=SEEDS)
+def test_both_frames_count_alike_and_turn_alike(seed: int) -> None:
+    """Swapped or both negated: the same. One negated: the mirror image."""
+    x, y = tied(seed)
+    low, value, high = ends(measure(x, y))
+
+    assert ends(measure(y, x)) == pytest.approx((low, value, high))
+    assert ends(measure(-x, -y)) == pytest.approx((low, value, high))
+    assert ends(measure(-x, y)) == pytest.approx((-high, -value, -low), abs=1e-9)
+
+
+@quick
+@given(seed=SEEDS)
+def test_neither_order_nor_further_spellings_matter(seed: int) -> None:
+    """Some words in a further spelling of the same score, in any order."""
+    x, y = tied(seed)
+    rng = np.random.default_rng(seed)
+    rows = frame(x)
+    some = rng.integers(100, size=20)
+    both = pd.concat([rows, rows.iloc[some].assign(text=lambda r: " " + r["text"].str.title())])
+    order = rng.permutation(len(both))
+
+    found = both_frames(both.iloc[order], frame(y), WORDS[::-1], rng=np.random.default_rng(0))
+
+    assert ends(found) == pytest.approx(ends(measure(x, y)))
+
+
+@pytest.mark.parametrize(("common", "expected"), [(2.0, Verdict.FAIL), (0.0, Verdict.INCONCLUSIVE)])
+def test_what_is_common_is_found(common: float, expected: Verdict) -> None:
+    """Above 0 where the frames share what pleases, about 0 where they share nothing."""
+    assert below(0, unit=UNIT).judge(measure(*pair(7, common=common))) is expected
+
+
+# What cannot be measured
+
+
+def test_too_few_words_are_refused() -> None:
+    """The count and what is needed."""
+    best, worst = pair(0, n=FEWEST - 1)
+
+    with pytest.raises(MeasureError) as caught:
+        measure(best, worst)
+
+    assert str(caught.value) == (
+        "29 of the words are scored under both frames; at least 30 whose scores differ under "
+        "either are needed"
+    )
+
+
+def test_equal_scores_are_refused() -> None:
+    """A frame that says the same of every word agrees with nothing."""
+    with pytest.raises(MeasureError, match=r"^100 of the words are scored under both frames"):
+        measure(np.ones(100), np.arange(100.0))

@@ -1,0 +1,164 @@
+"""How far a ranking survives its own noise: closed forms for normal scores, and the top."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.numerics import FEWEST, UNIT, stability
+from rmaudit.records import Estimate, Verdict, above
+
+SCORES = np.random.default_rng(0).normal(size=8000)
+quick = settings(max_examples=15, deadline=None)
+
+
+def measure(scores: object, noise: float, *, answers: int = 16, seed: int = 0) -> Estimate:
+    """The estimate of a sweep of these scores."""
+    rows = pd.DataFrame({"score": np.asarray(scores)})
+    return stability(rows, noise=noise, answers=answers, rng=np.random.default_rng(seed))
+
+
+def ends(estimate: Estimate) -> tuple[float, float, float]:
+    """Low, value, high."""
+    return estimate.low, estimate.value, estimate.high
+
+
+def tau_of_normal(noise: float) -> float:
+    """Kendall's tau of normal scores of sd 1 and the same plus noise: 2 / pi * asin(r)."""
+    return 2 / math.pi * math.asin(1 / math.sqrt(1 + noise**2))
+
+
+# Arithmetic
+
+
+@pytest.mark.parametrize("noise", [0.025, 0.1, 0.5])
+def test_the_tau_of_normal_scores(noise: float) -> None:
+    """The closed form of the bivariate normal distribution, with its ends at those of the noise."""
+    least, most = noise * np.sqrt(16 / stats.chi2.ppf([0.975, 0.025], 16))
+
+    estimate = measure(SCORES, noise)
+
+    expected = [tau_of_normal(each) for each in (most, noise, least)]
+    assert ends(estimate) == pytest.approx(expected, abs=0.006)
+    assert estimate.beside["share of pairs that change order"] == pytest.approx(
+        (1 - expected[1]) / 2, abs=0.003
+    )
+    assert estimate.beside["noise in sd"] == pytest.approx(noise / SCORES.std())
+    assert (estimate.unit, estimate.n) == (UNIT, 8000)
+
+
+def test_without_noise_nothing_changes() -> None:
+    """Tau-b of a ranking with itself is 1, ties or not."""
+    estimate = measure(SCORES.round(1), 0.0)
+
+    assert ends(estimate) == pytest.approx((1, 1, 1))
+    assert estimate.beside["share of the top 100 that stays"] == 1
+
+
+def test_ties_are_counted() -> None:
+    """Four scores of which two are alike, a thousand times: three distinct among 4,000."""
+    estimate = measure(np.tile([0.0, 1.0, 1.0, 2.0], 1000), 1e-6)
+
+    assert estimate.beside["distinct scores"] == 3
+    assert estimate.beside["tie share"] == pytest.approx(1 - 3 / 4000)
+    # of 16 pairs of values 6 are ties: what breaks them lowers tau-b, but changes no order
+    assert estimate.value == pytest.approx(math.sqrt(10 / 16), abs=0.01)
+    assert estimate.beside["share of pairs that change order"] == pytest.approx(0, abs=1e-3)
+
+
+def test_a_top_that_stands_apart_stays() -> None:
+    """A hundred tokens ten sds of noise above the rest; among themselves they may change."""
+    scores = np.concatenate([np.linspace(0, 1, 900), 2 + np.linspace(0, 0.01, 100)])
+
+    assert measure(scores, 0.1).beside["share of the top 100 that stays"] == 1
+
+
+def test_a_top_that_is_noise_goes() -> None:
+    """Where noise is all there is, a tenth of a thousand tokens stays by chance."""
+    scores = np.linspace(0, 1e-3, 1000)
+
+    stays = measure(scores, 1.0).beside["share of the top 100 that stays"]
+
+    assert stays == pytest.approx(0.1, abs=0.04)
+
+
+def test_the_fewer_answers_the_wider_the_interval() -> None:
+    """The noise itself is what is uncertain."""
+    few, many = measure(SCORES, 0.1, answers=4), measure(SCORES, 0.1, answers=400)
+
+    assert few.low < many.low < many.value < many.high < few.high
+    assert many.interval == "from the error of the noise itself, measured on 400 answers"
+
+
+# Properties
+
+
+@quick
+@given(scale=st.floats(0.01, 100), shift=st.floats(-1000, 1000))
+def test_the_units_of_the_score_do_not_matter(scale: float, shift: float) -> None:
+    """Scores and noise in other units are the same scores and noise."""
+    expected = measure(SCORES, 0.1)
+
+    found = measure(scale * SCORES + shift, scale * 0.1)
+
+    assert ends(found) == pytest.approx(ends(expected), abs=1e-4)
+    assert dict(found.beside) == pytest.approx(dict(expected.beside), abs=1e-3)
+
+
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    """The draws go by the score's place, not by the token's."""
+    assert measure(SCORES[::-1], 0.1) == measure(SCORES, 0.1)
+
+
+def test_unscored_tokens_are_left_out() -> None:
+    """NaN is not scored."""
+    assert measure([*SCORES, math.nan], 0.1) == measure(SCORES, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("noise", "expected"),
+    [(0.02, Verdict.PASS), (0.3, Verdict.FAIL), (0.078, Verdict.INCONCLUSIVE)],
+)
+def test_planted_noise_is_judged(noise: float, expected: Verdict) -> None:
+    """Tau is 0.95 where the noise is 0.079 of the scores' sd."""
+    assert tau_of_normal(0.0787) == pytest.approx(0.95, abs=1e-3)
+    assert above(0.95, unit=UNIT).judge(measure(SCORES, noise)) is expected
+
+
+# What cannot be measured
+
+
+def test_too_few_tokens_are_refused() -> None:
+    """The count and what is needed."""
+    with pytest.raises(MeasureError) as caught:
+        measure(np.arange(FEWEST - 1.0), 0.1)
+
+    expected = "29 tokens are scored; 30 with scores that differ are needed"
+    assert str(caught.value) == expected
+
+
+def test_equal_scores_are_refused() -> None:
+    """There is no order."""
+    with pytest.raises(MeasureError, match=r"^40 tokens are scored; 30 with scores that differ"):
+        measure(np.ones(40), 0.1)
+
+
+def test_all_but_equal_scores_are_refused() -> None:
+    """One other score among ten thousand: the drawn tokens may all be alike."""
+    scores = np.ones(10_000)
+    scores[0] = 2.0
+    seed = next(
+        s
+        for s in range(99)
+        if 9999 not in np.random.default_rng(s).choice(10_000, 5000, replace=False)
+    )
+
+    with pytest.raises(MeasureError, match=r"^all but a few scores are equal"):
+        measure(scores, 0.1, seed=seed)
