@@ -9,6 +9,8 @@ pytest calls them, in `options`, `collection`, `fixtures`, `running` and `report
 
 from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
 from rmaudit.plugin.fixtures import (
+    baseline,
+    baseline_model,
     prompt,
     prompts,
     references,
@@ -32,6 +34,8 @@ from rmaudit.plugin.reporting import (
 from rmaudit.plugin.running import pytest_pyfunc_call, pytest_runtest_makereport
 
 __all__ = [
+    "baseline",
+    "baseline_model",
     "prompt",
     "prompts",
     "pytest_addoption",

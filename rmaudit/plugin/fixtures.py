@@ -12,6 +12,7 @@ import pytest
 from rmaudit.declare import declared
 from rmaudit.errors import ReferenceMissing
 from rmaudit.plugin.options import (
+    RM_BASELINE,
     RM_DEVICE,
     RM_DTYPE,
     RM_MISSING,
@@ -19,10 +20,12 @@ from rmaudit.plugin.options import (
     RM_SAMPLE,
     RM_SEED,
     SESSION,
+    baseline_spec,
     cache_folder,
 )
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
+from rmaudit.registry import ModelSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,22 +43,35 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
 
     With `--rm-recorded`, its published scores and no weights.
     """
+    model = _model(request.config, _param(request))
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def baseline_model(pytestconfig: pytest.Config) -> Iterator[RewardModel]:
+    """The model of `--rm-baseline`; without the option the audit is skipped."""
+    spec = baseline_spec(pytestconfig)
+    if spec is None:
+        pytest.skip(f"no model to compare with; name one with {RM_BASELINE} NAME")
+    model = _model(pytestconfig, spec)
+    yield model
+    model.close()
+
+
+def _model(config: pytest.Config, spec: ModelSpec) -> RewardModel:
     from rmaudit.models.load import from_spec
     from rmaudit.models.recorded import Recorded
 
-    config = request.config
     if config.getoption(RM_RECORDED):
-        yield Recorded(_param(request))
-        return
+        return Recorded(spec)
     with _terminal(config):
-        model = from_spec(
-            _param(request),
+        return from_spec(
+            spec,
             cache=cache_folder(config),
             device=config.getoption(RM_DEVICE),
             dtype=config.getoption(RM_DTYPE),
         )
-    yield model
-    model.close()
 
 
 @pytest.fixture
@@ -95,6 +111,18 @@ def sweeps(
     return {prompt.name: _sweep(request, reward_model, prompt) for prompt in prompts}
 
 
+@pytest.fixture
+def baseline(
+    request: pytest.FixtureRequest, baseline_model: RewardModel, prompt: Prompt
+) -> Iterator[Sweep]:
+    """The sweep of the model of `--rm-baseline` under the same prompt; skipped without one."""
+    spec = baseline_model.spec
+    said = f"Compared with {baseline_model.name} ({spec.source})."
+    request.node.stash.setdefault(CAVEATS, []).append(said)
+    yield _sweep(request, baseline_model, prompt)
+    baseline_model.close()  # it is not to stand beside the audited model in memory
+
+
 def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
     from rmaudit.sweeps.sweep import sweep as run
 
@@ -102,7 +130,7 @@ def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pr
     known = config.stash[SESSION].sweeps
     declaration, size = declared(request.function), config.getoption(RM_SAMPLE)
     words = declaration.words if declaration and size else ()
-    place = (reward_model.name, prompt.name, words)
+    place = (reward_model.spec, prompt.name, words)
     if place not in known:
         with _terminal(config), missing_as_told(config):
             known[place] = run(

@@ -15,7 +15,7 @@ import pytest
 from rmaudit.errors import SpecError
 from rmaudit.paths import default_cache
 from rmaudit.records import Finding
-from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
+from rmaudit.registry import Dtype, ModelSpec, Registry, default_path, load_registry, resolve
 
 if TYPE_CHECKING:
     from rmaudit.sweeps.sweep import Sweep
@@ -24,7 +24,7 @@ MODEL, RM_MODEL = "--model", "--rm-model"
 RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
 RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
-RM_RECORDED = "--rm-recorded"
+RM_RECORDED, RM_BASELINE = "--rm-recorded", "--rm-baseline"
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Session:
     registered: frozenset[str] = frozenset()  # names in the registry
     error: SpecError | None = None
     findings: list[Finding] = field(default_factory=list)
-    sweeps: dict[tuple[str, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
+    sweeps: dict[tuple[ModelSpec, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
     report: Path | None = None
 
 
@@ -81,6 +81,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         RM_RECORDED,
         action="store_true",
         help="audit published scores (rmaudit import, rmaudit data elo), without any weights",
+    )
+    group.addoption(
+        RM_BASELINE,
+        metavar="NAME",
+        help="the model that the audited one is to replace: a name, a folder or a hub id, as for "
+        "--model (default: none; audits that compare are skipped)",
     )
 
 
@@ -141,6 +147,7 @@ def pytest_configure(config: pytest.Config) -> None:
         model_specs(config)
         if session.error:
             raise pytest.UsageError(str(session.error))
+    baseline_spec(config)
 
 
 def model_specs(config: pytest.Config) -> list[ModelSpec]:
@@ -148,14 +155,33 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
     session = config.stash[SESSION]
     if session.specs is None:
         try:
-            path = config.getoption(RM_MODELS)
-            registry = load_registry(Path(path) if path else default_path())
+            registry = _registry(config)
             session.registered = frozenset(registry.models)
             names = config.getoption("rm_model") or [registry.default.name]
             session.specs = _distinct(spec for name in names for spec in resolve(registry, name))
         except SpecError as error:
             session.specs, session.error = [], error
     return session.specs
+
+
+def baseline_spec(config: pytest.Config) -> ModelSpec | None:
+    """The model of `--rm-baseline`, None where none is named."""
+    name = config.getoption(RM_BASELINE)
+    if not name:
+        return None
+    try:
+        specs = resolve(_registry(config), name)
+    except SpecError as error:
+        raise pytest.UsageError(f"{RM_BASELINE}: {error}") from None
+    if len(specs) != 1:
+        message = f"{RM_BASELINE}: {name!r} means {len(specs)} models; name one"
+        raise pytest.UsageError(message)
+    return specs[0]
+
+
+def _registry(config: pytest.Config) -> Registry:
+    path = config.getoption(RM_MODELS)
+    return load_registry(Path(path) if path else default_path())
 
 
 def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
