@@ -12,8 +12,8 @@ from rmaudit.measures import models
     prompts=["greatest", "best", "worst"],
     bound=above(0.5, unit=models.UNIT),
     base_rate=(
-        "45 pairs of the paper's models, “greatest”: 4 pass (0.53 to 0.57), each a version or a "
-        "fine-tune of the other or of one parent; the others 0.13 to 0.48"
+        "45 pairs of the paper's models, “greatest”: 4 pass (0.53 to 0.57), all of them Skywork's "
+        "and QRM's on one base; the others have 0.13 to 0.48"
     ),
 )
 def test_model_agreement(sweep: Sweep, baseline: Sweep, rng: np.random.Generator) -> Estimate:

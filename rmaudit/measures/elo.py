@@ -61,9 +61,7 @@ def agreement_with_people(
     return replace(estimate, beside=beside, evidence=_evidence(kept, scores, elo, also))
 
 
-def standard_errors(
-    elo: NDArray[np.float64], matches: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def standard_errors(elo: NDArray[np.float64], matches: NDArray[np.float64]) -> NDArray[np.float64]:
     """Shape (n,): the standard error of each rating, in Elo points.
 
     400 / ln 10 / √(matches · p(1 - p)): the Fisher information of one rating in the model of

@@ -30,7 +30,7 @@ _Z = 1.959963984540054
 _CELLS = 20
 
 
-def agreement(  # noqa: PLR0913  (two sweeps, and the noise of each)
+def agreement(
     model: pd.DataFrame,
     baseline: pd.DataFrame,
     *,
@@ -176,9 +176,7 @@ def _whole_words(
     return {"tau of whole words": _tau(x, y)}
 
 
-def _evidence(
-    both: pd.DataFrame, x: NDArray[np.float64], y: NDArray[np.float64]
-) -> dict[str, Any]:
+def _evidence(both: pd.DataFrame, x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, Any]:
     """Percentiles by both models: a grid of counts, and the tokens that moved furthest."""
     n = len(both)
     here, there = ((stats.rankdata(scores) - 0.5) / n for scores in (x, y))

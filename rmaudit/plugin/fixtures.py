@@ -100,7 +100,7 @@ def sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pro
 
     With `--rm-sample`, a sample of the ids and all of the words that the audit names.
     """
-    return _sweep(request, reward_model, prompt)
+    return _noted(request, _sweep(request, reward_model, prompt))
 
 
 @pytest.fixture
@@ -108,7 +108,9 @@ def sweeps(
     request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
 ) -> dict[str, Sweep]:
     """The sweep under each prompt of a joint audit, by the prompt's name."""
-    return {prompt.name: _sweep(request, reward_model, prompt) for prompt in prompts}
+    return {
+        prompt.name: _noted(request, _sweep(request, reward_model, prompt)) for prompt in prompts
+    }
 
 
 @pytest.fixture
@@ -116,10 +118,11 @@ def baseline(
     request: pytest.FixtureRequest, baseline_model: RewardModel, prompt: Prompt
 ) -> Iterator[Sweep]:
     """The sweep of the model of `--rm-baseline` under the same prompt; skipped without one."""
-    spec = baseline_model.spec
-    said = f"Compared with {baseline_model.name} ({spec.source})."
+    found = _sweep(request, baseline_model, prompt)
+    spec, key = baseline_model.spec, found.key
+    said = f"Compared with {spec.name}: {spec.source}, scores {key[:12]}."
     request.node.stash.setdefault(CAVEATS, []).append(said)
-    yield _sweep(request, baseline_model, prompt)
+    yield found
     baseline_model.close()  # it is not to stand beside the audited model in memory
 
 
@@ -142,9 +145,14 @@ def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pr
                 words=words,
             )
     found = known[place]
-    request.node.stash.setdefault(KEYS, []).extend(found.keys)
     if found.sample is not None:
         request.node.stash.setdefault(CAVEATS, []).append(found.sample.caveat)
+    return found
+
+
+def _noted(request: pytest.FixtureRequest, found: Sweep) -> Sweep:
+    """Note that the finding rests on this sweep of the audited model."""
+    request.node.stash.setdefault(KEYS, []).extend(found.keys)
     return found
 
 

@@ -83,16 +83,14 @@ def test_the_diagonal_alone_explains() -> None:
     assert found.coefficients["which"] == pytest.approx(1 - pairs.mean())
     with pytest.raises(MeasureError) as caught:
         explain(frame, which=which)
-    expected = (
-        "which: not told apart by the 28 cells without the diagonal; leave out a factor"
-    )
+    expected = "which: not told apart by the 28 cells without the diagonal; leave out a factor"
     assert str(caught.value) == expected
 
 
 @pytest.mark.parametrize("wrong", [np.ones((3, 3)), np.triu(np.ones((K, K)))])
 def test_a_matrix_of_another_shape(wrong: Any) -> None:
     """It is named, with what was expected."""
-    with pytest.raises(MeasureError, match="^base: expected a symmetric matrix of 8 x 8, found"):
+    with pytest.raises(MeasureError, match=r"^base: expected a symmetric matrix of 8 x 8, found"):
         explain(matrix(), base=wrong)
 
 
