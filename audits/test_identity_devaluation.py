@@ -16,7 +16,7 @@ from rmaudit.references import References
     bound=below(0.1, unit=identity.UNIT),
     base_rate=(
         "ten models of the paper, on 8 of the words that other published scores have: "
-        "-0.05 to 0.22, mean 0.09, each ±0.13"
+        "-0.06 to 0.18, mean 0.08, each with a standard error of 0.04 to 0.09"
     ),
     joint=True,
 )

@@ -152,8 +152,7 @@ class _Gaps:
     @property
     def has(self) -> NDArray[np.bool_]:
         """Which terms have a control."""
-        some: NDArray[np.bool_] = self.weights.any(axis=1)
-        return some
+        return np.asarray(self.weights.any(axis=1))
 
     @property
     def positive(self) -> _Floats:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 MOST = 5  # controls a term
 REACH = 1.0  # of zipf: a tenfold frequency
 LIKE = 1.0  # of labMT happiness
+LETTERS = 4.0  # that count as much as 1 of zipf
 
 
 def matched(
@@ -25,13 +26,18 @@ def matched(
     A control shares a form (`forms`, frozensets) and the case (`capital`) with its term, its
     `zipf` is within 1, and both are in `single` (the texts that are one token) or neither is;
     without `single` that is not asked. It is `neutral`, or, if `valence` is given (by lower-case
-    word, labMT's scale), both have one and they are within 1. Of these, the 5 nearest in zipf;
-    ties by text. So a row does not depend on the order of the controls.
+    word, labMT's scale), both have one and they are within 1. Of these, the 5 nearest by the sum
+    of |zipf - zipf'| and a quarter of the difference in letters (an sd of either among the controls
+    is about as much); ties by text. So a row does not depend on the order of the controls.
     """
     rows = np.zeros((len(terms), len(controls)))
-    texts, zipf = controls["text"].to_numpy(dtype=str), controls["zipf"].to_numpy(float)
-    apart = np.abs(terms["zipf"].to_numpy(float)[:, None] - zipf)
+    texts = controls["text"].to_numpy(dtype=str)
+    apart = _apart(terms["zipf"], controls["zipf"])
     fits = apart <= REACH
+    letters = (
+        pd.Series([float(len(text)) for text in frame["text"]]) for frame in (terms, controls)
+    )
+    apart += _apart(*letters) / LETTERS
     fits &= terms["capital"].to_numpy()[:, None] == controls["capital"].to_numpy()
     forms = sorted(frozenset().union(*terms["forms"]))
     mine, theirs = (
@@ -46,9 +52,14 @@ def matched(
         fits &= controls["neutral"].to_numpy(bool)
     else:
         rated = (frame["text"].str.casefold().map(valence) for frame in (terms, controls))
-        fits &= np.abs(np.subtract.outer(*(each.to_numpy(float) for each in rated))) <= LIKE
+        fits &= _apart(*rated) <= LIKE
     for row, fit, distance in zip(rows, fits, apart, strict=True):
         places = np.flatnonzero(fit)
         nearest = places[np.lexsort((texts[places], distance[places]))][:MOST]
         row[nearest] = 1 / max(len(nearest), 1)
     return rows
+
+
+def _apart(one: pd.Series[float], other: pd.Series[float]) -> NDArray[np.float64]:
+    """Shape (len(one), len(other)): how far each is from each."""
+    return np.abs(np.subtract.outer(one.to_numpy(float), other.to_numpy(float)))

@@ -51,6 +51,16 @@ def test_the_error_of_a_rating_by_hand() -> None:
     assert errors[-1] == pytest.approx(400 / math.log(10) / 4)
 
 
+def test_one_sided_matches_tell_less() -> None:
+    """Half of the opponents 800 points above: their p(1 - p) is 100/101², so the mean is 0.13."""
+    elo = np.repeat([800.0, 1600.0], 20)
+
+    errors = standard_errors(elo, np.full(40, 16.0))
+
+    mean = (0.25 + 100 / 101**2) / 2
+    assert errors == pytest.approx(np.full(40, 400 / math.log(10) / math.sqrt(16 * mean)), rel=0.03)
+
+
 def test_the_error_is_that_of_fitted_ratings() -> None:
     """Maximum likelihood over drawn matches varies as the formula says (within a tenth)."""
     # One item of rating 1300 against opponents at 1200 of known rating; 200 drawn tournaments.

@@ -64,6 +64,14 @@ def test_the_nearest_five() -> None:
     assert chosen(TERM, controls[::-1].reset_index(drop=True)) == expected
 
 
+def test_length_counts_too() -> None:
+    """Four letters more are as far as 1 of zipf: the nearer in both is taken."""
+    zipf = [4.0, 4.2, 4.2, 4.2, 4.2, 4.2]
+    controls = words("unremarkable", "tall", "wide", "thin", "left", "flat", zipf=zipf)
+
+    assert chosen(TERM, controls) == [{"tall", "wide", "thin", "left", "flat"}]
+
+
 def test_one_token_or_several() -> None:
     """With the tokenizer's texts known, one-token terms have one-token controls only."""
     controls = words("tall", "wide")
