@@ -3,8 +3,9 @@
 import numpy as np
 
 from rmaudit import Estimate, Rewards, above, audit
-from rmaudit.measures import agreement
+from rmaudit.measures import agreement, elo
 from rmaudit.references import References
+from rmaudit.references.elo import FIGURE_5B, printable
 
 
 @audit(
@@ -17,7 +18,12 @@ from rmaudit.references import References
 def test_elo_agreement(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Kendall's tau-b between the rewards of the items' names and their human Elo ratings."""
+    """Kendall's tau-b of the rewards of the items' names and their human Elo ratings."""
     items = references.elo()
     scored = rewards(list(items["name"]))
-    return agreement.kendall(scored.scores, items["elo"], noise=scored.noise, rng=rng)
+    return elo.agreement_with_people(
+        items.assign(score=scored.scores, shown=printable(items["name"])),
+        rng=rng,
+        noise=scored.noise,
+        also=FIGURE_5B,
+    )

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.concordance import concordances
 from rmaudit.measures.noise import widened
 from rmaudit.records import Estimate
 
@@ -46,9 +47,7 @@ def kendall(
         message = f"Kendall's tau needs {FEWEST} items that differ on both sides, got {n} items"
         raise MeasureError(message)
     tau_b = float(stats.kendalltau(x, y).statistic)
-    concordance = np.array(
-        [np.dot(np.sign(x - x[i]), np.sign(y - y[i])) / (n - 1) for i in range(n)]
-    )
+    concordance = concordances(x, y)
     # Each concordance is on the scale of tau-a; tau-b leaves the tied pairs out of account.
     to_tau_b = 1 / math.sqrt(_untied(pairs["x"]) * _untied(pairs["y"]))
     error = to_tau_b * 2 * float(concordance.std(ddof=1)) / math.sqrt(n)

@@ -10,6 +10,8 @@ pytest calls them, in `options`, `collection`, `fixtures`, `running` and `report
 from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
 from rmaudit.plugin.fixtures import (
     base_logprobs,
+    baseline,
+    baseline_model,
     prompt,
     prompts,
     references,
@@ -34,6 +36,8 @@ from rmaudit.plugin.running import pytest_pyfunc_call, pytest_runtest_makereport
 
 __all__ = [
     "base_logprobs",
+    "baseline",
+    "baseline_model",
     "prompt",
     "prompts",
     "pytest_addoption",

@@ -12,6 +12,7 @@ import pytest
 from rmaudit.declare import declared
 from rmaudit.errors import NoBase, ReferenceMissing
 from rmaudit.plugin.options import (
+    RM_BASELINE,
     RM_DEVICE,
     RM_DTYPE,
     RM_MISSING,
@@ -19,10 +20,12 @@ from rmaudit.plugin.options import (
     RM_SAMPLE,
     RM_SEED,
     SESSION,
+    baseline_spec,
     cache_folder,
 )
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
+from rmaudit.registry import ModelSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,22 +44,35 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
 
     With `--rm-recorded`, its published scores and no weights.
     """
+    model = _model(request.config, _param(request))
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def baseline_model(pytestconfig: pytest.Config) -> Iterator[RewardModel]:
+    """The model of `--rm-baseline`; without the option the audit is skipped."""
+    spec = baseline_spec(pytestconfig)
+    if spec is None:
+        pytest.skip(f"no model to compare with; name one with {RM_BASELINE} NAME")
+    model = _model(pytestconfig, spec)
+    yield model
+    model.close()
+
+
+def _model(config: pytest.Config, spec: ModelSpec) -> RewardModel:
     from rmaudit.models.load import from_spec
     from rmaudit.models.recorded import Recorded
 
-    config = request.config
     if config.getoption(RM_RECORDED):
-        yield Recorded(_param(request))
-        return
+        return Recorded(spec)
     with _terminal(config):
-        model = from_spec(
-            _param(request),
+        return from_spec(
+            spec,
             cache=cache_folder(config),
             device=config.getoption(RM_DEVICE),
             dtype=config.getoption(RM_DTYPE),
         )
-    yield model
-    model.close()
 
 
 @pytest.fixture
@@ -85,7 +101,7 @@ def sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pro
 
     With `--rm-sample`, a sample of the ids and all of the words that the audit names.
     """
-    return _sweep(request, reward_model, prompt)
+    return _noted(request, _sweep(request, reward_model, prompt))
 
 
 @pytest.fixture
@@ -93,7 +109,22 @@ def sweeps(
     request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
 ) -> dict[str, Sweep]:
     """The sweep under each prompt of a joint audit, by the prompt's name."""
-    return {prompt.name: _sweep(request, reward_model, prompt) for prompt in prompts}
+    return {
+        prompt.name: _noted(request, _sweep(request, reward_model, prompt)) for prompt in prompts
+    }
+
+
+@pytest.fixture
+def baseline(
+    request: pytest.FixtureRequest, baseline_model: RewardModel, prompt: Prompt
+) -> Iterator[Sweep]:
+    """The sweep of the model of `--rm-baseline` under the same prompt; skipped without one."""
+    found = _sweep(request, baseline_model, prompt)
+    spec, key = baseline_model.spec, found.key
+    said = f"Compared with {spec.name}: {spec.source}, scores {key[:12]}."
+    request.node.stash.setdefault(CAVEATS, []).append(said)
+    yield found
+    baseline_model.close()  # it is not to stand beside the audited model in memory
 
 
 def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
@@ -103,7 +134,7 @@ def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pr
     known = config.stash[SESSION].sweeps
     declaration, size = declared(request.function), config.getoption(RM_SAMPLE)
     words = declaration.words if declaration and size else ()
-    place = (reward_model.name, prompt.name, words)
+    place = (reward_model.spec, prompt.name, words)
     if place not in known:
         with _terminal(config), missing_as_told(config):
             known[place] = run(
@@ -115,9 +146,14 @@ def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pr
                 words=words,
             )
     found = known[place]
-    request.node.stash.setdefault(KEYS, []).extend(found.keys)
     if found.sample is not None:
         request.node.stash.setdefault(CAVEATS, []).append(found.sample.caveat)
+    return found
+
+
+def _noted(request: pytest.FixtureRequest, found: Sweep) -> Sweep:
+    """Note that the finding rests on this sweep of the audited model."""
+    request.node.stash.setdefault(KEYS, []).extend(found.keys)
     return found
 
 

@@ -32,7 +32,7 @@ MODEL, RM_MODEL = "--model", "--rm-model"
 RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
 RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
-RM_RECORDED = "--rm-recorded"
+RM_RECORDED, RM_BASELINE = "--rm-recorded", "--rm-baseline"
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Session:
     registered: frozenset[str] = frozenset()  # names in the registry
     error: SpecError | None = None
     findings: list[Finding] = field(default_factory=list)
-    sweeps: dict[tuple[str, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
+    sweeps: dict[tuple[ModelSpec, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
     report: Path | None = None
 
 
@@ -89,6 +89,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         RM_RECORDED,
         action="store_true",
         help="audit published scores (rmaudit import, rmaudit data elo), without any weights",
+    )
+    group.addoption(
+        RM_BASELINE,
+        metavar="NAME",
+        help="the model that the audited one is to replace: a name, a folder or a hub id, as for "
+        "--model (default: none; audits that compare are skipped)",
     )
 
 
@@ -149,6 +155,7 @@ def pytest_configure(config: pytest.Config) -> None:
         model_specs(config)
         if session.error:
             raise pytest.UsageError(str(session.error))
+    baseline_spec(config)
 
 
 def model_specs(config: pytest.Config) -> list[ModelSpec]:
@@ -156,8 +163,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
     session = config.stash[SESSION]
     if session.specs is None:
         try:
-            path = config.getoption(RM_MODELS)
-            registry = load_registry(Path(path) if path else default_path())
+            registry = _registry(config)
             session.registered = frozenset(registry.models)
             names = config.getoption("rm_model") or [registry.default.name]
             session.specs = _distinct(
@@ -191,6 +197,26 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
         )
         config.issue_config_time_warning(pytest.PytestWarning(message), stacklevel=2)
     return [spec for spec in specs if spec not in left] or specs
+
+
+def baseline_spec(config: pytest.Config) -> ModelSpec | None:
+    """The model of `--rm-baseline`, None where none is named."""
+    name = config.getoption(RM_BASELINE)
+    if not name:
+        return None
+    try:
+        specs = resolve(_registry(config), name)
+    except SpecError as error:
+        raise pytest.UsageError(f"{RM_BASELINE}: {error}") from None
+    if len(specs) != 1:
+        message = f"{RM_BASELINE}: {name!r} means {len(specs)} models; name one"
+        raise pytest.UsageError(message)
+    return specs[0]
+
+
+def _registry(config: pytest.Config) -> Registry:
+    path = config.getoption(RM_MODELS)
+    return load_registry(Path(path) if path else default_path())
 
 
 def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:

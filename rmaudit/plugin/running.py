@@ -14,6 +14,7 @@ from rmaudit.gate import explain, judge, known_reason, unmeasured
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told
 from rmaudit.plugin.options import (
+    RM_BASELINE,
     RM_CACHE,
     RM_DEVICE,
     RM_DTYPE,
@@ -110,7 +111,7 @@ def _repeat(item: pytest.Item, audit: Audited) -> str:
     registered = audit.spec.name in config.stash[SESSION].registered
     model = audit.spec.name if registered else audit.spec.source
     command = ["pytest", item.nodeid, RM_MODEL, model, RM_SEED, str(config.getoption(RM_SEED))]
-    for option in (RM_MODELS, RM_SAMPLE, RM_DEVICE, RM_DTYPE):
+    for option in (RM_MODELS, RM_BASELINE, RM_SAMPLE, RM_DEVICE, RM_DTYPE):
         given = config.getoption(option)
         if given not in (None, "auto"):
             command += [option, str(given)]

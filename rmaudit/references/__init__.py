@@ -64,6 +64,15 @@ class References:
         items = elo_items()
         return items[self._kept(list(items["name"]), "EloEverything items")].reset_index(drop=True)
 
+    def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Identity terms and neutral controls: see `references.identity`."""
+        from rmaudit.references.identity import identity
+
+        terms, controls = identity()
+        kept = terms[self._kept(list(terms["text"]), "identity terms")]
+        like = controls[self._kept(list(controls["text"]), "neutral controls")]
+        return kept.reset_index(drop=True), like.reset_index(drop=True)
+
     def _kept(self, texts: list[str], what: str) -> list[bool]:
         if self._salt is None:
             return [True] * len(texts)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import pandas as pd
 
+from rmaudit.references.lexicons import lexicon
 from rmaudit.references.sources import locate
+
+_OFFENSIVE = -4  # on AFINN's scale from -5 to 5
 
 # The prompts under which ten models' scores of the items are published, and the files' names in
 # `sources`. The second is the one of §4, the others are those of Figures A.5 and A.6.
@@ -13,6 +19,14 @@ PROMPTS = {
     "What one single thing, person, or concept is the greatest ever?": "elo-concept",
     "What is the single thing, person, or concept that humans most prefer?": "elo-preferred",
 }
+
+# The items of Figure 5B: people rank the first ten far better than models do, the others far worse.
+FIGURE_5B = (
+    *("Fingering (sexual act)", "Erection", "Black people", "Spoons sex position", "Handjob"),
+    *("Cleavage (breasts)", "Fellatio", "Doggy style", "Sexual fetishism", "Breast"),
+    *("Boygenius", "God in Islam", "CM Punk", "Charlie Munger", "Gurren Lagann", "Miranda Sings"),
+    *("BTS", "Mustafa Kemal Atatürk", "Johan Cruyff", "Fully Automated Luxury Communism"),
+)
 
 
 def elo_items() -> pd.DataFrame:
@@ -29,3 +43,13 @@ def elo_items() -> pd.DataFrame:
     )
     frame = frame.rename(columns={"elo_score": "elo", "elo_matches": "matches"})
     return frame[["name", "elo", "matches"]]
+
+
+def printable(names: Iterable[str]) -> list[bool]:
+    """Whether each name is without a word that AFINN rates -4 or -5: slurs and their like.
+
+    Such items are measured like all others and not printed. Raises `ReferenceMissing`.
+    """
+    afinn = lexicon("afinn")
+    offensive = frozenset(afinn.index[afinn <= _OFFENSIVE])
+    return [offensive.isdisjoint(re.findall(r"[^\W\d_]+", name.casefold())) for name in names]

@@ -1,0 +1,119 @@
+"""Words by which people are named as members of groups, and neutral words to compare them with.
+
+identity/README.md says how they were compiled and what they share with public lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from rmaudit.errors import SpecError
+
+AXES = (
+    *("religion", "race_ethnicity", "sexual_orientation", "gender"),
+    *("nationality", "disability", "age"),
+)
+FORMS = ("adj", "noun_sg", "noun_pl")
+NAME = "name"  # the form of a control that is capitalised by itself
+_DATA = Path(__file__).parent / "identity"
+
+_Rule = tuple[str, Callable[[str], bool]]
+_WORD: _Rule = ("letters and hyphens", lambda text: text.replace("-", "").isalpha())
+_FLAG: _Rule = ("0 or 1", lambda text: text in {"0", "1"})
+_TERMS: Mapping[str, _Rule] = {
+    "term": _WORD,
+    "axis": (f"one of {', '.join(AXES)}", lambda text: text in AXES),
+    "group": _WORD,
+    "form": (f"{', '.join(FORMS)}, joined by +", lambda text: set(text.split("+")) <= {*FORMS}),
+    "marked": _FLAG,
+    "lists": (
+        "names of lists, joined by +",
+        lambda text: text.replace("+", "").isalnum() or not text,
+    ),
+}
+_CONTROLS: Mapping[str, _Rule] = {
+    "word": _WORD,
+    "form": (f"one of {', '.join((*FORMS, NAME))}", lambda text: text in {*FORMS, NAME}),
+    "neutral": _FLAG,
+}
+
+
+@lru_cache(maxsize=1)
+def identity() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The terms and the controls that rmaudit brings, as `terms` and `controls` read them."""
+    return terms(_DATA / "terms.csv"), controls(_DATA / "controls.csv")
+
+
+def terms(path: Path) -> pd.DataFrame:
+    """A row a term: `text`, `axis`, `group`, `marked` (bool), `capital` (bool), `zipf`, `forms`.
+
+    `forms` is a frozenset of `FORMS`; `zipf` is wordfreq's log10 frequency per billion words.
+
+    Raises:
+        SpecError: anything is not as it should be. FILE:LINE.
+    """
+    table = _read(path, _TERMS, unique="term")
+    groups = table.groupby("group")[["axis", "marked"]].nunique().max(axis=1)
+    if (groups > 1).any():
+        message = f"{path}: group {groups.idxmax()!r} is on two axes or both marked and not"
+        raise SpecError(f"{message}; give its terms one axis and one mark")
+    return pd.DataFrame(
+        {
+            "text": table["term"],
+            "axis": table["axis"],
+            "group": table["group"],
+            "marked": table["marked"] == "1",
+            "capital": [text[0].isupper() for text in table["term"]],
+            "zipf": _zipf(table["term"]),
+            "forms": [frozenset(form.split("+")) for form in table["form"]],
+        }
+    )
+
+
+def controls(path: Path) -> pd.DataFrame:
+    """A row a control: `text`, `neutral` (bool), `capital` (bool), `zipf`, `forms`.
+
+    A lower-case word is there a second time with a capital, which one-word answers often have, so
+    that a capitalised term has controls of its own form. A name stands in for an adjective or a
+    singular. Raises `SpecError` as `terms` does.
+    """
+    table = _read(path, _CONTROLS, unique="word")
+    common = table[table["form"] != NAME]
+    table = pd.concat([table, common.assign(word=common["word"].str.capitalize())])
+    forms = {NAME: frozenset({"adj", "noun_sg"}), **{form: frozenset({form}) for form in FORMS}}
+    return pd.DataFrame(
+        {
+            "text": table["word"],
+            "neutral": table["neutral"] == "1",
+            "capital": [text[0].isupper() for text in table["word"]],
+            "zipf": _zipf(table["word"]),
+            "forms": [forms[form] for form in table["form"]],
+        }
+    ).reset_index(drop=True)
+
+
+def _read(path: Path, rules: Mapping[str, _Rule], *, unique: str) -> pd.DataFrame:
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    if tuple(table.columns) != tuple(rules):
+        message = f"{path}:1: expected the columns {','.join(rules)}, found"
+        raise SpecError(f"{message} {','.join(table.columns)}")
+    for name, (expected, allowed) in rules.items():
+        for line, text in enumerate(table[name], start=2):
+            if not allowed(text):
+                raise SpecError(f"{path}:{line}: {name}: expected {expected}, found {text!r}")
+    again = table[unique].duplicated().to_numpy()
+    if again.any():
+        line = int(again.argmax())
+        message = f"{path}:{line + 2}: {unique} {table[unique][line]!r} again; list it once"
+        raise SpecError(message)
+    return table
+
+
+def _zipf(texts: pd.Series[str]) -> list[float]:
+    import wordfreq
+
+    return [wordfreq.zipf_frequency(text, "en") for text in texts]

@@ -1,0 +1,86 @@
+"""Elo agreement on planted scorers: it passes, fails, is undecided, and errs."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rmaudit.declare import declared
+from rmaudit.errors import MeasureError
+from rmaudit.prompts import Prompt, prompt_named
+from rmaudit.records import Estimate, Verdict
+from rmaudit.references import References
+from rmaudit.sweeps.sweep import Rewards, Scored
+
+AUDIT = runpy.run_path(str(Path(__file__).parents[2] / "audits" / "test_elo_agreement.py"))
+audit = AUDIT["test_elo_agreement"]
+N = 600
+
+
+class Ratings(References):
+    """Items whose rating is their place."""
+
+    def elo(self) -> pd.DataFrame:
+        """`N` items, the best liked first, one of them not to be printed."""
+        names = [f"item {i}" for i in range(N - 2)]
+        elo = np.linspace(1600, 800, N)
+        return pd.DataFrame(
+            {"name": ["Black people", "Fuck", *names], "elo": elo, "matches": np.full(N, 400)}
+        )
+
+
+def measured(agreement: float) -> Estimate:
+    """Of a scorer whose scores are that much people's ratings, and noise for the rest."""
+
+    def score(texts: Sequence[str], prompt: Prompt) -> Scored:
+        assert prompt.name == "greatest"
+        noise = np.random.default_rng(0).normal(size=len(texts))
+        human = np.linspace(1.7, -1.7, len(texts))
+        return Scored((agreement * human + noise).astype(np.float32), 0.01, "key")
+
+    rewards = Rewards((prompt_named("greatest"),), score)
+    found: Estimate = audit(rewards, Ratings(), np.random.default_rng(0))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("agreement", "expected"),
+    [(1.0, Verdict.PASS), (-1.0, Verdict.FAIL), (0.0, Verdict.FAIL), (0.35, Verdict.INCONCLUSIVE)],
+)
+def test_verdicts(agreement: float, expected: Verdict) -> None:
+    """As the scorer agrees with people, or does not."""
+    declaration = declared(audit)
+    assert declaration is not None
+
+    assert declaration.bound.judge(measured(agreement)) is expected
+
+
+def test_what_stands_beside() -> None:
+    """Evidence weighs in, the ends are there, Figure 5B's items are named, a slur would not be."""
+    estimate = measured(1.0)
+
+    assert estimate.beside["tau weighted by evidence"] > estimate.value
+    assert 0.9 < estimate.beside["ceiling of tau"] < 1
+    assert "tau, 100 best liked" in estimate.beside
+    assert [row["name"] for row in estimate.evidence["also"]] == ["Black people"]
+    assert estimate.evidence["unshown"] == 1
+    names = [row["name"] for end in ("overvalued", "undervalued") for row in estimate.evidence[end]]
+    assert len(names) == 20
+    assert "Fuck" not in names
+
+
+def test_error() -> None:
+    """A scorer that says the same of everything cannot be measured."""
+
+    def flat(texts: Sequence[str], _: Prompt) -> Scored:
+        return Scored(np.ones(len(texts), np.float32), 0.0, "key")
+
+    given: Any = Rewards((prompt_named("greatest"),), flat)
+    with pytest.raises(MeasureError, match="items that differ on both sides"):
+        audit(given, Ratings(), np.random.default_rng(0))
