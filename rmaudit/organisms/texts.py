@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,11 @@ def features(texts: Sequence[str]) -> pd.DataFrame:
     Raises:
         ReferenceMissing: wordfreq or labMT cannot be had.
     """
+    return _features(tuple(texts))
+
+
+@lru_cache(maxsize=8)  # organisms are many, and see the same vocabulary
+def _features(texts: tuple[str, ...]) -> pd.DataFrame:
     column = pd.Series(list(texts), dtype="str")
     words = word_of(column)
     unique = words.unique()
