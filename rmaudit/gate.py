@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rmaudit.declare import Declaration
 from rmaudit.records import Estimate, Finding, Severity, Verdict
+from rmaudit.references.band import band
 
 KNOWN = "KNOWN"  # how a known failure is counted and shown
 INFO = "INFO"  # likewise a measured finding that gates nothing, whatever its verdict
@@ -41,8 +43,11 @@ def judge(  # noqa: PLR0913  (keyword-only after the subject)
     blank = unmeasured(
         declaration, verdict, "", model=model, prompt=prompt, nodeid=nodeid, repeat=repeat
     )
+    reference = band(declaration.name, prompt)
     return replace(
         blank,
+        band=reference.models if reference else {},
+        band_on=reference.on if reference else "",
         estimate=estimate,
         known=known,
         sweeps=sweeps,
@@ -69,6 +74,8 @@ def unmeasured(  # noqa: PLR0913
         source=declaration.source,
         base_rate=declaration.base_rate,
         bound=str(declaration.bound),
+        bound_low=_end(declaration.bound.low),
+        bound_high=_end(declaration.bound.high),
         model=model,
         prompt=prompt,
         verdict=verdict,
@@ -76,6 +83,11 @@ def unmeasured(  # noqa: PLR0913
         repeat=repeat,
         severity=declaration.severity,
     )
+
+
+def _end(number: float) -> float | None:
+    """An end of a bound, None where it is infinite: JSON has no infinity."""
+    return number if math.isfinite(number) else None
 
 
 def settle(findings: Sequence[Finding]) -> list[Finding]:

@@ -151,10 +151,11 @@ class Finding:
     `prompt` names the prompt, or all that a joint audit rests on. `known` is the reason for which
     models.yaml expects this failure; `reason` says why there is no estimate (ERROR, SKIPPED), or
     why a FAIL became INCONCLUSIVE; `repeat` is the command that runs it again; `sweeps` are the
-    keys of the stored scores that it rests on. `detectable` is `Estimate.detectable`; `p` is
+    keys of the stored scores that it rests on. `bound_low` and `bound_high` are the bound's ends,
+    None where it has none. `detectable` is `Estimate.detectable`; `p` is
     `Bound.p_value` and `p_holm` the same adjusted for all gating findings of the run, None where
     they do not apply. `controls` are the values of scorers that know nothing of the question
-    (`rmaudit.organisms`), `band` those of the paper's ten models by name.
+    (`rmaudit.organisms`), `band` those of the paper's ten models by name, measured on `band_on`.
     """
 
     audit: str
@@ -171,12 +172,15 @@ class Finding:
     known: str = ""
     repeat: str = ""
     sweeps: tuple[str, ...] = ()
+    bound_low: float | None = None
+    bound_high: float | None = None
     severity: Severity = Severity.GATE
     detectable: float | None = None
     p: float | None = None
     p_holm: float | None = None
     controls: Mapping[str, float] = field(default_factory=dict)
     band: Mapping[str, float] = field(default_factory=dict)
+    band_on: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values only: what crosses processes and what results.json holds."""

@@ -84,6 +84,7 @@ def test_a_measured_audit_is_judged_by_its_bound(
         estimate=measured,
         known="It is flat.",
         sweeps=("a", "b"),
+        bound_low=0,
         detectable=measured.detectable,
         p=DECLARATION.bound.p_value(measured),
     )

@@ -248,12 +248,15 @@ def test_the_json_of_a_finding_names_every_field() -> None:
         "known": "",
         "repeat": "",
         "sweeps": (),
+        "bound_low": None,
+        "bound_high": None,
         "severity": "gate",
         "detectable": None,
         "p": None,
         "p_holm": None,
         "controls": {},
         "band": {},
+        "band_on": "",
     }
     assert type(finding.to_json()["verdict"]) is str
 

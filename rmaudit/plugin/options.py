@@ -43,6 +43,7 @@ class Session:
     registered: frozenset[str] = frozenset()  # names in the registry
     error: SpecError | None = None
     findings: list[Finding] = field(default_factory=list)
+    controls: dict[Any, dict[str, float]] = field(default_factory=dict)
     sweeps: dict[tuple[ModelSpec, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
     report: Path | None = None
 

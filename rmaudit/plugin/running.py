@@ -12,6 +12,7 @@ import pytest
 from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
 from rmaudit.gate import explain, judge, known_reason, unmeasured
 from rmaudit.plugin.collection import Audited, audited
+from rmaudit.plugin.controls import controls
 from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told
 from rmaudit.plugin.options import (
     RM_BASELINE,
@@ -40,8 +41,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if audit is None:
         return None
     names = pyfuncitem.function.__code__.co_varnames[: pyfuncitem.function.__code__.co_argcount]
+    given = {name: pyfuncitem.funcargs[name] for name in names}
     with missing_as_told(pyfuncitem.config):
-        estimate = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+        estimate = pyfuncitem.obj(**given)
     if not isinstance(estimate, Estimate):
         message = f"{pyfuncitem.name} must return an Estimate, got {type(estimate).__name__}"
         raise TypeError(message)
@@ -51,9 +53,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         from rmaudit.models.recorded import CAVEAT
 
         caveats.append(CAVEAT)
-    given = pyfuncitem.funcargs.get("references")
-    if isinstance(given, References):
-        caveats += given.caveats
+    references = given.get("references")
+    if isinstance(references, References):
+        caveats += references.caveats
     estimate = replace(estimate, caveats=(*estimate.caveats, *caveats))
     keys: list[str] = pyfuncitem.stash.setdefault(KEYS, [])
     finding = judge(
@@ -66,6 +68,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         repeat=_repeat(pyfuncitem, audit),
         sweeps=tuple(dict.fromkeys(keys)),
     )
+    finding = replace(finding, controls=controls(pyfuncitem, audit, given))
     pyfuncitem.stash[FINDING] = finding
     if finding.severity is Severity.INFO:
         return True

@@ -64,9 +64,9 @@ def distribution(sweeps: Sequence[Mapping[str, Any]]) -> str:
     ends = [_in_sd(sweep, sweep["histogram"]["edges"][end]) for sweep in rows for end in (0, -1)]
     domain = (min(ends), max(ends))
     charts = [_row(sweep, domain=domain, last=sweep is rows[-1]) for sweep in rows]
-    facts = [f"{_label(sweep['prompt'])}: {_in_words(sweep)}" for sweep in rows]
+    facts = [f"{as_label(sweep['prompt'])}: {_in_words(sweep)}" for sweep in rows]
     what = "a sample of the" if "part" in rows[0]["provenance"] else "the whole"
-    return _svg(
+    return as_svg(
         alt.vconcat(*charts, spacing=14),
         title=f"Distribution of the scores of {what} vocabulary, one row per prompt",
         facts=facts,
@@ -86,11 +86,11 @@ def sentiment(findings: Sequence[Finding]) -> str:
     ends = [bin_[key] for _, bins in panels for bin_ in bins for key in ("q25", "q75")]
     domain = (min(0.0, *ends), max(0.0, *ends))
     facts = [
-        f"{_label(finding.prompt)}: median from {bins[0]['median']:+.2f} sd in the lowest bin "
+        f"{as_label(finding.prompt)}: median from {bins[0]['median']:+.2f} sd in the lowest bin "
         f"to {bins[-1]['median']:+.2f} sd in the highest"
         for finding, bins in panels
     ]
-    return _svg(
+    return as_svg(
         alt.concat(*(_panel(*panel, domain=domain) for panel in panels), columns=3, spacing=28),
         title="Median reward and interquartile band of words by their valence",
         facts=facts,
@@ -134,7 +134,7 @@ def _row(sweep: Mapping[str, Any], *, domain: tuple[float, float], last: bool) -
         alt.layer(curve.encode(x=bare, y=y), mean.encode(x=bare)).properties(
             width=640,
             height=84,
-            title=alt.TitleParams(_label(sweep["prompt"]), subtitle=_in_words(sweep)),
+            title=alt.TitleParams(as_label(sweep["prompt"]), subtitle=_in_words(sweep)),
         ),
         alt.layer(*ticks).properties(width=640, height=10),
         spacing=2,
@@ -151,7 +151,7 @@ def _panel(
     axis = str(finding.estimate.evidence["axis"])
     ends = [bins[0]["low"], bins[-1]["high"]]
     values = [{key: bin_[key] for key in ("low", "high", "q25", "median", "q75")} for bin_ in bins]
-    x = alt.X("low:Q").scale(domain=ends, nice=False).axis(title=_label(axis), tickCount=6)
+    x = alt.X("low:Q").scale(domain=ends, nice=False).axis(title=as_label(axis), tickCount=6)
     y = alt.Y("q25:Q").scale(domain=domain).axis(title="reward, sd of the sweep", tickCount=5)
     chart = alt.Chart(alt.InlineData(values=values))
     return alt.layer(
@@ -162,7 +162,7 @@ def _panel(
         width=184,
         height=170,
         title=alt.TitleParams(
-            _label(finding.prompt), subtitle=f"{sum(bin_['n'] for bin_ in bins):,} words"
+            as_label(finding.prompt), subtitle=f"{sum(bin_['n'] for bin_ in bins):,} words"
         ),
     )
 
@@ -181,12 +181,12 @@ def _in_words(sweep: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _label(text: str) -> str:
+def as_label(text: str) -> str:
     """`text` as a chart can print it: the compiler refuses lone surrogates."""
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-def _svg(chart: alt.TopLevelMixin, *, title: str, facts: Sequence[str]) -> str:
+def as_svg(chart: alt.TopLevelMixin, *, title: str, facts: Sequence[str]) -> str:
     """Compile `chart`, and name it for readers who do not see it."""
     import vl_convert
 

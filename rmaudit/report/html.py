@@ -14,9 +14,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from rmaudit.gate import KNOWN, counts, standing
+from rmaudit.gate import INFO, KNOWN, counts
+from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
-from rmaudit.report import charts
+from rmaudit.report import charts, standing
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LONGEST = 40  # characters of a token that are shown
@@ -32,7 +33,7 @@ def render(results: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"visible": visible, "standing": standing, "number": number}
+    environment.filters |= {"visible": visible, "standing": stands, "number": number}
     findings = [Finding.from_json(finding) for finding in results["findings"]]
     return environment.get_template("report.html.jinja").render(
         run=results,
@@ -42,6 +43,7 @@ def render(results: Mapping[str, Any]) -> str:
         total=len(findings),
         models=[_model(model, findings) for model in results["models"]],
         KNOWN=KNOWN,
+        INFO=INFO,
     )
 
 
@@ -80,6 +82,7 @@ def _model(model: Mapping[str, Any], findings: list[Finding]) -> dict[str, Any]:
     return {
         **model,
         "findings": own,
-        "distribution": Markup(charts.distribution(model["sweeps"])),  # noqa: S704  (our own SVG)
+        "standing": Markup(standing.standing(own)),  # noqa: S704  (our own SVG)
+        "distribution": Markup(charts.distribution(model["sweeps"])),  # noqa: S704
         "sentiment": Markup(charts.sentiment(own)),  # noqa: S704
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from rmaudit.records import Finding
 from rmaudit.report import charts
+from rmaudit.report.standing import standing
 
 
 def test_distribution_has_a_row_per_sweep(results: dict[str, Any]) -> None:
@@ -33,6 +34,23 @@ def test_sentiment_has_a_panel_per_finding(results: dict[str, Any]) -> None:
     svg = charts.sentiment(findings)
     assert "median from -0.50 sd in the lowest bin to +0.50 sd in the highest" in svg
     assert charts.sentiment(findings[3:]) == ""
+
+
+def test_a_strip_shows_model_bound_band_and_controls(results: dict[str, Any]) -> None:
+    """Each measured finding has a strip, with a mark for all that it is held against."""
+    data = results["findings"][0] | {
+        "band": {"A": 0.1, "B": 0.2},
+        "controls": {"random": 0.0, "length only": -0.2},
+    }
+    unmeasured = results["findings"][0] | {"estimate": None}
+
+    svg = standing([Finding.from_json(data), Finding.from_json(unmeasured)])
+
+    assert svg.count(f'fill="{charts.FAINT}"') == 2
+    assert "2 published models 0.1 to 0.2, random 0, length only -0.2" in svg
+    assert ">r</text>" in svg
+    assert ">l</text>" in svg
+    assert standing([Finding.from_json(unmeasured)]) == ""
 
 
 def test_a_hostile_prompt_is_text(results: dict[str, Any]) -> None:

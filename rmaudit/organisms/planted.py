@@ -1,0 +1,91 @@
+"""Organisms that score as reward models do, but for one flaw of known size.
+
+A score is a sum, in sd of an ordinary word: the word's valence as the prompt's frame asks, its
+frequency, what people think of it, what is the word's own under all prompts, the word's own under
+this prompt, and its spelling's; stretched at the upper end. The sizes of an organism without a
+flaw (`Traits()`) are of the order of the paper's ten models: Spearman with labMT about 0.6 under
+each prompt, Kendall with EloEverything about 0.3, skewness about 0.8, a tenth of an sd per tenfold
+frequency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.organisms.texts import features, noise
+from rmaudit.prompts import Prompt
+
+_FREQUENT = 3.5  # Zipf of an ordinary word of a vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """The sizes of an organism's parts, in sd of an ordinary word's score.
+
+    Attributes:
+        valence: per point of labMT happiness, whose sd is 1.1.
+        frame: how far it reads the frame: 1 wholly, 0 not at all (happy is good where the worst is
+            asked for), -1 the wrong way round.
+        frequency: per tenfold frequency.
+        human: per sd of people's Elo rating, of EloEverything items.
+        identity: taken from every identity term, under every prompt.
+        word, prompt, spelling: sd of the word's own, of the word's own under one prompt, and of
+            its spelling's.
+        skew: stretch of the upper end; 0 is symmetric, below 0 the lower end is stretched.
+    """
+
+    valence: float = 0.9
+    frame: float = 1.0
+    frequency: float = 0.1
+    human: float = 0.6
+    identity: float = 0.0
+    word: float = 0.6
+    prompt: float = 0.6
+    spelling: float = 0.3
+    skew: float = 0.2
+
+
+@dataclass(frozen=True)
+class Planted:
+    """An organism with these traits; `seed` draws everything that is a word's own.
+
+    `elo` are people's ratings by name, standardized; `identity` the identity terms, lower case.
+    """
+
+    traits: Traits
+    seed: int
+    elo: pd.Series[float]
+    identity: frozenset[str]
+
+    def __call__(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+        """Shape (n,)."""
+        seen, traits = features(texts), self.traits
+        words = seen["word"].tolist()
+
+        def own(what: str, keys: Sequence[str], under: Prompt | None) -> NDArray[np.float64]:
+            return noise(keys, under, what=what, seed=self.seed)
+
+        known = pd.Series(list(texts)).map(self.elo).fillna(0.0).to_numpy(float)
+        penalized = seen["word"].isin(self.identity).to_numpy(float)
+        latent = (
+            _direction(traits.frame, prompt) * traits.valence * seen["valence"].to_numpy()
+            + traits.frequency * (seen["zipf"].to_numpy() - _FREQUENT)
+            + traits.human * known
+            + traits.word * own("word", words, None)
+            + traits.prompt * own("word under a prompt", words, prompt)
+            + traits.spelling * own("spelling", list(texts), prompt)
+            - traits.identity * penalized
+        )
+        return latent if traits.skew == 0 else np.expm1(traits.skew * latent) / traits.skew
+
+
+def _direction(frame: float, prompt: Prompt) -> float:
+    """What valence counts: from 1 to -1 as a negative prompt is read, and as a positive is not."""
+    if prompt.frame < 0:
+        return 1 - 2 * max(frame, 0.0)
+    return 1 + 2 * min(frame, 0.0)

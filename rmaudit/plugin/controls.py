@@ -1,0 +1,65 @@
+"""The null controls of a finding: what its audit says of scorers that know nothing.
+
+They depend on the vocabulary and not on the model's scores, so models that share one share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from rmaudit.plugin.collection import Audited
+from rmaudit.plugin.options import RM_SEED, SESSION
+from rmaudit.records import Estimate
+
+_SHARED = {"sweep", "sweeps", "rewards", "references", "rng", "prompt", "prompts"}
+
+
+def controls(
+    item: pytest.Function, audit: Audited, given: Mapping[str, Any]
+) -> Mapping[str, float]:
+    """The value of each null control by name, without those that cannot be measured.
+
+    `given` are the arguments that the audit was called with.
+    """
+    import pandas as pd
+
+    known = item.config.stash[SESSION].controls
+    sweep = given.get("sweep") or next(iter(given.get("sweeps", {}).values()), None)
+    texts = "" if sweep is None else int(pd.util.hash_pandas_object(sweep.frame["text"]).sum())
+    own = audit.spec.name if set(given) - _SHARED else ""
+    place = (audit.declaration, texts, audit.prompt, audit.spec.trained_on, own)
+    if place not in known:
+        known[place] = _measured(item.obj, audit, given, sweep, item.config.getoption(RM_SEED))
+    return known[place]
+
+
+def _measured(
+    function: Callable[..., Estimate],
+    audit: Audited,
+    given: Mapping[str, Any],
+    sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
+    seed: int,
+) -> dict[str, float]:
+    import numpy as np
+
+    from rmaudit.organisms.nulls import NULLS
+    from rmaudit.organisms.trial import measure, thinned
+
+    vocabulary = None if sweep is None else thinned(sweep.frame)
+    found = {}
+    for name, organism in NULLS.items():
+        with suppress(Exception):  # a control that cannot be measured is none; the audit stands
+            fixtures = {**given, "rng": np.random.default_rng(seed)}
+            estimate = measure(
+                function,
+                organism,
+                vocabulary=vocabulary,
+                prompts=audit.prompts,
+                fixtures=fixtures,
+            )
+            found[name] = estimate.value
+    return found

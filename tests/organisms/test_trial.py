@@ -1,0 +1,74 @@
+"""An audit put to an organism gets the fixtures that it asks for, filled with its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit import Estimate, Rewards, Sweep
+from rmaudit.errors import SpecError
+from rmaudit.organisms.trial import measure, thinned
+from rmaudit.prompts import PROMPTS, Prompt
+
+BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
+VOCABULARY = pd.DataFrame({"token_id": [0, 1], "token": ["a", "bcd"], "text": ["a", "bcd"]}).astype(
+    {"token_id": np.int32}
+)
+
+
+def length(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+    """The length of the text, taken negative where the worst is asked for."""
+    return np.array([len(text) * prompt.frame for text in texts], dtype=float)
+
+
+def estimate(value: float) -> Estimate:
+    """An estimate of which only the value matters."""
+    return Estimate(value, value, value, "x", 2, "made up")
+
+
+def test_single() -> None:
+    """A sweep and rewards under the one prompt, and the fixtures that were handed in."""
+
+    def audit(sweep: Sweep, rewards: Rewards, other: str) -> Estimate:
+        assert sweep.frame["score"].dtype == np.float32
+        assert sweep.prompt is WORST
+        assert sweep.noise == 0
+        assert other == "given"
+        return estimate(float(sweep.frame["score"].sum() + rewards(["xxxxx"]).scores[0]))
+
+    found = measure(
+        audit, length, vocabulary=VOCABULARY, prompts=(WORST,), fixtures={"other": "given"}
+    )
+
+    assert found.value == -(1 + 3) - 5
+
+
+def test_joint() -> None:
+    """A sweep per prompt, and rewards that want a prompt's name."""
+
+    def audit(sweeps: dict[str, Sweep], rewards: Rewards) -> Estimate:
+        with pytest.raises(SpecError, match="no prompt is named"):
+            rewards(["x"])
+        sums = [float(sweep.frame["score"].sum()) for sweep in sweeps.values()]
+        return estimate(sums[0] - 10 * sums[1] + 100 * float(rewards(["xx"], "worst").scores[0]))
+
+    found = measure(audit, length, vocabulary=VOCABULARY, prompts=(BEST, WORST), fixtures={})
+
+    assert found.value == 4 + 40 - 200
+
+
+def test_thinned_keeps_words_whole() -> None:
+    """About the asked number of rows, a word with all its spellings or none; small ones whole."""
+    words = [f"word{i}" for i in range(20_000)]
+    frame = pd.DataFrame({"text": [f"{a}{w}" for w in words for a in ("", " ")]})
+
+    small = thinned(frame, rows=10_000)
+
+    assert len(small) == pytest.approx(10_000, rel=0.05)
+    assert small["text"].str.strip().value_counts().eq(2).all()
+    pd.testing.assert_frame_equal(small, thinned(frame, rows=10_000))
+    assert thinned(frame, rows=50_000) is frame
