@@ -13,7 +13,7 @@ from rmaudit.errors import RmauditError
 from rmaudit.paths import default_cache
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.sources import SOURCES, locate
-from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
+from rmaudit.registry import FILE, Dtype, ModelSpec, default_path, load_registry, resolve
 
 app = typer.Typer(
     help="Audits of reward models. The audits themselves run under pytest: pytest audits",
@@ -54,6 +54,20 @@ def models(
     for spec in registry.models.values():
         mark = "*" if spec.default else " "
         typer.echo(f"{mark} {spec.name.ljust(width)}  {spec.source}")
+
+
+@app.command()
+def organism(
+    name: Annotated[str, typer.Argument(help="identity-penalty, balanced or shuffled")],
+    cache: Annotated[Path | None, typer.Option(help="where built models are kept")] = None,
+) -> None:
+    """Build a checkpoint with a known flaw; print its registry, for pytest audits --rm-models."""
+    from rmaudit.organisms import checkpoints
+
+    try:
+        typer.echo(checkpoints.build(name, cache or default_cache()) / FILE)
+    except RmauditError as error:
+        _fail(str(error))
 
 
 @app.command("import")

@@ -21,7 +21,7 @@ from rmaudit.sweeps.survival import FATES
 from tests.toys import TEMPLATE, toy_checkpoint, toy_tokenizer
 
 runner = CliRunner()
-COMMANDS = ("data", "models", "import", "survival", "doctor", "pytest audits")
+COMMANDS = ("data", "models", "organism", "import", "survival", "doctor", "pytest audits")
 REGISTRY = "models: {A: {source: embedded, default: true}, Long-name: {source: owner/name}}"
 
 
@@ -141,6 +141,36 @@ def test_models_refuses_a_wrong_file_in_one_line(tmp_path: Path) -> None:
 def test_data_refuses_an_unknown_name_before_it_downloads() -> None:
     """Nothing is fetched for a command that is wrong."""
     assert CliRunner().invoke(app, ["data", "afinn", "bing"]).stdout == ""
+
+
+# rmaudit organism
+
+
+def test_organism_prints_its_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line: a path for `pytest audits --rm-models`; --cache is where it is built."""
+    asked: list[tuple[str, Path]] = []
+
+    def build(name: str, cache: Path) -> Path:
+        asked.append((name, cache))
+        return tmp_path / "built"
+
+    monkeypatch.setattr("rmaudit.organisms.checkpoints.build", build)
+
+    result = runner.invoke(app, ["organism", "balanced", "--cache", str(tmp_path)])
+
+    assert (result.stdout, result.exit_code) == (f"{tmp_path}/built/models.yaml\n", 0)
+    assert asked == [("balanced", tmp_path)]
+
+
+def test_organism_refuses_an_unknown_name(tmp_path: Path) -> None:
+    """Exit 2, before anything is built."""
+    result = runner.invoke(app, ["organism", "Balanced", "--cache", str(tmp_path)])
+
+    assert result.stderr == (
+        "unknown organism 'Balanced'; known: balanced, identity-penalty, shuffled\n"
+    )
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert list(tmp_path.iterdir()) == []
 
 
 # rmaudit import
