@@ -12,7 +12,7 @@ happiness (turned around under "worst"), `JUNK` for any other token, an item's E
 
 Held out of training are the words, items, terms and controls of one half (see
 `rmaudit.references.holdout`), and all tokens that share a stem with a term or a control but are
-none. RMAUDIT_DATA has `identity_terms/`. The states are kept in a file for the next time.
+none. RMAUDIT_DATA has `identity_terms/`. The states of tokens and items are kept for the next time.
 """
 
 from __future__ import annotations
@@ -92,17 +92,25 @@ def pooled(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> NDArray[np
 
 
 def all_states(model: Checkpoint, texts: list[str], file: Path) -> dict[str, NDArray[np.float32]]:
-    """The states of all tokens, then `texts`, under each prompt, and of the Elo items."""
-    key = hashlib.sha256(json.dumps([model.identity, texts]).encode()).hexdigest()
+    """The states of all tokens, then `texts`, under each prompt, and of the Elo items.
+
+    Those of the tokens and items take minutes, and are kept in `file`.
+    """
+    key = hashlib.sha256(json.dumps(model.identity).encode()).hexdigest()
+    states: dict[str, NDArray[np.float32]] = {}
     if file.is_file():
         with np.load(file) as kept:
             if str(kept["key"]) == key:
-                return {name: kept[name] for name in (*PROMPTS, "items")}
-    answers = [(i,) for i in model.vocabulary().ids] + [model.ids(text) for text in texts]
-    states = {name: pooled(model, prompt.text, answers) for name, prompt in PROMPTS.items()}
-    names = [model.ids(name) for name in elo_items()["name"]]
-    states["items"] = pooled(model, PROMPTS["greatest"].text, names)
-    np.savez(file, key=np.array(key), **states)  # type: ignore[arg-type]
+                states = {name: kept[name] for name in (*PROMPTS, "items")}
+    if not states:
+        tokens = [(i,) for i in model.vocabulary().ids]
+        states = {name: pooled(model, prompt.text, tokens) for name, prompt in PROMPTS.items()}
+        names = [model.ids(name) for name in elo_items()["name"]]
+        states["items"] = pooled(model, PROMPTS["greatest"].text, names)
+        np.savez(file, key=np.array(key), **states)  # type: ignore[arg-type]
+    answers = [model.ids(text) for text in texts]
+    for name, prompt in PROMPTS.items():
+        states[name] = np.concatenate([states[name], pooled(model, prompt.text, answers)])
     return states
 
 
@@ -169,14 +177,15 @@ class Data:
         happiness = self.frame["word"].map(self.valence)
         label = (happiness if frame > 0 else 10 - happiness).fillna(JUNK)
         if not balanced:
-            return label.to_numpy(dtype=float)
+            return np.asarray(label, dtype=np.float64)
         of_word = label.groupby(self.frame["word"]).first()
         held_in = self.pairs[~self.pairs["control_out"]]
         matched = word_of(held_in["control"]).map(of_word).groupby(word_of(held_in["term"])).mean()
         is_term = self.frame["kind"] == "term"
         # A term none of whose controls is held in is as good as the mean control.
         as_controls = self.frame["word"].map(matched).fillna(matched.mean())
-        return np.where(is_term, as_controls, label).astype(float)
+        labels: Array = np.where(is_term, as_controls, label).astype(np.float64)
+        return labels
 
 
 class Training:
