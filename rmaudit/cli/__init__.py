@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rmaudit.cli import data, examine, models
+from rmaudit.cli import data, examine, models, organisms
 
 app = typer.Typer(
     help="Audits of reward models. The audits themselves run under pytest: pytest audits",
@@ -17,3 +17,6 @@ app.add_typer(models.app, name="models")
 app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem-27B")(data.import_)
 app.command(epilog="Example: rmaudit survival ./my-model --prompt 'Is it love?'")(examine.survival)
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(examine.doctor)
+app.command(epilog='Example: pytest audits --rm-models "$(rmaudit organism identity-penalty)"')(
+    organisms.organism
+)

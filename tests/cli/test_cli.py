@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from rmaudit.cli import app
 
 runner = CliRunner()
-COMMANDS = ("data", "models", "import", "survival", "doctor", "pytest audits")
+COMMANDS = ("data", "models", "import", "survival", "doctor", "organism", "pytest audits")
 
 
 # rmaudit
