@@ -51,10 +51,9 @@ def test_data_without_a_name_gets_all(mirror: Path) -> None:
 
 def test_data_refuses_an_unknown_name() -> None:
     """Exit 2, with what was asked for and what there is."""
-    result = runner.invoke(app, ["data", "bing"])
+    result = runner.invoke(app, ["data", "bong"])
 
-    known = "known: afinn, labmt, vader, elo, elo-concept, elo-preferred, hh-harmless"
-    assert result.stderr == f"unknown reference 'bing'; {known}\n"
+    assert result.stderr == f"unknown reference 'bong'; known: {', '.join(SOURCES)}\n"
     assert (result.stdout, result.exit_code) == ("", 2)
 
 
