@@ -16,6 +16,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.noise import widened
+from rmaudit.measures.rank import spearman
 from rmaudit.measures.words import spellings
 from rmaudit.records import Estimate
 
@@ -104,27 +105,6 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
         return float(np.corrcoef(x, y)[0, 1])
 
     return widened(estimate, value_of, tokens, in_sd, rng, within=(-1.0, 1.0))
-
-
-def spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Spearman's rho of two arrays, shape (n,), and its standard error as a U-statistic.
-
-    The error is that of the sum of the rows' influences (Hoeffding 1948, with ties at average
-    ranks): O(n log n), where a bootstrap would rank anew for each resample.
-    """
-    n = len(x)
-    f, g = ((stats.rankdata(side) - 0.5) / n - 0.5 for side in (x, y))
-    influence = f * g + _above(x, g) + _above(y, f)
-    scale = float(f.std() * g.std())
-    return float(np.mean(f * g)) / scale, float(influence.std(ddof=1)) / scale / np.sqrt(n)
-
-
-def _above(x: NDArray[np.float64], g: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each row, the sum of `g` over the rows with greater `x`, half of it at ties, over n."""
-    _, place = np.unique(x, return_inverse=True)
-    sums = np.bincount(place, g)
-    greater = sums[::-1].cumsum()[::-1] - sums / 2
-    return greater[place] / len(x)
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def test_the_estimate_says_what_it_is() -> None:
     estimate = measure(*drawn(4, 50))
 
     assert (estimate.unit, estimate.n) == (UNIT, 50)
-    assert estimate.interval == "500 resamples of words"
+    assert estimate.interval == "normal, over words (a U-statistic)"
     assert set(estimate.beside) == {VALENCE, NOT_HELD, ALL}
 
 
@@ -356,7 +356,7 @@ def test_what_hangs_on_few_words() -> None:
     x[:2] = x[1::-1]
     y[:2] = y[1::-1]
 
-    with pytest.raises(MeasureError, match="hangs on a few words"):
+    with pytest.raises(MeasureError, match="at equal valence nothing is left"):
         measure(x, y, z)
 
 
