@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import yaml
 
 from rmaudit.errors import SpecError
+from rmaudit.records import Severity
 from rmaudit.yamlnodes import TEXT, Kind, Problem, compose, found, nearest, pairs_of, scalar
 
 FILE = "models.yaml"
@@ -51,6 +52,7 @@ class ModelSpec:
         trained_on: salt of `references.holdout`: the model has seen one half of the reference
             words and items, and must be audited on the other.
         known: audit name, or `audit[prompt]`, to the reason for which it is expected to fail.
+        severity: audit name to "gate" or "info", where it is not as the audit declares.
     """
 
     name: str
@@ -74,14 +76,19 @@ class ModelSpec:
     trained_on: str | None = None
     notes: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict, hash=False)
+    severity: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The models of one file, by name and in its order. Exactly one is the default."""
+    """The models of one file, by name and in its order. Exactly one is the default.
+
+    `severity` is that of audits for every model that does not say otherwise.
+    """
 
     path: Path
     models: Mapping[str, ModelSpec]
+    severity: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def default(self) -> ModelSpec:
@@ -99,9 +106,13 @@ _INT, _NUMBER = r"[1-9][0-9]{0,5}", r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,6
 _DTYPES, _POOLS, _FIELDS = get_args(Dtype), get_args(Pool), get_args(ScoreField)
 
 _NAME = Kind("str", r"(?a:\w[\w.-]*)", "a name of letters, digits, '.', '-' and '_'")
+_PLAIN = Kind("str", r"\w+", "the name of an audit, such as 'positive_skew'")
+_SEVERITIES = tuple(Severity)
+_SEVERITY = Kind("str", "|".join(_SEVERITIES), f"one of {', '.join(_SEVERITIES)}")
 _AUDIT = Kind("str", r"\w+(\[[\w-]+\])?", "the name of an audit, such as 'a' or 'a[prompt]'")
 _BOOL = Kind("bool", "true|false", "true or false", lambda text: text == "true")
-_KEYS: Mapping[str, Kind] = {  # of an entry; notes is a list of its kind, known a mapping to it
+# Of an entry; notes is a list of its kind, known and severity are mappings to it.
+_KEYS: Mapping[str, Kind] = {
     "source": Kind("str", _SOURCE, _SOURCES),
     "revision": Kind("str", "[0-9a-f]{40}", _HASH),
     "dtype": Kind("str", "|".join(_DTYPES), f"one of {', '.join(_DTYPES)}"),
@@ -121,6 +132,7 @@ _KEYS: Mapping[str, Kind] = {  # of an entry; notes is a list of its kind, known
     "trained_on": TEXT,
     "notes": TEXT,
     "known": TEXT,
+    "severity": _SEVERITY,
 }
 
 
@@ -139,7 +151,7 @@ def load_registry(path: Path) -> Registry:
     """
     try:
         raw = path.read_bytes()
-        return Registry(path, _models(compose(raw), path.parent))
+        return _registry(compose(raw), path)
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
     except Problem as problem:
@@ -211,11 +223,16 @@ def _name(folder: Path) -> str:
     return f"{folder.parent.name}-{folder.name}" if step else folder.name
 
 
-def _models(root: yaml.Node, base: Path) -> dict[str, ModelSpec]:
-    top = pairs_of(root, "", "a mapping with the key 'models'", keys=["models"])
+def _registry(root: yaml.Node, path: Path) -> Registry:
+    top = pairs_of(root, "", "a mapping with the key 'models'", keys=["models", "severity"])
     if "models" not in top:
         raise Problem(root, "the key 'models' is missing")
     key, entries = top["models"]
+    severity = _severities(top["severity"][1], "severity: ") if "severity" in top else {}
+    return Registry(path, _models(key, entries, path.parent), severity)
+
+
+def _models(key: yaml.Node, entries: yaml.Node, base: Path) -> dict[str, ModelSpec]:
     pairs = pairs_of(entries, "models: ", "a mapping of names to entries", _NAME)
     models = {name: _spec(name, at, entry, base) for name, (at, entry) in pairs.items()}
     defaults = [name for name, spec in models.items() if spec.default]
@@ -278,4 +295,9 @@ def _value(key: str, node: yaml.Node, label: str) -> Any:  # noqa: ANN401
     if key == "known":
         reasons = pairs_of(node, label, "a mapping of audits to reasons", _AUDIT).items()
         return {audit: scalar(text, TEXT, f"{label}{audit}: ") for audit, (_, text) in reasons}
-    return scalar(node, _KEYS[key], label)
+    return _severities(node, label) if key == "severity" else scalar(node, _KEYS[key], label)
+
+
+def _severities(node: yaml.Node, label: str) -> dict[str, str]:
+    pairs = pairs_of(node, label, "a mapping of audits to gate or info", _PLAIN).items()
+    return {audit: scalar(said, _SEVERITY, f"{label}{audit}: ") for audit, (_, said) in pairs}

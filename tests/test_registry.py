@@ -24,7 +24,7 @@ HASH = "0123456789abcdef0123456789abcdef01234567"
 KEYS = (
     "source, revision, dtype, pool, logit, quantized, trust_remote_code, score_field, template, "
     "base, base_revision, developer, base_model, parameters_b, rewardbench_rank, default, "
-    "trained_on, notes, known"
+    "trained_on, notes, known, severity"
 )
 SOURCES = "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
 NAMES = "a name of letters, digits, '.', '-' and '_'"
@@ -204,8 +204,8 @@ def test_a_spec_can_be_a_key(tmp_path: Path) -> None:
         ("\n- A\n", "2: expected a mapping with the key 'models', got a list"),
         ("A", "1: expected a mapping with the key 'models', got the text 'A'"),
         ("{}", "1: the key 'models' is missing"),
-        ("\nmodel: {}", "2: unknown key 'model'; did you mean 'models'? allowed: models"),
-        ("models: {}\npolicy: {}", "2: unknown key 'policy'; allowed: models"),
+        ("\nmodel: {}", "2: unknown key 'model'; did you mean 'models'? allowed: models, severity"),
+        ("models: {}\npolicy: {}", "2: unknown key 'policy'; allowed: models, severity"),
         ("models: {}\nmodels: {}", "2: duplicate key 'models', first on line 1"),
         ("models:", "1: models: expected a mapping of names to entries, got nothing"),
         ("models: []", "1: models: expected a mapping of names to entries, got a list"),
@@ -446,6 +446,15 @@ def test_a_wrong_layout_is_one_line(tmp_path: Path, content: str, text: str) -> 
         (
             "source: a/b\nnotes:\n  - Unsure: its head",
             "5: A: notes: expected text, got a mapping; quote a text that holds ': '",
+        ),
+        (
+            "source: a/b\nseverity: {skew: warn}",
+            "4: A: severity: skew: expected one of gate, info, got the text 'warn'",
+        ),
+        (
+            "source: a/b\nseverity: {'skew[best]': info}",
+            "4: A: severity: expected the name of an audit, such as 'positive_skew', "
+            "got the text 'skew[best]'",
         ),
         (
             "source: a/b\nknown: [skew]",
@@ -884,3 +893,17 @@ def test_the_registry_loads_neither_torch_nor_transformers() -> None:
 def test_the_test_above_can_fail() -> None:
     """Its probe sees a module that is loaded, and only then."""
     assert [loaded_by("json"), loaded_by("yaml")] == ["", "yaml"]
+
+
+# Severities
+
+
+def test_severities_of_a_model_and_of_all(tmp_path: Path) -> None:
+    """Both are kept as they stand: who wins is said where they are used."""
+    lines = (
+        "severity: {skew: info}\nmodels:\n  A: {source: a/b, default: true, severity: {elo: gate}}"
+    )
+    registry = load_registry(write(tmp_path, lines))
+
+    assert registry.severity == {"skew": "info"}
+    assert registry.models["A"].severity == {"elo": "gate"}

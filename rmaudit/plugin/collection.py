@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 import pytest
@@ -39,15 +41,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     error = config.stash[SESSION].error
     if error is not None:
         raise pytest.UsageError(str(error))
-    for item in items:
-        audit = audited(item)
-        if audit is None:
-            continue
+    audits = [(item, audit) for item in items if (audit := audited(item))]
+    _warn_of_misspelt(config, audits)
+    for item, audit in audits:
         reason = known_reason(audit.spec.known, audit.declaration.name, audit.prompt)
         if reason and audit.declaration.severity is Severity.GATE:
             item.add_marker(pytest.mark.xfail(reason=reason, raises=AuditFailed, strict=True))
         if config.pluginmanager.hasplugin("xdist"):
             item.add_marker(pytest.mark.xdist_group(audit.spec.name))
+
+
+def _warn_of_misspelt(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> None:
+    """What models.yaml says of an audit that is not here, but nearly, does nothing."""
+    names = {audit.declaration.name for _, audit in audits}
+    for spec in {audit.spec.name: audit.spec for _, audit in audits}.values():
+        said = {"known": [key.partition("[")[0] for key in spec.known], "severity": spec.severity}
+        for key, audit in ((key, audit) for key, named in said.items() for audit in named):
+            near = [] if audit in names else get_close_matches(audit, names, n=1, cutoff=0.75)
+            if near:
+                message = f"models.yaml: {spec.name}: {key}: no audit here is called {audit!r}; "
+                warning = pytest.PytestWarning(f"{message}did you mean {near[0]!r}?")
+                config.issue_config_time_warning(warning, stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +86,6 @@ def audited(item: pytest.Item) -> Audited | None:
     if declaration is None or not hasattr(item, "callspec"):
         return None
     params: dict[str, Any] = item.callspec.params
-    return Audited(declaration, params["reward_model"], params["prompts"])
+    spec: ModelSpec = params["reward_model"]
+    severity = Severity(spec.severity.get(declaration.name, declaration.severity))
+    return Audited(replace(declaration, severity=severity), spec, params["prompts"])

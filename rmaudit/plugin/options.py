@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Generator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -168,7 +168,9 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
             session.registered = frozenset(registry.models)
             names = config.getoption("rm_model") or [registry.default.name]
             session.specs = _distinct(
-                spec for name in names for spec in _meant(config, registry, name)
+                replace(spec, severity={**registry.severity, **spec.severity})
+                for name in names
+                for spec in _meant(config, registry, name)
             )
         except SpecError as error:
             session.specs, session.error = [], error

@@ -1,8 +1,9 @@
-"""Audits over several prompts at once, and audits that gate nothing."""
+"""Audits over several prompts at once, and severities."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,3 +85,60 @@ def test_failures_are_settled_together(run: Run, results: Results) -> None:
         ["INCONCLUSIVE: low[[]toy-best+worst[]]: outside the bound if tak*"]
     )
     assert [f["verdict"] for f in results()["findings"]].count("INCONCLUSIVE") == 1
+
+
+POLICY = """severity: {{high: {all}}}
+models:
+  Toy:
+    source: {toy}
+    default: true
+{own}"""
+
+
+@pytest.mark.parametrize(
+    ("everywhere", "own", "stands"),
+    [
+        ("info", "", "INFO"),
+        ("gate", "", "FAIL"),
+        ("gate", "    severity: {high: info}", "INFO"),
+        ("info", "    severity: {high: gate}", "FAIL"),
+    ],
+)
+def test_models_yaml_decides_what_gates(
+    everywhere: str, own: str, stands: str, run: Run, toy: Any
+) -> None:
+    """The model's entry goes before that for all, and both before the audit's own word."""
+    Path("models.yaml").write_text(
+        POLICY.format(all=everywhere, toy=toy, own=own), encoding="utf-8"
+    )
+    body = "@declare(2.0)\ndef test_high(rng): return estimate(1.0)"
+
+    result = run(body, "-k", "worst", model=None)
+
+    assert result.ret == (pytest.ExitCode.OK if stands == "INFO" else pytest.ExitCode.TESTS_FAILED)
+    result.stdout.fnmatch_lines([f"1 audited: 1 {stands}"])
+
+
+def test_a_folder_is_judged_by_the_files_severities(
+    run: Run, toy: Any, pytester: pytest.Pytester
+) -> None:
+    """What is said for all models holds for one that has no entry."""
+    text = POLICY.format(all="info", toy=toy, own="")
+    pytester.path.joinpath("models.yaml").write_text(text, encoding="utf-8")
+
+    result = run("@declare(2.0)\ndef test_high(rng): return estimate(1.0)", "-k", "worst")
+
+    result.stdout.fnmatch_lines(["1 audited: 1 INFO"])
+
+
+@pytest.mark.parametrize("key", ["known: {hihg: it is}", "severity: {hihg: info}"])
+def test_a_misspelt_audit_is_told(key: str, run: Run, toy: Any, pytester: pytest.Pytester) -> None:
+    """What does nothing does not do so in silence."""
+    text = POLICY.format(all="gate", toy=toy, own=f"    {key}")
+    pytester.path.joinpath("models.yaml").write_text(text, encoding="utf-8")
+
+    result = run("@declare(0.0)\ndef test_high(rng): return estimate(1.0)", model=None)
+
+    name = key.partition(":")[0]
+    said = f"*models.yaml: Toy: {name}: no audit here is called 'hihg'; did you mean 'high'?*"
+    result.stdout.fnmatch_lines([said])
