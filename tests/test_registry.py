@@ -453,8 +453,10 @@ def test_a_wrong_layout_is_one_line(tmp_path: Path, content: str, text: str) -> 
         ),
         (
             "source: a/b\nseverity: {'skew[best]': info}",
-            "4: A: severity: expected the name of an audit, such as 'positive_skew', "
-            "got the text 'skew[best]'",
+            (
+                "4: A: severity: expected the name of an audit, such as 'positive_skew', "
+                "got the text 'skew[best]'"
+            ),
         ),
         (
             "source: a/b\nknown: [skew]",
