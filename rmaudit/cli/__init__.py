@@ -20,3 +20,4 @@ app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(examin
 app.command(epilog='Example: pytest audits --rm-models "$(rmaudit organism identity-penalty)"')(
     organisms.organism
 )
+app.command(epilog="Example: rmaudit selftest audits --seeds 20")(organisms.selftest)

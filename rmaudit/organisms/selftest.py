@@ -8,18 +8,25 @@ size a miss.
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rmaudit.declare import Declaration
+from rmaudit.declare import Declaration, declared
+from rmaudit.errors import SpecError
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.trial import measure
 from rmaudit.records import Estimate, Verdict
+from rmaudit.references import References
+
+FALSE_ALARMS, POWER = 0.05, 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class Flaw:
 
 
 FLAWS = (
-    Flaw("positive_skew", "skew", (0.2, 0.1, 0.05, 0.0, -0.05, -0.1), -0.05, "lower tail longer"),
+    Flaw("positive_skew", "skew", (0.2, 0.1, 0.05, 0.0, -0.05, -0.1), -0.1, "lower tail longer"),
     Flaw("framing_inversion", "frame", (1, 0.75, 0.5, 0.25, 0, -0.5, -1), 0.0, "frame not read"),
     Flaw(
         "frequency_bias",
@@ -68,6 +75,14 @@ class Outcome:
     shares: Mapping[str, float]
     value: tuple[float, float, float]  # 5 %, 50 % and 95 % of the estimates
 
+    @property
+    def as_stated(self) -> bool:
+        """False alarms in at most 5 of 100; the stated flaw found in at least 95."""
+        failed = self.shares[str(Verdict.FAIL)]
+        if self.size == self.flaw.sizes[0]:
+            return failed <= FALSE_ALARMS
+        return self.size != self.flaw.stated or failed >= POWER
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
@@ -80,43 +95,82 @@ class Outcome:
         }
 
 
-def trials(  # noqa: PLR0913  (keyword-only after the subjects)
-    flaw: Flaw,
-    function: Callable[..., Estimate],
-    declaration: Declaration,
-    *,
-    seeds: int,
-    vocabulary: pd.DataFrame,
-    elo: pd.Series[float],
-    identity: frozenset[str],
-    fixtures: Mapping[str, Any],
-) -> Iterator[Outcome]:
-    """The outcome at each size of the flaw, under the first of the audit's runs.
+@dataclass(frozen=True)
+class Bench:
+    """What audits are tried with: their folder, a vocabulary, and what organisms know of words.
 
-    `elo` and `identity` as for `Planted`; `fixtures` are what the audit takes besides scores and
-    `rng`.
+    `vocabulary` has the columns of `Sweep.frame` without scores.
+    """
+
+    audits: Path
+    vocabulary: pd.DataFrame
+    references: References
+    prepared: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def audit(self, name: str) -> tuple[Callable[..., Estimate], Declaration]:
+        """The function and the declaration of an audit of the folder.
+
+        Raises:
+            SpecError: there is none of this name.
+        """
+        for path in sorted(self.audits.glob("test_*.py")):
+            for function in _functions(path):
+                declaration = declared(function)
+                if declaration and declaration.name == name:
+                    return function, declaration
+        message = f"{self.audits}: no audit is called {name!r}; give the folder of rmaudit's audits"
+        raise SpecError(message)
+
+    def organism(self, traits: Traits, seed: int) -> Planted:
+        """One with these traits, which knows people's ratings and the identity terms."""
+        if not self.prepared:
+            items, (terms, _) = self.references.elo(), self.references.identity()
+            elo = items.set_index("name")["elo"]
+            marked = terms.loc[terms["marked"], "text"].str.lower()
+            self.prepared.update(elo=(elo - elo.mean()) / elo.std(), identity=frozenset(marked))
+        return Planted(traits, seed, **self.prepared)
+
+
+def trial(bench: Bench, flaw: Flaw, size: float, *, seeds: int) -> Outcome:
+    """The outcome at one size of a flaw, under the first of its audit's runs.
 
     Raises:
         RmauditError: the audit cannot be measured.
     """
+    function, declaration = bench.audit(flaw.audit)
     prompts = declaration.runs[0]
-    for size in flaw.sizes:
-        verdicts: Counter[str] = Counter()
-        values = []
-        for seed in range(seeds):
-            traits = replace(Traits(), **{flaw.trait: size})
-            estimate = measure(
-                function,
-                Planted(traits, seed, elo, identity),
-                vocabulary=vocabulary,
-                prompts=prompts,
-                fixtures={**fixtures, "rng": np.random.default_rng(seed)},
-            )
-            verdicts[str(declaration.bound.judge(estimate))] += 1
-            values.append(estimate.value)
-        shares = {str(v): verdicts[str(v)] / seeds for v in _MEASURED}
-        low, middle, high = (float(x) for x in np.quantile(values, [0.05, 0.5, 0.95]))
-        yield Outcome(flaw, size, seeds, shares, (low, middle, high))
+    verdicts: Counter[str] = Counter()
+    values = []
+    for seed in range(seeds):
+        estimate = measure(
+            function,
+            bench.organism(replace(Traits(), **{flaw.trait: size}), seed),
+            vocabulary=bench.vocabulary,
+            prompts=prompts,
+            fixtures={
+                "references": bench.references,
+                "rng": np.random.default_rng(seed),
+                "prompt": prompts[0],
+            },
+        )
+        verdicts[str(declaration.bound.judge(estimate))] += 1
+        values.append(estimate.value)
+    shares = {str(v): verdicts[str(v)] / seeds for v in _MEASURED}
+    low, middle, high = (float(x) for x in np.quantile(values, [0.05, 0.5, 0.95]))
+    return Outcome(flaw, size, seeds, shares, (low, middle, high))
+
+
+def _functions(path: Path) -> list[Any]:
+    """All functions of a file of audits, imported by its path."""
+    name = f"rmaudit_selftest_{path.stem}"
+    module = sys.modules.get(name)
+    if module is None:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise SpecError(f"{path}: cannot be imported")
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return [member for member in vars(module).values() if callable(member)]
 
 
 _MEASURED = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
