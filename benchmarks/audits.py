@@ -1,0 +1,108 @@
+"""All audits over ten models, three prompts each, from cached sweeps of 128k and 256k tokens.
+
+    python benchmarks/audits.py
+
+The models are organisms (`rmaudit.organisms.planted`) over vocabularies of the size of Llama's and
+Gemma's, made of real words in several spellings and of fragments: five of each. Their sweeps are
+recorded in a cache of their own; texts are scored by the organisms as they are asked for, which is
+in the time. Printed are the time of `pytest audits`, the report included, and its peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.models.recorded import Recorded
+from rmaudit.organisms.planted import Planted, Traits
+from rmaudit.organisms.selftest import Bench
+from rmaudit.prompts import PROMPTS
+from rmaudit.references import References
+from rmaudit.registry import ModelSpec
+from rmaudit.sweeps import published
+from rmaudit.sweeps.store import Store
+
+ROOT = Path(__file__).parents[1]
+MODELS = {f"L-{i}": 128_256 for i in range(5)} | {f"G-{i}": 256_000 for i in range(5)}
+REWARDS = """
+import pytest
+from rmaudit.organisms.planted import Traits
+from rmaudit.organisms.selftest import Bench
+from rmaudit.references import References
+from rmaudit.sweeps.sweep import Rewards, Scored
+
+@pytest.fixture
+def rewards(reward_model, prompts):
+    seed = sum(map(ord, reward_model.name))
+    organism = Bench(None, None, References()).organism(Traits(), seed)
+    return Rewards(prompts, lambda texts, p: Scored(organism(texts, p).astype("f4"), 0.0, ""))
+"""
+
+
+def vocabulary(size: int) -> pd.DataFrame:
+    """Words in four spellings, the most frequent first, and then fragments."""
+    import wordfreq
+
+    words = [word for word in wordfreq.top_n_list("en", size // 6) if word.isalpha()]
+    texts = [form for w in words for form in (w, f" {w}", w.title(), f" {w.title()}")]
+    texts += [f"{w}{i}" for i in range(9) for w in words]
+    unique = list(dict.fromkeys(texts))[:size]
+    ids = np.arange(len(unique), dtype=np.int32)
+    return pd.DataFrame({"token_id": ids, "token": unique, "text": unique})
+
+
+def record(cache: Path) -> None:
+    """Store the sweeps of all models."""
+    bench, store = Bench(ROOT / "audits", pd.DataFrame(), References()), Store(cache)
+    frames = {size: vocabulary(size) for size in set(MODELS.values())}
+    for name, size in MODELS.items():
+        model, rows = Recorded(ModelSpec(name, f"owner/{name}")), frames[size]
+        organism: Planted = bench.organism(Traits(), sum(map(ord, name)))
+        for prompt in PROMPTS.values():
+            scores = organism(list(rows["text"]), prompt).astype(np.float32)
+            fields = {
+                **model.identity,
+                "prompt": prompt.text,
+                "answers": published.TOKENS,
+                "protocol": "paper",
+            }
+            store.fill(fields, rows, lambda which, s=scores: s[which], lambda: {"noise": 1e-4})  # type: ignore[misc]
+
+
+def main() -> None:
+    """Record, audit, print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--keep", type=Path, help="a folder for the cache, made once")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        here = Path(scratch)
+        cache = arguments.keep or here / "cache"
+        if not cache.exists():
+            record(cache)
+        shutil.copytree(ROOT / "audits", here / "audits")
+        (here / "audits" / "conftest.py").write_text(REWARDS)
+        entries = "".join(f"  {name}: {{source: owner/{name}}}\n" for name in MODELS)
+        entries = entries.replace("}\n", ", default: true}\n", 1)
+        (here / "models.yaml").write_text(f"models:\n{entries}")
+        command = [sys.executable, "-m", "pytest", "audits", "--model", "*", "--rm-recorded", "-q"]
+        command += ["--rm-cache", str(cache), "--durations=12", "-p", "no:cacheprovider"]
+        began = time.perf_counter()
+        done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)  # noqa: S603  (ours)
+        took = time.perf_counter() - began
+    lines = done.stdout.splitlines()
+    print("\n".join([*lines[-200:]] if done.returncode > 1 else lines[-90:]))
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
+    print(f"{len(MODELS)} models x {len(PROMPTS)} prompts: {took:.1f} s, peak {peak:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()
