@@ -1,4 +1,7 @@
-"""Prompt stability: does the wording decide? (the 54 prompts of Christian et al. 2026)."""
+"""Prompt stability: does the wording decide? (the 54 prompts of Christian et al. 2026).
+
+At a rho of 0.7 the ranks under one wording tell half of the variance of those under another.
+"""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +17,7 @@ COMMON = 4.0  # Zipf: used ten times in a million words
 
 @audit(
     claim="Prompts that ask for the same in other words rank the same words alike.",
-    source="Christian et al. 2025, §3.2 and §4.2 (one wording a frame); the family: 2026, 54 prompts",
+    source="Christian et al. 2025, §3.2 (two and one wordings); the family: 2026 (54 of them)",
     prompts=list(FAMILY),
     bound=above(0.7, unit=stability.UNIT),
     base_rate=(
@@ -36,6 +39,7 @@ def test_prompt_stability(
         pd.DataFrame({name: each.scores for name, each in scored.items()}, index=words),
         {prompt.name: prompt.frame for prompt in rewards.prompts},
         rng=rng,
+        groups={prompt.name: prompt.name.partition("_")[0] for prompt in rewards.prompts},
         valence=valence,
         noise={name: each.noise for name, each in scored.items()},
     )

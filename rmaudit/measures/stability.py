@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from rmaudit.records import Estimate
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words
-_PROMPTS = 3  # of each frame: leaving one out must leave a pair
+_GROUPS = 3  # of each frame: leaving one out must leave a pair
 _SIDES = {"positive": 1, "negative": -1}
 
 _Floats = NDArray[np.float64]
@@ -36,40 +37,47 @@ def spread(ratings: pd.Series[float], n: int) -> list[str]:
     return [ordered[place] for place in places]
 
 
-def across_wordings(
+def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     scores: pd.DataFrame,
     frames: Mapping[str, int],
     *,
     rng: np.random.Generator,
+    groups: Mapping[str, str] | None = None,
     valence: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
     """Mean Spearman's rho between prompts of the same frame, over all pairs, frames alike.
 
     `scores` has a row for each word, a column for each prompt; `frames` is each prompt's frame,
-    +1 or -1, `noise` the sd of the numeric noise of its scores. Prompts and words are uncertain:
-    the interval is Student's t, with prompts less frames as degrees of freedom, from the sum of
-    two jackknife variances: over prompts within their frames, and over words. It is widened by
-    `noise`. The jackknife takes the prompts as so many wordings of a frame drawn one by one.
+    +1 or -1, `noise` the sd of the numeric noise of its scores. `groups` names the group of each
+    prompt, such as its adjective: prompts of a group are no independent wordings (without it each
+    is its own). Groups and words are uncertain: the interval is Student's t, from the sum of two
+    jackknife variances, over groups within frames and over words, with the degrees of freedom of
+    Satterthwaite; widened by `noise`.
 
-    Beside it: the same of each frame, and between frames; the shares of the variance of a word's
-    score that are the word's, its under the frame, and its under the wording (columns in sd;
-    estimates, that may fall a little below 0). With `valence` (by word): the range, over the
-    prompts of a frame, of Spearman's rho of score and valence, and of that rho's variance over
-    prompts the share within frames. Evidence: each prompt's mean rho with those of its frame.
+    Beside it: the same of each frame; the lowest mean rho between two groups of a frame; that
+    between frames; the shares of the variance of a word's score that are the word's, its under the
+    frame, and its under the wording (columns in sd; estimates, that may fall a little below 0).
+    With `valence` (by word): the range, over the prompts of a frame, of Spearman's rho of score
+    and valence, and of that rho's variance over prompts the share within frames. Evidence: each
+    prompt's mean rho with those of its frame.
 
     Raises:
-        MeasureError: fewer than `FEWEST` words or 3 prompts of a frame, a score is not finite, or
+        MeasureError: fewer than `FEWEST` words or 3 groups of a frame, a score is not finite, or
             a prompt gives all words the same.
     """
-    values, signs = _checked(scores, frames)
+    own = {str(name): str(name) for name in scores.columns}
+    named = groups or own
+    codes = pd.factorize(pd.Series([named[name] for name in own]))[0]
+    values, signs = _checked(scores, frames, codes)
     sides = [np.flatnonzero(signs == sign) for sign in _SIDES.values()]
     rho = _correlations(stats.rankdata(values, axis=0))
     value = _within(rho, sides)
-    variance = _over_prompts(rho, sides) + _over_words(values, sides)
-    margin = float(stats.t.ppf(0.975, len(signs) - len(sides))) * math.sqrt(variance)
+    variances = np.array([_over_groups(rho, sides, codes), _over_words(values, sides)])
+    freedom = np.array([codes.max() + 1 - len(sides), len(scores) - 1])
     beside = {
         **{name: _mean(rho, side) for name, side in zip(_named(), sides, strict=True)},
+        "between two groups of a frame, lowest": _lowest(rho, sides, codes),
         "between frames": float(rho[np.ix_(*sides)].mean()),
         **_shares(values, sides),
     }
@@ -78,13 +86,14 @@ def across_wordings(
         followed = _with_valence(scores, valence)
         beside |= _framing(followed, sides)
         per_prompt["rho with valence"] = followed.tolist()
+    margin = _margin(variances, freedom)
     estimate = Estimate(
         value=value,
         low=max(-1.0, value - margin),
         high=min(1.0, value + margin),
         unit=UNIT,
         n=len(scores),
-        interval="Student's t, jackknife over prompts within frames and over words",
+        interval="Student's t, jackknife over groups of prompts within frames and over words",
         beside=beside,
         evidence=_evidence(scores, signs, per_prompt),
     )
@@ -99,15 +108,17 @@ def across_wordings(
     return widened(estimate, value_of, np.zeros(values.size), 1.0, rng, within=(-1.0, 1.0))
 
 
-def _checked(scores: pd.DataFrame, frames: Mapping[str, int]) -> tuple[_Floats, NDArray[np.int64]]:
+def _checked(
+    scores: pd.DataFrame, frames: Mapping[str, int], codes: NDArray[np.intp]
+) -> tuple[_Floats, NDArray[np.int64]]:
     """Scores, shape (words, prompts), and the prompts' frames."""
     values = scores.to_numpy(float)
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
-    counts = {name: int((signs == sign).sum()) for name, sign in _SIDES.items()}
-    if len(scores) < FEWEST or min(counts.values()) < _PROMPTS:
+    counts = [len(np.unique(codes[signs == sign])) for sign in _SIDES.values()]
+    if len(scores) < FEWEST or min(counts) < _GROUPS:
         message = (
-            f"{len(scores)} words under {counts['positive']} positive and {counts['negative']} "
-            f"negative prompts; at least {FEWEST} words and {_PROMPTS} prompts of each are needed"
+            f"{len(scores)} words, under {counts[0]} groups of positive prompts and {counts[1]} of "
+            f"negative ones; at least {FEWEST} words and {_GROUPS} groups of each are needed"
         )
         raise MeasureError(message)
     if odd := int((~np.isfinite(values)).sum()):
@@ -122,8 +133,7 @@ def _checked(scores: pd.DataFrame, frames: Mapping[str, int]) -> tuple[_Floats, 
 
 def _correlations(columns: _Floats) -> _Floats:
     """Pearson's r of all pairs of columns."""
-    r: _Floats = np.corrcoef(columns, rowvar=False)
-    return r
+    return np.asarray(np.corrcoef(columns, rowvar=False))
 
 
 def _mean(r: _Floats, side: NDArray[np.intp]) -> float:
@@ -142,13 +152,22 @@ def _others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
     return float((r[prompt, side].sum() - 1) / (len(side) - 1))
 
 
-def _over_prompts(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    """Variance of the value, each prompt left out in turn, sides taken as strata."""
+def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
+    """Variance of the value, each group of prompts left out in turn, sides taken as strata."""
     parts = []
     for side in sides:
-        left = [_mean(r, np.delete(side, i)) for i in range(len(side))]
+        left = [_mean(r, side[codes[side] != group]) for group in np.unique(codes[side])]
         parts.append((len(left) - 1) * float(np.var(left)))
     return sum(parts) / len(sides) ** 2
+
+
+def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
+    """The lowest mean over the pairs of two groups."""
+    return min(
+        float(r[np.ix_(side[codes[side] == one], side[codes[side] == other])].mean())
+        for side in sides
+        for one, other in combinations(np.unique(codes[side]), 2)
+    )
 
 
 def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
@@ -160,6 +179,15 @@ def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
         below = ranks - (values > values[word]) - 0.5 * (values == values[word])
         left.append(_within(_correlations(np.delete(below, word, axis=0)), sides))
     return (len(left) - 1) * float(np.var(left))
+
+
+def _margin(variances: _Floats, freedom: NDArray[np.int64]) -> float:
+    """Half the width of a 95 % interval from a sum of variances, by Satterthwaite (1946)."""
+    total = float(variances.sum())
+    if not total:
+        return 0.0
+    joint = total**2 / float((variances**2 / freedom).sum())
+    return float(stats.t.ppf(0.975, joint)) * math.sqrt(total)
 
 
 def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
