@@ -33,8 +33,8 @@ def spread(ratings: pd.Series[float], n: int) -> list[str]:
     All of them where there are no more.
     """
     ordered = sorted(ratings.index, key=lambda word: (float(ratings[word]), word))
-    places = np.arange(min(n, len(ordered))) * len(ordered) // max(min(n, len(ordered)), 1)
-    return [ordered[place] for place in places]
+    n = min(n, len(ordered))
+    return [ordered[place * len(ordered) // n] for place in range(n)]
 
 
 def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -64,7 +64,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 
     Raises:
         MeasureError: fewer than `FEWEST` words or 3 groups of a frame, a score is not finite, or
-            a prompt gives all words the same.
+            a prompt gives all words but one the same.
     """
     own = {str(name): str(name) for name in scores.columns}
     named = groups or own
@@ -74,9 +74,13 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     rho = _correlations(stats.rankdata(values, axis=0))
     value = _within(rho, sides)
     variances = np.array([_over_groups(rho, sides, codes), _over_words(values, sides)])
-    freedom = np.array([codes.max() + 1 - len(sides), len(scores) - 1])
+    clusters = sum(np.unique(codes[side]).size for side in sides)
+    freedom = np.array([clusters - len(sides), len(scores) - 1])
     beside = {
-        **{name: _mean(rho, side) for name, side in zip(_named(), sides, strict=True)},
+        **{
+            f"between {name} prompts": _mean(rho, side)
+            for name, side in zip(_SIDES, sides, strict=True)
+        },
         "between two groups of a frame, lowest": _lowest(rho, sides, codes),
         "between frames": float(rho[np.ix_(*sides)].mean()),
         **_shares(values, sides),
@@ -124,10 +128,14 @@ def _checked(
     if odd := int((~np.isfinite(values)).sum()):
         message = f"expected a finite score of each word under each prompt, {odd} are not"
         raise MeasureError(message)
-    flat = scores.columns[np.ptp(values, axis=0) == 0]
+    ordered = np.sort(values, axis=0)
+    flat = scores.columns[(ordered[-2] == ordered[0]) | (ordered[-1] == ordered[1])]
     if len(flat):
-        message = f"all {len(scores)} words have the same score under {len(flat)} prompts, one of "
-        raise MeasureError(f"{message}which is {flat[0]}: they have no order to compare")
+        message = (
+            f"under {flat[0]!r} all {len(scores)} words, or all but one, have the same score "
+            f"(so under {len(flat)} of {len(signs)} prompts): there is no order to compare"
+        )
+        raise MeasureError(message)
     return values, signs
 
 
@@ -143,7 +151,7 @@ def _mean(r: _Floats, side: NDArray[np.intp]) -> float:
 
 
 def _within(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    return float(np.mean([_mean(r, side) for side in sides]))
+    return min(float(np.mean([_mean(r, side) for side in sides])), 1.0)  # but for rounding
 
 
 def _others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
@@ -228,10 +236,6 @@ def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, floa
     if total:
         out["share of the variance of rho with valence: wording"] = within / total
     return out
-
-
-def _named() -> list[str]:
-    return [f"between {name} prompts" for name in _SIDES]
 
 
 def _evidence(
