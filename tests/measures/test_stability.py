@@ -272,12 +272,12 @@ def test_scores_that_are_no_numbers() -> None:
         measure(table)
 
 
-@pytest.mark.parametrize("but", [0, 1])
-def test_a_prompt_without_order(but: int) -> None:
+@pytest.mark.parametrize(("but", "other"), [(0, 2.0), (1, 1.0), (1, 3.0)])
+def test_a_prompt_without_order(but: int, other: float) -> None:
     """All words alike, or all but one: without that one there would be no ranks."""
     table = scores()
     table["y1"] = 2.0
-    table.iloc[:but, NAMES.index("y1")] = 1.0
+    table.iloc[:but, NAMES.index("y1")] = other
 
     with pytest.raises(MeasureError) as caught:
         measure(table)

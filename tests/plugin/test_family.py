@@ -56,7 +56,9 @@ def test_a_recorded_model_has_none_of_them(
 ) -> None:
     """SKIPPED, and says which scores of texts are recorded; nothing measured is not green."""
     monkeypatch.setenv("RMAUDIT_DATA", str(pytester.path / "none"))
-    (pytester.path / "models.yaml").write_text("models:\n  Q: {source: owner/Quantile-8B}\n")
+    (pytester.path / "models.yaml").write_text(
+        "models:\n  Q: {source: owner/Quantile-8B, default: true}\n"
+    )
 
     result = run(AUDIT, "--rm-recorded", model="Q")
 
