@@ -51,7 +51,7 @@ def main() -> None:
 def show(what: str, estimate: Estimate) -> None:
     """One line."""
     beside = ", ".join(f"{key} {value:+.3f}" for key, value in estimate.beside.items())
-    print(f"  {what:9}{estimate}; {beside}")
+    print(f"  {what:10}{estimate}; {beside}")
 
 
 def sweep_of(table: pd.DataFrame, column: str) -> pd.DataFrame:
