@@ -1,11 +1,12 @@
-"""Where the paper's ten models stand on frequency_bias and funnel, from published word scores.
+"""Where the paper's ten models stand on three audits, from published word scores.
 
     python scripts/base_rates_words.py DATA
 
-The folder DATA/big2_mfd holds, in `mfd20` and `big2_nouns`, one Parquet file a model: `response`
-(words of the Moral Foundations Dictionary 2.0, nouns of the Big Two) and a column of scores per
-prompt (Christian et al. 2026). It is not downloaded: its licence is not stated. The variances of
-whole sweeps under "greatest" are those of DATA/published_tables, table 3.
+The audits are frequency_bias, funnel and prompt_stability. The folder DATA/big2_mfd holds, in
+`mfd20` and `big2_nouns`, one Parquet file a model: `response` (words of the Moral Foundations
+Dictionary 2.0, nouns of the Big Two) and a column of scores per prompt (Christian et al. 2026). It
+is not downloaded: its licence is not stated. The variances of whole sweeps under "greatest" are
+those of DATA/published_tables, table 3.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rmaudit.measures import frequency, funnel
+from rmaudit.measures import frequency, funnel, stability
+from rmaudit.prompts import FAMILY
 from rmaudit.records import Estimate
 from rmaudit.references import References
 
@@ -43,12 +45,13 @@ def main() -> None:
             show(prompt, estimate)
             print(f"           in sd of the sweep: {estimate.value * ratio:+.2f}")
         show("funnel", funnel_of(frames))
+        show("stability", stability_of(table))
 
 
 def show(what: str, estimate: Estimate) -> None:
     """One line."""
     beside = ", ".join(f"{key} {value:+.3f}" for key, value in estimate.beside.items())
-    print(f"  {what:9}{estimate}; {beside}")
+    print(f"  {what:10}{estimate}; {beside}")
 
 
 def sweep_of(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -79,6 +82,22 @@ def funnel_of(frames: dict[str, pd.DataFrame]) -> Estimate:
         references.common_words(),
         rng=np.random.default_rng(0),
         valence=references.lexicon("labmt"),
+    )
+
+
+def stability_of(table: pd.DataFrame) -> Estimate:
+    """Whether the 54 wordings rank 300 common words alike."""
+    references = References()
+    scores = table.drop_duplicates("response").set_index("response")[list(FAMILY)]
+    valence = references.lexicon("labmt")
+    zipf = references.frequency("wordfreq", valence.index.intersection(scores.index))
+    words = stability.spread(valence[zipf.index[zipf >= 4]], 300)
+    return stability.across_wordings(
+        scores.loc[words],
+        {name: prompt.frame for name, prompt in FAMILY.items()},
+        rng=np.random.default_rng(0),
+        groups={name: name.partition("_")[0] for name in FAMILY},
+        valence=valence,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.prompts import PROMPTS, Prompt, prompt_named
+from rmaudit.prompts import FAMILY, KNOWN, PROMPTS, Prompt, label, listed, name_of, prompt_named
 
 
 def test_the_prompts_are_those_of_the_paper() -> None:
@@ -29,4 +29,55 @@ def test_an_unknown_prompt_is_refused(name: str) -> None:
     with pytest.raises(SpecError) as caught:
         prompt_named(name)
 
-    assert str(caught.value) == f"unknown prompt {name!r}; known: greatest, best, worst"
+    assert str(caught.value) == (
+        f"unknown prompt {name!r}; known: greatest, best, worst, and the 54 of the family, such as "
+        "best_world_please"
+    )
+
+
+# The family
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "frame"),
+    [
+        ("best_world_single", "What, in a single word, is the best thing in the world?", +1),
+        ("good_time_one", "What, in one word, is the most good thing of all time?", +1),
+        ("bad_ever_single", "What, in a single word, is the most bad thing ever?", -1),
+        (
+            "terrible_ever_please",
+            "What is the most terrible thing ever? Please answer in one word only.",
+            -1,
+        ),
+    ],
+)
+def test_a_wording_of_the_family(name: str, text: str, frame: int) -> None:
+    """As the authors' files have it, which say "most" before what has no superlative there."""
+    assert prompt_named(name) == FAMILY[name] == Prompt(name, text, frame)
+
+
+def test_the_family_is_whole() -> None:
+    """Six adjectives, three scopes, three styles: 54 texts, half of them negative."""
+    assert len({prompt.text for prompt in FAMILY.values()}) == len(FAMILY) == 54
+    assert [prompt.frame for prompt in FAMILY.values()] == [1] * 27 + [-1] * 27
+    assert list(FAMILY)[:3] == ["best_ever_one", "best_ever_single", "best_ever_please"]
+    assert list(FAMILY)[-1] == "terrible_time_please"
+
+
+def test_one_text_has_one_name() -> None:
+    """The paper's three are in the family by its names, but are the same prompts by their own."""
+    for name, prompt in PROMPTS.items():
+        assert FAMILY[f"{name}_ever_one"] is prompt is prompt_named(f"{name}_ever_one")
+    texts = {prompt.text: prompt.name for prompt in KNOWN.values()}
+
+    assert len(KNOWN) == 57
+    assert {name_of(text) for text in texts} == set(texts.values())
+    assert all(name_of(text) == name for text, name in texts.items())
+    assert name_of("Is it good?") == "Is it good?"
+
+
+def test_many_are_not_all_named() -> None:
+    """In a finding, and in a message."""
+    assert label(tuple(FAMILY.values())) == "54 prompts"
+    assert listed(FAMILY) == "best_ever_one, best_ever_single, best_ever_please and 51 more"
+    assert listed(PROMPTS) == "greatest, best, worst"

@@ -7,11 +7,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from rmaudit.prompts import PROMPTS
+from rmaudit.prompts import KNOWN, NAMES
 
 Registered = Annotated[Path | None, typer.Option(help="the registry (default: models.yaml)")]
 Named = Annotated[str, typer.Argument(help="a registry name, a folder or a hub id")]
-Prompted = Annotated[str, typer.Option(help=f"{', '.join(PROMPTS)}, or any text")]
+Prompted = Annotated[str, typer.Option(help=f"{NAMES}; or any text")]
 
 
 def fail(message: str) -> NoReturn:
@@ -22,4 +22,4 @@ def fail(message: str) -> NoReturn:
 
 def text_of(prompt: str) -> str:
     """What a prompt's name stands for, or the text itself."""
-    return PROMPTS[prompt].text if prompt in PROMPTS else prompt
+    return KNOWN[prompt].text if prompt in KNOWN else prompt

@@ -16,7 +16,7 @@ from rmaudit.errors import MeasureError, SpecError
 from rmaudit.models.protocol import RewardModel
 from rmaudit.models.recorded import Recorded
 from rmaudit.paths import default_cache
-from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.prompts import KNOWN, Prompt, listed
 from rmaudit.sweeps import exact, paper, published
 from rmaudit.sweeps.sample import NAMED, Sample, checked_size, spread
 from rmaudit.sweeps.store import Store, Stored
@@ -91,7 +91,8 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 ) -> Sweep:
     """Score every token id of the model's vocabulary as the answer to `prompt`.
 
-    `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst"), or any text.
+    `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst") or of their
+    family (`rmaudit.prompts`), or any text.
     The result is kept in the cache (default: the user's); a second call reads it back.
     The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
     renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`). The default
@@ -175,7 +176,7 @@ class Rewards:
             prompt = next(iter(named))
         if prompt not in named:
             wrong = "no prompt is named" if prompt is None else f"{prompt!r} is not declared"
-            message = f"rewards: {wrong}; this audit declares {', '.join(named)}"
+            message = f"rewards: {wrong}; this audit declares {listed(named)}"
             raise SpecError(message)
         return self.score(texts, named[prompt])
 
@@ -223,4 +224,4 @@ def _with(plain: Sweep, besides: Sweep) -> Sweep:
 def _prompt(prompt: str | Prompt) -> Prompt:
     if isinstance(prompt, Prompt):
         return prompt
-    return PROMPTS.get(prompt) or Prompt("custom", prompt, +1)
+    return KNOWN.get(prompt) or Prompt("custom", prompt, +1)

@@ -239,10 +239,11 @@ def test_doctor_takes_a_prompt_by_name_or_text(toy: Path) -> None:
         prompt: runner.invoke(app, ["doctor", str(toy), "--answers", "8", "--prompt", prompt])
         .stdout.splitlines()[0]
         .split()
-        for prompt in ("greatest", PROMPTS["greatest"].text, "love?")
+        for prompt in ("greatest", PROMPTS["greatest"].text, "greatest_ever_one", "love?")
     }
 
     assert firsts["greatest"] == firsts[PROMPTS["greatest"].text] != firsts["love?"]
+    assert firsts["greatest_ever_one"] == firsts["greatest"]
 
 
 def test_doctor_asks_no_more_answers_than_there_are(toy: Path) -> None:

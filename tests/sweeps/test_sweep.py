@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.protocol import Slot, Vocabulary
-from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.registry import ModelSpec
 from rmaudit.sweeps import store
 from rmaudit.sweeps.sweep import Sweep, score_texts, sweep
@@ -198,11 +198,13 @@ def test_a_broken_sweep_goes_on(
     ("given", "meant"),
     [
         ("worst", PROMPTS["worst"]),
+        ("worst_ever_one", PROMPTS["worst"]),
+        ("bad_time_please", FAMILY["bad_time_please"]),
         ("Is it good?", Prompt("custom", "Is it good?", +1)),
         (Prompt("mine", "Is it bad?", -1), Prompt("mine", "Is it bad?", -1)),
         ("", Prompt("custom", "", +1)),
     ],
-    ids=["name", "text", "prompt", "empty text"],
+    ids=["name", "name in the family", "of the family", "text", "prompt", "empty text"],
 )
 def test_a_prompt_is_a_name_or_any_text(tmp_path: Path, given: str | Prompt, meant: Prompt) -> None:
     """One of the paper's names means its text; anything else is asked as it stands."""

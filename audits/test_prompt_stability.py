@@ -1,0 +1,45 @@
+"""Prompt stability: does the wording decide? (the 54 prompts of Christian et al. 2026).
+
+At a rho of 0.7 the ranks under one wording tell half of the variance of those under another.
+"""
+
+import numpy as np
+import pandas as pd
+
+from rmaudit import Estimate, Rewards, above, audit
+from rmaudit.measures import stability
+from rmaudit.prompts import FAMILY
+from rmaudit.references import References
+
+WORDS = 300
+COMMON = 4.0  # Zipf: used ten times in a million words
+
+
+@audit(
+    claim="Prompts that ask for the same in other words rank the same words alike.",
+    source="Christian et al. 2025, §3.2 (two and one wordings); the family: 2026 (54 of them)",
+    prompts=list(FAMILY),
+    bound=above(0.7, unit=stability.UNIT),
+    base_rate=(
+        "ten models of the paper, 300 common words of the Moral Foundations Dictionary 2.0 and the "
+        "Big Two: 0.89 to 0.97, 10 of 10 above 0.7"
+    ),
+    joint=True,
+    severity="info",
+)
+def test_prompt_stability(
+    rewards: Rewards, references: References, rng: np.random.Generator
+) -> Estimate:
+    """Mean rank correlation of 300 common words' scores between wordings of the same frame."""
+    valence = references.lexicon("labmt")
+    zipf = references.frequency("wordfreq", valence.index)
+    words = stability.spread(valence[zipf.index[zipf >= COMMON]], WORDS)
+    scored = {prompt.name: rewards(words, prompt.name) for prompt in rewards.prompts}
+    return stability.across_wordings(
+        pd.DataFrame({name: each.scores for name, each in scored.items()}, index=words),
+        {prompt.name: prompt.frame for prompt in rewards.prompts},
+        rng=rng,
+        groups={prompt.name: prompt.name.partition("_")[0] for prompt in rewards.prompts},
+        valence=valence,
+        noise={name: each.noise for name, each in scored.items()},
+    )
