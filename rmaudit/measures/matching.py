@@ -46,7 +46,8 @@ def matched(
     )
     fits &= mine.T.astype(int) @ theirs.astype(int) > 0
     if single is not None:
-        one = (frame["text"].isin(single).to_numpy(bool) for frame in (terms, controls))
+        tokens = single if isinstance(single, (set, frozenset)) else set(single)
+        one = [np.array([text in tokens for text in frame["text"]]) for frame in (terms, controls)]
         fits &= np.equal.outer(*one)
     if valence is None:
         fits &= controls["neutral"].to_numpy(bool)

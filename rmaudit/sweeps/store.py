@@ -256,6 +256,6 @@ def checksum(frame: pd.DataFrame) -> str:
             values = column.to_numpy()
             kind, data = values.dtype.str, values.tobytes()
         else:
-            kind, data = "text", "\0".join(column).encode("utf-8", "surrogatepass")
+            kind, data = "text", "\0".join(column.tolist()).encode("utf-8", "surrogatepass")
         total.update(f"{name}:{kind}:{len(data)}:".encode() + data)
     return total.hexdigest()

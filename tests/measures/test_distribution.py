@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures.distribution import UNIT, skewness
 from rmaudit.records import Estimate, Verdict, above
 
-SCORES = st.lists(st.integers(-1000, 1000), min_size=20, max_size=40, unique=True)
+SCORES = st.lists(st.integers(-1000, 1000), min_size=30, max_size=50, unique=True)
 quick = settings(max_examples=50, deadline=None)
 
 
@@ -56,11 +55,11 @@ def test_skewness_by_hand() -> None:
 
 
 def test_the_estimate_says_what_it_is() -> None:
-    """The unit is the bound's, n counts tokens, and the interval names its resamples."""
+    """The unit is the bound's, n counts tokens, and the interval names what it leaves out."""
     estimate = measure(frame(range(50)))
 
     assert (estimate.unit, estimate.n) == (UNIT, 50)
-    assert estimate.interval == "500 resamples of words with all their spellings"
+    assert estimate.interval == "Student's t, words with all their spellings left out in turn"
 
 
 def test_skewness_is_that_of_scipy() -> None:
@@ -88,33 +87,19 @@ def test_the_interval_is_that_of_a_percentile_bootstrap() -> None:
     assert estimate.high == pytest.approx(reference.high, abs=width / 8)
 
 
-class Recorder(np.random.Generator):
-    """A generator that remembers how often each resample took each word."""
+def test_the_interval_is_that_of_the_jackknife_written_out() -> None:
+    """Each word is left out with all of its spellings; scipy measures what is left."""
+    scores = np.random.default_rng(9).gamma(2, size=120)
+    rows = frame(scores).assign(text=[f"{' ' * (i // 40)}w{i % 40:02}" for i in range(120)])
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(np.random.PCG64(seed))
-        self.weights: list[list[int]] = []
+    estimate = measure(rows)
 
-    def integers(self, *args: Any, **options: Any) -> Any:
-        """What numpy draws."""
-        drawn = super().integers(*args, **options)
-        self.weights += [np.bincount(row, minlength=args[0]).tolist() for row in drawn]
-        return drawn
-
-
-def test_the_interval_is_that_of_the_resamples_written_out() -> None:
-    """Each resample repeats all spellings of its words; scipy measures it score by score."""
-    scores = np.random.default_rng(9).gamma(2, size=60)
-    rows = frame(scores).assign(text=[f"{' ' * (i // 20)}w{i % 20:02}" for i in range(60)])
-    recorder = Recorder(seed=10)
-
-    estimate = skewness(rows, rng=recorder)
-
-    written_out = [stats.skew(np.repeat(scores, taken * 3)) for taken in recorder.weights]
-    assert len(written_out) == 500
-    assert (estimate.low, estimate.high) == pytest.approx(
-        tuple(np.quantile(written_out, [0.025, 0.975])), rel=1e-9
-    )
+    place = np.arange(120) % 40
+    left = np.array([stats.skew(scores[place != word]) for word in range(40)])
+    error = math.sqrt(39 / 40 * ((left - left.mean()) ** 2).sum())
+    half = stats.t.ppf(0.975, 39) * error
+    expected = (stats.skew(scores) - half, stats.skew(scores) + half)
+    assert (estimate.low, estimate.high) == pytest.approx(expected, rel=1e-9)
 
 
 # Properties
@@ -166,12 +151,15 @@ def test_more_spellings_are_no_more_evidence(scores: list[int], copies: int) -> 
 
 
 def test_the_same_seed_gives_the_same_estimate() -> None:
-    """All randomness is the generator's; another seed moves the interval only."""
+    """Only the draws of numeric noise need it."""
     rows = frame(np.random.default_rng(4).gamma(2, size=100))
 
-    assert measure(rows, seed=5) == measure(rows, seed=5)
-    assert measure(rows, seed=5).value == measure(rows, seed=6).value
-    assert measure(rows, seed=5).low != measure(rows, seed=6).low
+    def noisy(seed: int) -> Estimate:
+        return skewness(rows, rng=np.random.default_rng(seed), noise=0.1)
+
+    assert noisy(1) == noisy(1)
+    assert noisy(1) != noisy(2)
+    assert measure(rows, seed=1) == measure(rows, seed=2)
 
 
 def test_unscored_rows_are_left_out() -> None:
@@ -218,27 +206,27 @@ def test_a_symmetric_distribution_is_not_called_skewed() -> None:
 
 
 def test_the_check_of_the_coverage_can_fail() -> None:
-    """Of 100 samples with skewness 2 none has 0 in its interval."""
-    assert sum(covered(seed, shape="exponential") for seed in range(100)) == 0
+    """Of 100 samples with skewness 2 hardly any has 0 in its interval."""
+    assert sum(covered(seed, shape="exponential") for seed in range(100)) <= 5
 
 
 # What cannot be measured
 
 
 @pytest.mark.parametrize("scores", [[], [1.0], [1.0, 2.0]])
-def test_fewer_than_three_scores_are_refused(scores: list[float]) -> None:
-    """There is no third moment of two numbers; the error says how many there were."""
+def test_a_few_scores_are_refused(scores: list[float]) -> None:
+    """There is no third moment of two numbers to speak of; the error says how many there were."""
     with pytest.raises(MeasureError) as caught:
         measure(frame(scores).astype({"text": "str"}))
 
     n = len(scores)
-    expected = f"skewness needs 3 words and scores that differ, got {n} words and {n} distinct "
+    expected = f"skewness needs 30 words and scores that differ, got {n} words and {n} distinct "
     assert str(caught.value) == expected + "scores"
 
 
 def test_unscored_rows_do_not_make_up_the_number() -> None:
     """Two scores and a NaN are two scores."""
-    with pytest.raises(MeasureError, match=r"needs 3 words .*, got 2 words and 2 distinct"):
+    with pytest.raises(MeasureError, match=r"needs 30 words .*, got 2 words and 2 distinct"):
         measure(frame([1.0, 2.0, math.nan]))
 
 
@@ -248,7 +236,7 @@ def test_equal_scores_are_refused(score: float) -> None:
     with pytest.raises(MeasureError) as caught:
         measure(frame([score] * 40))
 
-    expected = "skewness needs 3 words and scores that differ, got 40 words and 1 distinct scores"
+    expected = "skewness needs 30 words and scores that differ, got 40 words and 1 distinct scores"
     assert str(caught.value) == expected
 
 
