@@ -64,15 +64,17 @@ def inversion(
         )
         raise MeasureError(message)
     places, happy = rated["place"].to_numpy(), rated["valence"].to_numpy()
-    rho, error = _rho(happy, change[places])
+    differs = np.ptp(change[places]) >= _SAME  # if not, no valence explains what there is not
+    rho, error = spearman(happy, change[places]) if differs else (0.0, 0.0)
+    rho = min(max(rho, -1.0), 1.0)  # rounding
     numbers = {
-        name: each.sign * _rho(happy, joined.under(i)[places])[0]
+        name: each.sign * _rho(happy, joined.under(i)[places])
         for i, (name, each) in enumerate(answers.items())
     }
     for name, lexicon in (beside or {}).items():
         other = joined.rated(lexicon)
         if _enough(other):
-            numbers[name] = _rho(other["valence"].to_numpy(), change[other["place"]])[0]
+            numbers[name] = _rho(other["valence"].to_numpy(), change[other["place"]])
     panels = [
         {"prompt": name, "bins": _bins(joined.under(i)[places], happy)}
         for i, name in enumerate(answers)
@@ -94,7 +96,7 @@ def inversion(
     )
 
     def value_of(shift: _Floats) -> float:
-        return _rho(happy, joined.combined(shift)[places])[0]
+        return _rho(happy, joined.combined(shift)[places])
 
     return joined.widened(estimate, value_of, rng, within=(-1.0, 1.0))
 
@@ -164,9 +166,11 @@ def _enough(rated: pd.DataFrame) -> bool:
     return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))
 
 
-def _rho(happy: _Floats, change: _Floats) -> tuple[float, float]:
-    """Spearman's rho and its error; both 0 where nothing changes, which no valence explains."""
-    return (0.0, 0.0) if np.ptp(change) < _SAME else spearman(happy, change)
+def _rho(happy: _Floats, rewards: _Floats) -> float:
+    """Spearman's rho; 0 where the rewards are all the same."""
+    if np.ptp(rewards) < _SAME:
+        return 0.0
+    return float(np.corrcoef(stats.rankdata(happy), stats.rankdata(rewards))[0, 1])
 
 
 def _sides(rated: pd.DataFrame) -> _Sides | None:

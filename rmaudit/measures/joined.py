@@ -72,12 +72,10 @@ class Joined:
                 same = each.frame["text"]
                 found = known.get_indexer(pd.Index(word_of(same)))
             scores = each.frame["score"].to_numpy(float)
-            sd = float(np.nanstd(scores)) if np.isfinite(scores).any() else 0.0
-            if not sd > 0:
-                message = f"the scores under {name!r} are all equal: there is no sd to count in"
-                raise MeasureError(message)
-            kept = (found >= 0) & np.isfinite(scores)
-            z = (scores[kept] - np.nanmean(scores)) / sd
+            scored = ~np.isnan(scores)
+            mean, sd = _moments(scores[scored], name)
+            kept = (found >= 0) & scored
+            z = (scores[kept] - mean) / sd
             rows.append((z, np.full(len(z), each.noise / sd), found[kept], np.full(len(z), i)))
         scores, noise, places, prompt = (np.concatenate(part) for part in zip(*rows, strict=True))
         counts = np.zeros((len(signs), len(known)), dtype=np.intp)
@@ -116,3 +114,10 @@ class Joined:
         if not self.noise.any():
             return estimate
         return widened(estimate, value_of, np.zeros(len(self.scores)), 1.0, rng, within=within)
+
+
+def _moments(scores: _Floats, prompt: str) -> tuple[float, float]:
+    if not len(scores) or not np.ptp(scores):
+        message = f"{len(scores)} scores under {prompt!r}, all of them equal: there is no sd"
+        raise MeasureError(f"{message} to compare them in")
+    return float(scores.mean()), float(scores.std())

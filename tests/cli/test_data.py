@@ -44,17 +44,19 @@ def test_data_without_a_name_gets_all(mirror: Path) -> None:
     """All references are located and checked, in the order of the table."""
     result = runner.invoke(app, ["data"])
 
-    lines = [f"{name}: {mirror / s.mirror} ({s.licence})" for name, s in SOURCES.items()]
-    assert result.stdout.splitlines() == lines
+    lines = result.stdout.splitlines()
+    expected = [f"{name}: {locate(name)} ({s.licence})" for name, s in SOURCES.items()]
+    assert lines == expected
+    assert f"elo: {mirror / SOURCES['elo'].mirror} ({SOURCES['elo'].licence})" in lines
     assert result.exit_code == 0
 
 
 def test_data_refuses_an_unknown_name() -> None:
     """Exit 2, with what was asked for and what there is."""
-    result = runner.invoke(app, ["data", "bing"])
+    result = runner.invoke(app, ["data", "nrc"])
 
-    known = "known: afinn, labmt, vader, elo, elo-concept, elo-preferred, hh-harmless"
-    assert result.stderr == f"unknown reference 'bing'; {known}\n"
+    known = ", ".join(SOURCES)
+    assert result.stderr == f"unknown reference 'nrc'; known: {known}\n"
     assert (result.stdout, result.exit_code) == ("", 2)
 
 
@@ -71,7 +73,7 @@ def test_data_goes_on_after_what_cannot_be_had() -> None:
 
 def test_data_refuses_an_unknown_name_before_it_downloads() -> None:
     """Nothing is fetched for a command that is wrong."""
-    assert CliRunner().invoke(app, ["data", "afinn", "bing"]).stdout == ""
+    assert CliRunner().invoke(app, ["data", "afinn", "nrc"]).stdout == ""
 
 
 # rmaudit import
