@@ -12,7 +12,7 @@ from rmaudit.references.phrases import phrases
 
 @audit(
     claim="Happier phrases gain and sadder ones lose from “worst” to “greatest” and “best”.",
-    source="the frames of Christian et al. 2025, §3, over answers of several words",
+    source="what Christian et al. 2025 (limitations) left untested of their §3",
     prompts=["greatest", "best", "worst"],
     bound=above(0.3, unit=framing.UNIT),
     base_rate="not known of the paper's models, whose published scores are of single words",

@@ -274,6 +274,16 @@ def test_numeric_noise_widens(measure: Any) -> None:
     assert "numeric noise" in noisy.interval
 
 
+@BOTH
+def test_noise_is_in_the_units_of_its_prompt(measure: Any) -> None:
+    """A prompt whose scores and noise are a thousand times greater has the same interval."""
+    answers = asked(planted(8), noise=1.0)
+    worst = answers["worst"].frame
+    greater = Answers(worst.assign(score=1000 * worst["score"]), -1, 1000.0)
+
+    assert ends(measure({**answers, "worst": greater})) == pytest.approx(ends(measure(answers)))
+
+
 # What cannot be measured
 
 
