@@ -34,7 +34,10 @@ class References:
         ]
 
     def lexicon(self, name: str) -> pd.Series[float]:
-        """Valence by lower-case word: "labmt", "afinn" or "vader". Raises `ReferenceMissing`."""
+        """Valence by lower-case word: "labmt", "afinn", "vader" or "bing".
+
+        Raises `ReferenceMissing`.
+        """
         from rmaudit.references.lexicons import lexicon
 
         words = lexicon(name)

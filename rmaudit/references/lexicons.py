@@ -6,6 +6,7 @@ Each function returns a Series of valences indexed by lower-case word, unique an
   neutral ones (Dodds et al. 2011, Data Set S1).
 - `afinn`: integers from -5 to +5, almost no neutral words (Nielsen 2011, AFINN-111).
 - `vader`: mean rating from -4 to +4 (Hutto and Gilbert 2014).
+- `bing`: +1 or -1, without the words that are listed as both (Hu and Liu 2004).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pandas as pd
 from rmaudit.errors import SpecError
 from rmaudit.references.sources import locate
 
-LEXICONS = ("labmt", "afinn", "vader")
+LEXICONS = ("labmt", "afinn", "vader", "bing")
 
 
 def lexicon(name: str) -> pd.Series[float]:
@@ -30,6 +31,15 @@ def lexicon(name: str) -> pd.Series[float]:
     if name not in LEXICONS:
         message = f"unknown lexicon {name!r}; known: {', '.join(LEXICONS)}"
         raise SpecError(message)
+    frame = _bing() if name == "bing" else _table(name)
+    frame = frame[frame["word"].str.isalpha() & (frame["word"] == frame["word"].str.lower())]
+    # VADER lists a few words twice; its own reader keeps the last.
+    frame = frame.drop_duplicates("word", keep="last").sort_values("word")
+    return frame.set_index("word")["valence"].astype(float).rename(name)
+
+
+def _table(name: str) -> pd.DataFrame:
+    """Columns `word` and `valence` of a table that has them."""
     column = 2 if name == "labmt" else 1
     frame = pd.read_csv(
         locate(name),
@@ -42,7 +52,14 @@ def lexicon(name: str) -> pd.Series[float]:
         encoding="utf-8",
     )
     frame.columns = pd.Index(["word", "valence"])
-    frame = frame[frame["word"].str.isalpha() & (frame["word"] == frame["word"].str.lower())]
-    # VADER lists a few words twice; its own reader keeps the last.
-    frame = frame.drop_duplicates("word", keep="last").sort_values("word")
-    return frame.set_index("word")["valence"].astype(float).rename(name)
+    return frame
+
+
+def _bing() -> pd.DataFrame:
+    """Columns `word` and `valence` of two lists of words, without those on both."""
+    frames = []
+    for sign, valence in (("positive", 1.0), ("negative", -1.0)):
+        words = locate(f"bing-{sign}").read_text(encoding="ascii").split()
+        frames.append(pd.DataFrame({"word": words, "valence": valence}))
+    # The negative list has "naive" twice.
+    return pd.concat(frames).drop_duplicates().drop_duplicates("word", keep=False)

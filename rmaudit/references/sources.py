@@ -53,6 +53,17 @@ def _elo(prompt: str, sha256: str) -> Source:
     )
 
 
+def _bing(sign: str, sha256: str) -> Source:
+    """Words of one sign, without the header of the authors' own file."""
+    return Source(
+        mirror=f"bing/{sign}-words-clean.txt",
+        sha256=sha256,
+        licence="Hu and Liu 2004; free to use with citation",
+        package="labMTsimple",
+        member=f"labMTsimple/data/OL/{sign}-words-clean.txt",
+    )
+
+
 SOURCES = {
     "afinn": Source(
         mirror="afinn/AFINN-111.txt",
@@ -74,6 +85,12 @@ SOURCES = {
         licence="MIT (Hutto and Gilbert 2014)",
         package="vaderSentiment",
         member="vaderSentiment/vader_lexicon.txt",
+    ),
+    "bing-positive": _bing(
+        "positive", "e2c03013fc858f2e65d47fab056b94cf94bd8b09b918f7febe7db61a730ff5a1"
+    ),
+    "bing-negative": _bing(
+        "negative", "c38593e2959b27c9cfc10e98cb06f86ba34bc17a7a5297ed3d747e3977691d57"
     ),
     "elo": _elo(
         "What, in one word, is the greatest thing ever",

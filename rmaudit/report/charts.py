@@ -74,35 +74,36 @@ def distribution(sweeps: Sequence[Mapping[str, Any]]) -> str:
 
 
 def sentiment(findings: Sequence[Finding]) -> str:
-    """One panel per finding with sentiment bins: the median reward of the words in each bin.
+    """One panel per prompt of findings with sentiment bins: the median reward of each bin's words.
 
     Returns "" if no finding has such evidence.
     """
     import altair as alt
 
-    panels = [(finding, bins) for finding in findings if (bins := sentiment_bins(finding))]
+    panels = [panel for finding in findings for panel in sentiment_panels(finding)]
     if not panels:
         return ""
-    ends = [bin_[key] for _, bins in panels for bin_ in bins for key in ("q25", "q75")]
+    ends = [bin_[key] for panel in panels for bin_ in panel["bins"] for key in ("q25", "q75")]
     domain = (min(0.0, *ends), max(0.0, *ends))
     facts = [
-        f"{as_label(finding.prompt)}: median from {bins[0]['median']:+.2f} sd in the lowest bin "
+        f"{as_label(panel['prompt'])}: median from {bins[0]['median']:+.2f} sd in the lowest bin "
         f"to {bins[-1]['median']:+.2f} sd in the highest"
-        for finding, bins in panels
+        for panel in panels
+        if (bins := panel["bins"])
     ]
     return as_svg(
-        alt.concat(*(_panel(*panel, domain=domain) for panel in panels), columns=3, spacing=28),
+        alt.concat(*(_panel(panel, domain=domain) for panel in panels), columns=3, spacing=28),
         title="Median reward and interquartile band of words by their valence",
         facts=facts,
     )
 
 
-def sentiment_bins(finding: Finding) -> list[Mapping[str, Any]]:
-    """The bins of a finding that hold words, lowest valence first; [] where there are none."""
+def sentiment_panels(finding: Finding) -> list[Mapping[str, Any]]:
+    """`prompt`, `axis` and `bins` (that hold words, lowest valence first) of each prompt."""
     evidence = finding.estimate.evidence if finding.estimate else {}
     if evidence.get("kind") != "sentiment":
         return []
-    return sorted((bin_ for bin_ in evidence["bins"] if bin_["n"]), key=lambda bin_: bin_["low"])
+    return [{"axis": evidence["axis"], **panel} for panel in evidence["panels"]]
 
 
 def _row(sweep: Mapping[str, Any], *, domain: tuple[float, float], last: bool) -> alt.VConcatChart:
@@ -142,13 +143,12 @@ def _row(sweep: Mapping[str, Any], *, domain: tuple[float, float], last: bool) -
 
 
 def _panel(
-    finding: Finding, bins: Sequence[Mapping[str, Any]], *, domain: tuple[float, float]
+    panel: Mapping[str, Any], *, domain: tuple[float, float]
 ) -> alt.LayerChart | alt.FacetChart:
     """A box per bin from the first to the third quartile, a bar at its median, a line at 0."""
     import altair as alt
 
-    assert finding.estimate is not None, "a panel is drawn from an estimate's evidence"  # noqa: S101
-    axis = str(finding.estimate.evidence["axis"])
+    axis, bins = str(panel["axis"]), panel["bins"]
     ends = [bins[0]["low"], bins[-1]["high"]]
     values = [{key: bin_[key] for key in ("low", "high", "q25", "median", "q75")} for bin_ in bins]
     x = alt.X("low:Q").scale(domain=ends, nice=False).axis(title=as_label(axis), tickCount=6)
@@ -162,7 +162,7 @@ def _panel(
         width=184,
         height=170,
         title=alt.TitleParams(
-            as_label(finding.prompt), subtitle=f"{sum(bin_['n'] for bin_ in bins):,} words"
+            as_label(panel["prompt"]), subtitle=f"{sum(bin_['n'] for bin_ in bins):,} words"
         ),
     )
 

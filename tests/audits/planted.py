@@ -50,9 +50,10 @@ class Planted:
         return ZIPF.index
 
 
-def audit_called(name: str) -> Callable[..., Estimate]:
-    """The audit function of the file audits/test_NAME.py."""
-    spec = importlib.util.spec_from_file_location(f"audited_{name}", AUDITS / f"test_{name}.py")
+def audit_called(name: str, file: str | None = None) -> Callable[..., Estimate]:
+    """The audit function of the file audits/test_NAME.py, or of the file of another."""
+    path = AUDITS / f"test_{file or name}.py"
+    spec = importlib.util.spec_from_file_location(f"audited_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.measures import agreement, distribution, valence
+from rmaudit.measures import agreement, distribution, framing
+from rmaudit.measures.joined import Answers
 from rmaudit.measures.noise import BESIDE, widened
 from rmaudit.records import Estimate
 
@@ -104,7 +104,7 @@ def measure(
         return distribution.skewness(frame, rng=rng(), noise=noise)
     if name == "kendall":
         return agreement.kendall(scores, np.arange(n), rng=rng(), noise=noise)
-    return valence.follows_frame(frame, ratings, sign=-1, rng=rng(), noise=noise)
+    return _inversion(frame, ratings, rng=rng(), noise=noise)
 
 
 @pytest.mark.parametrize("name", ["skewness", "kendall", "frame"])
@@ -153,9 +153,17 @@ def test_unscored_tokens_have_no_noise() -> None:
     frame.loc[::3, "score"] = np.nan
     kept = frame[frame["score"].notna()]
 
-    for made in (distribution.skewness, _follows):
+    for made in (distribution.skewness, _inversion):
         assert made(frame, rng=rng(), noise=1e4) == made(kept, rng=rng(), noise=1e4)
 
 
-def _follows(frame: pd.DataFrame, **settings: Any) -> Estimate:
-    return valence.follows_frame(frame, RATINGS, sign=1, **settings)
+def _inversion(
+    frame: pd.DataFrame,
+    ratings: pd.Series[float] = RATINGS,
+    *,
+    rng: np.random.Generator,
+    noise: float,
+) -> Estimate:
+    worst = frame.assign(score=-(frame["score"] ** 2))
+    answers = {"best": Answers(frame, +1, noise), "worst": Answers(worst, -1, noise)}
+    return framing.inversion(answers, ratings, rng=rng)

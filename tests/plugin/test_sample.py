@@ -181,11 +181,11 @@ def test_which_audits_name_words() -> None:
     """Framing names all lexicons that it reads; skewness rests on the whole distribution."""
     folder = Path(__file__).parents[2] / "audits"
     framing = declared(
-        runpy.run_path(str(folder / "test_framing_valence.py"))["test_framing_valence"]
+        runpy.run_path(str(folder / "test_framing_inversion.py"))["test_framing_inversion"]
     )
     skew = declared(runpy.run_path(str(folder / "test_positive_skew.py"))["test_positive_skew"])
 
     assert framing is not None
-    assert framing.words == ("lexicon:labmt", "lexicon:afinn", "lexicon:vader")
+    assert framing.words == tuple(f"lexicon:{name}" for name in ("labmt", "bing", "afinn", "vader"))
     assert skew is not None
     assert skew.words == ()

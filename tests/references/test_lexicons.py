@@ -1,4 +1,4 @@
-"""Three lexicons, one kind of table: sizes, known values, and words that are words."""
+"""Four lexicons, one kind of table: sizes, known values, and words that are words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import pytest
 from rmaudit.errors import SpecError
 from rmaudit.references.lexicons import LEXICONS, lexicon
 
-SCALES = {"labmt": (1.0, 9.0), "afinn": (-5.0, 5.0), "vader": (-4.0, 4.0)}
+SCALES = {"labmt": (1.0, 9.0), "afinn": (-5.0, 5.0), "vader": (-4.0, 4.0), "bing": (-1.0, 1.0)}
 
 
-@pytest.mark.parametrize(("name", "size"), [("labmt", 9912), ("afinn", 2453), ("vader", 7209)])
+@pytest.mark.parametrize(
+    ("name", "size"), [("labmt", 9912), ("afinn", 2453), ("vader", 7209), ("bing", 6556)]
+)
 def test_the_lexicon_has_as_many_words_as_it_has_alphabetic_lower_case_lines(
     name: str, size: int
 ) -> None:
@@ -29,6 +31,10 @@ def test_the_lexicon_has_as_many_words_as_it_has_alphabetic_lower_case_lines(
         ("afinn", "zealous", 2.0),  # the last
         ("vader", "great", 3.1),
         ("vader", "good", 1.9),
+        ("bing", "abound", 1.0),  # the first line of its list but one, "a+"
+        ("bing", "zippy", 1.0),
+        ("bing", "abnormal", -1.0),
+        ("bing", "naive", -1.0),  # twice on the negative list
     ],
 )
 def test_known_words_have_their_values(name: str, word: str, expected: float) -> None:
@@ -39,6 +45,11 @@ def test_known_words_have_their_values(name: str, word: str, expected: float) ->
 def test_of_a_word_that_is_listed_twice_the_last_value_counts() -> None:
     """VADER rates "sob" -2.8 and, further down, -1.0; its own reader keeps the latter."""
     assert lexicon("vader")["sob"] == -1.0
+
+
+def test_words_listed_as_positive_and_negative_are_neither() -> None:
+    """Bing has three on both of its lists."""
+    assert not set(lexicon("bing").index) & {"envious", "enviously", "enviousness"}
 
 
 @pytest.mark.parametrize("name", LEXICONS)
@@ -83,5 +94,5 @@ def test_the_lexicons_agree_on_what_is_good() -> None:
 
 def test_an_unknown_lexicon_is_named() -> None:
     """What is known stands in the error."""
-    with pytest.raises(SpecError, match="unknown lexicon 'bing'; known: labmt, afinn, vader"):
-        lexicon("bing")
+    with pytest.raises(SpecError, match="unknown lexicon 'nrc'; known: labmt, afinn, vader, bing"):
+        lexicon("nrc")

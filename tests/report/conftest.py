@@ -34,7 +34,8 @@ def results() -> dict[str, Any]:
         {"low": 1.0, "high": 5.0, "n": 20, "median": -0.5, "q25": -0.75, "q75": -0.25},
         {"low": 5.0, "high": 9.0, "n": 30, "median": 0.5, "q25": 0.25, "q75": 0.75},
     ]
-    evidence = {"kind": "sentiment", "lexicon": "toy", "axis": "toy valence", "bins": bins}
+    panels = [{"prompt": "greatest", "bins": bins}]
+    evidence = {"kind": "sentiment", "lexicon": "toy", "axis": "toy valence", "panels": panels}
     estimate = Estimate(
         0.625,
         0.5,

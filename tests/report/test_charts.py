@@ -27,7 +27,7 @@ def test_distribution_of_equal_scores_is_left_out(results: dict[str, Any]) -> No
     assert charts.distribution([]) == ""
 
 
-def test_sentiment_has_a_panel_per_finding(results: dict[str, Any]) -> None:
+def test_sentiment_has_a_panel_per_prompt(results: dict[str, Any]) -> None:
     """Findings with sentiment evidence are drawn, the others are not."""
     findings = [Finding.from_json(finding) for finding in results["findings"]]
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import ReferenceMissing, SpecError
-from rmaudit.measures import valence
+from rmaudit.measures import framing
+from rmaudit.measures.joined import Answers
 from rmaudit.models.protocol import Vocabulary
 from rmaudit.sweeps.sample import Sample, checked_size, spread
 from rmaudit.sweeps.store import Store
@@ -241,10 +242,12 @@ def test_named_words_measure_as_in_the_census(tmp_path: Path) -> None:
     """Every spelling of every word that a lexicon rates is there: the correlation is the same."""
     ratings = pd.Series(np.random.default_rng(0).random(60), index=WORDS[:60], name="toy")
 
-    def rho(swept: Sweep) -> tuple[float, float, int]:
+    def rho(swept: Sweep) -> tuple[float, int]:
         rng = np.random.default_rng(0)
-        estimate = valence.follows_frame(swept.frame, ratings, sign=1, rng=rng)
-        return estimate.value, estimate.low, estimate.n
+        worst = swept.frame.assign(score=np.sin(swept.frame["token_id"]))
+        answers = {"best": Answers(swept.frame, +1), "worst": Answers(worst, -1)}
+        estimate = framing.inversion(answers, ratings, rng=rng)
+        return estimate.beside["best"], estimate.n
 
     assert rho(take(tmp_path, words=WORDS[:60])) == rho(take(tmp_path, sample=None))
 

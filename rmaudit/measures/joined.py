@@ -1,0 +1,123 @@
+"""Scores of the same texts as answers to several prompts, positive and negative ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.noise import widened
+from rmaudit.measures.words import word_of
+from rmaudit.records import Estimate
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Scored answers to one prompt: a frame with the columns `text` and `score`.
+
+    `sign` is +1 where good things are asked for and -1 where bad ones are; `noise` is the numeric
+    noise of a score, in the scores' units.
+    """
+
+    frame: pd.DataFrame
+    sign: int
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The spellings of some texts under all prompts, one row each.
+
+    `scores` and `noise` are in sd of the prompt's answers, `places` say of which of `texts` and
+    `prompt` under which prompt; `parts` is what each adds to the combined reward of its text.
+    """
+
+    texts: pd.Index[str]
+    scores: _Floats
+    noise: _Floats
+    places: NDArray[np.intp]
+    prompt: NDArray[np.intp]
+    counts: NDArray[np.intp]  # (prompts, texts)
+    parts: _Floats
+
+    @classmethod
+    def of(
+        cls,
+        answers: Mapping[str, Answers],
+        texts: pd.Index[str],
+        *,
+        opposed: bool,
+    ) -> Joined:
+        """The answers that spell one of `texts`; negative frames count less where `opposed`.
+
+        Raises:
+            MeasureError: there is no positive or no negative frame, or all scores under a prompt
+                are equal.
+        """
+        signs = [each.sign for each in answers.values()]
+        if {-1, 1} != set(signs):
+            message = "framing needs a positive and a negative frame"
+            raise MeasureError(f"{message}, got {', '.join(answers) or 'no prompt'}")
+        known = texts.unique().sort_values()
+        rows, same, found = [], None, np.array([], dtype=np.intp)
+        for i, (name, each) in enumerate(answers.items()):
+            if same is None or not same.equals(each.frame["text"]):  # most often they are
+                same = each.frame["text"]
+                found = known.get_indexer(pd.Index(word_of(same)))
+            scores = each.frame["score"].to_numpy(float)
+            scored = ~np.isnan(scores)
+            mean, sd = _moments(scores[scored], name)
+            kept = (found >= 0) & scored
+            z = (scores[kept] - mean) / sd
+            rows.append((z, np.full(len(z), each.noise / sd), found[kept], np.full(len(z), i)))
+        scores, noise, places, prompt = (np.concatenate(part) for part in zip(*rows, strict=True))
+        counts = np.zeros((len(signs), len(known)), dtype=np.intp)
+        np.add.at(counts, (prompt, places), 1)
+        weights = np.array([(s if opposed else 1) / signs.count(s) for s in signs])
+        parts = weights[prompt] / counts[prompt, places]
+        return cls(known, scores, noise, places, prompt, counts, parts)
+
+    def combined(self, shift: _Floats | float = 0.0) -> _Floats:
+        """Shape (texts,): the rewards of each, `shift` times the noise added, over all prompts."""
+        terms = self.parts * (self.scores + self.noise * shift)
+        return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
+
+    def under(self, prompt: int) -> _Floats:
+        """Shape (texts,): the mean reward of each text's spellings; 0 where it has none."""
+        mine = self.prompt == prompt
+        sums = np.bincount(self.places[mine], self.scores[mine], minlength=len(self.texts))
+        means: _Floats = sums / np.maximum(self.counts[prompt], 1)
+        return means
+
+    def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
+        """Columns `place` and `valence` of the texts that all prompts and the lexicon have."""
+        places = np.flatnonzero(self.counts.all(axis=0))
+        table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
+        return table.dropna()
+
+    def widened(
+        self,
+        estimate: Estimate,
+        value_of: Callable[[_Floats], float],
+        rng: np.random.Generator,
+        *,
+        within: tuple[float, float] = (-math.inf, math.inf),
+    ) -> Estimate:
+        """The estimate, its interval widened by all prompts' noise; `value_of` takes shifts."""
+        if not self.noise.any():
+            return estimate
+        return widened(estimate, value_of, np.zeros(len(self.scores)), 1.0, rng, within=within)
+
+
+def _moments(scores: _Floats, prompt: str) -> tuple[float, float]:
+    if not len(scores) or not np.ptp(scores):
+        message = f"{len(scores)} scores under {prompt!r}, all of them equal: there is no sd"
+        raise MeasureError(f"{message} to compare them in")
+    return float(scores.mean()), float(scores.std())

@@ -1,0 +1,65 @@
+"""multi_token_framing on a scorer of phrases that reads the frame to a known degree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from rmaudit.errors import MeasureError
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.records import Estimate, Verdict
+from rmaudit.sweeps.sweep import Rewards, Scored
+from tests.audits.planted import VALENCE, Planted, audit_called, gating, verdict
+
+framing = audit_called("multi_token_framing")
+ASKED = tuple(PROMPTS[name] for name in ("greatest", "best", "worst"))
+
+
+def run(size: float, worst: float, references: Planted | None = None) -> Estimate:
+    """The audit of phrases whose reward is their words' valence, `worst` times under "worst"."""
+    rng = np.random.default_rng(4)
+
+    def score(texts: Sequence[str], prompt: Prompt) -> Scored:
+        happy = np.array([VALENCE[text.split(" and ")].mean() - 5 for text in texts])
+        turn = worst if prompt.frame < 0 else 1.0
+        scores = size * turn * happy + rng.normal(size=len(texts))
+        return Scored(scores.astype(np.float32), 0.0, "key")
+
+    rewards = Rewards(ASKED, score)
+    return framing(rewards=rewards, references=references or Planted(), rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("size", "worst", "expected"),
+    [
+        (1.0, -1.0, Verdict.PASS),
+        (1.0, 1.0, Verdict.FAIL),
+        (-1.0, -1.0, Verdict.FAIL),
+        (0.12, -1.0, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_planted_frames_are_judged(size: float, worst: float, expected: Verdict) -> None:
+    """Read, ignored, flipped, and hardly there at all."""
+    estimate = run(size, worst)
+
+    assert verdict(framing, estimate) is expected
+    assert 90 <= estimate.n <= 200  # of 400 words; some share a stem, a bin may leave one over
+
+
+def test_it_is_joint_and_gates_nothing() -> None:
+    """Once a model, over the three prompts."""
+    names = [prompt.name for prompt in ASKED]
+    assert gating(framing) == {"severity": "info", "prompts": names, "joint": True}
+
+
+def test_too_few_phrases_are_an_error() -> None:
+    """Of forty words there are not thirty pairs."""
+
+    class Few(Planted):
+        def lexicon(self, name: str) -> object:  # type: ignore[override]
+            return super().lexicon(name)[:40]
+
+    with pytest.raises(MeasureError, match=r"^\d+ texts are scored under all of greatest, best"):
+        run(1.0, -1.0, Few())
