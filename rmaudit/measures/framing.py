@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.funnel import spearman
 from rmaudit.measures.joined import Answers, Joined
+from rmaudit.measures.rank import spearman
 from rmaudit.records import Estimate
 
 UNIT = "Spearman's rho"
