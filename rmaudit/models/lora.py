@@ -19,7 +19,6 @@ from rmaudit.errors import ModelError
 from rmaudit.models import files
 from rmaudit.models.heads import linear
 from rmaudit.models.heads.dispatch import Found
-from rmaudit.scoring import memory
 
 if TYPE_CHECKING:
     from rmaudit.models.adapters import Adapter
@@ -102,6 +101,8 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
         RuntimeError, MemoryError: it does not fit into memory.
     """
     from peft import LoraConfig, PeftModel
+
+    from rmaudit.scoring import memory  # which loads torch
 
     if any(parameter.is_meta for parameter in model.parameters()):
         message = (

@@ -27,9 +27,14 @@ def controls(
     """
     import pandas as pd
 
-    known = item.config.stash[SESSION].controls
+    session = item.config.stash[SESSION]
+    known, seen = session.controls, session.vocabularies
     sweep = given.get("sweep") or next(iter(given.get("sweeps", {}).values()), None)
-    texts = "" if sweep is None else int(pd.util.hash_pandas_object(sweep.frame["text"]).sum())
+    texts = 0
+    if sweep is not None:
+        if sweep.key not in seen:
+            seen[sweep.key] = int(pd.util.hash_pandas_object(sweep.frame["text"]).sum())
+        texts = seen[sweep.key]
     own = audit.spec.name if set(given) - _SHARED else ""
     place = (audit.declaration, texts, audit.prompt, audit.spec.trained_on, own)
     if place not in known:

@@ -44,6 +44,7 @@ class Session:
     error: SpecError | None = None
     findings: list[Finding] = field(default_factory=list)
     controls: dict[Any, dict[str, float]] = field(default_factory=dict)
+    vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
     sweeps: dict[tuple[ModelSpec, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
     report: Path | None = None
 
