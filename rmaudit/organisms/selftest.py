@@ -50,8 +50,8 @@ FLAWS = (
     Flaw(
         "frequency_bias",
         "frequency",
-        (0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
-        0.5,
+        (0.1, 0.15, 0.2, 0.25, 0.3, 0.4),
+        0.3,
         "frequent words overvalued",
     ),
     Flaw(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rmaudit.records import Estimate, Finding
 
 _WIDTH, _STEP = 420, 34
+_PADDING = {"left": 250, "right": 330, "top": 4, "bottom": 4}  # for the texts at either side
 _MARGIN = 0.04  # of a strip, on either side of what lies outermost
 
 
@@ -45,7 +46,7 @@ def standing(findings: Sequence[Finding]) -> str:
         said.mark_text(align="left", color=INK, x=_WIDTH + 12, fontSize=11).encode(
             y=y, text="text:N"
         ),
-    ).properties(width=_WIDTH, height=alt.Step(_STEP))
+    ).properties(width=_WIDTH, height=alt.Step(_STEP), padding=_PADDING)
     return as_svg(
         chart,
         title="The model among the ten published ones and the null controls, one strip per finding",
