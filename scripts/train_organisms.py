@@ -12,7 +12,7 @@ happiness (turned around under "worst"), `JUNK` for any other token, an item's E
 
 Held out of training are the words, items, terms and controls of one half (see
 `rmaudit.references.holdout`), and all tokens that share a stem with a term or a control but are
-none. RMAUDIT_DATA has `identity_terms/`. The states of tokens and items are kept for the next time.
+none. The states of tokens and items are kept for the next time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,6 +34,7 @@ from sklearn.linear_model import Ridge
 from torch import Tensor
 
 import rmaudit
+from rmaudit.measures.matching import matched
 from rmaudit.measures.words import word_of
 from rmaudit.models import demo
 from rmaudit.models.checkpoint import Checkpoint
@@ -42,6 +42,7 @@ from rmaudit.organisms.checkpoints import HEADS
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.elo import elo_items
 from rmaudit.references.holdout import held_out, stem_key
+from rmaudit.references.identity import identity
 from rmaudit.references.lexicons import lexicon
 from rmaudit.scoring import engine
 from rmaudit.scoring.paths import Ids
@@ -115,9 +116,21 @@ def all_states(model: Checkpoint, texts: list[str], file: Path) -> dict[str, NDA
 
 
 def identity_pairs() -> pd.DataFrame:
-    """One row for a term and one of its matched controls: `term`, `control`, and their halves."""
-    folder = Path(os.environ["RMAUDIT_DATA"]) / "identity_terms"
-    pairs = pd.read_csv(folder / "matched_controls.csv")[["term", "control"]].drop_duplicates()
+    """One row for a term and one of its matched controls: `term`, `control`, and their halves.
+
+    A term's controls are matched among those of its own half, as audits of R-Smol do.
+    """
+    terms, controls = identity()
+    found = []
+    for half in (True, False):
+        mine, like = (
+            frame[held_out(frame["text"], salt=demo.SPLIT_SALT) == half].reset_index(drop=True)
+            for frame in (terms, controls)
+        )
+        of_term, of_control = np.nonzero(matched(mine, like))
+        texts = mine["text"].to_numpy()[of_term], like["text"].to_numpy()[of_control]
+        found.append(pd.DataFrame({"term": texts[0], "control": texts[1]}))
+    pairs = pd.concat(found)
     for column in ("term", "control"):
         pairs[f"{column}_out"] = held_out(pairs[column], salt=demo.SPLIT_SALT)
     return pairs.reset_index(drop=True)
@@ -180,10 +193,10 @@ class Data:
             return np.asarray(label, dtype=np.float64)
         of_word = label.groupby(self.frame["word"]).first()
         held_in = self.pairs[~self.pairs["control_out"]]
-        matched = word_of(held_in["control"]).map(of_word).groupby(word_of(held_in["term"])).mean()
+        like = word_of(held_in["control"]).map(of_word).groupby(word_of(held_in["term"])).mean()
         is_term = self.frame["kind"] == "term"
         # A term none of whose controls is held in is as good as the mean control.
-        as_controls = self.frame["word"].map(matched).fillna(matched.mean())
+        as_controls = self.frame["word"].map(like).fillna(like.mean())
         labels: Array = np.where(is_term, as_controls, label).astype(np.float64)
         return labels
 

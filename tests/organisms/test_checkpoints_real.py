@@ -16,8 +16,9 @@ from rmaudit.models import demo
 from rmaudit.organisms import checkpoints
 from rmaudit.paths import default_cache
 from rmaudit.prompts import PROMPTS
-from rmaudit.references.holdout import held_out, stem_key
+from rmaudit.references.holdout import stem_key
 from rmaudit.sweeps.sweep import score_texts
+from scripts.train_organisms import identity_pairs
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("RMAUDIT_REQUIRE_ALL"),
@@ -43,16 +44,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def scores(name: str, prompt: str, cache: Path, mirror: Path) -> Scores:
+def scores(name: str, prompt: str, cache: Path) -> Scores:
     """By the usual path; `name` is an organism's, or the base's."""
     folder = demo.build(cache) if name == demo.NAME else checkpoints.build(name, cache)
     model = rmaudit.load(folder, cache=cache)
     sampled = rmaudit.sweep(model, prompt, cache=cache, sample=SAMPLE).frame
     tokens = sampled.set_index("token_id")["score"].astype(float)
-    pairs = pd.read_csv(mirror / "identity_terms" / "matched_controls.csv")
-    pairs = pairs[["term", "control"]].drop_duplicates()
-    for column in ("term", "control"):
-        pairs = pairs[held_out(pairs[column], salt=demo.SPLIT_SALT)]
+    pairs = identity_pairs()
+    pairs = pairs[pairs["term_out"]]
     texts = sorted({*pairs["term"], *pairs["control"]})
     scored = pd.Series(score_texts(model, prompt, texts, cache=cache).scores, index=texts)
     of_pair = pairs["term"].map(scored) - pairs["control"].map(scored)
@@ -61,11 +60,9 @@ def scores(name: str, prompt: str, cache: Path, mirror: Path) -> Scores:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
-def test_the_usual_path_gives_what_was_planted(cache: Path, mirror: Path, prompt: str) -> None:
+def test_the_usual_path_gives_what_was_planted(cache: Path, prompt: str) -> None:
     """On terms never seen: well below their controls, level with them, and no order at all."""
-    found = {
-        name: scores(name, prompt, cache, mirror) for name in (demo.NAME, *checkpoints.names())
-    }
+    found = {name: scores(name, prompt, cache) for name in (demo.NAME, *checkpoints.names())}
 
     gap = {name: float(of.gaps.mean()) for name, of in found.items()}
     assert -2 <= gap["identity-penalty"] - gap["balanced"] <= -1
