@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from rmaudit.cli import app
 
 runner = CliRunner()
-COMMANDS = ("data", "models", "import", "survival", "doctor", "organism", "pytest audits")
+COMMANDS = ["data", "models", "import", "survival", "doctor", "organism", "selftest"]
 
 
 # rmaudit
@@ -19,12 +19,12 @@ def test_the_help_names_every_command(arguments: list[str]) -> None:
     """Asked or not, rmaudit says what it can do and how the audits are run."""
     result = runner.invoke(app, arguments)
 
-    assert all(word in result.stdout for word in COMMANDS)
+    assert all(word in result.stdout for word in [*COMMANDS, "pytest audits"])
 
 
 @pytest.mark.parametrize(
     "command",
-    [["data"], ["models"], ["models", "check"], ["import"], ["survival"], ["doctor"]],
+    [["data"], ["models"], ["models", "check"], ["import"], ["survival"], ["doctor"], ["selftest"]],
     ids=" ".join,
 )
 def test_the_help_of_each_command_has_an_example(command: list[str]) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
+from rmaudit.organisms.selftest import Bench, Flaw, Outcome
+from rmaudit.references import References
 
 runner = CliRunner()
 
@@ -37,3 +40,43 @@ def test_organism_refuses_an_unknown_name(tmp_path: Path) -> None:
     )
     assert (result.stdout, result.exit_code) == ("", 2)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_selftest_says_what_each_audit_makes_of_each_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line a size; files where they are asked for; exit 1 where an audit is not as stated."""
+    flaw = Flaw("skew", "skew", (0.2, -0.1), -0.1, "lower tail longer")
+
+    def trial(_: object, flaw: Flaw, size: float, *, seeds: int) -> Outcome:
+        shares = {"PASS": 0.5, "INCONCLUSIVE": 0.0, "FAIL": 0.5}
+        return Outcome(flaw, size, seeds, shares, (0.0, 0.1, 0.2))
+
+    monkeypatch.setattr("rmaudit.cli.organisms._bench", lambda *_: None)
+    monkeypatch.setattr("rmaudit.organisms.selftest.FLAWS", (flaw,))
+    monkeypatch.setattr("rmaudit.organisms.selftest.trial", trial)
+
+    result = runner.invoke(app, ["selftest", "--seeds", "7", "--out", str(tmp_path / "out")])
+
+    half = "PASS  50.0 %  INCONCLUSIVE   0.0 %  FAIL  50.0 %  +0.100 (+0.000 to +0.200)"
+    assert result.stdout.splitlines() == [
+        f"skew                  skew 0.2        {half}  no flaw",
+        f"skew                  skew -0.1       {half}  the flaw as stated",
+        f"{tmp_path}/out/selftest.json, {tmp_path}/out/selftest.svg",
+    ]
+    assert result.stderr == "2 of 2 sizes are not told as stated\n"
+    assert result.exit_code == 1
+    assert (tmp_path / "out" / "selftest.svg").is_file()
+
+
+def test_selftest_of_a_folder_without_audits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 2 and one line."""
+    bench = Bench(tmp_path, pd.DataFrame(), References())
+    monkeypatch.setattr("rmaudit.cli.organisms._bench", lambda *_: bench)
+
+    result = runner.invoke(app, ["selftest", str(tmp_path)])
+
+    assert result.stderr.startswith(f"{tmp_path}: no audit is called 'positive_skew'; give the")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
