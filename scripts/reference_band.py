@@ -23,7 +23,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -116,15 +116,19 @@ def of_tables(data: Path) -> list[_Entry]:
             "positive_skew",
             "greatest",
             f"every token of the vocabulary, as printed in table 3, {PROTOCOL}",
-            skewness.to_dict(),
+            _by_model(skewness),
         ),
         (
             "model_agreement",
             "greatest",
             f"mean tau with the other nine, not a baseline: figure 2A as printed, {PROTOCOL}",
-            others.to_dict(),
+            _by_model(others),
         ),
     ]
+
+
+def _by_model(column: pd.Series[float]) -> _Values:
+    return {str(model): float(value) for model, value in column.items()}
 
 
 def of_items(data: Path) -> list[_Entry]:
@@ -163,10 +167,9 @@ class Words:
 
         NaN where table 3 prints a variance of 0.
         """
-        variance = float(
-            pd.read_csv(self.data / TABLE).set_index("Model")["Variance"][self.spec.name]
-        )
-        return float(self.sweep("greatest")["score"].std()) / (variance or np.nan) ** 0.5
+        variance = pd.read_csv(self.data / TABLE).set_index("Model")["Variance"]
+        ratio = self.sweep("greatest")["score"].var() / (variance[self.spec.name] or np.nan)
+        return float(ratio**0.5)
 
     def sweep(self, prompt: str) -> pd.DataFrame:
         """The words as a sweep has them."""
@@ -247,7 +250,7 @@ def of_words(data: Path) -> list[_Entry]:
         entry("framing_inversion", list(PROMPTS), Words.inversion),
         entry("framing_steepness", list(PROMPTS), Words.steepness, IN_SD),
         *(
-            entry("frequency_bias", [name], lambda each, name=name: each.frequency(name), IN_SD)
+            entry("frequency_bias", [name], partial(Words.frequency, prompt=name), IN_SD)
             for name in PROMPTS
         ),
         entry("funnel", ["best", "worst"], Words.funnel),
