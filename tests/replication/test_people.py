@@ -65,15 +65,17 @@ def taus(name: str) -> NDArray[np.float64]:
 @pytest.mark.parametrize(
     ("name", "figure", "people", "models"),
     [
-        ("elo", "GW", 0.294, 0.504),
-        ("elo-concept", "GE", 0.263, 0.404),
-        ("elo-preferred", "HP", 0.197, 0.331),
+        ("elo", "GW", [0.294, 0.059, 0.219, 0.390], 0.504),
+        ("elo-concept", "GE", [0.263, 0.048, 0.201, 0.384], 0.404),
+        ("elo-preferred", "HP", [0.197, 0.054, 0.095, 0.304], 0.331),
     ],
 )
-def test_figure_a5(mirror: Path, name: str, figure: str, people: float, models: float) -> None:
+def test_figure_a5(
+    mirror: Path, name: str, figure: str, people: list[float], models: float
+) -> None:
     """All 121 cells of each of its three parts, to the two decimals that are printed.
 
-    Mean tau of people and a model, and of two models. The prompt that §4 names is "elo-concept";
+    Tau of people and a model (mean, sd, range), and mean tau of two models. The prompt that §4 names is "elo-concept";
     its 0.29 for people is that of "elo". Its 0.55 for "pairs of different models" is that of "elo"
     too, each model's 1 with itself counted as a pair.
     """
@@ -84,7 +86,9 @@ def test_figure_a5(mirror: Path, name: str, figure: str, people: float, models: 
 
     assert tau.shape == printed.shape == (11, 11)
     assert np.abs(tau - printed).max() < 0.005 + 1e-6
-    assert tau[0, 1:].mean() == pytest.approx(people, abs=0.0006)
+    with_people = tau[0, 1:]
+    found = [with_people.mean(), with_people.std(ddof=1), with_people.min(), with_people.max()]
+    assert found == pytest.approx(people, abs=0.0006)
     assert pairs.mean() == pytest.approx(models, abs=0.0006)
     assert (round(float(tau[1:, 1:].mean()), 2) == 0.55) == (name == "elo")
 
