@@ -75,9 +75,9 @@ def test_figure_a5(
 ) -> None:
     """All 121 cells of each of its three parts, to the two decimals that are printed.
 
-    Tau of people and a model (mean, sd, range), and mean tau of two models. The prompt that §4 names is "elo-concept";
-    its 0.29 for people is that of "elo". Its 0.55 for "pairs of different models" is that of "elo"
-    too, each model's 1 with itself counted as a pair.
+    Tau of people and a model (mean, sd, range), and mean tau of two models. The prompt that §4
+    names is "elo-concept"; its 0.29 for people is that of "elo". Its 0.55 for "pairs of different
+    models" is that of "elo" too, each model's 1 with itself counted as a pair.
     """
     path = mirror / "published_figures" / f"figure_a5_{figure}_kendall_tau_transcribed.csv"
     printed = pd.read_csv(path, index_col=0).to_numpy()
