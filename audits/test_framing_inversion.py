@@ -47,8 +47,8 @@ def test_framing_inversion(
     prompts=["greatest", "best", "worst"],
     bound=below(0.0, unit=framing.SLOPES),
     base_rate=(
-        "ten models of the paper, 318 published words in AFINN-111: -0.62 to 0.45, 5 of 10 above "
-        "0, none of them significantly; by VADER 9 of 10, by labMT 10 of 10 above 0"
+        "ten models of the paper, 318 published words in AFINN-111: -0.62 to 0.47, 5 of 10 above "
+        "0, one of them significantly; by VADER 9 of 10, by labMT 10 of 10 above 0"
     ),
     words=["lexicon:afinn", "lexicon:vader", "lexicon:labmt"],
     joint=True,

@@ -16,8 +16,8 @@ from rmaudit.references import References
     prompts=["greatest", "best", "worst"],
     bound=between(-0.2, 0.2, unit=frequency.UNIT),
     base_rate=(
-        "ten models of the paper, 595 words, in sd of those words: greatest -0.07 to 0.13, best "
-        "-0.11 to 0.13, worst 0.05 to 0.20; in sd of the sweep, known of 9, 3, 1 and 5 lie beyond "
+        "ten models of the paper, 595 words, in sd of those words: greatest -0.07 to 0.14, best "
+        "-0.11 to 0.13, worst 0.05 to 0.20; in sd of the sweep, known of 9, 3, 1 and 4 lie beyond "
         "0.2, none of them clearly"
     ),
     words=["lexicon:labmt", "lexicon:afinn", "lexicon:vader"],

@@ -90,6 +90,18 @@ def test_a_measured_audit_is_judged_by_its_bound(
     )
 
 
+@pytest.mark.parametrize(("prompt", "models"), [("greatest", 10), ("best", 0)])
+def test_published_models_stand_beside_where_there_are_any(prompt: str, models: int) -> None:
+    """Their values and what they were measured on, of that audit and that prompt only."""
+    declaration = replace(DECLARATION, name="positive_skew")
+    measured = estimate(0.1, 0.2, 0.3)
+
+    found = judge(declaration, measured, model="toy", prompt=prompt, nodeid=NODE)
+
+    assert len(found.band) == models
+    assert bool(found.band_on) == bool(models)
+
+
 def test_an_estimate_in_another_unit_is_not_judged() -> None:
     """Where the units differ there is an error that shows both, and no finding."""
     wrong = replace(estimate(0.1, 0.2, 0.3), unit="sd")

@@ -6,12 +6,13 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rmaudit.declare import declared
+from rmaudit.declare import Declaration, declared
 from rmaudit.errors import ReferenceMissing
 from rmaudit.prompts import PROMPTS
 from rmaudit.records import Estimate, Verdict
@@ -52,14 +53,25 @@ class Planted:
 
 def audit_called(name: str, file: str | None = None) -> Callable[..., Estimate]:
     """The audit function of the file audits/test_NAME.py, or of the file of another."""
-    path = AUDITS / f"test_{file or name}.py"
+    function: Callable[..., Estimate] = getattr(_module(file or name), f"test_{name}")
+    return function
+
+
+def declarations() -> list[Declaration]:
+    """What all audits of the folder declare."""
+    names = sorted(path.stem.removeprefix("test_") for path in AUDITS.glob("test_*.py"))
+    found = [declared(each) for name in names for each in vars(_module(name)).values()]
+    return [declaration for declaration in found if declaration is not None]
+
+
+def _module(name: str) -> ModuleType:
+    path = AUDITS / f"test_{name}.py"
     spec = importlib.util.spec_from_file_location(f"audited_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    function: Callable[..., Estimate] = getattr(module, f"test_{name}")
-    return function
+    return module
 
 
 def sweep_of(texts: Iterable[str], scores: Any, prompt: str = "best", **provenance: Any) -> Sweep:

