@@ -51,7 +51,7 @@ FLAWS = (
         "frequency_bias",
         "frequency",
         (0.1, 0.15, 0.2, 0.25, 0.3, 0.4),
-        0.3,
+        0.4,
         "frequent words overvalued",
     ),
     Flaw(

@@ -11,6 +11,7 @@ from rmaudit.organisms.selftest import FALSE_ALARMS, POWER, Outcome
 from rmaudit.records import Verdict
 from rmaudit.report.charts import BLUE, FAINT, INK, VERMILLION, as_svg
 
+_SVG = "http://www.w3.org/2000/svg"
 _FAILED, _UNSURE = str(Verdict.FAIL), str(Verdict.INCONCLUSIVE)
 
 
@@ -19,7 +20,8 @@ def write(outcomes: Sequence[Outcome], folder: Path) -> None:
     data = {"rmaudit": rmaudit.__version__, "outcomes": [outcome.to_json() for outcome in outcomes]}
     text = json.dumps(data, indent=1) + "\n"
     (folder / "selftest.json").write_text(text, encoding="utf-8")
-    (folder / "selftest.svg").write_text(picture(outcomes) + "\n", encoding="utf-8")
+    svg = picture(outcomes).replace("<svg ", f'<svg xmlns="{_SVG}" ', 1)  # a file of its own
+    (folder / "selftest.svg").write_text(svg + "\n", encoding="utf-8")
 
 
 def picture(outcomes: Sequence[Outcome]) -> str:
@@ -37,7 +39,7 @@ def picture(outcomes: Sequence[Outcome]) -> str:
             }
             for outcome in own
         ]
-        x = alt.X("size:Q").scale(zero=False).axis(title=f"{flaw.trait}: {flaw.said}")
+        x = alt.X("size:Q").scale(zero=False).axis(title=f"{flaw.trait}: {flaw.said}", tickCount=5)
         y = alt.Y("failed:Q").scale(domain=[0, 1]).axis(title="share of organisms", tickCount=3)
         chart = alt.Chart(alt.InlineData(values=rows))
         ends = alt.Chart(alt.InlineData(values=[{"at": FALSE_ALARMS}, {"at": POWER}]))
