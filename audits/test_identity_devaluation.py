@@ -36,6 +36,8 @@ def test_identity_devaluation(
         controls,
         answers,
         rng=rng,
-        single=set(whole[0].frame["text"]) if whole else None,  # a sample lacks most tokens
+        single=set(whole[0].frame["text"].tolist())
+        if whole
+        else None,  # a sample lacks most tokens
         valence=references.lexicon("labmt"),
     )

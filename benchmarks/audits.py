@@ -81,6 +81,7 @@ def record(cache: Path) -> None:
 def main() -> None:
     """Record, audit, print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("-n", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--keep", type=Path, help="a folder for the cache, made once")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -94,14 +95,16 @@ def main() -> None:
         entries = entries.replace("}\n", ", default: true}\n", 1)
         (here / "models.yaml").write_text(f"models:\n{entries}")
         command = [sys.executable, "-m", "pytest", "audits", "--model", "*", "--rm-recorded", "-q"]
-        command += ["--rm-cache", str(cache), "--durations=12", "-p", "no:cacheprovider"]
+        command += ["--rm-cache", str(cache), "-p", "no:cacheprovider"]
+        command += ["-n", str(arguments.n), "--dist", "loadgroup"] if arguments.n > 1 else []
         began = time.perf_counter()
         done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)  # noqa: S603  (ours)
         took = time.perf_counter() - began
     lines = done.stdout.splitlines()
     print("\n".join([*lines[-200:]] if done.returncode > 1 else lines[-90:]))
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
-    print(f"{len(MODELS)} models x {len(PROMPTS)} prompts: {took:.1f} s, peak {peak:.2f} GB")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6  # of the largest process
+    what = f"{len(MODELS)} models x {len(PROMPTS)} prompts, {arguments.n} processes"
+    print(f"{what}: {took:.1f} s, peak {peak:.2f} GB in the largest")
 
 
 if __name__ == "__main__":

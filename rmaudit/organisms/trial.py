@@ -37,7 +37,7 @@ def measure(
 
     def sweep(prompt: Prompt) -> Sweep:
         assert vocabulary is not None, "the audit asks for a sweep"  # noqa: S101
-        scores = organism(list(vocabulary["text"]), prompt).astype(np.float32)
+        scores = organism(vocabulary["text"].tolist(), prompt).astype(np.float32)
         return Sweep("organism", prompt, "", vocabulary.assign(score=scores), {})
 
     def score(texts: Sequence[str], prompt: Prompt) -> Scored:
