@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError, NoBase
-from rmaudit.models import demo, files, tokenizers
+from rmaudit.models import demo, files, shards, tokenizers
 from rmaudit.models.identity import tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Vocabulary
 from rmaudit.registry import ModelSpec
@@ -93,7 +93,7 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
 
     Raises:
         NoBase: the entry names none.
-        ModelError: it cannot be had.
+        ModelError: it cannot be had, or is no plain language model.
     """
     if spec.base is None:
         message = (
@@ -103,6 +103,7 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
         raise NoBase(message)
     name = f"the base of {spec.name}"
     folder = _folder(spec.base, spec, name, cache)
+    files.refuse_adapter(folder, model=name)
     config = files.defaults(folder, model=name)
     if _sees_ahead(config.get_text_config()):
         message = (
@@ -118,6 +119,7 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
             f"Name one of these as `dtype` of {spec.name} in models.yaml"
         )
         raise ModelError(message)
+    shards.of(folder, model=name)  # which says what is missing, before anything is hashed
     identity = {
         "base weights": weights_identity(folder, cache),
         "base tokenizer": tokenizer_identity(folder, cache),

@@ -114,7 +114,7 @@ def check(  # noqa: PLR0913  (keyword-only)
     config = read_config(folder, model=model)
     if logit is not None:
         config[LOGIT] = logit
-    _refuse_quantized(config, folder, model, wanted=quantized)
+    refuse_quantized(config, folder, model, wanted=quantized)
     head(folder, config, model=model, added=added, there=there)
     if there is None and (left := shards.unread(folder, model=model)):
         warnings.warn(
@@ -134,7 +134,27 @@ def quantization(config: Mapping[str, Any]) -> str | None:
     return str(given.get("quant_method") or "unnamed") if isinstance(given, dict) else "unnamed"
 
 
-def _refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
+def refuse_adapter(folder: Path, *, model: str) -> None:
+    """Where no adapter is read: transformers would merge one unasked, and name no missing keys.
+
+    Raises:
+        ModelError: there is one in the folder.
+    """
+    if (folder / ADAPTER).is_file():
+        message = (
+            f"{model}: {ADAPTER} lies in {folder}, so transformers would put an adapter into its "
+            f"weights; rmaudit merges adapters into plain reward models only. Remove it from "
+            f"there, or merge it where it was trained and give the folder of the merged model"
+        )
+        raise ModelError(message)
+
+
+def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
+    """Quantized weights are scored only where models.yaml says so (`wanted`).
+
+    Raises:
+        ModelError: they are quantized and not wanted so, or wanted so and not quantized.
+    """
     method = quantization(config)
     if method is not None and not wanted:
         message = (

@@ -36,11 +36,13 @@ class Remote(Checkpoint):
         """Find the folder, its code too, and refuse code that its commit does not pin.
 
         Raises:
-            ModelError: it cannot be had, or its code is not all its own.
+            ModelError: it cannot be had, its code is not all its own, or an adapter lies beside it.
         """
         self.spec = spec
         self.cache = cache
-        pinned.refuse_foreign(files.locate(spec, cache, weights=False), spec)
+        small = files.locate(spec, cache, weights=False)
+        pinned.refuse_foreign(small, spec)
+        files.refuse_adapter(small, model=spec.name)
         self.folder = self._base = files.locate(spec, cache)
         self._adapter, self._pairs = None, False
         self._config = files.read_config(self.folder, model=spec.name)

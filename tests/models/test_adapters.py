@@ -510,9 +510,15 @@ ELSE = (
 )
 
 
-@pytest.mark.parametrize(("change", "kind"), [("drop", "missing"), ("add", "unexpected")])
+@pytest.mark.parametrize(
+    ("change", "kind", "why"),
+    [
+        ("drop", "missing", "what was trained would stay as it is in the base"),
+        ("add", "unexpected", "a part of the adapter would be left out"),
+    ],
+)
 def test_a_part_that_would_be_left_out_is_refused(
-    make: Make, bases: Path, change: str, kind: str
+    make: Make, bases: Path, change: str, kind: str, why: str
 ) -> None:
     """PEFT warns of the one and says nothing of the other."""
     folder = make("rm", **CLASSIFIER)
@@ -530,8 +536,33 @@ def test_a_part_that_would_be_left_out_is_refused(
     assert message.startswith(
         f"toy: 1 {kind} keys in FOLDER/adapter_model.safetensors, first 'base_"
     )
-    assert message.endswith(
-        f", for its base {bases / 'rm'}: a part of the adapter would be left out. {ELSE}"
+    assert message.endswith(f", for its base {bases / 'rm'}: {why}. {ELSE}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"modules_to_save": ["score"]}, "score.weight"),
+        ({"bias": "all"}, "bias"),
+        ({"trainable_token_indices": [5, 6]}, "trainable_tokens"),
+    ],
+    ids=["head", "bias", "tokens"],
+)
+def test_a_trained_part_that_was_lost_is_refused(
+    make: Make, bases: Path, settings: dict[str, Any], part: str
+) -> None:
+    """PEFT looks for missing LoRA tensors only; the base's own would be scored in their place."""
+    toy_checkpoint(bases / "biased", kind="qwen2", seed=4)
+    folder = make("biased", **CLASSIFIER, **settings)
+    checkpoint(folder).score(PROMPT, ["love"])
+    path = folder / "adapter_model.safetensors"
+    tensors = load_file(path)
+    lost = sorted(key for key in tensors if part in key and ".lora_" not in key)
+    save_file({key: t for key, t in tensors.items() if key not in lost}, path)
+
+    assert refusal(folder) == (
+        f"toy: {len(lost)} missing keys in FOLDER/adapter_model.safetensors, first {lost[0]!r}, "
+        f"for its base {bases / 'biased'}: what was trained would stay as it is in the base. {ELSE}"
     )
 
 

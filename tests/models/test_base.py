@@ -287,13 +287,29 @@ def test_a_model_of_both_directions_is_no_base(tmp_path: Path) -> None:
     )
 
 
-def test_pickles_are_not_read(folder: Path, reward: Checkpoint, tmp_path: Path) -> None:
+def test_an_adapter_is_no_base(tmp_path: Path) -> None:
+    """Transformers would merge it unasked, and then name no weights that are missing."""
+    folder = toy_language_model(tmp_path / "lm")
+    (folder / "adapter_config.json").write_text("{}")
+
+    with pytest.raises(ModelError) as caught:
+        named(folder, tmp_path)
+
+    assert str(caught.value) == (
+        f"the base of Toy: adapter_config.json lies in {folder}, so transformers would put an "
+        f"adapter into its weights; rmaudit merges adapters into plain reward models only. Remove "
+        f"it from there, or merge it where it was trained and give the folder of the merged model"
+    )
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
     """A folder with weights of another format is refused."""
     lm = toy_language_model(tmp_path / "lm")
     (lm / "model.safetensors").unlink()
     torch.save({}, lm / "pytorch_model.bin")
 
-    assert "the base of Toy: " in refusal(named(lm, tmp_path), reward)
+    with pytest.raises(ModelError, match=r"^the base of Toy: no \*\.safetensors in "):
+        named(lm, tmp_path)
 
 
 def test_a_dtype_that_is_not_known(reward: Checkpoint, tmp_path: Path) -> None:

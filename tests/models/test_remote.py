@@ -249,6 +249,21 @@ def test_code_of_another_repository_is_refused(
     assert not mark.exists()
 
 
+def test_an_adapter_beside_it_is_refused(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """Transformers would merge it unasked, and then name no weights that are missing."""
+    (folder / "adapter_config.json").write_text("{}")
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path)
+
+    assert str(caught.value) == (
+        f"own: adapter_config.json lies in {folder}, so transformers would put an adapter into its "
+        f"weights; rmaudit merges adapters into plain reward models only. Remove it from there, or "
+        f"merge it where it was trained and give the folder of the merged model"
+    )
+    assert not mark.exists()
+
+
 def test_its_own_repository_by_name_is_its_own(folder: Path, tmp_path: Path) -> None:
     """save_pretrained writes auto_map so."""
     code = "owner/own--modeling_own.OwnReward"
