@@ -104,6 +104,15 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
     name = f"the base of {spec.name}"
     folder = _folder(spec.base, spec, name, cache)
     files.refuse_adapter(folder, model=name)
+    given = files.read_config(folder, model=name)
+    if (method := files.quantization(given)) is not None:
+        message = (
+            f"{name}: its weights are quantized ({method}; quantization_config in "
+            f"{folder / 'config.json'}), so its log-probabilities are not those of the model that "
+            f"{spec.name} was trained from. Name the base from before it was quantized as `base` "
+            f"of {spec.name} in models.yaml"
+        )
+        raise ModelError(message)
     config = files.defaults(folder, model=name)
     if _sees_ahead(config.get_text_config()):
         message = (

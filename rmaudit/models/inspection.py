@@ -44,7 +44,7 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
         return
     try:
         folder = files.locate(spec, cache, weights=False)
-        if (folder / files.ADAPTER).is_file():
+        if (folder / files.ADAPTER).is_file() and not spec.trust_remote_code:
             yield from _adapter(spec, cache, folder)
             return
         config = files.read_config(folder, model=spec.name)
@@ -107,7 +107,11 @@ def _keys(there: Headers, keys: frozenset[str]) -> str:
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """What a run would execute; this does not."""
+    pinned.refuse_loose(spec)
     pinned.refuse_foreign(folder, spec)
+    files.refuse_adapter(folder, model=spec.name)
+    config = files.read_config(folder, model=spec.name)
+    files.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
     named = [code for name in pinned.MAPPED for code in pinned.code(folder / name)]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
     yield "reward", f"{spec.score_field or 'logits'} of its output"

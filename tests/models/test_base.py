@@ -302,6 +302,23 @@ def test_an_adapter_is_no_base(tmp_path: Path) -> None:
     )
 
 
+def test_a_quantized_base(tmp_path: Path) -> None:
+    """Even where the reward model's own quantized weights are asked for."""
+    folder = toy_language_model(tmp_path / "lm")
+    path = folder / "config.json"
+    given = json.loads(path.read_text()) | {"quantization_config": {"quant_method": "gptq"}}
+    path.write_text(json.dumps(given))
+
+    with pytest.raises(ModelError) as caught:
+        named(folder, tmp_path, quantized=True)
+
+    assert str(caught.value) == (
+        f"the base of Toy: its weights are quantized (gptq; quantization_config in {path}), so its "
+        f"log-probabilities are not those of the model that Toy was trained from. Name the base "
+        f"from before it was quantized as `base` of Toy in models.yaml"
+    )
+
+
 def test_pickles_are_not_read(tmp_path: Path) -> None:
     """A folder with weights of another format is refused."""
     lm = toy_language_model(tmp_path / "lm")
