@@ -78,7 +78,13 @@ def _from_hub(spec: ModelSpec, *, weights: bool, headed: bool, instead: str) -> 
                 there=there,
             )
             defaults(folder, model=spec.name)
-    return _snapshot(spec, commit, small + hub.WEIGHTS, instead)
+    folder = _snapshot(spec, commit, small + hub.WEIGHTS, instead)
+    if commit and not hub.has_weights(folder) and not (folder / ADAPTER).is_file():
+        try:  # offline, a snapshot of the small files is given without a word
+            headers.on_hub(spec.source, commit, folder, model=spec.name)
+        except hub.failures() as error:
+            raise unasked(spec.name, error) from error
+    return folder
 
 
 def _snapshot(spec: ModelSpec, revision: str | None, wanted: list[str], instead: str) -> Path:
@@ -295,6 +301,15 @@ def unreadable(model: str, what: str, folder: Path, error: Exception) -> ModelEr
     message = (
         f"{model}: {what} could not be read from {folder} ({brief(error)}); "
         f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
+    )
+    return ModelError(message)
+
+
+def unasked(model: str, error: Exception) -> ModelError:
+    """Weights of a hub id that are not here, where the hub cannot be asked for them."""
+    message = (
+        f"{model}: its weights are not downloaded, and the hub cannot be asked for them "
+        f"({brief(error)}); check your connection and your access (`hf auth login`)"
     )
     return ModelError(message)
 

@@ -76,8 +76,8 @@ def settings(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, A
     return {key: given[key] for key in _MERGED if given.get(key) is not None}
 
 
-def check(adapter: Adapter, config: Mapping[str, Any], head: Found) -> None:
-    """Only plain heads on weights that are not quantized are merged.
+def refuse_head(adapter: Adapter, head: Found) -> None:
+    """Only adapters of plain heads are merged.
 
     Raises:
         ModelError: it is another.
@@ -88,6 +88,14 @@ def check(adapter: Adapter, config: Mapping[str, Any], head: Found) -> None:
             f"plain sequence classifiers (score.weight) only. {_HOW}"
         )
         raise ModelError(message)
+
+
+def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
+    """Adapters are not merged into quantized weights, asked for or not.
+
+    Raises:
+        ModelError: its base has such weights.
+    """
     if files.quantization(config) is not None:
         message = (
             f"{adapter.model}: its base {adapter.base} is quantized, and merging an adapter into "

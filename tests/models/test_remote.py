@@ -294,7 +294,7 @@ def test_quantized_weights_are_refused(folder: Path, mark: Path, tmp_path: Path)
 
     with pytest.raises(ModelError) as caught:
         load.from_spec(trusted(), cache=tmp_path)
-    refused = dict(inspection.look(trusted(), tmp_path))["refused"]
+    refused = dict(inspection.look(trusted(), tmp_path, "own"))["refused"]
 
     assert str(caught.value).startswith("own: its weights are quantized (fp8; quantization_config ")
     assert f"own: {refused}" == str(caught.value)
@@ -305,7 +305,7 @@ def test_quantized_weights_that_are_asked_for_must_be(folder: Path, tmp_path: Pa
     """Rmaudit quantizes nothing."""
     with pytest.raises(ModelError, match="has `quantized: true`, and"):
         load.from_spec(trusted(quantized=True), cache=tmp_path)
-    found = dict(inspection.look(trusted(quantized=True), tmp_path))
+    found = dict(inspection.look(trusted(quantized=True), tmp_path, "own"))
     assert "has `quantized: true`, and" in found["refused"]
 
 
@@ -316,7 +316,7 @@ def test_models_check_refuses_code_of_another_repository(
     """With the reason of a run, and with nothing run."""
     change(folder / name, auto_map={"AutoModel": "other/code--modeling_own.OwnReward"})
 
-    found = dict(inspection.look(trusted(), tmp_path))
+    found = dict(inspection.look(trusted(), tmp_path, "own"))
 
     with pytest.raises(ModelError) as caught:
         load.from_spec(trusted(), cache=tmp_path)
@@ -330,7 +330,7 @@ def test_models_check_refuses_an_adapter_beside_it(folder: Path, tmp_path: Path)
     """It is no adapter to be merged into its base."""
     (folder / "adapter_config.json").write_text("{}")
 
-    found = dict(inspection.look(trusted(), tmp_path))
+    found = dict(inspection.look(trusted(), tmp_path, "own"))
 
     assert found["refused"].startswith("adapter_config.json lies in ")
 
