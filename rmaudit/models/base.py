@@ -235,12 +235,13 @@ def _load(folder: Path, *, name: str, device: str, dtype: str) -> Any:  # noqa: 
         if memory.is_out_of_memory(error):
             raise
         raise files.unreadable(name, "its weights", folder, error) from error
-    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if keys := sorted(str(key) for key in loaded[kind]):
-            message = (
-                f"{name}: {len(keys)} {kind.replace('_', ' ')} in {folder}, first {keys[0]!r}: not "
-                f"a whole causal language model; its log-probabilities would be of random or "
-                f"ignored weights. Correct `base` in models.yaml"
-            )
-            raise ModelError(message)
+    weights.refuse_odd_keys(
+        loaded,
+        frozenset(),
+        folder,
+        name,
+        trunk="a causal language model",
+        head="its head",
+        correct="`base` in models.yaml",
+    )
     return model.eval()

@@ -346,6 +346,29 @@ def test_a_base_called_embedded_is_not_the_demo(make: Make) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.pop("model.layers.1.mlp.up_proj.weight"), "1 missing keys in BASE, first "),
+        (lambda t: t.update({"model.layers.9.x.weight": torch.ones(2)}), "1 unexpected keys in "),
+        (lambda t: t.update({"model.norm.weight": torch.ones(31)}), "1 mismatched keys in BASE, "),
+    ],
+    ids=["lacking", "extra", "mismatched"],
+)
+@pytest.mark.parametrize("kind", ["lm", "rm"])
+def test_a_base_of_other_tensors_is_refused(
+    make: Make, bases: Path, tmp_path: Path, kind: str, change: Callable[[Any], Any], said: str
+) -> None:
+    """Its trunk would be random in places, or be another."""
+    base = shutil.copytree(bases / kind, tmp_path / "base")
+    tensors = load_file(base / "model.safetensors")
+    change(tensors)
+    save_file(tensors, base / "model.safetensors", {"format": "pt"})
+    folder = configure(make(kind, **CLASSIFIER), base_model_name_or_path=str(base))
+
+    assert refusal(folder).replace(str(base), "BASE").startswith(f"toy: {said}")
+
+
 # The head
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from rmaudit.errors import ModelError, NoBase
@@ -266,10 +267,33 @@ def test_a_reward_model_is_no_base(reward: Checkpoint, tmp_path: Path) -> None:
     text = refusal(named(reward.folder, tmp_path), reward)
 
     assert text == (
-        f"the base of Toy: 1 missing keys in {reward.folder}, first 'lm_head.weight': not a whole "
-        f"causal language model; its log-probabilities would be of random or ignored weights. "
-        f"Correct `base` in models.yaml"
+        f"the base of Toy: 1 missing keys in {reward.folder}, first 'lm_head.weight': a causal "
+        f"language model would fill them with random numbers. Copy the checkpoint again, "
+        f"config.json and all *.safetensors; if they are as they were saved, correct `base` in "
+        f"models.yaml, or it is a model that rmaudit does not know"
     )
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"model.layers.9.x.weight": (2, 2)}, "1 unexpected keys in FOLDER, first 'model.layers.9"),
+        ({"model.norm.weight": (31,)}, "1 mismatched keys in FOLDER, first 'model.norm.weight': "),
+    ],
+    ids=["unexpected", "mismatched"],
+)
+def test_other_tensors_are_no_base(
+    reward: Checkpoint, tmp_path: Path, odd: dict[str, tuple[int, ...]], said: str
+) -> None:
+    """One without a place, or of another shape."""
+    lm = toy_language_model(tmp_path / "lm")
+    tensors = load_file(lm / "model.safetensors")
+    tensors |= {key: torch.ones(shape) for key, shape in odd.items()}
+    save_file(tensors, lm / "model.safetensors", {"format": "pt"})
+
+    text = refusal(named(lm, tmp_path), reward)
+
+    assert text.replace(str(lm), "FOLDER").startswith(f"the base of Toy: {said}")
 
 
 def test_a_model_of_both_directions_is_no_base(tmp_path: Path) -> None:
