@@ -35,6 +35,8 @@ def models(
     """List the models that `pytest audits --model NAME` knows, and what is here of each."""
     context.obj = (file, cache)
     if context.invoked_subcommand is not None:
+        for option in (["--json"] if as_json else []) + (["--online"] if online else []):
+            fail(f"{option} is of the list, `rmaudit models {option}`; leave it out of `check`")
         return
     listed = _listed(_registry(file), cache or default_cache(), online=online)
     if as_json:
@@ -62,14 +64,16 @@ def check(
     from rmaudit.models import inspection
 
     above = context.obj or (None, None)
+    registry = _registry(file or above[0])
     try:
-        specs = resolve(_registry(file or above[0]), model)
+        specs = resolve(registry, model)
     except RmauditError as error:
         fail(str(error))
     refused = False
     for spec in specs:
         typer.echo(f"{spec.name}: {spec.source}")
-        for label, said in inspection.look(spec, cache or above[1] or default_cache()):
+        called = spec.name if registry.models.get(spec.name) is spec else model
+        for label, said in inspection.look(spec, cache or above[1] or default_cache(), called):
             refused |= label == inspection.REFUSED
             typer.echo(f"  {label.ljust(inspection.WIDTH)}  {said}")
     if refused:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.errors import ModelError
-from rmaudit.models import files, headers, hub, lora
+from rmaudit.models import files, hub, lora, peek
+from rmaudit.models.headers import Headers
 from rmaudit.models.heads import Shapes, linear
 from rmaudit.registry import ModelSpec
 
@@ -29,13 +30,20 @@ _HUB_ID = re.compile(r"(?a:\w[\w.-]*/\w[\w.-]*|\w[\w.-]*)")
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter's folder and its base's; `revision` is the base's commit if it is the hub's."""
+    """An adapter's folder and its base's; `revision` is the base's commit if it is the hub's.
+
+    `named` is the base as adapter_config.json names it, `saved` has the shapes of all tensors of
+    the adapter by their names in its file, and `there` the headers of its base.
+    """
 
     model: str
     folder: Path
     base: Path
+    named: str
     revision: str | None
     settings: Mapping[str, Any]
+    saved: Shapes
+    there: Headers
 
     @property
     def config(self) -> Path:
@@ -46,12 +54,6 @@ class Adapter:
     def weights(self) -> Path:
         """Its tensors."""
         return self.folder / WEIGHTS
-
-    @cached_property
-    def saved(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of all tensors in it, by the names in the file."""
-        read = headers.in_file(self.weights, model=self.model)
-        return {key: header.shape for key, header in read.items()}
 
     @cached_property
     def added(self) -> Shapes:
@@ -66,8 +68,7 @@ class Adapter:
     @cached_property
     def rows(self) -> int | None:
         """Rows of the embedding that it brings, None if it keeps its base's."""
-        there = headers.in_folder(self.base, model=self.model)
-        base = {key: header.shape for key, header in there.items()}
+        base = {key: header.shape for key, header in self.there.items()}
         rows = files.read_config(self.base, model=self.model).get("vocab_size")
         for name, shape in self.added.items():
             key = next((k for k in base if name == k or name.endswith(f".{k}")), None)
@@ -87,8 +88,10 @@ class Adapter:
             return {_plain(k): opened.get_tensor(k) for k in self.saved if _plain(k) in keys}
 
 
-def find(folder: Path, spec: ModelSpec, cache: Path) -> Adapter | None:
+def find(folder: Path, spec: ModelSpec, cache: Path, *, weights: bool = True) -> Adapter | None:
     """The adapter in a folder, with its base found or downloaded; None if it is a checkpoint.
+
+    The base's weights come last, once their headers were looked at; without `weights`, not at all.
 
     Raises:
         ModelError: it cannot be merged, its weights are missing, or its base cannot be had.
@@ -104,15 +107,9 @@ def find(folder: Path, spec: ModelSpec, cache: Path) -> Adapter | None:
         raise ModelError(message)
     given = files.read_config(folder, model=spec.name, name=CONFIG)
     settings = lora.settings(given, folder / CONFIG, model=spec.name)
-    if not (folder / WEIGHTS).is_file():
-        pickle = (folder / "adapter_model.bin").is_file()
-        found = "only adapter_model.bin, a pickle, which can run code" if pickle else "no weights"
-        message = (
-            f"{spec.name}: no {WEIGHTS} in {folder} ({found}). Load the adapter with peft where "
-            f"you trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
-        )
-        raise ModelError(message)
-    base, revision = _base(given, folder, spec, cache)
+    saved = peek.adapter(folder / WEIGHTS, spec.source, model=spec.name)
+    shapes = {key: header.shape for key, header in saved.items()}
+    base, revision = _base(given, folder, spec, cache, weights=False)
     if (base / CONFIG).is_file():
         message = (
             f"{spec.name}: the base of the adapter {folder} is itself an adapter: {base}. Merge "
@@ -120,7 +117,30 @@ def find(folder: Path, spec: ModelSpec, cache: Path) -> Adapter | None:
             f"base_model_name_or_path in {folder / CONFIG}"
         )
         raise ModelError(message)
-    return Adapter(spec.name, folder, base, revision, settings)
+    named = given["base_model_name_or_path"]
+    there = peek.weights(base, named, model=f"{spec.name}: its base {named}")
+    adapter = Adapter(spec.name, folder, base, named, revision, settings, shapes, there)
+    _check(adapter, spec)
+    if weights and revision is not None and not hub.has_weights(base):
+        _base(given, folder, spec, cache)
+    return adapter
+
+
+def _check(adapter: Adapter, spec: ModelSpec) -> None:
+    """Before anything else is asked of its base, whose `quantized: true` would be no way out."""
+    lora.refuse_quantized(adapter, files.read_config(adapter.base, model=spec.name))
+    config = files.check(
+        adapter.base,
+        model=spec.name,
+        logit=spec.logit,
+        quantized=spec.quantized,
+        added=adapter.added,
+        there=adapter.there,
+    )
+    head = files.head(
+        adapter.base, config, model=spec.name, added=adapter.added, there=adapter.there
+    )
+    lora.refuse_head(adapter, head)
 
 
 def tokenizer_folder(folder: Path, spec: ModelSpec, cache: Path) -> Path:
@@ -166,12 +186,12 @@ def _base(
     there = Path(named).expanduser()
     if there.is_dir():
         return there.resolve(), None
-    if not _HUB_ID.fullmatch(named):
+    if named == "embedded" or not _HUB_ID.fullmatch(named):  # which is a model of the registry only
         message = (
             f"{spec.name}: its base is not here: there is no folder {named!r}, which is "
             f"{where}; correct it, or run where that folder is"
         )
         raise ModelError(message)
     asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
-    found = files.locate(asked, cache, weights=weights, headed=False)
+    found = files.locate(asked, cache, weights=weights, headed=False, instead=where)
     return found, hub.commit(found)

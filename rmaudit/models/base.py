@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError, NoBase
-from rmaudit.models import demo, files, tokenizers
+from rmaudit.models import demo, files, shards, tokenizers
 from rmaudit.models.identity import tokenizer_identity, weights_identity
 from rmaudit.models.protocol import Vocabulary
 from rmaudit.registry import ModelSpec
@@ -93,7 +93,7 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
 
     Raises:
         NoBase: the entry names none.
-        ModelError: it cannot be had.
+        ModelError: it cannot be had, or is no plain language model.
     """
     if spec.base is None:
         message = (
@@ -103,6 +103,16 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
         raise NoBase(message)
     name = f"the base of {spec.name}"
     folder = _folder(spec.base, spec, name, cache)
+    files.refuse_adapter(folder, model=name)
+    given = files.read_config(folder, model=name)
+    if (method := files.quantization(given)) is not None:
+        message = (
+            f"{name}: its weights are quantized ({method}; quantization_config in "
+            f"{folder / 'config.json'}), so its log-probabilities are not those of the model that "
+            f"{spec.name} was trained from. Name the base from before it was quantized as `base` "
+            f"of {spec.name} in models.yaml"
+        )
+        raise ModelError(message)
     config = files.defaults(folder, model=name)
     if _sees_ahead(config.get_text_config()):
         message = (
@@ -118,6 +128,7 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
             f"Name one of these as `dtype` of {spec.name} in models.yaml"
         )
         raise ModelError(message)
+    shards.of(folder, model=name)  # which says what is missing, before anything is hashed
     identity = {
         "base weights": weights_identity(folder, cache),
         "base tokenizer": tokenizer_identity(folder, cache),
@@ -224,12 +235,13 @@ def _load(folder: Path, *, name: str, device: str, dtype: str) -> Any:  # noqa: 
         if memory.is_out_of_memory(error):
             raise
         raise files.unreadable(name, "its weights", folder, error) from error
-    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if keys := sorted(str(key) for key in loaded[kind]):
-            message = (
-                f"{name}: {len(keys)} {kind.replace('_', ' ')} in {folder}, first {keys[0]!r}: not "
-                f"a whole causal language model; its log-probabilities would be of random or "
-                f"ignored weights. Correct `base` in models.yaml"
-            )
-            raise ModelError(message)
+    weights.refuse_odd_keys(
+        loaded,
+        frozenset(),
+        folder,
+        name,
+        trunk="a causal language model",
+        head="its head",
+        correct="`base` in models.yaml",
+    )
     return model.eval()

@@ -23,7 +23,6 @@ from rmaudit.models import (
     conversation,
     files,
     hub,
-    lora,
     pairs,
     retokenized,
     tokenizers,
@@ -60,8 +59,9 @@ class Checkpoint:
         """
         self.spec = spec
         self.cache = cache
-        self.folder = files.locate(spec, cache, weights=headers is None)
-        self._adapter = None if headers else adapters.find(self.folder, spec, cache)
+        whole = headers is None
+        self.folder = files.locate(spec, cache, weights=whole)
+        self._adapter = adapters.find(self.folder, spec, cache, weights=whole)
         self._base = self.folder if self._adapter is None else self._adapter.base
         added = None if self._adapter is None else self._adapter.added
         self._config = files.check(
@@ -75,8 +75,6 @@ class Checkpoint:
         self._head = files.head(
             self._base, self._config, model=spec.name, added=added, there=headers
         )
-        if self._adapter is not None:
-            lora.check(self._adapter, self._config, self._head)
         self._pairs = self._head.family.NAME == pair.NAME  # which have no chat template
         if self._pairs:
             pairs.refuse_settings(spec)

@@ -78,7 +78,13 @@ def _from_hub(spec: ModelSpec, *, weights: bool, headed: bool, instead: str) -> 
                 there=there,
             )
             defaults(folder, model=spec.name)
-    return _snapshot(spec, commit, small + hub.WEIGHTS, instead)
+    folder = _snapshot(spec, commit, small + hub.WEIGHTS, instead)
+    if commit and not hub.has_weights(folder) and not (folder / ADAPTER).is_file():
+        try:  # offline, a snapshot of the small files is given without a word
+            headers.on_hub(spec.source, commit, folder, model=spec.name)
+        except hub.failures() as error:
+            raise unasked(spec.name, error) from error
+    return folder
 
 
 def _snapshot(spec: ModelSpec, revision: str | None, wanted: list[str], instead: str) -> Path:
@@ -114,7 +120,7 @@ def check(  # noqa: PLR0913  (keyword-only)
     config = read_config(folder, model=model)
     if logit is not None:
         config[LOGIT] = logit
-    _refuse_quantized(config, folder, model, wanted=quantized)
+    refuse_quantized(config, folder, model, wanted=quantized)
     head(folder, config, model=model, added=added, there=there)
     if there is None and (left := shards.unread(folder, model=model)):
         warnings.warn(
@@ -134,7 +140,27 @@ def quantization(config: Mapping[str, Any]) -> str | None:
     return str(given.get("quant_method") or "unnamed") if isinstance(given, dict) else "unnamed"
 
 
-def _refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
+def refuse_adapter(folder: Path, *, model: str) -> None:
+    """Where no adapter is read: transformers would merge one unasked, and name no missing keys.
+
+    Raises:
+        ModelError: there is one in the folder.
+    """
+    if (folder / ADAPTER).is_file():
+        message = (
+            f"{model}: {ADAPTER} lies in {folder}, so transformers would put an adapter into its "
+            f"weights; rmaudit merges adapters into plain reward models only. Remove it from "
+            f"there, or merge it where it was trained and give the folder of the merged model"
+        )
+        raise ModelError(message)
+
+
+def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
+    """Quantized weights are scored only where models.yaml says so (`wanted`).
+
+    Raises:
+        ModelError: they are quantized and not wanted so, or wanted so and not quantized.
+    """
     method = quantization(config)
     if method is not None and not wanted:
         message = (
@@ -275,6 +301,15 @@ def unreadable(model: str, what: str, folder: Path, error: Exception) -> ModelEr
     message = (
         f"{model}: {what} could not be read from {folder} ({brief(error)}); "
         f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
+    )
+    return ModelError(message)
+
+
+def unasked(model: str, error: Exception) -> ModelError:
+    """Weights of a hub id that are not here, where the hub cannot be asked for them."""
+    message = (
+        f"{model}: its weights are not downloaded, and the hub cannot be asked for them "
+        f"({brief(error)}); check your connection and your access (`hf auth login`)"
     )
     return ModelError(message)
 

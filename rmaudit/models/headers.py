@@ -73,12 +73,23 @@ def on_hub(source: str, revision: str, folder: Path, *, model: str) -> dict[str,
         ModelError: there are none.
         OSError: or any other of `hub.failures`, the hub cannot be asked.
     """
-    from huggingface_hub import HfApi
-
-    api = HfApi()
-    names = [name for name in api.list_repo_files(source, revision=revision) if "/" not in name]
+    names = names_on_hub(source, revision)
     read: dict[str, Header] = {}
     for shard in shards.choose(names, folder, model=model, where=source):
-        found = api.parse_safetensors_file_metadata(source, shard, revision=revision)
-        read |= {key: Header(tuple(t.shape), str(t.dtype)) for key, t in found.tensors.items()}
+        read |= file_on_hub(source, revision, shard)
     return read
+
+
+def names_on_hub(source: str, revision: str) -> list[str]:
+    """The files of a hub id's commit, without those of its folders. Raises `hub.failures`."""
+    from huggingface_hub import HfApi
+
+    return [n for n in HfApi().list_repo_files(source, revision=revision) if "/" not in n]
+
+
+def file_on_hub(source: str, revision: str, name: str) -> dict[str, Header]:
+    """Those of one file of a hub id's commit. Raises `hub.failures`."""
+    from huggingface_hub import HfApi
+
+    found = HfApi().parse_safetensors_file_metadata(source, name, revision=revision)
+    return {key: Header(tuple(t.shape), str(t.dtype)) for key, t in found.tensors.items()}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
+
+from rmaudit.errors import ModelError
+from rmaudit.models import shards
 
 SMALL = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
 WEIGHTS = ["*.safetensors"]
 CODE = ["*.py"]
-_INDEX = "model.safetensors.index.json"
+UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other formats, as large
 
 
 def failures() -> tuple[type[Exception], ...]:
@@ -35,7 +37,9 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
     """
     from huggingface_hub import snapshot_download
 
-    return Path(snapshot_download(source, revision=revision, allow_patterns=wanted))
+    return Path(
+        snapshot_download(source, revision=revision, allow_patterns=wanted, ignore_patterns=UNREAD)
+    )
 
 
 def downloaded(source: str, revision: str | None) -> Path | None:
@@ -53,15 +57,10 @@ def commit(folder: Path) -> str | None:
 
 
 def has_weights(folder: Path) -> bool:
-    """Whether all safetensors of a snapshot are here, as far as its index tells."""
-    if not any(folder.glob("*.safetensors")):
-        return False
+    """Whether all weights of a snapshot are here, as far as its index tells."""
     try:
-        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
-        return all((folder / str(name)).is_file() for name in set(index["weight_map"].values()))
-    except FileNotFoundError:
-        return True
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return bool(shards.of(folder, model=folder.name))
+    except (ModelError, OSError):
         return False
 
 

@@ -20,14 +20,22 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from rmaudit.models import shards
+
 _MEMO = "hashes.json"
 _HASH = re.compile("[0-9a-f]{64}")
 _TOKENIZER = ("tokenizer*.json", "*.model", "*token*.json", "vocab*", "merges.txt")
 
 
 def weights_identity(folder: Path, cache: Path) -> str:
-    """Hash over config.json and every safetensors file of the folder."""
-    return _combined([folder / "config.json", *sorted(folder.glob("*.safetensors"))], cache)
+    """Hash over config.json, the index of the weights if there is one, and the files that are read.
+
+    Raises:
+        ModelError: there are no weights, or one that the index names is missing.
+    """
+    index = folder / shards.INDEX  # of a tensor in two files, it decides which is read
+    which = [folder / "config.json", *([index] if index.is_file() else [])]
+    return _combined([*which, *shards.of(folder, model=folder.name)], cache)
 
 
 def adapter_identity(folder: Path, cache: Path) -> str:

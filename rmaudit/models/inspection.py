@@ -5,15 +5,16 @@ Nothing is scored, no weights are read or downloaded, and no code of a checkpoin
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmaudit.errors import ModelError
-from rmaudit.models import adapters, conversation, demo, files, headers, hub, pinned
+from rmaudit.models import adapters, conversation, demo, files, hub, peek, pinned
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.headers import Headers
-from rmaudit.models.heads import linear
+from rmaudit.models.heads import Shapes, linear
 from rmaudit.prompts import PROMPTS
 from rmaudit.registry import ModelSpec
 
@@ -28,14 +29,17 @@ _EMBEDDINGS = ("embed_tokens.weight", "word_embeddings.weight", "wte.weight", "e
 _DAYS = ("%d %b %Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y")
 
 
-def look(spec: ModelSpec, cache: Path) -> Iterator[Line]:
-    """What is found, and what is refused and why; if nothing is, how to audit it."""
+def look(spec: ModelSpec, cache: Path, called: str) -> Iterator[Line]:
+    """What is found, and what is refused and why; if nothing is, how to audit it.
+
+    `called` is what `--model` means it by.
+    """
     refused = False
     for label, said in _found(spec, cache):
         refused |= label == REFUSED
         yield label, said.removeprefix(f"{spec.name}: ")
     if not refused:
-        yield "can be scored", f"pytest audits --model {spec.name}"
+        yield "can be scored", f"pytest audits --model {shlex.quote(called)}"
 
 
 def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
@@ -44,7 +48,7 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
         return
     try:
         folder = files.locate(spec, cache, weights=False)
-        if (folder / files.ADAPTER).is_file():
+        if (folder / files.ADAPTER).is_file() and not spec.trust_remote_code:
             yield from _adapter(spec, cache, folder)
             return
         config = files.read_config(folder, model=spec.name)
@@ -56,10 +60,8 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
             )
         architecture = str((config.get("architectures") or ["(none)"])[0])
         yield "architecture", f"{architecture}, model_type {config.get('model_type')}"
-        there = _headers(spec, folder)
-        size = sum(header.bytes for header in there.values())
-        kinds = sorted({header.dtype for header in there.values()})
-        yield "weights", f"{size / 1e9:,.2f} GB in {len(there)} tensors of {', '.join(kinds)}"
+        there = peek.weights(folder, spec.source, model=spec.name)
+        yield "weights", _weights(there)
         if spec.trust_remote_code:
             yield from _own_code(spec, folder)
             return
@@ -67,47 +69,50 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
             folder, model=spec.name, logit=spec.logit, quantized=spec.quantized, there=there
         )
         head = files.head(folder, config, model=spec.name, there=there)
+        shapes = {key: header.shape for key, header in there.items()}
+        yield "head", f"{head.family.NAME}: {_keys(shapes, head.keys)}"
+        model = Checkpoint(spec, cache=cache, headers=there)
     except ModelError as error:
         yield REFUSED, str(error)
         return
-    yield "head", f"{head.family.NAME}: {_keys(there, head.keys)}"
-    yield from _runs(Checkpoint(spec, cache=cache, headers=there), folder, there)
+    yield from _runs(model, folder, there)
 
 
 def _adapter(spec: ModelSpec, cache: Path, folder: Path) -> Iterator[Line]:
-    """What an adapter is merged into; all else only where its base's weights are here."""
-    base, commit = adapters.base_of(folder, spec, cache)
-    yield "adapter", f"{folder / files.ADAPTER}, merged into its base as it is loaded"
-    yield "base", f"{base}" if commit is None else f"{base.parent.parent.name} at {commit}"
-    if commit is not None and not hub.has_weights(base):
-        yield "base weights", "not here yet; the first audit downloads them"
+    """What an adapter is merged into, and the same of both as of a checkpoint."""
+    adapter = adapters.find(folder, spec, cache, weights=False)
+    if adapter is None:  # which the caller has ruled out
         return
-    yield from _runs(Checkpoint(spec, cache=cache), base, headers.in_folder(base, model=spec.name))
+    yield "adapter", f"{adapter.config}, merged into its base as it is loaded"
+    at = "" if adapter.revision is None else f" at {adapter.revision}"
+    yield "base", f"{adapter.named}{at}"
+    if adapter.revision is not None and not hub.has_weights(adapter.base):
+        yield "base weights", "not here yet; the first audit downloads them"
+    yield "weights", _weights(adapter.there)
+    model = Checkpoint(spec, cache=cache, headers=adapter.there)
+    shapes = {key: header.shape for key, header in adapter.there.items()} | dict(adapter.added)
+    yield "head", f"{linear.NAME}: {_keys(shapes, frozenset({linear.KEY}))}"
+    yield from _runs(model, adapter.base, adapter.there)
 
 
-def _headers(spec: ModelSpec, folder: Path) -> Headers:
-    """The headers in the folder, or on the hub where the weights are not here."""
-    commit = hub.commit(folder)
-    if commit is None or hub.has_weights(folder):
-        return headers.in_folder(folder, model=spec.name)
-    try:
-        return headers.on_hub(spec.source, commit, folder, model=spec.name)
-    except hub.failures() as error:
-        message = (
-            f"{spec.name}: its weights are not here, and their headers could not be read on the "
-            f"hub ({files.brief(error)}); check your connection and your access (`hf auth login`)"
-        )
-        raise ModelError(message) from error
+def _weights(there: Headers) -> str:
+    size = sum(header.bytes for header in there.values())
+    kinds = sorted({header.dtype for header in there.values()})
+    return f"{size / 1e9:,.2f} GB in {len(there)} tensors of {', '.join(kinds)}"
 
 
-def _keys(there: Headers, keys: frozenset[str]) -> str:
-    shown = [f"{key} {there[key].shape}" for key in sorted(keys)[:_SHOWN]]
+def _keys(shapes: Shapes, keys: frozenset[str]) -> str:
+    shown = [f"{key} {shapes[key]}" for key in sorted(keys)[:_SHOWN]]
     return ", ".join(shown) + (f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else "")
 
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """What a run would execute; this does not."""
+    pinned.refuse_loose(spec)
     pinned.refuse_foreign(folder, spec)
+    files.refuse_adapter(folder, model=spec.name)
+    config = files.read_config(folder, model=spec.name)
+    files.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
     named = [code for name in pinned.MAPPED for code in pinned.code(folder / name)]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
     yield "reward", f"{spec.score_field or 'logits'} of its output"

@@ -37,6 +37,10 @@ _IDLE = (  # entries that do not: PEFT needs them to train, or to find what is f
 _MERGED, _KNOWN = frozenset(_DECIDES.split()), frozenset(f"{_DECIDES} {_IDLE}".split())
 # Others change the base's weights before training, so an adapter alone is not what was trained.
 _STARTS = (True, False, None, "gaussian", "eva", "orthogonal")
+_ODD = {
+    "missing": "what was trained would stay as it is in the base",
+    "unexpected": "a part of the adapter would be left out",
+}
 _HOW = "Merge it where it was trained, save the merged model, and audit that folder"
 
 
@@ -72,8 +76,8 @@ def settings(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, A
     return {key: given[key] for key in _MERGED if given.get(key) is not None}
 
 
-def check(adapter: Adapter, config: Mapping[str, Any], head: Found) -> None:
-    """Only plain heads on weights that are not quantized are merged.
+def refuse_head(adapter: Adapter, head: Found) -> None:
+    """Only adapters of plain heads are merged.
 
     Raises:
         ModelError: it is another.
@@ -84,6 +88,14 @@ def check(adapter: Adapter, config: Mapping[str, Any], head: Found) -> None:
             f"plain sequence classifiers (score.weight) only. {_HOW}"
         )
         raise ModelError(message)
+
+
+def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
+    """Adapters are not merged into quantized weights, asked for or not.
+
+    Raises:
+        ModelError: its base has such weights.
+    """
     if files.quantization(config) is not None:
         message = (
             f"{adapter.model}: its base {adapter.base} is quantized, and merging an adapter into "
@@ -100,7 +112,7 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
         ModelError: the adapter's tensors are not those of this base.
         RuntimeError, MemoryError: it does not fit into memory.
     """
-    from peft import LoraConfig, PeftModel
+    from peft import LoraConfig, PeftModel, get_peft_model_state_dict
 
     from rmaudit.scoring import memory  # which loads torch
 
@@ -116,10 +128,14 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
             if adapter.rows not in (None, model.get_input_embeddings().num_embeddings):
                 model.resize_token_embeddings(adapter.rows, mean_resizing=False)
             wrapped = PeftModel(model, LoraConfig(**adapter.settings))
-            where = str(model.device)
-            loaded = wrapped.load_adapter(str(adapter.folder), "default", torch_device=where)
-            odd = {"missing": loaded.missing_keys, "unexpected": loaded.unexpected_keys}
-            if not any(odd.values()):
+            # PEFT's own `missing_keys` are of LoRA tensors only, not of a trained head or bias.
+            wanted = get_peft_model_state_dict(wrapped, save_embedding_layers=False)
+            kind, odd = "missing", sorted(wanted.keys() - adapter.saved.keys())
+            if not odd:
+                where = str(model.device)
+                loaded = wrapped.load_adapter(str(adapter.folder), "default", torch_device=where)
+                kind, odd = "unexpected", loaded.unexpected_keys
+            if not odd:
                 # Not `safe_merge`, which rounds the update before it is added: another model.
                 return wrapped.merge_and_unload()
     except Exception as error:  # PEFT raises anything
@@ -131,10 +147,9 @@ def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' 
             f"Correct base_model_name_or_path and revision in {adapter.config}"
         )
         raise ModelError(message) from error
-    kind = next(kind for kind, keys in odd.items() if keys)
     message = (
-        f"{adapter.model}: {len(odd[kind])} {kind} keys in {adapter.weights}, first "
-        f"{odd[kind][0]!r}, for its base {adapter.base}: a part of the adapter would be left out. "
+        f"{adapter.model}: {len(odd)} {kind} keys in {adapter.weights}, first "
+        f"{odd[0]!r}, for its base {adapter.base}: {_ODD[kind]}. "
         f"Correct base_model_name_or_path and revision in {adapter.config} if it is "
         f"another base's; else save the adapter again with save_pretrained(FOLDER)"
     )

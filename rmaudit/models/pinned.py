@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rmaudit.errors import ModelError
-from rmaudit.registry import ModelSpec
+from rmaudit.registry import ModelSpec, is_hub_id
 
 MAPPED = ("config.json", "tokenizer_config.json")
+
+
+def refuse_loose(spec: ModelSpec) -> None:
+    """Refuse code that no commit pins. The registry's own check is of models.yaml only.
+
+    Raises:
+        ModelError: the source is no hub id, or its revision no full commit hash.
+    """
+    if not is_hub_id(spec.source) or not re.fullmatch("[0-9a-f]{40}", spec.revision or ""):
+        message = (
+            f"{spec.name}: trust_remote_code is for a hub id beside its `revision`, a full commit "
+            f"hash of 40 hex digits, and this is {spec.source!r} at {spec.revision!r}; its code is "
+            f"not run. Put the checkpoint and its code on the hub, and name that commit"
+        )
+        raise ModelError(message)
 
 
 def refuse_foreign(folder: Path, spec: ModelSpec) -> None:

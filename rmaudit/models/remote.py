@@ -36,11 +36,17 @@ class Remote(Checkpoint):
         """Find the folder, its code too, and refuse code that its commit does not pin.
 
         Raises:
-            ModelError: it cannot be had, or its code is not all its own.
+            ModelError: it cannot be had, its commit does not pin all of its code, an adapter lies
+                beside it, or its weights are quantized and not asked for so.
         """
         self.spec = spec
         self.cache = cache
-        pinned.refuse_foreign(files.locate(spec, cache, weights=False), spec)
+        pinned.refuse_loose(spec)
+        small = files.locate(spec, cache, weights=False)
+        pinned.refuse_foreign(small, spec)
+        files.refuse_adapter(small, model=spec.name)
+        config = files.read_config(small, model=spec.name)
+        files.refuse_quantized(config, small, spec.name, wanted=spec.quantized)
         self.folder = self._base = files.locate(spec, cache)
         self._adapter, self._pairs = None, False
         self._config = files.read_config(self.folder, model=spec.name)

@@ -26,6 +26,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
 
     trusted: dict[str, Any] = {"trust_remote_code": False}
     if spec.trust_remote_code:
+        pinned.refuse_loose(spec)
         pinned.refuse_foreign(folder, spec)
         trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     try:

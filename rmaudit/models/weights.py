@@ -207,11 +207,12 @@ def refuse_odd_keys(  # noqa: PLR0913  (keyword-only)
     *,
     trunk: str,
     head: str,
+    correct: str = "model_type in config.json",
 ) -> None:
     """Every tensor is the trunk's or the head's, and none of the trunk's is missing.
 
     Raises:
-        ModelError: it is not so; `trunk` and `head` say what they are.
+        ModelError: it is not so; `trunk` and `head` say what they are, `correct` what may be wrong.
     """
     for odd, why in _ODD.items():
         # A mismatched key comes with both shapes.
@@ -221,7 +222,7 @@ def refuse_odd_keys(  # noqa: PLR0913  (keyword-only)
             message = (
                 f"{name}: {len(keys)} {odd.replace('_', ' ')} in {folder}, first {keys[0]!r}: "
                 f"{reason}. Copy the checkpoint again, config.json and all *.safetensors; if they "
-                f"are as they were saved, correct model_type in config.json, or it is a model that "
+                f"are as they were saved, correct {correct}, or it is a model that "
                 f"rmaudit does not know"
             )
             raise ModelError(message)

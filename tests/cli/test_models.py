@@ -18,7 +18,7 @@ from rmaudit.cli import app
 from rmaudit.models import demo
 from rmaudit.sweeps.store import Store
 from tests.hub import COMMIT, Hub, serving
-from tests.toys import TEMPLATE, toy_checkpoint, toy_tokenizer
+from tests.toys import TEMPLATE, pair_tokenizer, toy_checkpoint, toy_tokenizer
 
 runner = CliRunner()
 REGISTRY = "models: {A: {source: embedded, default: true}, Long-name: {source: owner/name}}"
@@ -253,7 +253,44 @@ def test_check_says_what_would_be_done(toy: Path) -> None:
     assert said["template"] == "prints no date"
     assert "What, in one word, is the greatest thing ever?" in said["prefix"]
     assert said["suffix"] == "1 ids: '<|end|>'"
-    assert said["can be scored"] == "pytest audits --model toy"
+    assert said["can be scored"] == f"pytest audits --model {toy}"
+
+
+def test_check_says_a_command_that_works(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what was typed, in quotes if need be; by its name if the registry has it."""
+    shutil.copytree(toy, tmp_path / "my model")
+    (tmp_path / "models.yaml").write_text("models:\n  A: {source: ./my model, default: true}\n")
+    monkeypatch.chdir(tmp_path)
+
+    typed, named = checked("./my model")[1][-1], checked("*")[1][-1]
+
+    assert typed == "  can be scored  pytest audits --model './my model'"
+    assert named == "  can be scored  pytest audits --model A"
+
+
+@pytest.mark.parametrize("option", ["--json", "--online"])
+def test_check_has_no_options_of_the_list(toy: Path, option: str) -> None:
+    """They would be left out without a word."""
+    result = runner.invoke(app, ["models", option, "check", str(toy)])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"{option} is of the list, `rmaudit models {option}`; leave it out of `check`\n"
+    )
+
+
+def test_check_refuses_a_setting_that_an_encoder_has_no_use_for(tmp_path: Path) -> None:
+    """As a run would, and not with a traceback."""
+    toy_checkpoint(tmp_path / "toy", kind="deberta-v2", tokenizer=pair_tokenizer("deberta-v2"))
+    path = tmp_path / "models.yaml"
+    path.write_text("models:\n  A: {source: ./toy, default: true, pool: last}\n")
+
+    code, lines = checked("A", "--file", str(path))
+
+    assert code == 1
+    assert lines[-1].startswith("  refused        its entry in models.yaml has `pool: last`, but ")
 
 
 def test_check_reads_no_weights(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import adapters, files, inspection, lora
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.registry import ModelSpec
+from tests.hub import COMMIT, Hub, serving
 from tests.toys import toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"
@@ -291,6 +292,9 @@ def test_a_base_that_cannot_be_had_is_told_as_any_model(make: Make) -> None:
     assert refusal(folder).startswith(
         "toy: some/base could not be had from the Hugging Face hub (LocalEntryNotFoundError: "
     )
+    assert refusal(folder).endswith(
+        ", or give a folder: base_model_name_or_path in FOLDER/adapter_config.json"
+    )
 
 
 def test_a_relative_base_starts_at_the_current_folder(
@@ -329,6 +333,39 @@ def test_an_adapter_on_an_adapter_is_refused(make: Make, bases: Path, tmp_path: 
         f"its own base first, and name the merged folder as base_model_name_or_path in "
         f"FOLDER/adapter_config.json"
     )
+
+
+def test_a_base_called_embedded_is_not_the_demo(make: Make) -> None:
+    """Which is called so in models.yaml; here it is a folder that is not there."""
+    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path="embedded")
+
+    assert refusal(folder) == (
+        "toy: its base is not here: there is no folder 'embedded', which is "
+        "base_model_name_or_path in FOLDER/adapter_config.json; correct it, or run where that "
+        "folder is"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.pop("model.layers.1.mlp.up_proj.weight"), "1 missing keys in BASE, first "),
+        (lambda t: t.update({"model.layers.9.x.weight": torch.ones(2)}), "1 unexpected keys in "),
+        (lambda t: t.update({"model.norm.weight": torch.ones(31)}), "1 mismatched keys in BASE, "),
+    ],
+    ids=["lacking", "extra", "mismatched"],
+)
+def test_a_base_of_other_tensors_is_refused(
+    make: Make, bases: Path, tmp_path: Path, change: Callable[[Any], Any], said: str
+) -> None:
+    """Its trunk would be random in places, or be another."""
+    base = shutil.copytree(bases / "lm", tmp_path / "base")
+    tensors = load_file(base / "model.safetensors")
+    change(tensors)
+    save_file(tensors, base / "model.safetensors", {"format": "pt"})
+    folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path=str(base))
+
+    assert refusal(folder).replace(str(base), "BASE").startswith(f"toy: {said}")
 
 
 # The head
@@ -379,12 +416,12 @@ def test_a_quantized_base_is_refused(make: Make, bases: Path, tmp_path: Path) ->
     (base / "config.json").write_text(json.dumps(config))
     folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path=str(base))
 
-    assert refusal(folder, quantized=True) == (
+    assert refusal(folder, quantized=True) == refusal(folder)
+    assert refusal(folder) == (
         f"toy: its base {base} is quantized, and merging an adapter into quantized weights rounds "
         f"it away. Name the base from before it was quantized as base_model_name_or_path in "
         f"FOLDER/adapter_config.json"
     )
-    assert refusal(folder).startswith("toy: its weights are quantized (bitsandbytes; ")
 
 
 # What cannot be merged
@@ -510,9 +547,15 @@ ELSE = (
 )
 
 
-@pytest.mark.parametrize(("change", "kind"), [("drop", "missing"), ("add", "unexpected")])
+@pytest.mark.parametrize(
+    ("change", "kind", "why"),
+    [
+        ("drop", "missing", "what was trained would stay as it is in the base"),
+        ("add", "unexpected", "a part of the adapter would be left out"),
+    ],
+)
 def test_a_part_that_would_be_left_out_is_refused(
-    make: Make, bases: Path, change: str, kind: str
+    make: Make, bases: Path, change: str, kind: str, why: str
 ) -> None:
     """PEFT warns of the one and says nothing of the other."""
     folder = make("rm", **CLASSIFIER)
@@ -530,8 +573,33 @@ def test_a_part_that_would_be_left_out_is_refused(
     assert message.startswith(
         f"toy: 1 {kind} keys in FOLDER/adapter_model.safetensors, first 'base_"
     )
-    assert message.endswith(
-        f", for its base {bases / 'rm'}: a part of the adapter would be left out. {ELSE}"
+    assert message.endswith(f", for its base {bases / 'rm'}: {why}. {ELSE}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"modules_to_save": ["score"]}, "score.weight"),
+        ({"bias": "all"}, "bias"),
+        ({"trainable_token_indices": [5, 6]}, "trainable_tokens"),
+    ],
+    ids=["head", "bias", "tokens"],
+)
+def test_a_trained_part_that_was_lost_is_refused(
+    make: Make, bases: Path, settings: dict[str, Any], part: str
+) -> None:
+    """PEFT looks for missing LoRA tensors only; the base's own would be scored in their place."""
+    toy_checkpoint(bases / "biased", kind="qwen2", seed=4)
+    folder = make("biased", **CLASSIFIER, **settings)
+    checkpoint(folder).score(PROMPT, ["love"])
+    path = folder / "adapter_model.safetensors"
+    tensors = load_file(path)
+    lost = sorted(key for key in tensors if part in key and ".lora_" not in key)
+    save_file({key: t for key, t in tensors.items() if key not in lost}, path)
+
+    assert refusal(folder) == (
+        f"toy: {len(lost)} missing keys in FOLDER/adapter_model.safetensors, first {lost[0]!r}, "
+        f"for its base {bases / 'biased'}: what was trained would stay as it is in the base. {ELSE}"
     )
 
 
@@ -573,9 +641,9 @@ def test_an_adapter_that_is_not_finite_is_refused(make: Make) -> None:
 # What `rmaudit models check` says of them
 
 
-def said(folder: Path) -> dict[str, str]:
+def said(folder: Path | str) -> dict[str, str]:
     """What is found, by its label."""
-    return dict(inspection.look(ModelSpec("toy", str(folder)), folder.parent))
+    return dict(inspection.look(ModelSpec("toy", str(folder)), Path("never used"), "toy"))
 
 
 def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:
@@ -583,6 +651,8 @@ def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:
     found = said(make("lm", **CLASSIFIER))
 
     assert found["base"] == str(bases / "lm")
+    assert found["weights"].endswith(" tensors of F32")
+    assert found["head"] == "linear: score.weight (1, 32)"
     assert found["path"] == "shared prefix"
     assert found["suffix"].startswith("1 ids")
     assert found["can be scored"] == "pytest audits --model toy"
@@ -594,3 +664,83 @@ def test_an_adapter_that_would_be_refused_is_told_so(make: Make) -> None:
 
     assert found["refused"].startswith("the head was never saved")
     assert "can be scored" not in found
+
+
+@pytest.fixture
+def hub(bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub with the language model, a quantized one and one of pickles."""
+    quantized, pickled = (
+        shutil.copytree(bases / "lm", tmp_path / "hub" / name) for name in ("quantized", "pickled")
+    )
+    path = quantized / "config.json"
+    given = json.loads(path.read_text()) | {"quantization_config": {"quant_method": "gptq"}}
+    path.write_text(json.dumps(given))
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    models = {"lm": bases / "lm", "quantized": quantized, "pickled": pickled}
+    served = Hub({f"owner/{name}": folder for name, folder in models.items()})
+    with serving(served, tmp_path / "cache of the hub", monkeypatch) as found:
+        yield found
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize(
+    ("base", "settings", "text"),
+    [
+        ("lm", {"target_modules": ["q_proj"]}, "the head was never saved: "),
+        ("quantized", CLASSIFIER, "its base BASE is quantized, and merging an adapter "),
+        ("pickled", CLASSIFIER, "its base owner/pickled: no *.safetensors in owner/pickled (only "),
+    ],
+)
+def test_an_adapter_is_refused_before_its_base_is_downloaded(
+    make: Make, tmp_path: Path, base: str, settings: dict[str, Any], text: str
+) -> None:
+    """In a run and in `models check`, with the same reason."""
+    folder = configure(make("lm", **settings), base_model_name_or_path=f"owner/{base}")
+    cache = tmp_path / "cache of the hub"
+    snapshot = cache / f"models--owner--{base}" / "snapshots" / COMMIT
+
+    looked, ran = said(folder)["refused"], refusal(folder)
+
+    assert f"toy: {looked}".replace(str(folder), "FOLDER") == ran
+    assert looked.startswith(text.replace("BASE", str(snapshot)))
+    assert not list(cache.rglob("*.safetensors"))
+    assert not list(cache.rglob("*.bin"))
+
+
+@pytest.mark.usefixtures("hub")
+def test_an_adapter_whose_base_is_not_here_is_looked_at(make: Make, tmp_path: Path) -> None:
+    """By the headers on the hub; a run then downloads it and scores."""
+    folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path="owner/lm")
+
+    found = said(folder)
+
+    assert found["base"] == f"owner/lm at {COMMIT}"
+    assert found["base weights"] == "not here yet; the first audit downloads them"
+    assert found["head"] == "linear: score.weight (1, 32)"
+    assert found["can be scored"] == "pytest audits --model toy"
+    assert not list((tmp_path / "cache of the hub").rglob("*.safetensors"))
+    assert np.isfinite(checkpoint(folder).score(PROMPT, ["love"])).all()
+    assert "base weights" not in said(folder)
+
+
+def test_an_adapter_on_the_hub_is_looked_at(make: Make, hub: Hub, tmp_path: Path) -> None:
+    """By the header of its own file too; a pickle is told by what the hub has."""
+    folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path="owner/lm")
+    hub.models["owner/adapter"] = folder
+
+    assert said("owner/adapter")["can be scored"] == "pytest audits --model toy"
+    assert not list((tmp_path / "cache of the hub").rglob("*.safetensors"))
+    (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
+    assert said("owner/adapter")["refused"] == (
+        "no adapter_model.safetensors in owner/adapter (only adapter_model.bin, a pickle, which "
+        "can run code). Load the adapter with peft where you trust it, and save it again: "
+        "model.save_pretrained(FOLDER) writes safetensors"
+    )
+
+
+def test_an_adapter_without_weights_is_told_when_looked_at(make: Make) -> None:
+    """It cannot be scored, wherever its base is."""
+    folder = make("lm", **CLASSIFIER)
+    (folder / "adapter_model.safetensors").unlink()
+
+    assert said(folder)["refused"].startswith("no adapter_model.safetensors in ")

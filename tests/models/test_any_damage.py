@@ -7,20 +7,25 @@ score. Tensors that a family says it does not read are left alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import peft
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from transformers import AutoModelForSequenceClassification
 
 from rmaudit.errors import ModelError
 from rmaudit.models.heads import dispatch
 from tests.models.test_families import FAMILIES, HIDDEN, PROMPT, Toy, opened, pattern, published
+from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model, toy_tokenizer
 
 __all__ = ["pattern"]  # a fixture, used by all tests here
 
@@ -31,7 +36,18 @@ PLAIN = Toy(
     {"score.weight": (1, HIDDEN)},
     lambda tensors, states, _: (tensors["score.weight"] @ states[-1])[0],
 )
-ALL = {"plain": PLAIN, **FAMILIES}
+PAIR = Toy(  # its own classifier, as `save_pretrained` writes it
+    "deberta-v2",
+    {},
+    {
+        "pooler.dense.weight": (HIDDEN, HIDDEN),
+        "pooler.dense.bias": (HIDDEN,),
+        "classifier.weight": (1, HIDDEN),
+        "classifier.bias": (1,),
+    },
+    lambda *_: 0.0,  # `test_pairs` has it
+)
+ALL = {"plain": PLAIN, "pair": PAIR, **FAMILIES}
 PREFIXES = ("model.", "module.", "base_model.model.", "score.", "gating.", "v_head.", "_")
 IGNORED = {key for family in dispatch.FAMILIES for key in family.IGNORED}
 
@@ -72,6 +88,11 @@ DAMAGE: dict[str, Callable[[Tensors, str, int], Tensors]] = {
 }
 
 
+def made_pair(folder: Path) -> Path:
+    """An encoder with its tokenizer."""
+    return toy_checkpoint(folder, kind=PAIR.kind, tokenizer=pair_tokenizer(PAIR.kind))
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Tensors]]:
     """A family's folder and its whole tensors, made when first asked for."""
@@ -79,7 +100,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[P
 
     def folder(name: str) -> tuple[Path, Tensors]:
         if name not in made:
-            path = published(home / name, ALL[name])
+            path = made_pair(home / name) if name == "pair" else published(home / name, ALL[name])
             whole = load_file(path / "model.safetensors")
             made[name] = path, {key: tensor.clone() for key, tensor in whole.items()}
         return made[name]
@@ -142,6 +163,46 @@ def test_each_key_of_the_head_is_needed(
             write(folder, changed)
             with pytest.raises(ModelError):
                 opened(folder, ALL[name]).score(PROMPT, ["love"])
+
+
+@pytest.fixture(scope="module")
+def adapter(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tensors]:
+    """A LoRA adapter on a language model with the head that was trained, and its whole tensors."""
+    home = tmp_path_factory.mktemp("adapter")
+    base: Any = AutoModelForSequenceClassification.from_pretrained(
+        toy_language_model(home / "lm"), num_labels=1
+    )
+    wanted = peft.LoraConfig(r=2, task_type="SEQ_CLS", target_modules=["q_proj"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PEFT's, about transformers
+        peft.get_peft_model(base, wanted).save_pretrained(home / "adapter")
+    toy_tokenizer().save_pretrained(home / "adapter")
+    whole = load_file(home / "adapter" / "adapter_model.safetensors")
+    return home / "adapter", {key: tensor.clone() for key, tensor in whole.items()}
+
+
+@pytest.mark.parametrize("way", range(len(PREFIXES)))
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("part", ["lora_A", "lora_B", "score"])
+def test_no_damage_to_an_adapter_gives_another_number(
+    adapter: tuple[Path, Tensors], part: str, damage: str, way: int
+) -> None:
+    """Of a LoRA tensor, or of the head that was saved with it."""
+    folder, whole = adapter
+    key = min(key for key in whole if part in key)
+    own = {k: t.contiguous() for k, t in DAMAGE[damage](whole, key, way).items()}
+    save_file(own, folder / "adapter_model.safetensors")
+
+    with pytest.raises(ModelError):
+        opened(folder, PLAIN).score(PROMPT, ["love"])
+
+
+def test_a_whole_adapter_is_scored(adapter: tuple[Path, Tensors]) -> None:
+    """Or the test above would show nothing."""
+    folder, whole = adapter
+    save_file(whole, folder / "adapter_model.safetensors")
+
+    assert np.isfinite(opened(folder, PLAIN).score(PROMPT, ["love"])).all()
 
 
 @pytest.mark.parametrize("name", ALL)

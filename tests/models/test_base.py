@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from rmaudit.errors import ModelError, NoBase
@@ -266,10 +267,33 @@ def test_a_reward_model_is_no_base(reward: Checkpoint, tmp_path: Path) -> None:
     text = refusal(named(reward.folder, tmp_path), reward)
 
     assert text == (
-        f"the base of Toy: 1 missing keys in {reward.folder}, first 'lm_head.weight': not a whole "
-        f"causal language model; its log-probabilities would be of random or ignored weights. "
-        f"Correct `base` in models.yaml"
+        f"the base of Toy: 1 missing keys in {reward.folder}, first 'lm_head.weight': a causal "
+        f"language model would fill them with random numbers. Copy the checkpoint again, "
+        f"config.json and all *.safetensors; if they are as they were saved, correct `base` in "
+        f"models.yaml, or it is a model that rmaudit does not know"
     )
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"model.layers.9.x.weight": (2, 2)}, "1 unexpected keys in FOLDER, first 'model.layers.9"),
+        ({"model.norm.weight": (31,)}, "1 mismatched keys in FOLDER, first 'model.norm.weight': "),
+    ],
+    ids=["unexpected", "mismatched"],
+)
+def test_other_tensors_are_no_base(
+    reward: Checkpoint, tmp_path: Path, odd: dict[str, tuple[int, ...]], said: str
+) -> None:
+    """One without a place, or of another shape."""
+    lm = toy_language_model(tmp_path / "lm")
+    tensors = load_file(lm / "model.safetensors")
+    tensors |= {key: torch.ones(shape) for key, shape in odd.items()}
+    save_file(tensors, lm / "model.safetensors", {"format": "pt"})
+
+    text = refusal(named(lm, tmp_path), reward)
+
+    assert text.replace(str(lm), "FOLDER").startswith(f"the base of Toy: {said}")
 
 
 def test_a_model_of_both_directions_is_no_base(tmp_path: Path) -> None:
@@ -287,13 +311,46 @@ def test_a_model_of_both_directions_is_no_base(tmp_path: Path) -> None:
     )
 
 
-def test_pickles_are_not_read(folder: Path, reward: Checkpoint, tmp_path: Path) -> None:
+def test_an_adapter_is_no_base(tmp_path: Path) -> None:
+    """Transformers would merge it unasked, and then name no weights that are missing."""
+    folder = toy_language_model(tmp_path / "lm")
+    (folder / "adapter_config.json").write_text("{}")
+
+    with pytest.raises(ModelError) as caught:
+        named(folder, tmp_path)
+
+    assert str(caught.value) == (
+        f"the base of Toy: adapter_config.json lies in {folder}, so transformers would put an "
+        f"adapter into its weights; rmaudit merges adapters into plain reward models only. Remove "
+        f"it from there, or merge it where it was trained and give the folder of the merged model"
+    )
+
+
+def test_a_quantized_base(tmp_path: Path) -> None:
+    """Even where the reward model's own quantized weights are asked for."""
+    folder = toy_language_model(tmp_path / "lm")
+    path = folder / "config.json"
+    given = json.loads(path.read_text()) | {"quantization_config": {"quant_method": "gptq"}}
+    path.write_text(json.dumps(given))
+
+    with pytest.raises(ModelError) as caught:
+        named(folder, tmp_path, quantized=True)
+
+    assert str(caught.value) == (
+        f"the base of Toy: its weights are quantized (gptq; quantization_config in {path}), so its "
+        f"log-probabilities are not those of the model that Toy was trained from. Name the base "
+        f"from before it was quantized as `base` of Toy in models.yaml"
+    )
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
     """A folder with weights of another format is refused."""
     lm = toy_language_model(tmp_path / "lm")
     (lm / "model.safetensors").unlink()
     torch.save({}, lm / "pytorch_model.bin")
 
-    assert "the base of Toy: " in refusal(named(lm, tmp_path), reward)
+    with pytest.raises(ModelError, match=r"^the base of Toy: no \*\.safetensors in "):
+        named(lm, tmp_path)
 
 
 def test_a_dtype_that_is_not_known(reward: Checkpoint, tmp_path: Path) -> None:

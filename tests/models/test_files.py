@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import transformers
 from huggingface_hub.errors import LocalEntryNotFoundError
+from huggingface_hub.utils import filter_repo_objects
 from safetensors.numpy import save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -421,9 +422,12 @@ def test_a_hub_id_is_downloaded_at_its_revision(
 ) -> None:
     """The hub is asked for exactly this commit, and for no pickles."""
     asked: dict[str, Any] = {}
+    write(tmp_path)
 
-    def download(repo: str, *, revision: str | None, allow_patterns: list[str]) -> str:
-        asked.update(repo=repo, revision=revision, patterns=allow_patterns)
+    def download(
+        repo: str, *, revision: str | None, allow_patterns: list[str], ignore_patterns: list[str]
+    ) -> str:
+        asked.update(repo=repo, revision=revision, patterns=allow_patterns, ignored=ignore_patterns)
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
@@ -435,6 +439,13 @@ def test_a_hub_id_is_downloaded_at_its_revision(
     assert asked["revision"] == "0" * 40
     assert {"*.json", "*.safetensors", "*.jinja"} <= set(asked["patterns"])
     assert not [pattern for pattern in asked["patterns"] if pattern.endswith((".bin", ".py"))]
+    read = ["model.safetensors", "model-00001-of-00002.safetensors", "adapter_model.safetensors"]
+    copies = [
+        "consolidated.safetensors",
+        "consolidated-1.safetensors",
+        "onnx/model.safetensors",
+    ]
+    assert list(filter_repo_objects(read + copies, ignore_patterns=asked["ignored"])) == read
 
 
 @pytest.mark.parametrize(
@@ -554,6 +565,32 @@ def test_a_downloaded_model_is_not_looked_at_again(hub: Hub, tmp_path: Path) -> 
     files.locate(ModelSpec("toy", "owner/plain"), tmp_path)
 
     assert hub.served == {}
+
+
+@pytest.mark.parametrize("settings", [{}, {"headed": False}])
+def test_half_a_download_is_told_offline(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    """The small files are here, such as after `models check`: that is no folder of pickles."""
+    spec = ModelSpec("toy", "owner/plain")
+    folder = files.locate(spec, tmp_path, weights=False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    # As clients do that have kept no list of its files.
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(folder))
+
+    with pytest.raises(ModelError) as caught:
+        files.locate(spec, tmp_path, **settings)
+
+    assert str(caught.value).startswith(
+        "toy: its weights are not downloaded, and the hub cannot be asked for them ("
+    )
+    assert str(caught.value).endswith("); check your connection and your access (`hf auth login`)")
+
+
+def test_a_language_model_of_pickles_is_told(hub: Hub, tmp_path: Path) -> None:
+    """By what the hub has, not by what is here of it."""
+    with pytest.raises(ModelError, match=r"in owner/pickled \(only pytorch_model\.bin\)"):
+        files.locate(ModelSpec("toy", "owner/pickled"), tmp_path, headed=False)
 
 
 def test_a_gated_model_is_told(hub: Hub, tmp_path: Path) -> None:

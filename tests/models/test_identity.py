@@ -26,6 +26,7 @@ TOKENIZER = (
     "vocab.txt",
     "merges.txt",
 )
+SMALL = ["config.json", "model.safetensors.index.json"]
 Identity = Callable[[Path, Path], str]
 
 
@@ -37,9 +38,16 @@ def folder(tmp_path: Path) -> Path:
     (path / "config.json").write_bytes(CONFIG)
     (path / "model-1-of-2.safetensors").write_bytes(WEIGHTS)
     (path / "model-2-of-2.safetensors").write_bytes(WEIGHTS[::-1])
+    index(path, "model-1-of-2.safetensors", "model-2-of-2.safetensors")
     for name in TOKENIZER:
         (path / name).write_text(name)
     return path
+
+
+def index(folder: Path, *names: str) -> None:
+    """Name the files with the weights."""
+    named = {"weight_map": {f"tensor {i}": name for i, name in enumerate(names)}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(named))
 
 
 @pytest.fixture
@@ -98,12 +106,34 @@ def test_the_config_counts(folder: Path, tmp_path: Path) -> None:
 
 def test_a_further_shard_counts(folder: Path, tmp_path: Path) -> None:
     """So does a file more or a file less."""
+    names = ("model-1-of-2.safetensors", "model-2-of-2.safetensors", "model-3.safetensors")
     before = weights_identity(folder, tmp_path)
-    (folder / "model-3.safetensors").write_bytes(b"")
+    (folder / names[2]).write_bytes(b"")
+    index(folder, *names)
     more = weights_identity(folder, tmp_path)
-    (folder / "model-1-of-2.safetensors").unlink()
+    index(folder, *names[1:])
 
     assert len({before, more, weights_identity(folder, tmp_path)}) == 3
+
+
+def test_a_file_that_is_not_read_does_not_count(folder: Path, tmp_path: Path) -> None:
+    """Shards that an earlier save left behind are no part of the model."""
+    before = weights_identity(folder, tmp_path)
+    (folder / "model-3.safetensors").write_bytes(b"")
+
+    assert weights_identity(folder, tmp_path) == before
+
+
+def test_the_index_counts(folder: Path, tmp_path: Path) -> None:
+    """It names one of two whole saves, or for a tensor in both files the one that is read."""
+    one, two = "model-1-of-2.safetensors", "model-2-of-2.safetensors"
+    seen = {weights_identity(folder, tmp_path)}
+    for names in ((one,), (two,), (two, one)):
+        index(folder, *names)
+        touch(folder / "model.safetensors.index.json", seconds=len(seen))
+        seen.add(weights_identity(folder, tmp_path))
+
+    assert len(seen) == 4
 
 
 def test_swapped_shards_count(folder: Path, tmp_path: Path) -> None:
@@ -155,12 +185,12 @@ def test_the_path_does_not_count(folder: Path, tmp_path: Path, identity: Identit
 def test_a_file_is_hashed_once(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
     """The second time, everything comes from the memo."""
     first = weights_identity(folder, tmp_path)
-    assert hashed == ["config.json", "model-1-of-2.safetensors", "model-2-of-2.safetensors"]
+    assert hashed == [*SMALL, "model-1-of-2.safetensors", "model-2-of-2.safetensors"]
 
     second = weights_identity(folder, tmp_path)
 
     assert second == first
-    assert len(hashed) == 3
+    assert len(hashed) == 4
 
 
 def test_a_touched_file_is_hashed_again(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
@@ -211,8 +241,8 @@ def test_a_damaged_memo_is_ignored(
     (tmp_path / "hashes.json").write_bytes(content)
 
     assert weights_identity(folder, tmp_path) == before
-    assert len(hashed) == 3
-    assert len(json.loads((tmp_path / "hashes.json").read_bytes())) == 3
+    assert len(hashed) == 4
+    assert len(json.loads((tmp_path / "hashes.json").read_bytes())) == 4
 
 
 @pytest.mark.parametrize("entry", [None, "no hash"])
@@ -262,7 +292,7 @@ def test_a_snapshot_of_the_hub_is_the_same_checkpoint_as_its_copy(
 ) -> None:
     """The names of its large blobs are their hashes, so these are not read."""
     identity = weights_identity(snapshot, tmp_path)
-    assert hashed == ["config.json"]
+    assert hashed == SMALL
 
     assert weights_identity(folder, tmp_path / "another cache") == identity
 
@@ -289,4 +319,4 @@ def test_a_link_elsewhere_is_hashed(folder: Path, tmp_path: Path, hashed: list[s
 
     weights_identity(folder, tmp_path)
 
-    assert hashed == ["config.json", name, "model-2-of-2.safetensors"]
+    assert hashed == [*SMALL, name, "model-2-of-2.safetensors"]

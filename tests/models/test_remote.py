@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from rmaudit.cli import app
 from rmaudit.errors import ModelError
-from rmaudit.models import doctor, load, tokenizers
+from rmaudit.models import doctor, inspection, load, tokenizers
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.remote import Remote
 from rmaudit.registry import ModelSpec
@@ -247,6 +247,92 @@ def test_code_of_another_repository_is_refused(
     with pytest.raises(ModelError, match="code of another repository"):
         tokenizers.read(folder, trusted())
     assert not mark.exists()
+
+
+def test_an_adapter_beside_it_is_refused(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """Transformers would merge it unasked, and then name no weights that are missing."""
+    (folder / "adapter_config.json").write_text("{}")
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path)
+
+    assert str(caught.value) == (
+        f"own: adapter_config.json lies in {folder}, so transformers would put an adapter into its "
+        f"weights; rmaudit merges adapters into plain reward models only. Remove it from there, or "
+        f"merge it where it was trained and give the folder of the merged model"
+    )
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("unpinned", ["folder", "branch", "newest"])
+def test_code_that_no_commit_pins_is_refused(
+    folder: Path, mark: Path, tmp_path: Path, unpinned: str
+) -> None:
+    """An entry that no models.yaml was read for, by Python: its code does not run either."""
+    source = str(folder) if unpinned == "folder" else "owner/own"
+    revision = {"folder": COMMIT, "branch": "main", "newest": None}[unpinned]
+    spec = replace(trusted(), source=source, revision=revision)
+    expected = (
+        f"own: trust_remote_code is for a hub id beside its `revision`, a full commit hash of 40 "
+        f"hex digits, and this is {source!r} at {revision!r}; its code is not run. Put the "
+        f"checkpoint and its code on the hub, and name that commit"
+    )
+
+    for go in (
+        lambda: load.from_spec(spec, cache=tmp_path),
+        lambda: tokenizers.read(folder, spec),
+    ):
+        with pytest.raises(ModelError) as caught:
+            go()
+        assert str(caught.value) == expected
+    assert not mark.exists()
+
+
+def test_quantized_weights_are_refused(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """As those of any checkpoint, in a run and in `models check`."""
+    change(folder / "config.json", quantization_config={"quant_method": "fp8"})
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path)
+    refused = dict(inspection.look(trusted(), tmp_path, "own"))["refused"]
+
+    assert str(caught.value).startswith("own: its weights are quantized (fp8; quantization_config ")
+    assert f"own: {refused}" == str(caught.value)
+    assert not mark.exists()
+
+
+def test_quantized_weights_that_are_asked_for_must_be(folder: Path, tmp_path: Path) -> None:
+    """Rmaudit quantizes nothing."""
+    with pytest.raises(ModelError, match="has `quantized: true`, and"):
+        load.from_spec(trusted(quantized=True), cache=tmp_path)
+    found = dict(inspection.look(trusted(quantized=True), tmp_path, "own"))
+    assert "has `quantized: true`, and" in found["refused"]
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+def test_models_check_refuses_code_of_another_repository(
+    folder: Path, mark: Path, tmp_path: Path, name: str
+) -> None:
+    """With the reason of a run, and with nothing run."""
+    change(folder / name, auto_map={"AutoModel": "other/code--modeling_own.OwnReward"})
+
+    found = dict(inspection.look(trusted(), tmp_path, "own"))
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path)
+    assert f"own: {found['refused']}" == str(caught.value)
+    assert "points at code of another repository" in found["refused"]
+    assert "can be scored" not in found
+    assert not mark.exists()
+
+
+def test_models_check_refuses_an_adapter_beside_it(folder: Path, tmp_path: Path) -> None:
+    """It is no adapter to be merged into its base."""
+    (folder / "adapter_config.json").write_text("{}")
+
+    found = dict(inspection.look(trusted(), tmp_path, "own"))
+
+    assert found["refused"].startswith("adapter_config.json lies in ")
 
 
 def test_its_own_repository_by_name_is_its_own(folder: Path, tmp_path: Path) -> None:
