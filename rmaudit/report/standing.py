@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from rmaudit.records import Estimate, Finding
 
 _WIDTH, _STEP = 420, 34
-_PADDING = {"left": 250, "right": 330, "top": 4, "bottom": 4}  # for the texts at either side
+_PADDING = {"left": 205, "right": 250, "top": 4, "bottom": 4}  # for the texts at either side
 _MARGIN = 0.04  # of a strip, on either side of what lies outermost
 
 
 def standing(findings: Sequence[Finding]) -> str:
     """One strip per measured finding, each on its own scale. Returns "" if none was measured.
 
-    The point is the model, with its interval; dashes are the ends of the bound, grey ticks the ten
-    published models, letters the null controls by their initials.
+    The point is the model, with its interval; upright lines are the ends of the bound, grey ticks
+    the ten published models, letters the null controls by their initials.
     """
     import altair as alt
 
