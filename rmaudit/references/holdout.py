@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:
     """Shape (n,): True where the text is in the half that was never trained on."""
-    return np.array([_in_half(stem_key(text), salt) for text in texts], dtype=bool)
+    return np.array([_held_out(text, salt) for text in texts], dtype=bool)
 
 
 def stem_key(text: str) -> str:
@@ -27,7 +27,9 @@ def stem_key(text: str) -> str:
     return " ".join(_stem(word) for word in text.casefold().split())
 
 
-def _in_half(key: str, salt: str) -> bool:
+@lru_cache(maxsize=1 << 18)  # every audit asks for the same words
+def _held_out(text: str, salt: str) -> bool:
+    key = stem_key(text)
     return bool(hashlib.sha256(f"{salt}:{key}".encode()).digest()[0] & 1)
 
 
