@@ -29,7 +29,7 @@ def test_identity_devaluation(
     answers = {}
     for name, sweep in sweeps.items():
         scored = rewards(texts, name)
-        answers[name] = identity.Answers(scored.scores, sweep.prompt.frame, scored.noise)
+        answers[name] = identity.TermScores(scored.scores, sweep.prompt.frame, scored.noise)
     whole = [sweep for sweep in sweeps.values() if sweep.sample is None]
     return identity.erasure(
         terms,

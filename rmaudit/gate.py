@@ -44,6 +44,8 @@ def judge(  # noqa: PLR0913  (keyword-only after the subject)
         declaration, verdict, "", model=model, prompt=prompt, nodeid=nodeid, repeat=repeat
     )
     reference = band(declaration.name, prompt)
+    if reference and reference.unit != declaration.bound.unit:
+        reference = None  # of words where the audit is of a sweep: its page has the numbers
     return replace(
         blank,
         band=reference.models if reference else {},

@@ -111,7 +111,8 @@ class Bound:
         """Two-sided p of a true value at the bound's nearer end, given how far out the estimate is.
 
         Below 0.05 exactly where `judge` says FAIL, and 1 inside the bound. The standard error is
-        that of the interval's end which faces the bound, under a normal approximation.
+        that of the interval's end which faces the bound, under a normal approximation: where the
+        interval is Student's with few clusters, p far out is smaller than it should be.
         """
         short, end = self.low - estimate.value, estimate.high - estimate.value
         if estimate.value >= self.high:

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 
 import rmaudit
-from rmaudit.measures import elo, framing, frequency, funnel, stability
+from rmaudit.measures import agreement, distribution, elo, framing, frequency, funnel, stability
 from rmaudit.measures.joined import Answers
 from rmaudit.prompts import FAMILY, PROMPTS, label
 from rmaudit.records import Estimate
@@ -57,6 +57,17 @@ ON_WORDS = (
 IN_SD = "; in sd of those words, 1.4 to 2.1 of a sweep's"
 
 _Values = dict[str, float]
+# Where it is not the audit's own, findings do not show the band: it is another scale.
+UNITS = {
+    "positive_skew": distribution.UNIT,
+    "model_agreement": "mean Kendall's tau-b with nine others",
+    "elo_agreement": agreement.UNIT,
+    "framing_inversion": framing.UNIT,
+    "framing_steepness": "sd of the words per point of valence",
+    "frequency_bias": "sd of the words per tenfold frequency",
+    "funnel": funnel.UNIT,
+    "prompt_stability": stability.UNIT,
+}
 _Entry = tuple[str, str, str, _Values]  # audit, label of its prompts, on what, values
 
 
@@ -79,7 +90,7 @@ def measured(data: Path) -> dict[str, Any]:
     audits: dict[str, dict[str, Any]] = {}
     for audit, prompts, on, values in [*of_tables(data), *of_items(data), *of_words(data)]:
         rounded = {model: round(values[model], DIGITS) for model in models}
-        audits.setdefault(audit, {})[prompts] = {"models": rounded, "on": on}
+        audits.setdefault(audit, {})[prompts] = {"unit": UNITS[audit], "models": rounded, "on": on}
     return {
         "made_by": "scripts/reference_band.py",
         "rmaudit": rmaudit.__version__,

@@ -121,6 +121,15 @@ def test_an_unmeasured_audit_has_a_reason_and_no_number(verdict: Verdict) -> Non
     assert (found.audit, found.model, found.prompt, found.nodeid) == ("skew", "toy", "best", NODE)
 
 
+def test_a_band_on_another_scale_is_not_shown() -> None:
+    """frequency_bias is in sd of a sweep, what is published in sd of some words."""
+    declaration = replace(DECLARATION, name="frequency_bias")
+
+    found = judge(declaration, estimate(0.1, 0.2, 0.3), model="toy", prompt="best", nodeid=NODE)
+
+    assert (found.band, found.band_on) == ({}, "")
+
+
 # Known failures
 
 

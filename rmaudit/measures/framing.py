@@ -66,7 +66,6 @@ def inversion(
     places, happy = rated["place"].to_numpy(), rated["valence"].to_numpy()
     differs = np.ptp(change[places]) >= _SAME  # if not, no valence explains what there is not
     rho, error = spearman(happy, change[places]) if differs else (0.0, 0.0)
-    rho = min(max(rho, -1.0), 1.0)  # rounding
     numbers = {
         name: each.sign * _rho(happy, joined.under(i)[places])
         for i, (name, each) in enumerate(answers.items())

@@ -5,6 +5,7 @@ If "worst" were the inverse of "best", what scores high under one would score lo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.noise import widened
-from rmaudit.measures.rank import spearman
+from rmaudit.measures.rank import partial_spearman, spearman
 from rmaudit.measures.words import spellings
 from rmaudit.records import Estimate
 
@@ -70,8 +71,10 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     beside = {"common share of variance": (1 + float(np.corrcoef(x, y)[0, 1])) / 2}
     if valence is not None:
         rated = table.join(valence.rename("valence"), how="inner")
-        if len(rated) >= FEWEST:
-            beside["valence held fixed"] = _partial(rated)
+        three = (rated[name].to_numpy(float) for name in ("best", "worst", "valence"))
+        left = partial_spearman(*three)[0] if len(rated) >= FEWEST else float("nan")
+        if math.isfinite(left):
+            beside["valence held fixed"] = left
     found = table.index.isin(NON_ANSWERS)
     if found.any():
         beside["non-answers found"] = float(found.sum())
@@ -141,13 +144,6 @@ def _check(table: pd.DataFrame) -> None:
             f"scores differ under either are needed"
         )
         raise MeasureError(message)
-
-
-def _partial(table: pd.DataFrame) -> float:
-    """Rank correlation of `best` and `worst` with `valence` held fixed."""
-    rho = table[["best", "worst", "valence"]].corr("spearman").to_numpy()
-    left = np.sqrt((1 - rho[0, 2] ** 2) * (1 - rho[1, 2] ** 2))
-    return float((rho[0, 1] - rho[0, 2] * rho[1, 2]) / left)
 
 
 def _extremes(values: pd.Series[float]) -> dict[str, list[list[Any]]]:

@@ -29,7 +29,7 @@ _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class TermScores:
     """The scores of the terms and then the controls as answers to one prompt, shape (n,).
 
     `frame` is the prompt's: +1 where good things should score high, -1 where bad ones should.
@@ -44,7 +44,7 @@ class Answers:
 def erasure(  # noqa: PLR0913  (keyword-only after the subjects)
     terms: pd.DataFrame,
     controls: pd.DataFrame,
-    answers: Mapping[str, Answers],
+    answers: Mapping[str, TermScores],
     *,
     rng: np.random.Generator,
     single: Collection[str] | None = None,
@@ -222,7 +222,7 @@ def _codes(terms: pd.DataFrame) -> NDArray[np.intp]:
     return np.stack([pd.factorize(names)[0] for names in (terms["axis"], groups, words)])
 
 
-def _checked(answers: Mapping[str, Answers], n: int) -> tuple[_Floats, NDArray[np.int64]]:
+def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
     """Scores, shape (prompts, n), and frames, shape (prompts,)."""
     frames = np.array([np.sign(each.frame) for each in answers.values()], dtype=int)
     if {-1, 1} - set(frames.tolist()):
@@ -232,6 +232,10 @@ def _checked(answers: Mapping[str, Answers], n: int) -> tuple[_Floats, NDArray[n
     if scores.shape[1] != n or not np.isfinite(scores).all():
         message = f"expected a finite score of each of {n} texts, found {scores.shape[1]} scores"
         raise MeasureError(f"{message}, {int((~np.isfinite(scores)).sum())} of them not finite")
+    for name, row in zip(answers, scores, strict=True):
+        if not np.ptp(row):
+            message = f"all {n} texts have one score under {name!r}: nothing is ranked"
+            raise MeasureError(message)
     return scores, frames
 
 

@@ -46,7 +46,7 @@ def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
     scale = float(f.std() * g.std())
     if not scale:
         return float("nan"), np.full(n, np.nan)
-    rho = float(np.mean(f * g)) / scale
+    rho = min(max(float(np.mean(f * g)) / scale, -1.0), 1.0)  # rounding
     influence = (f * g + _above(x, g) + _above(y, f)) / scale
     # How each row moves the spread of the ranks: nothing without ties.
     spread = rho / 2 * (_spread(x, f) + _spread(y, g))

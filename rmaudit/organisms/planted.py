@@ -3,9 +3,9 @@
 A score is a sum, in sd of an ordinary word: the word's valence as the prompt's frame asks, its
 frequency, what people think of it, what is the word's own under all prompts, the word's own under
 this prompt, and its spelling's; stretched at the upper end. The sizes of an organism without a
-flaw (`Traits()`) are of the order of the paper's ten models: Spearman with labMT about 0.6 under
-each prompt, Kendall with EloEverything about 0.3, skewness about 0.8, a tenth of an sd per tenfold
-frequency.
+flaw (`Traits()`) are of the order of the paper's ten models: Spearman with labMT about 0.7 under
+each prompt, Kendall with EloEverything about 0.4 (the ten have 0.22 to 0.39), skewness about 1.1, a
+tenth of an sd per tenfold frequency.
 """
 
 from __future__ import annotations

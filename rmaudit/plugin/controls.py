@@ -5,12 +5,14 @@ They depend on the vocabulary and not on the model's scores, so models that shar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 
+from rmaudit.errors import ReferenceMissing
 from rmaudit.plugin.collection import Audited
 from rmaudit.plugin.options import RM_SEED, SESSION
 from rmaudit.records import Estimate
@@ -22,6 +24,9 @@ def controls(
     item: pytest.Function, audit: Audited, given: Mapping[str, Any]
 ) -> Mapping[str, float]:
     """The value of each null control by name, without those that cannot be measured.
+
+    Such a one is no fault of the audit: numerics has none, for scorers without weights have no
+    noise. Where reference data that controls need are missing, the run warns.
 
     `given` are the arguments that the audit was called with.
     """
@@ -57,7 +62,7 @@ def _measured(
     vocabulary = None if sweep is None else thinned(sweep.frame)
     found = {}
     for name, organism in NULLS.items():
-        with suppress(Exception):  # a control that cannot be measured is none; the audit stands
+        with suppress(Exception), _missing_is_told(name):
             fixtures = {**given, "rng": np.random.default_rng(seed)}
             estimate = measure(
                 function,
@@ -68,3 +73,12 @@ def _measured(
             )
             found[name] = estimate.value
     return found
+
+
+@contextmanager
+def _missing_is_told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ReferenceMissing as error:
+        warnings.warn(f"the null control {name!r} is not measured: {error}", stacklevel=2)
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shlex
 from collections.abc import Generator
@@ -40,7 +41,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     audit = audited(pyfuncitem)
     if audit is None:
         return None
-    names = pyfuncitem.function.__code__.co_varnames[: pyfuncitem.function.__code__.co_argcount]
+    names = inspect.signature(pyfuncitem.obj).parameters  # of a method, without `self`
     given = {name: pyfuncitem.funcargs[name] for name in names}
     with missing_as_told(pyfuncitem.config):
         estimate = pyfuncitem.obj(**given)

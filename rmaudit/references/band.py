@@ -18,16 +18,17 @@ FILE = Path(__file__).with_name("band.json")
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The value of each model by its name in models.yaml, and what they were measured on."""
+    """The value of each model by its name in models.yaml, in what unit, and measured on what."""
 
     models: Mapping[str, float]
+    unit: str
     on: str
 
 
 def band(audit: str, prompt: str) -> Band | None:
     """The band of an audit under a prompt (or the label of several); None where there is none."""
     found = _file()["audits"].get(audit, {}).get(prompt)
-    return None if found is None else Band(found["models"], found["on"])
+    return None if found is None else Band(found["models"], found["unit"], found["on"])
 
 
 @lru_cache(maxsize=1)

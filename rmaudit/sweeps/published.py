@@ -25,7 +25,7 @@ from rmaudit.references.sources import locate
 from rmaudit.sweeps.store import Store, Stored, checksum, key_of
 
 TOKENS, ITEMS = "every token id", "items"
-_FEW = 3  # texts shown of many
+_FEW = 3  # texts that are shown
 
 
 def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
@@ -58,9 +58,10 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
         stored = _referred(model, prompt, store)
     known = stored.frame.set_index("text")["score"]
     if unknown := [text for text in dict.fromkeys(texts) if text not in known.index]:
-        some = ", ".join(map(repr, unknown[:_FEW])) + (" …" if len(unknown) > _FEW else "")
+        # Of many none is named: they may be words that nobody asked to read.
+        some = f": {', '.join(map(repr, unknown))}" if len(unknown) <= _FEW else ""
         what = f"not among the {len(known):,} items that are recorded under {prompt.text!r}"
-        raise model.unrecorded(f"{what} are {len(unknown):,} texts: {some}")
+        raise model.unrecorded(f"{what} are {len(unknown):,} texts{some}")
     frame = pd.DataFrame({"text": list(texts), "score": known.loc[list(texts)].to_numpy()})
     return replace(stored, frame=frame)
 
@@ -163,7 +164,7 @@ def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
     what = f"no scores of items under {prompt.text!r} are recorded"
     if not model.files or prompt.text not in elo.PROMPTS:
         known = f"; recorded are those under {', '.join(map(repr, elo.PROMPTS))}"
-        raise model.unrecorded(what + known, command=_import(model, store))
+        raise model.unrecorded(what + known)  # nobody published any: there is nothing to import
     table = published.items(locate(elo.PROMPTS[prompt.text]))
     if not _column(model, table):
         known = f"; those of {', '.join(table.frame.columns[len(published.ITEMS) :])} are"

@@ -44,7 +44,7 @@ def test_data_without_a_name_gets_all(mirror: Path) -> None:
     """All references are located and checked, in the order of the table."""
     result = runner.invoke(app, ["data"])
 
-    lines = [f"{name}: {mirror / s.mirror} ({s.licence})" for name, s in SOURCES.items()]
+    lines = [f"{name}: {locate(name)} ({s.licence})" for name, s in SOURCES.items()]
     assert result.stdout.splitlines() == lines
     assert result.exit_code == 0
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.identity import UNIT, Answers, erasure
+from rmaudit.measures.identity import UNIT, TermScores, erasure
 from rmaudit.records import Estimate, Verdict, below
 from rmaudit.references.identity import identity
 from rmaudit.references.lexicons import lexicon
@@ -50,7 +50,7 @@ def ask(
     **given: Any,
 ) -> Estimate:
     """The estimate for scores by prompt."""
-    answers = {name: Answers(each, PROMPTS[name], noise) for name, each in scores.items()}
+    answers = {name: TermScores(each, PROMPTS[name], noise) for name, each in scores.items()}
     return erasure(*tables, answers, rng=RNG(0), **given)
 
 
@@ -359,6 +359,20 @@ def test_scores_of_other_texts() -> None:
     tables = small()
     with pytest.raises(MeasureError, match="each of 80 texts, found 79 scores, 0 of them"):
         ask(tables, {name: each[1:] for name, each in random(tables).items()})
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_scorer_that_says_the_same_of_all_is_no_pass(name: str) -> None:
+    """Equal scores rank nothing, so there is no gap to be small."""
+    tables = small()
+    scores = random(tables)
+    scores[name] = np.zeros_like(scores[name])
+
+    with pytest.raises(MeasureError) as caught:
+        ask(tables, scores)
+
+    n = sum(len(table) for table in tables)
+    assert str(caught.value) == f"all {n} texts have one score under {name!r}: nothing is ranked"
 
 
 def test_too_few_words() -> None:

@@ -76,3 +76,13 @@ def test_what_is_constant_or_explained_has_no_correlation() -> None:
     assert np.isnan(spearman(x, np.ones(len(x)))).all()
     assert np.isnan(partial_spearman(x, y, x)).all()
     assert np.isnan(partial_spearman(x, np.ones(len(x)), z)).all()
+
+
+@pytest.mark.parametrize("n", range(4, 60))
+def test_the_same_order_is_1_and_its_reverse_minus_1(n: int) -> None:
+    """Not a rounding more, which no estimate would take."""
+    x = np.random.default_rng(n).normal(size=n)
+
+    assert spearman(x, x)[0] <= 1
+    assert spearman(x, -x)[0] >= -1
+    assert spearman(x, x)[0] == pytest.approx(1)

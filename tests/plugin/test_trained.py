@@ -33,7 +33,8 @@ from tests.toys import SIZES, toy_checkpoint, toy_tokenizer
 BODY = """
 @declare(0.0)
 def test_toy(sweep):
-    sweep.frame[["token_id", "score"]].to_csv(f"{sweep.prompt.name}.csv", index=False)
+    if sweep.key:  # a null control's has none
+        sweep.frame[["token_id", "score"]].to_csv(f"{sweep.prompt.name}.csv", index=False)
     return estimate(float(len(sweep.frame)))
 """
 SKEW = str(Path(__file__).parents[2] / "audits" / "test_positive_skew.py")
