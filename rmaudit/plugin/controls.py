@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.errors import ReferenceMissing
+from rmaudit.errors import NotRecorded, ReferenceMissing
 from rmaudit.plugin.collection import Audited
 from rmaudit.plugin.options import RM_SEED, SESSION
 from rmaudit.records import Estimate
@@ -79,6 +79,8 @@ def _measured(
 def _missing_is_told(name: str) -> Iterator[None]:
     try:
         yield
+    except NotRecorded:  # of an organism nothing is
+        raise
     except ReferenceMissing as error:
         warnings.warn(f"the null control {name!r} is not measured: {error}", stacklevel=2)
         raise

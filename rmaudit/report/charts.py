@@ -190,7 +190,7 @@ def as_svg(chart: alt.TopLevelMixin, *, title: str, facts: Sequence[str]) -> str
     """Compile `chart`, and name it for readers who do not see it."""
     import vl_convert
 
-    spec = chart.to_dict() | {"config": THEME}
+    spec = chart.to_dict(validate=False) | {"config": THEME}  # which takes longer than drawing
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     svg = re.sub(r' (xmlns(:xlink)?|version|class)="[^"]*"', "", svg, count=4)
     name = html.escape(f"{title}. {'; '.join(facts)}.")
