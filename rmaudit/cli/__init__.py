@@ -5,19 +5,21 @@ from __future__ import annotations
 import typer
 
 from rmaudit.cli import data, examine, models, organisms
+from rmaudit.cli.common import Commands
 
 app = typer.Typer(
+    cls=Commands,
     help="Audits of reward models. The audits themselves run under pytest: pytest audits",
+    epilog="Exit codes: 0 pass, 1 fail, 2 inconclusive or not measured, 3 error, 4 wrong usage.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain text, also where CI claims to be a terminal
 )
 app.command(epilog="Example: rmaudit data afinn elo")(data.data)
 app.add_typer(models.app, name="models")
 app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem-27B")(data.import_)
 app.command(epilog="Example: rmaudit survival ./my-model --prompt 'Is it love?'")(examine.survival)
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(examine.doctor)
-app.command(epilog='Example: pytest audits --rm-models "$(rmaudit organism identity-penalty)"')(
-    organisms.organism
-)
+app.command(epilog="Example: rmaudit organism identity-penalty")(organisms.organism)
 app.command(epilog="Example: rmaudit selftest audits --seeds 20")(organisms.selftest)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import Named, Prompted, Registered, fail, text_of
+from rmaudit.cli.common import (
+    FAILED,
+    AsJson,
+    Named,
+    Prompted,
+    Registered,
+    echo_json,
+    fail,
+    text_of,
+)
 from rmaudit.errors import RmauditError
 from rmaudit.paths import default_cache
 from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
 
 if TYPE_CHECKING:
+    from rmaudit.models.doctor import Examination
     from rmaudit.models.protocol import RewardModel
+    from rmaudit.sweeps.survival import Survival
 
 
 def survival(
@@ -25,13 +36,30 @@ def survival(
     ] = None,
     prompt: Prompted = "greatest",
     file: Registered = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Count the token ids that the paper's protocol scores as themselves. Needs no weights."""
     try:
-        for line in _survival(_tokenizer_only(model, template, file), prompt):
-            typer.echo(line)
+        spec = _tokenizer_only(model, template, file)
+        result = _survival(spec, text_of(prompt))
     except RmauditError as error:
-        fail(str(error))
+        fail(error)
+    if as_json:
+        echo_json(
+            {
+                "model": spec.name,
+                "prompt": text_of(prompt),
+                "token_ids": len(result.frame),
+                "fates": dict(result.counts),
+                "distinct_rows": result.distinct_rows,
+                "doubled_bos": result.doubled_bos,
+                "closing": list(result.closing),
+            }
+        )
+        return
+    for line in _survival_lines(spec.name, text_of(prompt), result):
+        typer.echo(line)
 
 
 def doctor(  # noqa: PLR0913, PLR0917  (its options)
@@ -44,28 +72,51 @@ def doctor(  # noqa: PLR0913, PLR0917  (its options)
     ] = None,
     cache: Annotated[Path | None, typer.Option(help="where built models are kept")] = None,
     file: Registered = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Check that rmaudit scores a model as it scores itself, and measure its numeric noise."""
     from rmaudit.models.load import load
 
     try:
         loaded = load(model, registry=file, cache=cache, device=device, dtype=dtype)
-        found = _doctor(loaded, text_of(prompt), answers=answers)
+        found = _examined(loaded, text_of(prompt), answers=answers)
     except RmauditError as error:
-        fail(str(error))
-    if not found:
-        raise typer.Exit(1)
+        fail(error)
+    if as_json:
+        echo_json(_doctor_json(loaded.name, found))
+    else:
+        _doctor_lines(loaded.name, found)
+    if not found.ok:
+        raise typer.Exit(FAILED)
 
 
-def _doctor(model: RewardModel, prompt: str, *, answers: int) -> bool:
+def _examined(model: RewardModel, prompt: str, *, answers: int) -> Examination:
     from rmaudit.models import doctor
     from rmaudit.models.checkpoint import Checkpoint
 
     if not isinstance(model, Checkpoint):
         fail(f"{model.name} is no checkpoint: there is nothing to compare its rewards with")
-    found = doctor.examine(model, prompt, answers=answers)
+    return doctor.examine(model, prompt, answers=answers)
+
+
+def _doctor_json(name: str, found: Examination) -> dict[str, Any]:
+    return {
+        "model": name,
+        "dtype": found.dtype,
+        "device": found.device,
+        "path": found.path,
+        "sd": found.sd,
+        "noise_sd": found.noise,
+        "exact": found.ok,
+        "checks": [{**asdict(check), "ok": check.ok} for check in found.checks],
+        "notes": list(found.notes),
+    }
+
+
+def _doctor_lines(name: str, found: Examination) -> None:
     ids = f"{len(found.slot.prefix)} + answer + {len(found.slot.suffix)} ids"
-    typer.echo(f"{model.name}: {found.dtype} on {found.device}, path '{found.path}', {ids}")
+    typer.echo(f"{name}: {found.dtype} on {found.device}, path '{found.path}', {ids}")
     typer.echo(f"in sd of the rewards ({found.sd:.4g}):")
     width = max(len(check.name) for check in found.checks)
     typer.echo(f"  {'check'.ljust(width)}  answers   largest       rms   allowed")
@@ -77,7 +128,6 @@ def _doctor(model: RewardModel, prompt: str, *, answers: int) -> bool:
     for note in found.notes:
         typer.echo(f"  {note}")
     typer.echo(f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards")
-    return found.ok
 
 
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
@@ -95,11 +145,10 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
     return replace(spec, template=str(template)) if template is not None else spec
 
 
-def _survival(spec: ModelSpec, prompt: str) -> Iterator[str]:
+def _survival(spec: ModelSpec, text: str) -> Survival:
     from rmaudit.models import adapters, conversation, files, pairs, retokenized, tokenizers
     from rmaudit.sweeps import survival
 
-    text = text_of(prompt)
     folder = files.locate(spec, default_cache(), weights=False)
     tokenizer = tokenizers.read(adapters.tokenizer_folder(folder, spec, default_cache()), spec)
     vocabulary = tokenizers.vocabulary(tokenizer)
@@ -107,13 +156,17 @@ def _survival(spec: ModelSpec, prompt: str) -> Iterator[str]:
         pairs.refuse_settings(spec)
         slot = pairs.render(tokenizer, text, model=spec.name)
         rows = pairs.rows(tokenizer, text, vocabulary.texts)
-        result = survival.survival(vocabulary, slot, rows)
-    else:
-        slot = conversation.render(tokenizer, text, model=spec.name)
-        rows = retokenized.rows(tokenizer, text, vocabulary.texts, model=spec.name)
-        result = survival.survival(vocabulary, slot, rows, closing=retokenized.closing(tokenizer))
-    total = len(rows)
-    yield f"{spec.name}: {total:,} token ids, {text!r}"
+        return survival.survival(vocabulary, slot, rows)
+    slot = conversation.render(tokenizer, text, model=spec.name)
+    rows = retokenized.rows(tokenizer, text, vocabulary.texts, model=spec.name)
+    return survival.survival(vocabulary, slot, rows, closing=retokenized.closing(tokenizer))
+
+
+def _survival_lines(name: str, text: str, result: Survival) -> Iterator[str]:
+    from rmaudit.sweeps import survival
+
+    total = len(result.frame)
+    yield f"{name}: {total:,} token ids, {text!r}"
     yield "decoded, rendered and tokenized anew, as the paper did, an id becomes:"
     for fate, count in result.counts.items():
         shown = ", ".join(survival.examples(result, fate))

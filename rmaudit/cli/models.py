@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import Registered, fail
+from rmaudit.cli.common import FAILED, AsJson, Registered, echo_json, fail
 from rmaudit.errors import RmauditError
 from rmaudit.paths import default_cache
 from rmaudit.registry import ModelSpec, Registry, default_path, load_registry, resolve
@@ -30,17 +29,18 @@ def models(
     online: Annotated[
         bool, typer.Option("--online", help="ask the hub whether each can be had")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="the same as JSON")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the models that `pytest audits --model NAME` knows, and what is here of each."""
     context.obj = (file, cache)
     if context.invoked_subcommand is not None:
         for option in (["--json"] if as_json else []) + (["--online"] if online else []):
-            fail(f"{option} is of the list, `rmaudit models {option}`; leave it out of `check`")
+            instead = "write it after `check`" if as_json else "leave it out of `check`"
+            fail(f"{option} is of the list, `rmaudit models {option}`; {instead}")
         return
     listed = _listed(_registry(file), cache or default_cache(), online=online)
     if as_json:
-        typer.echo(json.dumps([one.said() for one in listed], indent=2))
+        echo_json([one.said() for one in listed])
         return
     names = max(len(one.spec.name) for one in listed)
     sources = max(len(one.spec.source) for one in listed)
@@ -56,10 +56,12 @@ def check(
     model: Annotated[str, typer.Argument(help="a registry name, a glob, a folder or a hub id")],
     file: Registered = None,
     cache: Cached = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Say what would be done with a model, from its config and headers: no weights are read.
 
-    Exit code 0 if it can be scored, 1 if it is refused, 2 if there is no such model.
+    Exit code 0 if it can be scored, 1 if it is refused, 4 if there is no such model.
     """
     from rmaudit.models import inspection
 
@@ -68,16 +70,21 @@ def check(
     try:
         specs = resolve(registry, model)
     except RmauditError as error:
-        fail(str(error))
-    refused = False
+        fail(error)
+    looked: list[dict[str, Any]] = []
     for spec in specs:
-        typer.echo(f"{spec.name}: {spec.source}")
+        if not as_json:
+            typer.echo(f"{spec.name}: {spec.source}")
+        looked.append({"name": spec.name, "source": spec.source, "found": []})
         called = spec.name if registry.models.get(spec.name) is spec else model
         for label, said in inspection.look(spec, cache or above[1] or default_cache(), called):
-            refused |= label == inspection.REFUSED
-            typer.echo(f"  {label.ljust(inspection.WIDTH)}  {said}")
-    if refused:
-        raise typer.Exit(1)
+            looked[-1]["found"].append({"what": label, "said": said})
+            if not as_json:
+                typer.echo(f"  {label.ljust(inspection.WIDTH)}  {said}")
+    if as_json:
+        echo_json(looked)
+    if any(line["what"] == inspection.REFUSED for one in looked for line in one["found"]):
+        raise typer.Exit(FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +135,4 @@ def _registry(file: Path | None) -> Registry:
     try:
         return load_registry(file or default_path())
     except RmauditError as error:
-        fail(str(error))
+        fail(error)

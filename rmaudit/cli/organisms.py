@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import fail
+from rmaudit.cli.common import FAILED, AsJson, echo_json, fail
 from rmaudit.errors import RmauditError
 from rmaudit.paths import default_cache
 from rmaudit.registry import FILE
@@ -20,22 +20,30 @@ if TYPE_CHECKING:
 def organism(
     name: Annotated[str, typer.Argument(help="identity-penalty, balanced or shuffled")],
     cache: Annotated[Path | None, typer.Option(help="where built models are kept")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Build a checkpoint with a known flaw; print its registry, for pytest audits --rm-models."""
     from rmaudit.organisms import checkpoints
 
     try:
-        typer.echo(checkpoints.build(name, cache or default_cache()) / FILE)
+        registry = checkpoints.build(name, cache or default_cache()) / FILE
     except RmauditError as error:
-        fail(str(error))
+        fail(error)
+    if as_json:
+        echo_json({"name": name, "registry": str(registry)})
+    else:
+        typer.echo(registry)
 
 
-def selftest(
+def selftest(  # noqa: PLR0913  (its options)
     audits: Annotated[Path, typer.Argument(help="the folder of the audits")] = Path("audits"),
     seeds: Annotated[int, typer.Option(min=2, help="organisms of each size of each flaw")] = 200,
     model: Annotated[str, typer.Option(help="whose vocabulary organisms score")] = "R-Smol-135M",
     out: Annotated[Path | None, typer.Option(help="a folder for selftest.json and .svg")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="processes")] = 1,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Measure each audit's power and false alarms on organisms with planted flaws."""
     from rmaudit.organisms.selftest import FLAWS
@@ -46,18 +54,22 @@ def selftest(
         outcomes = []
         for outcome in _in_turn(tasks, jobs):
             outcomes.append(outcome)
-            typer.echo(_line(outcome))
+            if not as_json:
+                typer.echo(_line(outcome))
     except RmauditError as error:
-        fail(str(error))
+        fail(error)
     if out is not None:
         from rmaudit.report import power
 
         out.mkdir(parents=True, exist_ok=True)
         power.write(outcomes, out)
-        typer.echo(f"{out / 'selftest.json'}, {out / 'selftest.svg'}")
+        if not as_json:
+            typer.echo(f"{out / 'selftest.json'}, {out / 'selftest.svg'}")
+    if as_json:
+        echo_json([{**one.to_json(), "as_stated": one.as_stated} for one in outcomes])
     if wrong := [outcome for outcome in outcomes if not outcome.as_stated]:
         typer.echo(f"{len(wrong)} of {len(outcomes)} sizes are not told as stated", err=True)
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _bench(audits: Path, model: str) -> Bench:
