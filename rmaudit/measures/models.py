@@ -25,7 +25,7 @@ SHOWN = 10  # tokens at either end of the evidence
 P = 0.9  # of rank-biased overlap, as in Figure A.1
 _DEEP = 200  # places: what lies deeper has 1e-9 of the weight
 _WORDS = 5_000  # drawn for the interval
-_REPLACED = "\ufffd"  # what part of a character decodes to: many tokens, one text
+REPLACED = "\ufffd"  # what part of a character decodes to: many tokens, one text
 _Z = 1.959963984540054
 _CELLS = 20
 
@@ -51,7 +51,23 @@ def agreement(
     Raises:
         MeasureError: fewer than `FEWEST` words are shared, or a model scores all of them alike.
     """
-    both = shared(model, baseline)
+    return agreement_of(
+        shared(model, baseline), rng=rng, noise=noise, baseline_noise=baseline_noise
+    )
+
+
+def agreement_of(
+    both: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    noise: float = 0.0,
+    baseline_noise: float = 0.0,
+) -> Estimate:
+    """`agreement` of tokens that are paired already: columns `text`, `model` and `baseline`.
+
+    Raises:
+        MeasureError: as there.
+    """
     x, y = both["model"].to_numpy(float), both["baseline"].to_numpy(float)
     codes, names = pd.factorize(word_of(both["text"]))
     if len(names) < FEWEST or not (np.ptp(x) and np.ptp(y)):
@@ -110,7 +126,7 @@ def shared(model: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
         means.append(total / np.maximum(count, 1))
     both = pd.DataFrame({"text": texts, "model": means[0], "baseline": means[1]})
     both = both[(counts[0] > 0) & (counts[1] > 0)]
-    whole = ~both["text"].str.contains(_REPLACED, regex=False)
+    whole = ~both["text"].str.contains(REPLACED, regex=False)
     return both[whole.astype(bool)].reset_index(drop=True)
 
 

@@ -19,7 +19,8 @@ def test_the_help_names_every_command(arguments: list[str]) -> None:
     """Asked or not, rmaudit says what it can do and how the audits are run."""
     result = runner.invoke(app, arguments)
 
-    assert all(word in result.stdout for word in [*COMMANDS, "pytest audits"])
+    assert result.exit_code == (0 if arguments else 4)
+    assert all(word in result.output for word in [*COMMANDS, "pytest audits"])
 
 
 @pytest.mark.parametrize(

@@ -50,22 +50,22 @@ def test_data_without_a_name_gets_all(mirror: Path) -> None:
 
 
 def test_data_refuses_an_unknown_name() -> None:
-    """Exit 2, with what was asked for and what there is."""
+    """Exit 4, with what was asked for and what there is."""
     result = runner.invoke(app, ["data", "bong"])
 
     assert result.stderr == f"unknown reference 'bong'; known: {', '.join(SOURCES)}\n"
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", 4)
 
 
 def test_data_goes_on_after_what_cannot_be_had() -> None:
-    """One missing file hides no other: exit 1, the error on stderr, the rest on stdout."""
+    """One missing file hides no other: exit 3, the error on stderr, the rest on stdout."""
     result = runner.invoke(app, ["data", "elo", "afinn"])
 
     assert result.stdout == f"afinn: {locate('afinn')} (ODbL 1.0 (Nielsen 2011))\n"
     assert result.stderr.startswith("elo: https://")
     assert result.stderr.endswith("get it with: rmaudit data elo\n")
     assert len(result.stderr.splitlines()) == 1
-    assert result.exit_code == 1
+    assert result.exit_code == 3
 
 
 def test_data_refuses_an_unknown_name_before_it_downloads() -> None:
@@ -140,7 +140,7 @@ def test_import_names_what_is_not_there(tables: Path) -> None:
     line = "no table of tokens, such as owner--name.csv, is there of: Long-name"
     assert result.stdout.splitlines()[-1] == line
     assert (result.exit_code, result.stderr) == (0, "")
-    assert (asked.exit_code, asked.stderr) == (1, f"{tables} has no published scores of A\n")
+    assert (asked.exit_code, asked.stderr) == (3, f"{tables} has no published scores of A\n")
 
 
 def test_import_does_not_miss_what_nobody_published(tables: Path) -> None:
@@ -155,7 +155,7 @@ def test_import_does_not_miss_what_nobody_published(tables: Path) -> None:
 
 
 def test_import_goes_on_after_a_wrong_table(tables: Path) -> None:
-    """It is told with its line, the others are imported, the exit code is 1."""
+    """It is told with its line, the others are imported, the exit code is 3."""
     wrong = tables / "reward_model_scores" / "owner--name.csv"
     wrong.write_text(TOKENS + "2,c,c,1,2,nan\n")
 
@@ -163,7 +163,7 @@ def test_import_goes_on_after_a_wrong_table(tables: Path) -> None:
 
     assert result.stderr.startswith(f"{wrong}:4: worst: expected a number, or nothing")
     assert "What is water?" in result.stdout
-    assert result.exit_code == 1
+    assert result.exit_code == 3
 
 
 @pytest.mark.parametrize(
@@ -174,11 +174,11 @@ def test_import_goes_on_after_a_wrong_table(tables: Path) -> None:
     ],
 )
 def test_import_of_an_unknown_model(tables: Path, arguments: list[str], message: str) -> None:
-    """Exit 2, before anything is read."""
+    """Exit 4, before anything is read."""
     result = imported(tables, *arguments)
 
     assert message in result.stderr
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", 4)
 
 
 def test_import_of_nothing(tables: Path) -> None:
@@ -188,6 +188,6 @@ def test_import_of_nothing(tables: Path) -> None:
     assert absent.stderr == (
         f"{tables}/none: there is no such folder; name one with the authors' CSV files\n"
     )
-    assert absent.exit_code == 2
+    assert absent.exit_code == 4
     assert empty.stderr == f"{tables}/tables has no published scores of A, Long-name\n"
-    assert empty.exit_code == 1
+    assert empty.exit_code == 3

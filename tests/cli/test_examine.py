@@ -94,20 +94,20 @@ def test_survival_of_an_encoder_is_that_of_its_pairs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "said"),
     [
-        (["nonsense"], "unknown model 'nonsense'"),
-        (["*Lla*"], "'*Lla*' means"),
-        (["FOLDER", "--template", "nowhere.jinja"], "template: there is no file nowhere.jinja"),
-        (["EMPTY"], "empty: its tokenizer could not be read from"),
-        (["owner/name"], "owner/name: owner/name could not be had from the Hugging Face hub"),
+        (["nonsense"], 4, "unknown model 'nonsense'"),
+        (["*Lla*"], 4, "'*Lla*' means"),
+        (["FOLDER", "--template", "nowhere.jinja"], 4, "template: there is no file nowhere.jinja"),
+        (["EMPTY"], 3, "empty: its tokenizer could not be read from"),
+        (["owner/name"], 3, "owner/name: owner/name could not be had from the Hugging Face hub"),
     ],
     ids=["unknown", "several", "no template", "no tokenizer", "offline"],
 )
 def test_survival_refuses_in_one_line(
-    tokenizer_folder: Path, arguments: list[str], said: str
+    tokenizer_folder: Path, arguments: list[str], code: int, said: str
 ) -> None:
-    """Exit 2, the reason on stderr, no traceback."""
+    """Exit 4 where the command is wrong, 3 where the model is; the reason on stderr."""
     empty = tokenizer_folder.parent / "empty"
     empty.mkdir()
     places = {"FOLDER": str(tokenizer_folder), "EMPTY": str(empty)}
@@ -116,7 +116,7 @@ def test_survival_refuses_in_one_line(
 
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", code)
 
 
 def test_survival_downloads_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_survival_downloads_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
 
-    assert runner.invoke(app, ["survival", "owner/name"]).exit_code == 2
+    assert runner.invoke(app, ["survival", "owner/name"]).exit_code == 3
     assert "*.json" in asked
     assert "*.safetensors" not in asked
 
@@ -276,16 +276,16 @@ def test_doctor_takes_the_weights_from_the_cache(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "said"),
     [
-        (["nonsense"], "models.yaml: unknown model 'nonsense'; known: "),
-        (["*Lla*"], "'*Lla*' means "),
-        (["./nowhere"], "models.yaml: unknown model './nowhere'; known: "),
-        (["EMPTY"], "empty' has no config.json (or adapter_config.json) in it: it is not"),
-        (["owner/name"], "owner/name: owner/name could not be had from the Hugging Face hub"),
-        (["TOY", "--device", "tpu"], "toy: no device 'tpu' here; known: auto, cpu, spread"),
-        (["FLAT"], "flat: 9 answers have one reward: 0"),
-        (["HEADLESS"], "headless: no 'score.weight' in "),
+        (["nonsense"], 4, "models.yaml: unknown model 'nonsense'; known: "),
+        (["*Lla*"], 4, "'*Lla*' means "),
+        (["./nowhere"], 4, "models.yaml: unknown model './nowhere'; known: "),
+        (["EMPTY"], 4, "empty' has no config.json (or adapter_config.json) in it: it is not"),
+        (["owner/name"], 3, "owner/name: owner/name could not be had from the Hugging Face hub"),
+        (["TOY", "--device", "tpu"], 3, "toy: no device 'tpu' here; known: auto, cpu, spread"),
+        (["FLAT"], 3, "flat: 9 answers have one reward: 0"),
+        (["HEADLESS"], 3, "headless: no 'score.weight' in "),
     ],
     ids=[
         "unknown",
@@ -299,9 +299,9 @@ def test_doctor_takes_the_weights_from_the_cache(
     ],
 )
 def test_doctor_refuses_in_one_line(
-    toy: Path, tmp_path: Path, arguments: list[str], said: str
+    toy: Path, tmp_path: Path, arguments: list[str], code: int, said: str
 ) -> None:
-    """Exit 2, the reason on stderr, no traceback."""
+    """Exit 4 where the command is wrong, 3 where the model is; the reason on stderr."""
     for name in ("flat", "headless"):
         tensors = load_file(shutil.copytree(toy, tmp_path / name) / "model.safetensors")
         tensors["score.weight"] = tensors["score.weight"] * 0
@@ -317,7 +317,7 @@ def test_doctor_refuses_in_one_line(
 
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", code)
 
 
 @pytest.mark.parametrize(
@@ -328,12 +328,12 @@ def test_doctor_refuses_in_one_line(
     ],
 )
 def test_doctor_refuses_a_wrong_option(toy: Path, option: str, value: str, said: str) -> None:
-    """As typer tells it: exit 2, nothing on stdout."""
+    """As typer tells it: exit 4, nothing on stdout."""
     result = runner.invoke(app, ["doctor", str(toy), option, value], env={"COLUMNS": "200"})
 
     assert said in " ".join(result.stderr.replace("│", " ").split())
     assert "Traceback" not in result.stderr
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", 4)
 
 
 def test_doctor_refuses_what_is_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +347,7 @@ def test_doctor_refuses_what_is_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -
     assert result.stderr == (
         "by-length is no checkpoint: there is nothing to compare its rewards with\n"
     )
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", 4)
 
 
 @pytest.mark.parametrize("command", [["survival"], ["doctor", "--answers", "8"]], ids=" ".join)

@@ -65,7 +65,7 @@ def test_models_lists_those_of_rmaudit_where_there_is_no_file(
 
 
 def test_models_refuses_a_wrong_file_in_one_line(tmp_path: Path) -> None:
-    """Exit 2, with the file and the line; no traceback."""
+    """Exit 4, with the file and the line; no traceback."""
     path = tmp_path / "models.yaml"
     path.write_text("models:\n  A: 3\n")
 
@@ -73,7 +73,7 @@ def test_models_refuses_a_wrong_file_in_one_line(tmp_path: Path) -> None:
 
     assert result.stderr.startswith(f"{path}:2: A: ")
     assert len(result.stderr.splitlines()) == 1
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", 4)
 
 
 # What is here
@@ -270,14 +270,17 @@ def test_check_says_a_command_that_works(
     assert named == "  can be scored  pytest audits --model A"
 
 
-@pytest.mark.parametrize("option", ["--json", "--online"])
-def test_check_has_no_options_of_the_list(toy: Path, option: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [("--json", "write it after `check`"), ("--online", "leave it out of `check`")],
+)
+def test_check_has_no_options_of_the_list(toy: Path, option: str, instead: str) -> None:
     """They would be left out without a word."""
     result = runner.invoke(app, ["models", option, "check", str(toy)])
 
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr == (
-        f"{option} is of the list, `rmaudit models {option}`; leave it out of `check`\n"
+        f"{option} is of the list, `rmaudit models {option}`; {instead}\n"
     )
 
 
@@ -352,6 +355,7 @@ def test_check_of_several_is_refused_if_one_is(toy: Path, tmp_path: Path) -> Non
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
+@pytest.mark.filterwarnings("ignore:toy. 202 of its tokenizer's ids")
 def test_check_refuses_what_a_run_would(
     toy: Path, tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
@@ -389,10 +393,10 @@ def test_check_does_not_build_the_embedded_model(home: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nonsense", "Z*", ""])
 def test_check_of_no_model_is_a_usage_error(name: str) -> None:
-    """Exit 2, one line."""
+    """Exit 4, one line."""
     result = runner.invoke(app, ["models", "check", name])
 
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", 4)
     assert len(result.stderr.splitlines()) == 1
 
 

@@ -32,13 +32,13 @@ def test_organism_prints_its_registry(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_organism_refuses_an_unknown_name(tmp_path: Path) -> None:
-    """Exit 2, before anything is built."""
+    """Exit 4, before anything is built."""
     result = runner.invoke(app, ["organism", "Balanced", "--cache", str(tmp_path)])
 
     assert result.stderr == (
         "unknown organism 'Balanced'; known: balanced, identity-penalty, shuffled\n"
     )
-    assert (result.stdout, result.exit_code) == ("", 2)
+    assert (result.stdout, result.exit_code) == ("", 4)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -72,11 +72,11 @@ def test_selftest_says_what_each_audit_makes_of_each_size(
 def test_selftest_of_a_folder_without_audits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 2 and one line."""
+    """Exit 4 and one line."""
     bench = Bench(tmp_path, pd.DataFrame(), References())
     monkeypatch.setattr("rmaudit.cli.organisms._bench", lambda *_: bench)
 
     result = runner.invoke(app, ["selftest", str(tmp_path)])
 
     assert result.stderr.startswith(f"{tmp_path}: no audit is called 'positive_skew'; give the")
-    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert (result.exit_code, len(result.stderr.splitlines())) == (4, 1)

@@ -1,0 +1,80 @@
+"""The difference of two measurements of one effect: did it come nearer to its bound, or away?
+
+The two are taken for independent estimates. Of two releases they are not: both are measured on the
+same words and tokens, so that their errors go together and the interval of the difference is wider
+than it would have to be. It errs on the side of no difference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rmaudit.records import Bound, Estimate
+
+INDEPENDENT = (
+    "The interval of a difference takes the two measurements for independent. They are made on the "
+    "same words and tokens, so their errors go together and it is wider than need be: what it "
+    "calls a difference is one, and small ones are missed."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number and the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> Interval:
+        """That of an estimate."""
+        return cls(estimate.value, estimate.low, estimate.high)
+
+    def counts(self, margin: float = 0.0) -> bool:
+        """Whether 0 is outside the interval and the value further from 0 than `margin`."""
+        return (self.low > 0 or self.high < 0) and abs(self.value) > margin
+
+
+def minus(new: Interval, old: Interval) -> Interval:
+    """New minus old, if the two are independent.
+
+    Each end of the difference takes the half widths that make it (Zou and Donner 2008, Construction
+    of confidence limits about effect measures, Statistics in Medicine 27), so that intervals which
+    are longer on one side give one that is.
+    """
+    value = new.value - old.value
+    below = math.hypot(new.value - new.low, old.high - old.value)
+    above = math.hypot(new.high - new.value, old.value - old.low)
+    return Interval(value, value - below, value + above)
+
+
+def room(estimate: Estimate, bound: Bound) -> Interval:
+    """How far inside its bound an effect lies, in its unit; below 0 outside.
+
+    Of a bound with two ends it is the distance to the nearer one, greatest in their middle.
+
+    Raises:
+        ValueError: the estimate is in another unit than the bound.
+    """
+    if estimate.unit != bound.unit:
+        message = f"the bound is in {bound.unit!r}, the estimate in {estimate.unit!r}"
+        raise ValueError(message)
+
+    def inside(value: float) -> float:
+        return min(value - bound.low, bound.high - value)
+
+    ends = inside(estimate.low), inside(estimate.high)
+    middle = (bound.low + bound.high) / 2  # infinite, or NaN, where an end is
+    most = inside(middle) if estimate.low <= middle <= estimate.high else max(ends)
+    return Interval(inside(estimate.value), min(ends), most)
+
+
+def gain(new: Estimate, old: Estimate, bound: Bound) -> Interval:
+    """How much further inside the bound the new effect lies than the old; below 0 it got worse.
+
+    Raises:
+        ValueError: one of them is in another unit than the bound.
+    """
+    return minus(room(new, bound), room(old, bound))
