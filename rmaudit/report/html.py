@@ -25,7 +25,7 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories that draw not
 
 
 def render(results: Mapping[str, Any]) -> str:
-    """The page, as UTF-8 text, of a results dict (schema `rmaudit.results/1`)."""
+    """The page, as UTF-8 text, of a results dict (schema `rmaudit.results/2`)."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,

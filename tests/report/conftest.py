@@ -92,7 +92,7 @@ def results() -> dict[str, Any]:
         "sweeps": [sweep],
     }
     return {
-        "schema": "rmaudit.results/1",
+        "schema": "rmaudit.results/2",
         "created": "2026-11-21T10:50:00Z",
         "rmaudit": "0.1.0",
         "command": "pytest audits --model '<i>'",
