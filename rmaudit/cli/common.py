@@ -57,14 +57,14 @@ def _usage() -> Iterator[None]:
         raise
 
 
-def fail(reason: str | RmauditError) -> NoReturn:
+def fail(reason: str | RmauditError, code: int | None = None) -> NoReturn:
     """End with a line on stderr: exit 4 if the command is wrong, 3 if it could not be done.
 
-    A text, and an error that names a file and line or an option, say that the command is wrong.
+    Without a `code`, a text and a `SpecError` say that the command is wrong.
     """
     typer.echo(str(reason), err=True)
     asked_wrongly = isinstance(reason, str | SpecError)
-    raise typer.Exit(USAGE if asked_wrongly else ERROR)
+    raise typer.Exit(code or (USAGE if asked_wrongly else ERROR))
 
 
 def echo_json(value: object) -> None:

@@ -6,6 +6,7 @@ Vocabularies differ, so what is compared is what both have: tokens of the same d
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,19 +52,26 @@ def agreement(
     Raises:
         MeasureError: fewer than `FEWEST` words are shared, or a model scores all of them alike.
     """
-    return agreement_of(
-        shared(model, baseline), rng=rng, noise=noise, baseline_noise=baseline_noise
-    )
+    both = shared(model, baseline)
+    tau = correlation(both, rng=rng, noise=noise, baseline_noise=baseline_noise)
+    x, y = (both[side].to_numpy(float) for side in ("model", "baseline"))
+    overlaps = {
+        "RBO from the top": rbo(_order(both["text"], -x), _order(both["text"], -y)),
+        "RBO from the bottom": rbo(_order(both["text"], x), _order(both["text"], y)),
+    }
+    return replace(tau, beside={**tau.beside, **overlaps}, evidence=_evidence(both, x, y))
 
 
-def agreement_of(
+def correlation(
     both: pd.DataFrame,
     *,
     rng: np.random.Generator,
     noise: float = 0.0,
     baseline_noise: float = 0.0,
 ) -> Estimate:
-    """`agreement` of tokens that are paired already: columns `text`, `model` and `baseline`.
+    """Kendall's tau-b of tokens that are paired already: columns `text`, `model`, `baseline`.
+
+    Its interval is that of `agreement`; beside it Spearman's rho and tau of whole words.
 
     Raises:
         MeasureError: as there.
@@ -91,12 +99,9 @@ def agreement_of(
         interval="normal, over words with all their spellings",
         beside={
             "Spearman's rho": float(stats.spearmanr(x, y).statistic),
-            "RBO from the top": rbo(_order(both["text"], -x), _order(both["text"], -y)),
-            "RBO from the bottom": rbo(_order(both["text"], x), _order(both["text"], y)),
             "words in both": float(len(names)),
             **_whole_words(both, codes, names),
         },
-        evidence=_evidence(both, x, y),
     )
     if not (noise or baseline_noise):
         return estimate

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rmaudit.errors import MeasureError, ResultsError
+from rmaudit.errors import MeasureError, SpecError
 from rmaudit.gate import standing
 from rmaudit.measures import difference, models, movement
 from rmaudit.records import Bound, Finding, Severity, Verdict
 from rmaudit.report import packed
 
-MOVED = 10  # tokens shown at either end
+MOVED = 10  # tokens at either end
+WORSE, UNDECIDED, FINE = "worse", "undecided", "not worse"  # outcomes
 _ORDER = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
 _Found = tuple[Finding | None, Finding | None]  # old and new
 
@@ -57,7 +58,7 @@ def compare(
     nothing of better or worse. Random draws take the new file's seed.
 
     Raises:
-        ResultsError: there are no two models to compare.
+        SpecError: there are no two models to compare.
     """
     rng = np.random.default_rng(new["seed"])
     pairs = [
@@ -97,9 +98,12 @@ def _models(
     ]
     if not both:
         lists = (", ".join(model["name"] for model in models) for models in (old, new))
-        message = "is in both" if name is None else f"{name!r} is in both"
-        here = " and ".join(f"[{names}]" for names in lists)
-        raise ResultsError(f"no model {message}: {here}; compare files of one model each")
+        message = "no model" if name is None else f"no model {name!r}"
+        here = "; and the new one has: ".join(lists)
+        raise SpecError(
+            f"{message} is in both files, the old one has: {here}; name one of both with --model, "
+            f"or compare files of one model each"
+        )
     return both
 
 
@@ -185,13 +189,14 @@ def _note(old: Finding | None, new: Finding | None) -> str:
 def _same(
     old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]
 ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Sweeps of one prompt's text by one protocol."""
+    """Sweeps of one prompt's text by one protocol, if either file has their scores."""
 
     def key(sweep: Mapping[str, Any]) -> tuple[str, str]:
         return sweep["prompt_text"], str(sweep["provenance"].get("protocol"))
 
-    before = {key(sweep): sweep for sweep in old}
-    return [(before[key(sweep)], sweep) for sweep in new if key(sweep) in before]
+    before = {key(sweep): sweep for sweep in old if "scores" in sweep}
+    after = [sweep for sweep in new if "scores" in sweep]
+    return [(before[key(sweep)], sweep) for sweep in after if key(sweep) in before]
 
 
 def _sweeps(
@@ -216,17 +221,19 @@ def _sweeps(
         "fell": [],
     }
     try:
-        tau = models.agreement_of(
-            both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
-        )
+        tau = models.correlation(both, rng=rng, noise=_noise(after), baseline_noise=_noise(before))
     except MeasureError as error:
         return said | {"reason": str(error)}
     rose, fell = (_rows(rows) for rows in movement.moved(both, MOVED))
     interval = asdict(difference.Interval.of(tau))
-    return said | {"tau": interval, "spearman": tau.beside["Spearman's rho"]} | {
-        "rose": rose,
-        "fell": fell,
-    }
+    return (
+        said
+        | {"tau": interval, "spearman": tau.beside["Spearman's rho"]}
+        | {
+            "rose": rose,
+            "fell": fell,
+        }
+    )
 
 
 def _noise(sweep: Mapping[str, Any]) -> float:
@@ -246,11 +253,29 @@ def _counts(findings: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _outcome(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Of the gating findings: `worse` if one is, `undecided` if one may be or none was compared."""
+    """Of the gating findings: worse if one is, undecided if one may be or none was compared."""
     changes = [f["change"] for f in findings if f["severity"] == Severity.GATE]
     if Change.WORSE in changes:
-        return "worse"
+        return WORSE
     compared = (Change.BETTER, Change.UNCHANGED)
     if any(change in _UNDECIDED for change in changes) or not set(changes) & set(compared):
-        return "undecided"
-    return "not worse"
+        return UNDECIDED
+    return FINE
+
+
+def lines(said: Mapping[str, Any]) -> Iterator[str]:
+    """A comparison for the terminal: what got worse first, then the sweeps, then the counts."""
+    for pair in said["models"]:
+        times = (f"{pair[side]} ({said[side]['created']})" for side in ("old", "new"))
+        yield " -> ".join(times)
+        findings = sorted(pair["findings"], key=lambda finding: _PLACES[finding["change"]])
+        rows = [_row(finding) for finding in findings]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            yield f"  {'  '.join(cells)}".rstrip()
+        for sweep in pair["sweeps"]:
+            yield from _sweep_lines(sweep)
+    counts = ", ".join(f"{n} {change}" for change, n in said["counts"].items())
+    yield f"{counts or 'nothing to compare'}; gating audits: {said['outcome']}"
+    yield said["assumes"]
