@@ -59,13 +59,15 @@ def _across(results: Mapping[str, Any]) -> str:
 def _told(error: ValidationError) -> str:
     """One line: the path, what stands there, and what may."""
     where = _path(error.absolute_path)
-    rule, allowed, found = str(error.validator), error.validator_value, error.instance
+    rule, found = str(error.validator), error.instance
+    allowed: Any = error.validator_value
+    schema: Any = error.schema
     if rule == "required":
         missing = next(name for name in allowed if name not in found)
         return f"{where} has no {_quoted(missing)}"
     if rule == "additionalProperties" and allowed is False:
-        unknown = next(name for name in found if name not in error.schema["properties"])
-        known = ", ".join(sorted(error.schema["properties"]))
+        unknown = next(name for name in found if name not in schema["properties"])
+        known = ", ".join(sorted(schema["properties"]))
         return f"{where} has {_quoted(unknown)}, allowed: {known}"
     said = {"type": _types, "enum": _listed, "const": _quoted}.get(rule)
     return f"{where} is {_quoted(found)}, allowed: {said(allowed) if said else f'{rule} {allowed}'}"
