@@ -138,9 +138,15 @@ _KEYS: Mapping[str, Kind] = {
 
 def default_path() -> Path:
     """models.yaml in the current directory if there is one, else the one that rmaudit brings."""
-    here, package = Path(FILE), Path(__file__).parent
-    bundled = package / FILE  # where the wheel puts it; a checkout has it one folder up
-    return next((path for path in (here, bundled) if path.is_file()), package.parent / FILE)
+    here = Path(FILE)
+    return here if here.is_file() else bundled(FILE)
+
+
+def bundled(name: str) -> Path:
+    """A file or folder that rmaudit brings beside its code: models.yaml, audits."""
+    package = Path(__file__).parent
+    inside = package / name  # where the wheel puts it; a checkout has it one folder up
+    return inside if inside.exists() else package.parent / name
 
 
 def load_registry(path: Path) -> Registry:

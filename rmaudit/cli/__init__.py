@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rmaudit.cli import data, examine, models, organisms
+from rmaudit.cli import data, examine, init, models, organisms, results
 from rmaudit.cli.common import Commands
 
 app = typer.Typer(
@@ -16,7 +16,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain text, also where CI claims to be a terminal
 )
+app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --margin 0.05")(
+    results.compare
+)
 app.command(epilog="Example: rmaudit data afinn elo")(data.data)
+app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
 app.add_typer(models.app, name="models")
 app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem-27B")(data.import_)
 app.command(epilog="Example: rmaudit survival ./my-model --prompt 'Is it love?'")(examine.survival)

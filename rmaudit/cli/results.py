@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rmaudit.cli.common import ERROR, FAILED, UNDECIDED, AsJson, echo_json, fail
 from rmaudit.errors import RmauditError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="a run's results.json")]
 
@@ -33,7 +30,7 @@ def compare(
     Exit code 0 if no gating audit got worse, 1 if one did, 2 if one may have, or could not be
     compared, 3 if a file cannot be read.
     """
-    from rmaudit.report import comparison
+    from rmaudit.report import compared, comparison
 
     before, after = _read(old), _read(new)
     try:
@@ -43,7 +40,7 @@ def compare(
     if as_json:
         echo_json(said)
     else:
-        for line in comparison.lines(said):
+        for line in compared.lines(said):
             typer.echo(line)
     codes = {comparison.WORSE: FAILED, comparison.UNDECIDED: UNDECIDED}
     raise typer.Exit(codes.get(said["outcome"], 0))

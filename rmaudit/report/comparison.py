@@ -1,13 +1,13 @@
 """Two results.json: what of a release got better, what got worse, and which tokens moved.
 
-A pure function of the two; `rmaudit compare` prints it.
+A pure function of the two; `compared` prints it.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
@@ -261,21 +261,3 @@ def _outcome(findings: Sequence[Mapping[str, Any]]) -> str:
     if any(change in _UNDECIDED for change in changes) or not set(changes) & set(compared):
         return UNDECIDED
     return FINE
-
-
-def lines(said: Mapping[str, Any]) -> Iterator[str]:
-    """A comparison for the terminal: what got worse first, then the sweeps, then the counts."""
-    for pair in said["models"]:
-        times = (f"{pair[side]} ({said[side]['created']})" for side in ("old", "new"))
-        yield " -> ".join(times)
-        findings = sorted(pair["findings"], key=lambda finding: _PLACES[finding["change"]])
-        rows = [_row(finding) for finding in findings]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            yield f"  {'  '.join(cells)}".rstrip()
-        for sweep in pair["sweeps"]:
-            yield from _sweep_lines(sweep)
-    counts = ", ".join(f"{n} {change}" for change, n in said["counts"].items())
-    yield f"{counts or 'nothing to compare'}; gating audits: {said['outcome']}"
-    yield said["assumes"]

@@ -279,9 +279,7 @@ def test_check_has_no_options_of_the_list(toy: Path, option: str, instead: str) 
     result = runner.invoke(app, ["models", option, "check", str(toy)])
 
     assert (result.exit_code, result.stdout) == (4, "")
-    assert result.stderr == (
-        f"{option} is of the list, `rmaudit models {option}`; {instead}\n"
-    )
+    assert result.stderr == (f"{option} is of the list, `rmaudit models {option}`; {instead}\n")
 
 
 def test_check_refuses_a_setting_that_an_encoder_has_no_use_for(tmp_path: Path) -> None:

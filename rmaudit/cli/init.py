@@ -1,0 +1,118 @@
+"""`rmaudit init`: what a repository needs to audit its reward model, as files to edit."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import rmaudit
+from rmaudit.cli.common import ERROR, AsJson, echo_json, fail
+from rmaudit.registry import FILE, bundled, is_hub_id
+
+_STARTER = Path(__file__).parent / "starter"
+_WORKFLOW = ".github/workflows/rmaudit.yml"
+_BRIEF = 6  # files of a folder that are named one by one
+_UNGATED = """
+# Not gated on until they can be measured.
+severity:
+  model_agreement: info  # needs the model that this one is to replace: --rm-baseline NAME
+"""
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(file_okay=False, help="the repository")] = Path(),
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="the model to audit, a checkpoint folder or a hub id (default: R-Smol-135M, the "
+            "small one that rmaudit brings)"
+        ),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Write audits/, models.yaml, conftest.py and a CI workflow into a repository.
+
+    All are plain files to read and to edit. What is there already is never overwritten.
+    """
+    written, kept = [], []
+    for name, text in _files(folder, model):
+        try:
+            there = _exists(folder / name, text)
+        except OSError as error:
+            fail(f"{folder / name}: cannot be written: {error.strerror}", ERROR)
+        (kept if there else written).append(name)
+    if as_json:
+        echo_json({"folder": str(folder), "written": written, "kept": kept})
+        return
+    for what, names in (("wrote", written), ("there already, left as it is", kept)):
+        for line in _brief(names):
+            typer.echo(f"{what}: {folder / line}")
+    typer.echo("next: pytest audits")
+
+
+def _exists(path: Path, text: str) -> bool:
+    """Whether the file was there; if not, it is now."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return True
+    return False
+
+
+def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
+    """Paths below `folder`, and their texts."""
+    yield FILE, _registry(folder, model)
+    for path in sorted(bundled("audits").glob("test_*.py")):
+        yield f"audits/{path.name}", path.read_text(encoding="utf-8")
+    yield "conftest.py", (_STARTER / "conftest.py").read_text(encoding="utf-8")
+    workflow = (_STARTER / "rmaudit.yml").read_text(encoding="utf-8")
+    yield _WORKFLOW, workflow.replace("VERSION", rmaudit.__version__)
+
+
+def _registry(folder: Path, model: str | None) -> str:
+    """A registry of one model, under the explanation of every key."""
+    own = bundled(FILE).read_text(encoding="utf-8")
+    keys = own.partition("#\n# The ten models")[0]
+    if model is None:
+        found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
+        entry = found[0] if found else ""
+    else:
+        entry = _entry(folder, model)
+    return f"{keys}\nmodels:\n{entry}{_UNGATED}"
+
+
+def _entry(folder: Path, model: str) -> str:
+    place = Path(model).expanduser()
+    if model and place.is_dir():
+        name = place.resolve().name
+        source = os.path.relpath(place.resolve(), folder.resolve())
+        source = source if source.startswith(".") else f"./{source}"
+    elif is_hub_id(model):
+        name, source = model.partition("/")[2], model
+    else:
+        fail(f"--model: {model!r} is no folder and no hub id 'owner/name'; give one of these")
+    pinned = "" if place.is_dir() else "    # revision: a full commit hash; without it the newest\n"
+    return (
+        f"  {re.sub(r'[^A-Za-z0-9._-]|^[.-]', '-', name).lstrip('-') or 'model'}:\n"
+        f"    source: {json.dumps(source)}\n{pinned}"
+        "    default: true\n"
+        "    # base: the language model that it was trained from; then gate on base_leakage\n"
+        "    severity:\n"
+        "      base_leakage: info\n"
+    )
+
+
+def _brief(names: list[str]) -> Iterator[str]:
+    """The names, those of a folder with many as one line."""
+    for parent in dict.fromkeys(str(Path(name).parent) for name in names):
+        own = [name for name in names if str(Path(name).parent) == parent]
+        yield from [f"{parent}/ ({len(own)} files)"] if len(own) > _BRIEF else own

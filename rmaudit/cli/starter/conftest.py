@@ -1,0 +1,16 @@
+"""Audits are a gate of their own: `pytest audits` runs them, a bare `pytest` the other tests."""
+
+from pathlib import Path
+
+import pytest
+
+AUDITS = Path(__file__).parent / "audits"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass the audits over unless they are named (they load a model, and take minutes)."""
+    if collection_path != AUDITS:
+        return None
+    here = config.invocation_params.dir
+    named = [(here / argument.partition("::")[0]).resolve() for argument in config.args]
+    return None if any(path.is_relative_to(AUDITS) for path in named) else True

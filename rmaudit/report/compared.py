@@ -1,0 +1,86 @@
+"""A comparison for the terminal: what got worse first, then the sweeps, then the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rmaudit.report.comparison import Change
+from rmaudit.report.masks import mask, masked
+from rmaudit.report.texts import line, log, visible
+
+_SHOWN = 5  # tokens at either end
+_PLACES = {str(change): place for place, change in enumerate(Change)}
+
+
+def lines(said: Mapping[str, Any]) -> list[str]:
+    """The lines of what `comparison.compare` gives, for example as follows.
+
+    worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
+    """
+    return [log(text) for text in (*_models(said), *_total(said))]
+
+
+def _models(said: Mapping[str, Any]) -> Iterator[str]:
+    for pair in said["models"]:
+        named = (f"{line(pair[side])} ({said[side]['created']})" for side in ("old", "new"))
+        yield " -> ".join(named)
+        findings = sorted(pair["findings"], key=lambda finding: _PLACES[finding["change"]])
+        header = ("", "audit", "prompt", "old", "new", "new - old", "verdict")
+        yield from _table([header, *map(_row, findings)] if findings else [])
+        for finding in findings:
+            if finding["note"]:
+                yield "  " + line(f"{finding['audit']}[{finding['prompt']}]: {finding['note']}")
+        for sweep in pair["sweeps"]:
+            yield from _sweep(sweep)
+
+
+def _total(said: Mapping[str, Any]) -> Iterator[str]:
+    counts = ", ".join(f"{n} {change}" for change, n in said["counts"].items())
+    margin = f", margin {said['margin']:g}" if said["margin"] else ""
+    yield f"{counts or 'no findings'}{margin}; gating audits: {said['outcome']}"
+    yield said["assumes"]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    spelled = [tuple(map(line, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*spelled, strict=True)]
+    for row in spelled:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()
+
+
+def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
+    sides = [finding[side] for side in ("old", "new")]
+    verdicts = [side["standing"] if side else "none" for side in sides]
+    return (
+        finding["change"],
+        finding["audit"],
+        finding["prompt"],
+        *(_interval(side["estimate"] if side else None) for side in sides),
+        _interval(finding["difference"]),
+        verdicts[0] if verdicts[0] == verdicts[1] else " -> ".join(verdicts),
+    )
+
+
+def _interval(of: Mapping[str, Any] | None) -> str:
+    return "" if of is None else f"{of['value']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]"
+
+
+def _sweep(sweep: Mapping[str, Any]) -> Iterator[str]:
+    how = f"  sweep {line(sweep['prompt'])}: {sweep['tokens']:,} tokens paired by"
+    how += f" {sweep['paired_by']}"
+    if sweep["tau"] is None:
+        yield f"{how}; {line(sweep['reason'])}"
+        return
+    yield f"{how}, Kendall's tau-b {_interval(sweep['tau'])}, Spearman {sweep['spearman']:+.2f}"
+    for way in ("rose", "fell"):
+        shown = [
+            f"{_token(token['text'])} {token['old']:,.0f} -> {token['new']:,.0f}"
+            for token in sweep[way][:_SHOWN]
+        ]
+        yield f"    {way} most in rank: {'; '.join(shown) or 'none'}"
+
+
+def _token(text: str) -> str:
+    return mask(text) if masked(text) else visible(text)
