@@ -27,18 +27,19 @@ def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Fin
     being green. That is decided of each finding alone, before the family is looked at: so the
     tests of a run, and the run itself, never disagree.
     """
-    return settle([_alone(finding, policy, today) for finding in findings])
+    return settle([alone(finding, policy, today) for finding in findings])
 
 
-def _alone(finding: Finding, policy: Policy, today: date) -> Finding:
+def alone(finding: Finding, policy: Policy, today: date) -> Finding:
+    """One finding as the policy has it, before the run's family is looked at: see `decide`."""
     finding = _graded(_as_declared(finding), policy)
-    if finding.estimate is not None:
-        finding = _judged(finding, finding.estimate, policy)
+    if (estimate := finding.estimate) is not None:
+        finding = _judged(finding, estimate, policy)
         own, place = policy.of(finding.model), (finding.audit, finding.prompt)
         if known := entry(own.known, *place):
             finding = replace(finding, known=known[1])
         if waiver := entry(own.waivers, *place):
-            finding = replace(finding, waiver=_waived(finding, finding.estimate, *waiver, today))
+            finding = replace(finding, waiver=_waived(finding, estimate, *waiver, today))
     return replace(finding, blocks=_blocks(finding, policy))
 
 
@@ -77,7 +78,8 @@ def _judged(finding: Finding, estimate: Estimate, policy: Policy) -> Finding:
             "declared_low": low,
             "declared_high": high,
         }
-        bound = Bound(*said[1], estimate.unit)
+        low, high = said[1]
+        bound = Bound(low, high, estimate.unit)
         finding = replace(
             finding,
             bound=str(bound),

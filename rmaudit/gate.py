@@ -16,6 +16,7 @@ WAIVED = "WAIVED"  # likewise one that somebody answers for
 INFO = "INFO"  # likewise a measured finding that gates nothing, whatever its verdict
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a run
 
+OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
 HOLDS = ("waived", "expiring")  # the states of a waiver that holds
 _ROUNDING = 1e-9  # an interval that ends at the bound has a p of ALPHA, but for this
 
@@ -123,14 +124,24 @@ def explain(finding: Finding) -> str:
         + (" (the interval straddles the bound)" if straddles else ""),
         f"  claim      {finding.claim}",
         f"  measured   {finding.estimate}",
-        f"  bound      {finding.bound}",
+        f"  bound      {_bound(finding)}",
         f"  base rate  {finding.base_rate}",
     ]
     if finding.estimate is not None:
         lines += [f"  note       {caveat}" for caveat in finding.estimate.caveats]
+    if finding.waiver:
+        lines.append(f"  waiver     {finding.waiver['says']}")
     if finding.repeat:
         lines.append(f"  repeat     {finding.repeat}")
     return "\n".join(lines)
+
+
+def _bound(finding: Finding) -> str:
+    """For example `above 1 sd (models.yaml: bounds: skew; declared: above 0 sd)`."""
+    over = finding.overridden.get("bound")
+    return (
+        f"{finding.bound} ({over['from']}; declared: {over['declared']})" if over else finding.bound
+    )
 
 
 def standing(finding: Finding) -> str:

@@ -106,11 +106,10 @@ def refuse_unknown(
         audit, _, prompt = named.audit.removesuffix("]").partition("[")
         where = f"{path}:{named.line}: {named.label}"
         if audit not in audits and audit not in elsewhere:
-            known = sorted({*audits, *elsewhere})
-            message = f"{where}no audit is called {audit!r};{nearest(audit, known)} known: "
-            raise SpecError(message + ", ".join(known))
-        if prompt and prompt not in audits.get(audit, [prompt]):
+            message = f"{where}no audit is called {audit!r};{nearest(audit, audits)} known: "
+            raise SpecError(message + ", ".join(sorted({*audits, *elsewhere})))
+        if prompt and prompt not in (asked := audits.get(audit, [prompt])):
             message = (
-                f"{where}{audit} is not asked under {prompt!r};{nearest(prompt, audits[audit])}"
+                f"{where}{audit} is not asked under {prompt!r};{nearest(prompt, asked)} known: "
             )
-            raise SpecError(f"{message} its prompts: {', '.join(audits[audit])}")
+            raise SpecError(message + ", ".join(asked))

@@ -124,11 +124,13 @@ _KEYS: Mapping[str, Kind] = {
 }
 
 
+_PACKAGE = Path(__file__).parent
+BROUGHT = (_PACKAGE / FILE, _PACKAGE.parent / FILE)  # by the wheel; in a checkout
+
+
 def default_path() -> Path:
     """models.yaml in the current directory if there is one, else the one that rmaudit brings."""
-    here, package = Path(FILE), Path(__file__).parent
-    bundled = package / FILE  # where the wheel puts it; a checkout has it one folder up
-    return next((path for path in (here, bundled) if path.is_file()), package.parent / FILE)
+    return next((path for path in (Path(FILE), *BROUGHT) if path.is_file()), BROUGHT[-1])
 
 
 def load_registry(path: Path) -> Registry:
