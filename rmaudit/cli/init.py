@@ -13,9 +13,9 @@ import typer
 
 import rmaudit
 from rmaudit.cli.common import ERROR, AsJson, echo_json, fail
-from rmaudit.registry import FILE, bundled, is_hub_id
+from rmaudit.registry import FILE, is_hub_id
 
-_STARTER = Path(__file__).parent / "starter"
+_STARTER, _PACKAGE = Path(__file__).parent / "starter", Path(rmaudit.__file__).parent
 _WORKFLOW = ".github/workflows/rmaudit.yml"
 _BRIEF = 6  # files of a folder that are named one by one
 _UNGATED = """
@@ -71,16 +71,22 @@ def _exists(path: Path, text: str) -> bool:
 def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
     """Paths below `folder`, and their texts."""
     yield FILE, _registry(folder, model)
-    for path in sorted(bundled("audits").glob("test_*.py")):
+    for path in sorted(_brought("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
     yield "conftest.py", (_STARTER / "conftest.py").read_text(encoding="utf-8")
     workflow = (_STARTER / "rmaudit.yml").read_text(encoding="utf-8")
     yield _WORKFLOW, workflow.replace("VERSION", rmaudit.__version__)
 
 
+def _brought(name: str) -> Path:
+    """A file or folder that the wheel has inside the package, and a checkout beside it."""
+    inside = _PACKAGE / name
+    return inside if inside.exists() else _PACKAGE.parent / name
+
+
 def _registry(folder: Path, model: str | None) -> str:
     """A registry of one model, under the explanation of every key."""
-    own = bundled(FILE).read_text(encoding="utf-8")
+    own = _brought(FILE).read_text(encoding="utf-8")
     keys = own.partition("#\n# The ten models")[0]
     if model is None:
         found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
