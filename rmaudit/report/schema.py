@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -60,8 +60,7 @@ def _told(error: ValidationError) -> str:
     """One line: the path, what stands there, and what may."""
     where = _path(error.absolute_path)
     rule, found = str(error.validator), error.instance
-    allowed: Any = error.validator_value
-    schema: Any = error.schema
+    allowed, schema = cast("Any", error.validator_value), cast("Any", error.schema)
     if rule == "required":
         missing = next(name for name in allowed if name not in found)
         return f"{where} has no {_quoted(missing)}"
