@@ -59,8 +59,10 @@ def _across(results: Mapping[str, Any]) -> str:
 def _told(error: ValidationError) -> str:
     """One line: the path, what stands there, and what may."""
     where = _path(error.absolute_path)
-    rule, found = str(error.validator), error.instance
-    allowed, schema = cast("Any", error.validator_value), cast("Any", error.schema)
+    rule, found, allowed, schema = (
+        cast("Any", part)  # or unset, which an error of a validator never is
+        for part in (error.validator, error.instance, error.validator_value, error.schema)
+    )
     if rule == "required":
         missing = next(name for name in allowed if name not in found)
         return f"{where} has no {_quoted(missing)}"
