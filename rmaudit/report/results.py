@@ -16,6 +16,7 @@ from scipy import stats
 from rmaudit.errors import ResultsError
 from rmaudit.records import Finding
 from rmaudit.registry import ModelSpec
+from rmaudit.report import packed
 from rmaudit.report.schema import fault
 
 SCHEMA = "rmaudit.results/2"
@@ -33,6 +34,7 @@ class SweepRecord:
     key: str
     frame: pd.DataFrame
     provenance: Mapping[str, Any]
+    whole: bool = True  # every token's score is kept, rather than a summary alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,13 @@ def collect(
 ) -> dict[str, Any]:
     """The results as one dict of JSON values (schema `SCHEMA`)."""
     by_model: dict[str, list[dict[str, Any]]] = {spec.name: [] for spec in specs}
+    vocabularies: dict[str, dict[str, Any]] = {}
     for record in sweeps:
-        by_model[record.model].append(_sweep(record))
+        sweep = _sweep(record)
+        if record.whole:
+            sweep["vocabulary"] = packed.share(record.frame, vocabularies)
+            sweep["scores"] = packed.scores(record.frame)
+        by_model[record.model].append(sweep)
     return {
         "schema": SCHEMA,
         "created": run.created,
@@ -64,6 +71,7 @@ def collect(
         "seed": run.seed,
         "environment": dict(run.environment),
         "models": [_model(spec, by_model[spec.name]) for spec in specs],
+        "vocabularies": vocabularies,
         "findings": [finding.to_json() for finding in findings],
     }
 
