@@ -16,6 +16,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain text, also where CI claims to be a terminal
 )
+app.command(epilog="Example: rmaudit report reports/2026-11-21T10-50-00Z/results.json")(
+    results.report
+)
+app.command(epilog="Example: rmaudit replay results.json --policy models.yaml --inconclusive pass")(
+    results.replay
+)
 app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --margin 0.05")(
     results.compare
 )

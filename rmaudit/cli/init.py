@@ -41,7 +41,8 @@ def init(
 
     All are plain files to read and to edit. What is there already is never overwritten.
     """
-    written, kept = [], []
+    written: list[str] = []
+    kept: list[str] = []
     for name, text in _files(folder, model):
         try:
             there = _exists(folder / name, text)

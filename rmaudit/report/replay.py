@@ -1,0 +1,110 @@
+"""Stored findings decided again under another policy: which verdicts flip. Nothing is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from rmaudit.decide import decide
+from rmaudit.gate import counts, standing
+from rmaudit.policy import Policy
+from rmaudit.records import Finding, Verdict
+from rmaudit.report.texts import line, log
+
+PASSED, FAILED, UNDECIDED, BROKEN = "pass", "fail", "inconclusive", "error"  # outcomes
+
+
+def replay(results: Mapping[str, Any], policy: Policy, today: date) -> dict[str, Any]:
+    """The results with their findings as the policy has them on this day (UTC)."""
+    findings = decide(_findings(results), policy, today)
+    return {**results, "findings": [finding.to_json() for finding in findings]}
+
+
+def outcome(results: Mapping[str, Any]) -> str:
+    """What the findings that block a run come to: fail before error before inconclusive.
+
+    Inconclusive also stands for a gating audit that should have been measured and was not, and
+    for results in which nothing was.
+    """
+    findings = _findings(results)
+    verdicts = {finding.verdict for finding in findings if finding.blocks}
+    if verdicts & {Verdict.FAIL, Verdict.PASS}:  # a pass that blocks was expected to fail
+        return FAILED
+    if Verdict.ERROR in verdicts:
+        return BROKEN
+    measured = any(finding.estimate is not None for finding in findings)
+    return UNDECIDED if verdicts or not measured else PASSED
+
+
+def flips(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The findings that stand elsewhere than before, or block the run and did not, or no longer."""
+    pairs = zip(_findings(old), _findings(new), strict=True)
+    return [
+        {
+            "model": after.model,
+            "audit": after.audit,
+            "prompt": after.prompt,
+            "old": standing(before),
+            "new": standing(after),
+            "blocked": before.blocks,
+            "blocks": after.blocks,
+            "why": "; ".join(_why(after)),
+        }
+        for before, after in pairs
+        if (standing(before), before.blocks) != (standing(after), after.blocks)
+    ]
+
+
+def unmatched(results: Mapping[str, Any], policy: Policy) -> list[str]:
+    """What the policy says of audits and prompts of which there is no finding: it does nothing."""
+    there = {finding["audit"] for finding in results["findings"]}
+    there |= {f"{finding['audit']}[{finding['prompt']}]" for finding in results["findings"]}
+    return [
+        f"{policy.file}:{named.line}: {named.label}{named.audit}: there is no finding of it here"
+        for named in policy.named
+        if named.audit not in there
+    ]
+
+
+def lines(said: Mapping[str, Any]) -> list[str]:
+    """For the terminal, what `rmaudit replay --json` gives as JSON."""
+    rows = [
+        f"{flip['old']} -> {flip['new']}{_colour(flip)}: "
+        f"{flip['audit']}[{flip['model']}-{flip['prompt']}]"
+        + (f": {flip['why']}" if flip["why"] else "")
+        for flip in said["flips"]
+    ]
+    total = ", ".join(f"{n} {name}" for name, n in said["counts"].items())
+    turned = f"; {len(rows)} stand elsewhere" if said["policy"] else ""
+    counted = f"{sum(said['counts'].values())} findings: {total}{turned}; {said['outcome']}"
+    return [log(line(text)) for text in (*rows, counted)]
+
+
+def said(old: Mapping[str, Any], new: Mapping[str, Any], policy: Policy | None) -> dict[str, Any]:
+    """What a replay has to tell, as JSON values."""
+    return {
+        "policy": policy.file if policy else None,
+        "outcome": outcome(new),
+        "counts": counts(_findings(new)),
+        "flips": flips(old, new),
+        "unmatched": unmatched(old, policy) if policy else [],
+    }
+
+
+def _findings(results: Mapping[str, Any]) -> Sequence[Finding]:
+    return [Finding.from_json(finding) for finding in results["findings"]]
+
+
+def _why(finding: Finding) -> Iterator[str]:
+    for key, note in finding.overridden.items():
+        now = finding.bound if key == "bound" else finding.severity
+        yield f"{key} {now} as in {note['from']}; declared: {note['declared']}"
+    yield from filter(None, (finding.waiver.get("says"), finding.known, finding.reason))
+
+
+def _colour(flip: Mapping[str, Any]) -> str:
+    """Whether the run's colour hangs on it anew, or no longer."""
+    if flip["blocked"] == flip["blocks"]:
+        return ""
+    return " (blocks the run)" if flip["blocks"] else " (no longer blocks the run)"
