@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from rmaudit.gate import INFO, KNOWN, counts, standing
+from rmaudit.gate import INFO, KNOWN, WAIVED, counts, standing
 from rmaudit.records import Finding, Severity, Verdict
+from rmaudit.report.terminal import reasons
 from rmaudit.report.texts import line
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
@@ -33,11 +34,13 @@ def render(results: Mapping[str, Any]) -> str:
     """The summary of a results dict, at most `LARGEST` bytes of UTF-8."""
     findings = [Finding.from_json(finding) for finding in results["findings"]]
     unpassed = [f for verdict in _FAILED for f in findings if standing(f) == verdict]
+    waived = [f for f in findings if standing(f) == WAIVED]
     known = [f for f in findings if standing(f) == KNOWN]
     passed = [f for f in findings if standing(f) in (Verdict.PASS, INFO)]
     skipped = [f for f in findings if f.verdict is Verdict.SKIPPED]
     parts = [
         *_table("Does not pass", unpassed),
+        *_table("Waived in models.yaml", waived),
         *_table("Known failures, named in models.yaml", known),
         *_skipped(skipped),
         *_table("Passed, or measured for information", passed, folded=True),
@@ -66,11 +69,10 @@ def _top(results: Mapping[str, Any], findings: list[Finding]) -> str:
 
 def _verdict(findings: list[Finding]) -> str:
     """What the run says in a few words."""
-    standings = {standing(finding) for finding in findings}
     if not any(finding.estimate for finding in findings):
         return "nothing was measured, so this run shows nothing"
-    if worst := [verdict for verdict in _FAILED if verdict in standings]:
-        return f"does not pass ({', '.join(worst)})"
+    if blocking := dict.fromkeys(standing(finding) for finding in findings if finding.blocks):
+        return f"does not pass ({', '.join(blocking)})"
     gates = [finding for finding in findings if finding.severity is Severity.GATE]
     missing = sum(finding.estimate is None for finding in gates)
     return "passes" + (f", with {missing} of {len(gates)} gates not measured" if missing else "")
@@ -97,7 +99,7 @@ def _row(finding: Finding) -> str:
         f"{estimate.value:+.3g} {escape(estimate.unit)}" if estimate else "",
         f"{estimate.low:+.3g} to {estimate.high:+.3g}" if estimate else "",
         escape(finding.bound),
-        escape(finding.reason or finding.known),
+        escape("; ".join(reasons(finding))),
     ]
     return f"| {' | '.join(cells)} |\n"
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from rmaudit.gate import INFO, KNOWN, standing
+from rmaudit.gate import INFO, KNOWN, WAIVED, standing
 from rmaudit.records import Finding, Severity, Verdict
 from rmaudit.report import markdown
+from rmaudit.report.terminal import reasons
 from rmaudit.report.texts import line
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -72,8 +73,8 @@ def _rule(finding: Finding) -> dict[str, Any]:
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
     stands = standing(finding)
-    accepted = stands == KNOWN
-    why = finding.reason or finding.known
+    accepted = stands in (KNOWN, WAIVED)
+    why = "; ".join(reasons(finding))
     measured = f"measured {finding.estimate}; " if finding.estimate else ""
     said = f"{finding.model}, {finding.prompt}: {stands}; {measured}bound {finding.bound}"
     result: dict[str, Any] = {
@@ -86,7 +87,8 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "properties": _numbers(finding),
     }
     if accepted:
-        result["suppressions"] = [{"kind": "external", "justification": line(finding.known)}]
+        justification = line(finding.waiver.get("says", finding.known))
+        result["suppressions"] = [{"kind": "external", "justification": justification}]
     return result
 
 

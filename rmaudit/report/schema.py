@@ -66,6 +66,11 @@ def _told(error: ValidationError) -> str:
     if rule == "required":
         missing = next(name for name in allowed if name not in found)
         return f"{where} has no {_quoted(missing)}"
+    if rule == "dependentRequired":
+        name, lacks = next(
+            (name, need) for name in found for need in allowed.get(name, ()) if need not in found
+        )
+        return f"{where} has {_quoted(name)}, but no {_quoted(lacks)}"
     if rule == "additionalProperties" and allowed is False:
         unknown = next(name for name in found if name not in schema["properties"])
         known = ", ".join(sorted(schema["properties"]))
