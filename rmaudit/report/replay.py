@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -10,6 +10,7 @@ from rmaudit.decide import decide
 from rmaudit.gate import counts, standing
 from rmaudit.policy import Policy
 from rmaudit.records import Finding, Verdict
+from rmaudit.report.terminal import reasons
 from rmaudit.report.texts import line, log
 
 PASSED, FAILED, UNDECIDED, BROKEN = "pass", "fail", "inconclusive", "error"  # outcomes
@@ -42,17 +43,24 @@ def flips(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]
     pairs = zip(_findings(old), _findings(new), strict=True)
     return [
         {
-            "model": after.model,
-            "audit": after.audit,
-            "prompt": after.prompt,
+            **_place(after),
             "old": standing(before),
             "new": standing(after),
             "blocked": before.blocks,
             "blocks": after.blocks,
-            "why": "; ".join(_why(after)),
+            "why": "; ".join(reasons(after)),
         }
         for before, after in pairs
         if (standing(before), before.blocks) != (standing(after), after.blocks)
+    ]
+
+
+def blocking(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The findings that keep the run from being green."""
+    return [
+        {**_place(finding), "standing": standing(finding), "why": "; ".join(reasons(finding))}
+        for finding in _findings(results)
+        if finding.blocks
     ]
 
 
@@ -69,16 +77,12 @@ def unmatched(results: Mapping[str, Any], policy: Policy) -> list[str]:
 
 def lines(said: Mapping[str, Any]) -> list[str]:
     """For the terminal, what `rmaudit replay --json` gives as JSON."""
-    rows = [
-        f"{flip['old']} -> {flip['new']}{_colour(flip)}: "
-        f"{flip['audit']}[{flip['model']}-{flip['prompt']}]"
-        + (f": {flip['why']}" if flip["why"] else "")
-        for flip in said["flips"]
-    ]
+    turned = [f"{flip['old']} -> {flip['new']}: {_named(flip)}" for flip in said["flips"]]
+    keep = [f"blocks: {stop['standing']}: {_named(stop)}" for stop in said["blocking"]]
     total = ", ".join(f"{n} {name}" for name, n in said["counts"].items())
-    turned = f"; {len(rows)} stand elsewhere" if said["policy"] else ""
-    counted = f"{sum(said['counts'].values())} findings: {total}{turned}; {said['outcome']}"
-    return [log(line(text)) for text in (*rows, counted)]
+    flipped = f"; {len(turned)} stand elsewhere" if said["policy"] else ""
+    counted = f"{sum(said['counts'].values())} findings: {total}{flipped}; {said['outcome']}"
+    return [log(line(text)) for text in (*turned, *keep, counted)]
 
 
 def said(old: Mapping[str, Any], new: Mapping[str, Any], policy: Policy | None) -> dict[str, Any]:
@@ -88,6 +92,7 @@ def said(old: Mapping[str, Any], new: Mapping[str, Any], policy: Policy | None) 
         "outcome": outcome(new),
         "counts": counts(_findings(new)),
         "flips": flips(old, new),
+        "blocking": blocking(new),
         "unmatched": unmatched(old, policy) if policy else [],
     }
 
@@ -96,15 +101,10 @@ def _findings(results: Mapping[str, Any]) -> Sequence[Finding]:
     return [Finding.from_json(finding) for finding in results["findings"]]
 
 
-def _why(finding: Finding) -> Iterator[str]:
-    for key, note in finding.overridden.items():
-        now = finding.bound if key == "bound" else finding.severity
-        yield f"{key} {now} as in {note['from']}; declared: {note['declared']}"
-    yield from filter(None, (finding.waiver.get("says"), finding.known, finding.reason))
+def _place(finding: Finding) -> dict[str, Any]:
+    return {"model": finding.model, "audit": finding.audit, "prompt": finding.prompt}
 
 
-def _colour(flip: Mapping[str, Any]) -> str:
-    """Whether the run's colour hangs on it anew, or no longer."""
-    if flip["blocked"] == flip["blocks"]:
-        return ""
-    return " (blocks the run)" if flip["blocks"] else " (no longer blocks the run)"
+def _named(said: Mapping[str, Any]) -> str:
+    why = f": {said['why']}" if said["why"] else ""
+    return f"{said['audit']}[{said['model']}-{said['prompt']}]{why}"

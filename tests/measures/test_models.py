@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.models import UNIT, agreement, rbo, shared
+from rmaudit.measures.models import UNIT, agreement, correlation, rbo, shared
 from rmaudit.records import Estimate, Verdict, above
 
 RNG = np.random.default_rng
@@ -45,6 +45,18 @@ def test_shared_tokens_by_hand() -> None:
     both = shared(model, baseline).sort_values("text")
 
     assert both.to_dict("list") == {"text": ["b", "d"], "model": [3.0, 5.0], "baseline": [9.0, 7.0]}
+
+
+def test_paired_tokens_may_have_one_text() -> None:
+    """Tokens that are paired by their ids; their tau is that of all pairs."""
+    drawn = RNG(3).normal(size=(2, 80))
+    texts = [f"w{i % 40}" for i in range(80)]
+    both = pd.DataFrame({"text": texts, "model": drawn[0], "baseline": drawn[1]})
+
+    tau = correlation(both, rng=RNG(0))
+
+    assert tau.value == pytest.approx(stats.kendalltau(*drawn).statistic)
+    assert (tau.n, tau.beside["words in both"]) == (80, 40)
 
 
 # Rank-biased overlap
