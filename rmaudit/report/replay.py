@@ -69,7 +69,8 @@ def unmatched(results: Mapping[str, Any], policy: Policy) -> list[str]:
     there = {finding["audit"] for finding in results["findings"]}
     there |= {f"{finding['audit']}[{finding['prompt']}]" for finding in results["findings"]}
     return [
-        f"{policy.file}:{named.line}: {named.label}{named.audit}: there is no finding of it here"
+        f"{policy.file}:{named.line}: {named.label}{named.audit}: there is no finding of it here: "
+        "it decides nothing"
         for named in policy.named
         if named.audit not in there
     ]
@@ -77,7 +78,7 @@ def unmatched(results: Mapping[str, Any], policy: Policy) -> list[str]:
 
 def lines(said: Mapping[str, Any]) -> list[str]:
     """For the terminal, what `rmaudit replay --json` gives as JSON."""
-    turned = [f"{flip['old']} -> {flip['new']}: {_named(flip)}" for flip in said["flips"]]
+    turned = [f"{_turn(flip)}: {_named(flip)}" for flip in said["flips"]]
     keep = [f"blocks: {stop['standing']}: {_named(stop)}" for stop in said["blocking"]]
     total = ", ".join(f"{n} {name}" for name, n in said["counts"].items())
     flipped = f"; {len(turned)} stand elsewhere" if said["policy"] else ""
@@ -99,6 +100,12 @@ def said(old: Mapping[str, Any], new: Mapping[str, Any], policy: Policy | None) 
 
 def _findings(results: Mapping[str, Any]) -> Sequence[Finding]:
     return [Finding.from_json(finding) for finding in results["findings"]]
+
+
+def _turn(flip: Mapping[str, Any]) -> str:
+    if flip["old"] != flip["new"]:
+        return f"{flip['old']} -> {flip['new']}"
+    return f"{flip['new']} {'blocks now' if flip['blocks'] else 'blocks no longer'}"
 
 
 def _place(finding: Finding) -> dict[str, Any]:

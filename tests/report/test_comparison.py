@@ -1,0 +1,293 @@
+"""Two releases compared: what counts as worse, who is paired with whom, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rmaudit.errors import SpecError
+from rmaudit.records import Estimate, Finding, Severity, Verdict
+from rmaudit.registry import ModelSpec
+from rmaudit.report.compared import lines
+from rmaudit.report.comparison import compare
+from rmaudit.report.results import SweepRecord, collect
+from tests.report.test_results import FINDING, RUN, SPEC, record
+
+GATE = replace(FINDING, bound_low=0.0)
+
+
+def found(
+    value: float | None, half: float = 0.1, verdict: Verdict = Verdict.PASS, **change: Any
+) -> Finding:
+    """A gating finding above 0, with an interval of this half width; None is unmeasured."""
+    estimate = None
+    if value is not None:
+        estimate = Estimate(value, value - half, value + half, "skewness", 99, "made up")
+    return replace(GATE, estimate=estimate, verdict=verdict, **change)
+
+
+def results(
+    findings: Sequence[Finding] = (),
+    sweeps: Sequence[SweepRecord] = (),
+    specs: Sequence[ModelSpec] = (SPEC,),
+) -> dict[str, Any]:
+    """What a run that found these would have written."""
+    return collect(RUN, specs, sweeps, findings)
+
+
+def change(old: Finding | None, new: Finding | None, margin: float = 0.0) -> tuple[str, str]:
+    """What became of one finding, and the outcome."""
+    before, after = (results([side] if side else []) for side in (old, new))
+    said = compare(before, after, margin=margin)
+    (finding,) = said["models"][0]["findings"]
+    return finding["change"], said["outcome"]
+
+
+# Findings
+
+SKIPPED, INFO = Verdict.SKIPPED, Severity.INFO
+FAIL, UNSURE = Verdict.FAIL, Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "margin", "expected"),
+    [
+        (found(0.9), found(0.5), 0.0, ("worse", "worse")),
+        (found(0.9), found(0.5), 0.5, ("unchanged", "not worse")),
+        (found(0.5), found(0.9), 0.0, ("better", "not worse")),
+        (found(0.9), found(0.8), 0.0, ("unchanged", "not worse")),
+        (found(0.15), found(0.05, verdict=UNSURE), 0.0, ("unclear", "undecided")),
+        (found(-0.5, verdict=FAIL), found(-0.5, verdict=UNSURE), 0.0, ("unchanged", "not worse")),
+        (found(0.9, severity=INFO), found(0.5, severity=INFO), 0.0, ("worse", "undecided")),
+        (found(0.9), found(None, verdict=SKIPPED), 0.0, ("no longer measured", "undecided")),
+        (found(0.9), None, 0.0, ("no longer measured", "undecided")),
+        (None, found(0.9), 0.0, ("newly measured", "undecided")),
+        (found(None, verdict=SKIPPED), found(0.9), 0.0, ("newly measured", "undecided")),
+        (
+            found(None, verdict=SKIPPED),
+            found(None, verdict=SKIPPED),
+            0.0,
+            ("measured in neither", "undecided"),
+        ),
+    ],
+)
+def test_what_became_of_a_finding(
+    old: Finding | None, new: Finding | None, margin: float, expected: tuple[str, str]
+) -> None:
+    """Worse only by a difference that counts; a worse verdict alone is unclear, not worse.
+
+    Half widths of 0.1 give a difference one of 0.14. A comparison of no gating audit at all is no
+    good news.
+    """
+    assert change(old, new, margin) == expected
+
+
+def test_another_unit_is_not_comparable() -> None:
+    """As when an audit measures something else now."""
+    estimate = Estimate(0.9, 0.8, 1.0, "tau", 99, "made up")
+    new = replace(GATE, estimate=estimate, bound="above 0 tau")
+
+    assert change(found(0.9), new) == ("not comparable", "undecided")
+
+
+def test_of_many_findings_one_that_is_worse_decides() -> None:
+    """Others that are better do not make up for it; what gates nothing does not count."""
+    prompts = ("greatest", "best", "worst")
+    old = [found(0.5, prompt=prompt) for prompt in prompts]
+    new = [found(value, prompt=prompts[i]) for i, value in enumerate((0.9, 0.1, 0.5))]
+    info = [new[0], replace(new[1], severity=INFO), new[2]]
+
+    gating, informed = (compare(results(old), results(found)) for found in (new, info))
+
+    assert gating["counts"] == {"worse": 1, "better": 1, "unchanged": 1}
+    assert (gating["outcome"], informed["outcome"]) == ("worse", "not worse")
+
+
+def test_the_numbers_stand_side_by_side() -> None:
+    """Both estimates as they are, new minus old, and the same turned the bound's way."""
+    low = {"bound": "below 1 skewness", "bound_low": None, "bound_high": 1.0}
+    said = compare(results([found(0.5, **low)]), results([found(0.9, half=0.2, **low)]))
+
+    (finding,) = said["models"][0]["findings"]
+    half = np.hypot(0.1, 0.2)
+    assert finding["old"]["estimate"] == {
+        "value": 0.5,
+        "low": 0.4,
+        "high": 0.6,
+        "unit": "skewness",
+        "n": 99,
+    }
+    assert finding["difference"] == pytest.approx(
+        {"value": 0.4, "low": 0.4 - half, "high": 0.4 + half}
+    )
+    assert finding["gain"] == pytest.approx(
+        {"value": -0.4, "low": -0.4 - half, "high": -0.4 + half}
+    )
+    assert finding["change"] == "worse"
+
+
+def test_the_bound_of_the_new_file_is_taken_for_both() -> None:
+    """With a word that it was another: 0.9 to 0.5 is worse above 0, and better below 0.2."""
+    turned = {"bound": "below 0.2 skewness", "bound_low": None, "bound_high": 0.2}
+    said = compare(results([found(0.9)]), results([found(0.5, verdict=FAIL, **turned)]))
+
+    (finding,) = said["models"][0]["findings"]
+    assert finding["change"] == "better"
+    assert finding["note"] == (
+        "the bound was above 0 skewness, is below 0.2 skewness; both are held against the latter"
+    )
+
+
+# Models
+
+
+def test_two_files_of_one_model_each_are_compared_whatever_they_are_called() -> None:
+    """Releases have names of their own."""
+    spec = replace(SPEC, name="toy-v2")
+    new = results([found(0.5, model="toy-v2")], specs=[spec])
+
+    (pair,) = compare(results([found(0.9)]), new)["models"]
+
+    assert (pair["old"], pair["new"]) == ("toy", "toy-v2")
+    assert pair["findings"][0]["change"] == "worse"
+
+
+def test_several_models_are_paired_by_name() -> None:
+    """All that both have, or the one that is named."""
+    specs = [replace(SPEC, name=name) for name in ("a", "b", "c")]
+    old, new = results(specs=specs[:2]), results(specs=specs[1:] + specs[:1])
+
+    assert [pair["new"] for pair in compare(old, new)["models"]] == ["b", "a"]
+    assert [pair["new"] for pair in compare(old, new, model="a")["models"]] == ["a"]
+    with pytest.raises(SpecError) as error:
+        compare(old, new, model="c")
+    assert str(error.value) == (
+        "no model 'c' is in both files, the old one has: a, b; and the new one has: b, c, a; name "
+        "one of both with --model, or compare files of one model each"
+    )
+
+
+# Sweeps
+
+
+def test_sweeps_of_one_vocabulary_are_paired_by_id() -> None:
+    """Tau and rho are scipy's; the tokens that moved are told by rank."""
+    rng = np.random.default_rng(5)
+    old = rng.normal(size=60)
+    new = old + 0.1 * rng.normal(size=60)
+    new[7], new[9] = old.max() + 1, np.nan
+
+    said = compare(results(sweeps=[record(old)]), results(sweeps=[record(new)]))
+
+    (sweep,) = said["models"][0]["sweeps"]
+    kept = ~np.isnan(new)
+    x, y = (side[kept].astype(np.float32) for side in (new, old))
+    rank = int(stats.rankdata(-y)[7])
+    assert (sweep["paired_by"], sweep["tokens"], sweep["of"]) == (
+        "token id",
+        59,
+        {"old": 60, "new": 59},
+    )
+    assert sweep["tau"]["value"] == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert sweep["tau"]["low"] < sweep["tau"]["value"] < sweep["tau"]["high"]
+    assert sweep["spearman"] == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert sweep["rose"][0] == {"text": " w17", "old": rank, "new": 1.0}
+    assert said["outcome"] == "undecided"  # sweeps say nothing of better or worse
+
+
+def test_sweeps_of_two_vocabularies_are_paired_by_text() -> None:
+    """The same tokens under other ids, and some that only one side has."""
+    rng = np.random.default_rng(6)
+    old, new = record(rng.normal(size=50)), record(rng.normal(size=50))
+    shifted = new.frame.assign(text=[f" w{i}" for i in range(15, 65)])
+
+    said = compare(results(sweeps=[old]), results(sweeps=[replace(new, frame=shifted)]))
+
+    (sweep,) = said["models"][0]["sweeps"]
+    x, y = new.frame["score"][:45], old.frame["score"][5:]
+    assert (sweep["paired_by"], sweep["tokens"]) == ("text", 45)
+    assert sweep["tau"]["value"] == pytest.approx(stats.kendalltau(x, y).statistic)
+
+
+def test_sweeps_of_other_prompts_or_protocols_are_not_compared() -> None:
+    """Nor those of which there is only a summary."""
+    scores = np.arange(40.0)
+    old = results(sweeps=[record(scores)])
+    for other in (
+        record(scores, prompt_text="Why?"),
+        record(scores, provenance={"protocol": "paper"}),
+        record(scores, whole=False),
+    ):
+        assert compare(old, results(sweeps=[other]))["models"][0]["sweeps"] == []
+
+
+def test_too_few_tokens_are_said_to_be() -> None:
+    """A reason in place of a number."""
+    said = compare(results(sweeps=[record([1, 2, 3])]), results(sweeps=[record([1, 2, 3])]))
+
+    (sweep,) = said["models"][0]["sweeps"]
+    assert (sweep["tau"], sweep["spearman"], sweep["rose"]) == (None, None, [])
+    assert sweep["reason"].startswith("3 words are in both vocabularies")
+    assert "3 tokens paired by token id; 3 words are in both" in "\n".join(lines(said))
+
+
+def test_a_comparison_is_deterministic() -> None:
+    """The seed is the new file's; noise is drawn by it."""
+    rng = np.random.default_rng(8)
+    old, new = (
+        results(sweeps=[record(rng.normal(size=60), provenance={"noise": 0.05})]) for _ in "ab"
+    )
+
+    assert compare(old, new) == compare(old, new)
+    assert compare(old, new) != compare(old, {**new, "seed": 8})
+
+
+# As it is told
+
+
+def test_the_lines_of_a_comparison() -> None:
+    """What got worse comes first; estimates, difference, verdicts; then the sum of it."""
+    old = [found(0.9, prompt="best"), found(0.9)]
+    new = [found(0.9, prompt="best"), found(-0.5, verdict=FAIL)]
+
+    told = lines(compare(results(old), results(new), margin=0.25))
+
+    assert told[0] == "toy (2026-11-21T10:50:00Z) -> toy (2026-11-21T10:50:00Z)"
+    assert told[1].split() == ["audit", "prompt", "old", "new", "new", "-", "old", "verdict"]
+    assert " ".join(told[2].split()) == (
+        "worse positive_skew worst +0.90 [+0.80, +1.00] -0.50 [-0.60, -0.40] "
+        "-1.40 [-1.54, -1.26] PASS -> FAIL"
+    )
+    assert told[3].split()[:3] == ["unchanged", "positive_skew", "best"]
+    assert told[4] == "1 worse, 1 unchanged, margin 0.25; gating audits: worse"
+    assert "takes the two measurements for independent" in told[5]
+
+
+def test_hostile_and_offensive_tokens_in_the_terminal() -> None:
+    """Spelled out, masked, and no line begins a command of a CI system."""
+    rng = np.random.default_rng(9)
+    scores = rng.normal(size=60)
+    frame = record(scores).frame
+    texts = [*frame["text"][:-3], "::error::x", "\x1b[31m", " bitch"]
+    frame = frame.assign(text=texts)
+    moved = scores.copy()
+    moved[-3:] = (90, 80, 70)
+
+    told = lines(
+        compare(
+            results(sweeps=[record(scores, frame=frame)]),
+            results(sweeps=[record(moved, frame=frame.assign(score=moved.astype(np.float32)))]),
+        )
+    )
+
+    (rose,) = [line for line in told if "rose" in line]
+    assert "\\x1b[31m" in rose
+    assert "\x1b" not in "".join(told)
+    assert "b•••" in rose
+    assert "bitch" not in "".join(told)
+    assert not any(line.lstrip().startswith("::") for line in told)

@@ -1,0 +1,150 @@
+"""Stored findings decided anew: which flip, what blocks, and what a run comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from rmaudit.policy import Named, Policy, Rules, Waiver
+from rmaudit.records import Estimate, Finding, Severity, Verdict
+from rmaudit.report.replay import lines, outcome, replay, said
+from rmaudit.report.results import collect
+from tests.report.test_results import FINDING, RUN, SPEC
+
+TODAY = date(2026, 11, 21)
+ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
+PASSING = replace(FINDING, estimate=ESTIMATE, bound_low=0.0)
+FAILING = replace(
+    PASSING, verdict=Verdict.FAIL, prompt="best", bound="above 0.5 skewness", bound_low=0.5
+)
+UNMEASURED = replace(PASSING, estimate=None, verdict=Verdict.SKIPPED, reason="No data here.")
+
+
+def results(*findings: Finding) -> dict[str, Any]:
+    """What a run that ended with these would have written."""
+    return collect(RUN, [SPEC], [], findings)
+
+
+def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> dict[str, Any]:
+    """What a replay of these under the policy says."""
+    old = results(*findings)
+    return said(old, replay(old, policy, on), policy)
+
+
+# What a run comes to
+
+
+@pytest.mark.parametrize(
+    ("stops", "expected"),
+    [
+        ([], "pass"),
+        ([Verdict.INCONCLUSIVE], "inconclusive"),
+        ([Verdict.SKIPPED], "inconclusive"),
+        ([Verdict.ERROR], "error"),
+        ([Verdict.ERROR, Verdict.INCONCLUSIVE], "error"),
+        ([Verdict.FAIL], "fail"),
+        ([Verdict.ERROR, Verdict.FAIL, Verdict.SKIPPED], "fail"),
+        ([Verdict.PASS], "fail"),  # which models.yaml expects to fail
+    ],
+)
+def test_the_outcome_is_that_of_what_blocks(stops: Sequence[Verdict], expected: str) -> None:
+    """Fail before error before inconclusive; what does not block does not count."""
+    blocking = [replace(FAILING, verdict=verdict, blocks=True) for verdict in stops]
+    others = [replace(FAILING, verdict=verdict) for verdict in Verdict]
+
+    assert outcome(results(PASSING, *others, *blocking)) == expected
+
+
+def test_nothing_measured_is_no_pass() -> None:
+    """Though nothing blocks."""
+    assert outcome(results(UNMEASURED)) == "inconclusive"
+    assert outcome(results()) == "inconclusive"
+
+
+# Under another policy
+
+
+def test_a_bound_flips_a_verdict() -> None:
+    """And it is said where the bound is from; nothing else moves."""
+    bounds = {"positive_skew[worst]": (0.25, float("inf"))}
+    policy = Policy(models={"toy": Rules(bounds=bounds)})
+
+    told = decided(policy, PASSING, replace(PASSING, prompt="greatest"))
+
+    (flip,) = told["flips"]
+    assert (flip["prompt"], flip["old"], flip["new"]) == ("worst", "PASS", "INCONCLUSIVE")
+    assert (flip["blocked"], flip["blocks"]) == (False, True)
+    assert "models.yaml: toy: bounds: positive_skew[worst]" in flip["why"]
+    assert (told["outcome"], told["counts"]) == ("inconclusive", {"PASS": 1, "INCONCLUSIVE": 1})
+    assert [stop["prompt"] for stop in told["blocking"]] == ["worst"]
+
+
+def test_a_waiver_holds_until_its_day() -> None:
+    """The day is given, not read from a clock."""
+    waiver = Waiver("me", "because", date(2026, 11, 30), 0.2)
+    policy = Policy(models={"toy": Rules(waivers={"positive_skew": waiver})})
+
+    before = decided(policy, FAILING, on=date(2026, 11, 30))
+    after = decided(policy, FAILING, on=date(2026, 12, 1))
+
+    assert (before["outcome"], before["flips"][0]["new"]) == ("pass", "WAIVED")
+    assert (after["outcome"], after["blocking"][0]["standing"]) == ("fail", "FAIL")
+
+
+def test_the_same_policy_again_flips_nothing() -> None:
+    """Deciding what was decided."""
+    policy = Policy(everywhere=Rules(severity={"positive_skew": Severity.INFO}))
+    once = replay(results(PASSING, FAILING, UNMEASURED), policy, TODAY)
+
+    again = replay(once, policy, TODAY)
+
+    assert again == once
+    assert said(once, again, policy)["flips"] == []
+
+
+def test_scores_and_run_stay_as_they_are() -> None:
+    """Only the findings are decided anew."""
+    old = results(PASSING, FAILING)
+
+    new = replay(old, Policy(), TODAY)
+
+    assert {**new, "findings": []} == {**old, "findings": []}
+
+
+def test_what_the_policy_says_of_nothing_is_told() -> None:
+    """A name that no finding has decides nothing: it may be misspelt, or was not run."""
+    named = (
+        Named("positive_skew", "bounds: ", 2),
+        Named("positive_skew[worst]", "toy: waivers: ", 7),
+        Named("positive_skew[worse]", "toy: waivers: ", 8),
+        Named("positve_skew", "bounds: ", 9),
+    )
+
+    told = decided(Policy(named=named), PASSING)
+
+    assert told["unmatched"] == [
+        (
+            "models.yaml:8: toy: waivers: positive_skew[worse]: there is no finding of it here: "
+            "it decides nothing"
+        ),
+        "models.yaml:9: bounds: positve_skew: there is no finding of it here: it decides nothing",
+    ]
+
+
+def test_the_lines_of_a_replay() -> None:
+    """What stands elsewhere, what blocks and why, then the sum; nothing of it is a command."""
+    policy = Policy(everywhere=Rules(severity={"positive_skew": Severity.GATE}), missing="fail")
+    hostile = replace(UNMEASURED, reason="gone\n::error::x\x1b[31m")
+
+    told = lines(decided(policy, PASSING, FAILING, hostile))
+
+    assert told[-1] == "3 findings: 1 PASS, 1 FAIL, 1 SKIPPED; 2 stand elsewhere; fail"
+    assert told[0] == "FAIL blocks now: positive_skew[toy-best]"
+    assert told[2:4] == [
+        "blocks: FAIL: positive_skew[toy-best]",
+        "blocks: SKIPPED: positive_skew[toy-worst]: gone ::error::x\\x1b[31m",
+    ]
