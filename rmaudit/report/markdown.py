@@ -18,7 +18,7 @@ from rmaudit.report.texts import line
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _LONGEST = 240  # characters of a text in a cell
-_TAIL = 2_000  # bytes kept for what ends the summary
+_TAIL = 5_000  # bytes kept for what ends the summary
 _FAILED = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE)
 
 # As an entity none of these is structure: backslashes would not do in tables, links and emoji.
@@ -34,9 +34,10 @@ def render(results: Mapping[str, Any]) -> str:
     """The summary of a results dict, at most `LARGEST` bytes of UTF-8."""
     findings = [Finding.from_json(finding) for finding in results["findings"]]
     unpassed = [f for verdict in _FAILED for f in findings if standing(f) == verdict]
+    unpassed += [f for f in findings if f.verdict is Verdict.PASS and f.blocks]  # outdated `known`
     waived = [f for f in findings if standing(f) == WAIVED]
     known = [f for f in findings if standing(f) == KNOWN]
-    passed = [f for f in findings if standing(f) in (Verdict.PASS, INFO)]
+    passed = [f for f in findings if standing(f) in (Verdict.PASS, INFO) and not f.blocks]
     skipped = [f for f in findings if f.verdict is Verdict.SKIPPED]
     parts = [
         *_table("Does not pass", unpassed),
@@ -57,7 +58,7 @@ def escape(text: str) -> str:
 
 
 def _top(results: Mapping[str, Any], findings: list[Finding]) -> str:
-    names = [escape(model["name"]) for model in results["models"]]
+    names = [escape(model["name"] or "(empty)") for model in results["models"]]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items()) or "none"
     return (

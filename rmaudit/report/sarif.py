@@ -61,7 +61,7 @@ def _rule(finding: Finding) -> dict[str, Any]:
         "shortDescription": _text(finding.claim),
         "fullDescription": _text(f"{finding.claim} ({finding.source})"),
         "help": {
-            **_text("\n".join(f"{name}: {line(text)}" for name, text in said.items())),
+            **_text(*(f"{name}: {text}" for name, text in said.items())),
             "markdown": "\n\n".join(
                 f"**{name}**: {markdown.escape(text)}" for name, text in said.items()
             ),
@@ -129,7 +129,6 @@ def _numbers(finding: Finding) -> dict[str, Any]:
     return numbers | estimate | {"unit": line(finding.estimate.unit), "p_holm": finding.p_holm}
 
 
-def _text(text: str) -> dict[str, str]:
-    """A message: one line a line, and no `[text](address)`, which viewers make a link."""
-    lines = "\n".join(map(line, text.split("\n")))
-    return {"text": lines.replace("](", "] (")}
+def _text(*lines: str) -> dict[str, str]:
+    """A message, in which no line has a `[text](address)`: viewers make it a link."""
+    return {"text": "\n".join(line(text).replace("](", "] (") for text in lines)}
