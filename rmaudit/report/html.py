@@ -1,12 +1,11 @@
 """results.json as one self-contained page: no scripts, no requests, tokens hidden until asked for.
 
-Tokens are hostile strings. Jinja escapes every one of them, and `visible` shows what a reader or a
-browser would not: control and bidirectional characters, lone surrogates, spaces at the ends.
+Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
+reader or a browser would not show (`texts`).
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,9 @@ from rmaudit.gate import INFO, KNOWN, counts
 from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
 from rmaudit.report import charts, standing
+from rmaudit.report.texts import block, visible
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_LONGEST = 40  # characters of a token that are shown
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories that draw nothing, or mislead
 
 
 def render(results: Mapping[str, Any]) -> str:
@@ -32,6 +30,7 @@ def render(results: Mapping[str, Any]) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_spelled,
     )
     environment.filters |= {"visible": visible, "standing": stands, "number": number}
     findings = [Finding.from_json(finding) for finding in results["findings"]]
@@ -52,28 +51,14 @@ def write(results: Mapping[str, Any], path: Path) -> None:
     path.write_text(render(results), encoding="utf-8", errors="backslashreplace")
 
 
-def visible(text: str, longest: int = _LONGEST) -> str:
-    """`text` with everything that would not show, or would not show as it is, spelled out."""
-    shown = text[:longest]
-    spelled = [_spelled(character) for character in shown]
-    for end in (0, -1):
-        if spelled and shown[end] == " ":
-            spelled[end] = "␣"
-    more = f"… ({len(text)} characters)" if len(text) > longest else ""
-    return "".join(spelled) + more if text else "(empty)"
-
-
 def number(value: float) -> str:
     """Three significant digits with a sign; whole numbers as they are."""
     return f"{value:,.0f}" if float(value).is_integer() and abs(value) >= 1 else f"{value:+.3g}"
 
 
-def _spelled(character: str) -> str:
-    if character == " " or unicodedata.category(character) not in _HIDDEN:
-        # A space of another width is no plain space.
-        odd = unicodedata.category(character) == "Zs" and character != " "
-        return ascii(character)[1:-1] if odd else character
-    return ascii(character)[1:-1]
+def _spelled(value: object) -> object:
+    """What a template prints; markup is ours already."""
+    return block(value) if type(value) is str else value
 
 
 def _model(model: Mapping[str, Any], findings: list[Finding]) -> dict[str, Any]:
