@@ -130,14 +130,12 @@ def compare(
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from rmaudit.report import packed, results
+    from rmaudit.report import results
 
     try:
-        found = results.read(path)
-        packed.check(found)
+        return results.read(path)
     except RmauditError as error:
         fail(error, ERROR)
-    return found
 
 
 def _policy(path: Path) -> Policy:

@@ -14,8 +14,8 @@ from rmaudit.records import Bound, Estimate
 
 INDEPENDENT = (
     "The interval of a difference takes the two measurements for independent. They are made on the "
-    "same words and tokens, so their errors go together and it is wider than need be: what it "
-    "calls a difference is one, and small ones are missed."
+    "same words and tokens, so that their errors go together and it is wider than need be: a small "
+    "difference may be missed."
 )
 
 

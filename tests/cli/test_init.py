@@ -1,0 +1,179 @@
+"""rmaudit init: what it writes, what it leaves alone, and that the audits run from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+import rmaudit
+from rmaudit.cli import app
+from rmaudit.registry import default_path, load_registry
+from tests.toys import toy_checkpoint
+
+HERE = Path(__file__).parents[2]
+WORKFLOW = ".github/workflows/rmaudit.yml"
+
+
+def init(*arguments: str | Path) -> Result:
+    """The command, without a traceback."""
+    result = CliRunner().invoke(app, ["init", *map(str, arguments)])
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def files(folder: Path) -> dict[str, str]:
+    """All files below a folder, by their path in it."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text() for path in paths}
+
+
+def test_init_writes_a_suite(tmp_path: Path) -> None:
+    """The audits as rmaudit has them, a registry, a conftest and a workflow; all are told."""
+    result = init(tmp_path / "new")
+
+    found = files(tmp_path / "new")
+    audits = {f"audits/{path.name}": path.read_text() for path in (HERE / "audits").glob("*.py")}
+    assert found.keys() == {*audits, "models.yaml", "conftest.py", WORKFLOW}
+    assert {name: found[name] for name in audits} == audits
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        f"wrote: {tmp_path}/new/models.yaml",
+        f"wrote: {tmp_path}/new/conftest.py",
+        f"wrote: {tmp_path}/new/audits/ ({len(audits)} files)",
+        f"wrote: {tmp_path}/new/{WORKFLOW}",
+        "next: pytest audits",
+    ]
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    """What is there is told and stays; what is missing is added."""
+    (tmp_path / "audits").mkdir()
+    own = {"conftest.py": "mine", "models.yaml": "mine too", "audits/test_funnel.py": "and mine"}
+    for name, text in own.items():
+        (tmp_path / name).write_text(text)
+
+    told = json.loads(init(tmp_path, "--json").stdout)
+
+    assert {name: files(tmp_path)[name] for name in own} == own
+    assert sorted(told["kept"]) == sorted(own)
+    assert WORKFLOW in told["written"]
+    again = init(tmp_path)
+    assert f"there already, left as it is: {tmp_path}/conftest.py" in again.stdout
+    assert "wrote" not in again.stdout
+    assert again.exit_code == 0
+
+
+def test_without_a_model_it_is_the_one_that_rmaudit_brings(tmp_path: Path) -> None:
+    """With all that rmaudit's own registry says of it, and no other; every key is explained."""
+    init(tmp_path)
+
+    own, there = load_registry(default_path()), load_registry(tmp_path / "models.yaml")
+    assert dict(there.models) == {"R-Smol-135M": own.models["R-Smol-135M"]}
+    assert there.policy.models == {"R-Smol-135M": own.policy.models["R-Smol-135M"]}
+    text = (tmp_path / "models.yaml").read_text()
+    for key in ("source", "revision", "base", "default", "known", "severity"):
+        assert re.search(rf"^# +{key} ", text, re.MULTILINE), key
+    assert "ten models" not in text
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "source"),
+    [
+        ("owner/My-RM.v2", "My-RM.v2", "owner/My-RM.v2"),
+        ("FOLDER", "my-model", "FOLDER"),
+        ("BELOW", "odd-name-", "BELOW"),
+    ],
+)
+def test_the_model_is_the_default_of_the_registry(
+    tmp_path: Path, model: str, name: str, source: str
+) -> None:
+    """A hub id, or a folder, as a path from the repository."""
+    repository = tmp_path / "repository"
+    places = {"FOLDER": tmp_path / "my-model", "BELOW": repository / "odd name!"}
+    for place in places.values():
+        place.mkdir(parents=True)
+
+    assert init(repository, "--model", places.get(model, model)).exit_code == 0
+
+    registry = load_registry(repository / "models.yaml")
+    assert (registry.default.name, list(registry.models)) == (name, [name])
+    assert registry.default.source == str(places.get(source, source))
+    assert str(tmp_path) not in (repository / "models.yaml").read_text()
+
+
+def test_a_model_that_is_none_is_refused(tmp_path: Path) -> None:
+    """Exit 4, before anything is written."""
+    result = init(tmp_path, "--model", "nowhere")
+
+    assert result.stderr == (
+        "--model: 'nowhere' is no folder and no hub id 'owner/name'; give one of these\n"
+    )
+    assert (result.exit_code, result.stdout, files(tmp_path)) == (4, "", {})
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    """Exit 3, one line with the file."""
+    (tmp_path / "audits").write_text("a file")
+
+    result = init(tmp_path)
+
+    assert result.exit_code == 3
+    assert re.fullmatch(rf"{tmp_path}/audits/test_\w+\.py: cannot be written: .+\n", result.stderr)
+
+
+def test_the_workflow_is_a_workflow(tmp_path: Path) -> None:
+    """Its jobs run the audits of this version; the options that it gives are pytest's."""
+    init(tmp_path)
+
+    workflow = yaml.safe_load((tmp_path / WORKFLOW).read_text())
+    steps = workflow["jobs"]["audit"]["steps"]
+    runs = [step["run"] for step in steps if "run" in step]
+    assert f"pip install rmaudit=={rmaudit.__version__}" in runs
+    (gate,) = [run for run in runs if run.startswith("pytest audits ")]
+    assert "--rm-missing fail" in gate
+    (sarif,) = [step for step in steps if "sarif" in step.get("uses", "")]
+    assert sarif["with"]["sarif_file"] == "reports"
+
+
+def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Pytest as a user has it: by the plugin's entry point, with no help of this repository."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_audits_run_from_there(tmp_path: Path) -> None:
+    """On the model that was named; they are not among the repository's own tests."""
+    toy_checkpoint(tmp_path / "toy")
+    repository = tmp_path / "repository"
+    init(repository, "--model", tmp_path / "toy")
+    (repository / "test_own.py").write_text("def test_own(): pass\n")
+    cache = ("--rm-cache", str(tmp_path / "cache"))
+
+    collected = pytest_in(repository, "audits", "--collect-only")
+    bare = pytest_in(repository, "--collect-only")
+    ran = pytest_in(repository, "audits/test_positive_skew.py", "-k", "best", *cache)
+
+    assert collected.returncode == 0, collected.stdout + collected.stderr
+    for path in (HERE / "audits").glob("*.py"):
+        assert f"audits/{path.name}::" in collected.stdout
+    assert "[toy-greatest]" in collected.stdout
+    assert bare.stdout.splitlines()[0] == "test_own.py::test_own"
+    assert "audits/" not in bare.stdout
+    assert ran.returncode in {0, 1}, ran.stdout + ran.stderr
+    assert re.search(r"(PASS|FAIL|INCONCLUSIVE) +toy +positive_skew +best +[+-]", ran.stdout)
+    (results,) = repository.glob("reports/*/results.json")
+    assert json.loads(results.read_text())["models"][0]["name"] == "toy"
