@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
+from rmaudit.cli.common import echo_json
 
 runner = CliRunner()
 COMMANDS = [
@@ -80,6 +83,15 @@ def test_a_crash_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code == 3
     assert result.stderr.startswith("Traceback")
     assert result.stderr.endswith("RuntimeError: a bug\n")
+
+
+def test_json_has_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
+    """NaN and infinity are not JSON; everything else stays, in ASCII."""
+    echo_json({"rms": [math.nan, -math.inf, 0.5], "text": "\u202e\ud800 ü"})
+
+    said = capsys.readouterr().out
+    assert json.loads(said) == {"rms": [None, None, 0.5], "text": "\u202e\ud800 ü"}
+    assert said.isascii()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pooch
@@ -38,6 +39,21 @@ def test_data_says_where_a_file_is_and_under_which_licence() -> None:
         f"vader: {locate('vader')} (MIT (Hutto and Gilbert 2014))",
     ]
     assert result.exit_code == 0
+
+
+def test_data_as_json() -> None:
+    """The same for programs: what is missing is in it too, and exit 3."""
+    result = runner.invoke(app, ["data", "afinn", "elo", "--json"])
+
+    afinn, elo = json.loads(result.stdout)
+    assert afinn == {
+        "name": "afinn",
+        "licence": "ODbL 1.0 (Nielsen 2011)",
+        "path": str(locate("afinn")),
+    }
+    assert elo["name"] == "elo"
+    assert elo["error"].endswith("get it with: rmaudit data elo")
+    assert (result.exit_code, result.stderr) == (3, "")
 
 
 def test_data_without_a_name_gets_all(mirror: Path) -> None:
@@ -123,6 +139,26 @@ def test_import_says_what_there_is_and_what_not(tables: Path) -> None:
     assert (first.exit_code, again.exit_code) == (0, 0)
     assert again.stdout.replace(", as imported before", "") == first.stdout
     assert len(list((tables.parent / "cache").glob("scores/*.parquet"))) == 4
+
+
+def test_import_as_json(tables: Path) -> None:
+    """A value a table, wherever it lies; errors too, and exit 3."""
+    wrong = tables / "reward_model_scores" / "owner--name.csv"
+    wrong.write_text(TOKENS + "2,c,c,1,2,nan\n")
+
+    result = imported(tables, "--json")
+
+    items, tokens, others, unswept = json.loads(result.stdout)
+    assert items == {
+        "path": str(tables / "elo" / "What is water.csv"),
+        "models": ["Long-name"],
+        "said": "1 items under 'What is water?'",
+    }
+    assert tokens["path"] == str(wrong)
+    assert tokens["error"].startswith(f"{wrong}:4: worst: ")
+    assert others["models"] == []
+    assert unswept == {"unswept": ["Long-name"]}
+    assert (result.exit_code, result.stderr) == (3, "")
 
 
 def test_import_in_any_folder_of_theirs(tables: Path) -> None:

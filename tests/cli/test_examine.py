@@ -57,6 +57,19 @@ def test_survival_counts_without_weights(tokenizer_folder: Path) -> None:
     assert result.stdout.isascii()
 
 
+def test_survival_as_json(tokenizer_folder: Path) -> None:
+    """The same counts."""
+    lines = runner.invoke(app, ["survival", str(tokenizer_folder)]).stdout.splitlines()
+    told = json.loads(runner.invoke(app, ["survival", str(tokenizer_folder), "--json"]).stdout)
+
+    counts = [int(line[16:26].replace(",", "")) for line in lines[2:8]]
+    assert list(told["fates"].values()) == counts[:5]
+    assert told["distinct_rows"] == counts[5]
+    assert told["token_ids"] == len(toy_tokenizer()) == sum(counts[:5])
+    assert (told["model"], told["doubled_bos"], told["closing"]) == ("toy", False, [2])
+    assert told["prompt"] == PROMPTS["greatest"].text
+
+
 def test_survival_takes_a_template_and_a_prompt(tokenizer_folder: Path) -> None:
     """Another template replaces the folder's; a prompt is a name or any text."""
     template = tokenizer_folder / "other.jinja"
@@ -175,6 +188,26 @@ def test_doctor_says_that_a_model_is_scored_as_it_scores_itself(toy: Path) -> No
         assert re.fullmatch(pattern, line)
     assert re.fullmatch(rf"numeric noise: {NUMBER} sd, [0-9.e-]+ in rewards", lines[7])
     assert len(lines) == 8
+
+
+def test_doctor_as_json(toy: Path) -> None:
+    """The same, with numbers in full."""
+    result = runner.invoke(app, ["doctor", str(toy), "--answers", "16", "--json"])
+
+    plain = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert (plain["model"], plain["dtype"], plain["device"]) == ("toy", "float32", "cpu")
+    assert plain["exact"] is True
+    assert [check["ok"] for check in plain["checks"]] == [True] * 4
+    assert plain["checks"][3] | {"answers": 0} == {
+        "name": "the same again",
+        "largest": 0.0,
+        "rms": 0.0,
+        "allowed": 0.0,
+        "answers": 0,
+        "ok": True,
+    }
+    assert plain["noise_sd"] == max(check["rms"] for check in plain["checks"])
 
 
 def test_doctor_prints_columns(toy: Path) -> None:

@@ -256,6 +256,23 @@ def test_check_says_what_would_be_done(toy: Path) -> None:
     assert said["can be scored"] == f"pytest audits --model {toy}"
 
 
+def test_check_as_json(toy: Path, tmp_path: Path) -> None:
+    """The same lines as values, of every model; one that is refused is exit 1 too."""
+    path = tmp_path / "models.yaml"
+    path.write_text(f"models:\n  A: {{source: {toy}, default: true}}\n  B: {{source: ./b}}\n")
+    (tmp_path / "b").mkdir()
+
+    result = runner.invoke(app, ["models", "check", "*", "--file", str(path), "--json"])
+
+    whole, empty = json.loads(result.stdout)
+    said = {line["what"]: line["said"] for line in whole["found"]}
+    assert (whole["name"], whole["source"]) == ("A", str(toy))
+    assert said["head"] == "linear: score.weight (1, 32)"
+    assert said["can be scored"] == "pytest audits --model A"
+    assert [line["what"] for line in empty["found"]] == ["refused"]
+    assert (result.exit_code, result.stderr) == (1, "")
+
+
 def test_check_says_a_command_that_works(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

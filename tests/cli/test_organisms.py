@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -29,6 +30,11 @@ def test_organism_prints_its_registry(tmp_path: Path, monkeypatch: pytest.Monkey
 
     assert (result.stdout, result.exit_code) == (f"{tmp_path}/built/models.yaml\n", 0)
     assert asked == [("balanced", tmp_path)]
+    as_json = runner.invoke(app, ["organism", "balanced", "--cache", str(tmp_path), "--json"])
+    assert json.loads(as_json.stdout) == {
+        "name": "balanced",
+        "registry": f"{tmp_path}/built/models.yaml",
+    }
 
 
 def test_organism_refuses_an_unknown_name(tmp_path: Path) -> None:
@@ -67,6 +73,14 @@ def test_selftest_says_what_each_audit_makes_of_each_size(
     assert result.stderr == "2 of 2 sizes are not told as stated\n"
     assert result.exit_code == 1
     assert (tmp_path / "out" / "selftest.svg").is_file()
+    as_json = runner.invoke(app, ["selftest", "--seeds", "7", "--json"])
+    told = json.loads(as_json.stdout)
+    assert [(one["audit"], one["size"], one["seeds"]) for one in told] == [
+        ("skew", 0.2, 7),
+        ("skew", -0.1, 7),
+    ]
+    assert [one["as_stated"] for one in told] == [False, False]
+    assert as_json.exit_code == 1
 
 
 def test_selftest_of_a_folder_without_audits(
