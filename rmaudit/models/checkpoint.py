@@ -246,6 +246,22 @@ class Checkpoint:
             raise ModelError(message)
         return ids
 
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of special and added tokens."""
+        tokenizer = self.tokenizer
+        return frozenset((*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder))
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """What each answer's ids read as where an answer stands; an encoder's stands alone."""
+        return boundaries.read(self.tokenizer, answers, alone=self._pairs)
+
+    def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The `ids` of each text, of many at once."""
+        if self._pairs:
+            return [pairs.ids(self.tokenizer, text) for text in texts]
+        return boundaries.following_each(self.tokenizer, self._before, texts)
+
     def score(
         self,
         prompt: str,

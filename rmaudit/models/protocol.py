@@ -68,6 +68,16 @@ class RewardModel(Protocol):
     def ids(self, response: Response) -> tuple[int, ...]:
         """A response as token ids: a text tokenized where answers stand, or ids as they are."""
 
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of special and added tokens, which no one's text is meant to have."""
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """What each answer's ids read as where answers stand, special tokens included."""
+
+    def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The `ids` of each text, of many at once."""
+
     def score(
         self,
         prompt: str,

@@ -78,6 +78,19 @@ class Recorded:
         """Not recorded."""
         self._refuse(f"cannot tokenize {response!r}")
 
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Not recorded."""
+        self._refuse("has no tokenizer")
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """Not recorded."""
+        self._refuse(f"cannot decode {len(answers)} answers")
+
+    def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """Not recorded."""
+        self._refuse(f"cannot tokenize {len(texts)} texts")
+
     def score(
         self,
         prompt: str,

@@ -18,6 +18,8 @@ ASKED: dict[str, Callable[[RewardModel], object]] = {
     "has no tokenizer": lambda model: model.vocabulary(),
     "cannot render 'Why?'": lambda model: model.slot("Why?"),
     "cannot tokenize 'love'": lambda model: model.ids("love"),
+    "cannot tokenize 2 texts": lambda model: model.tokenized(["love", "joy"]),
+    "cannot decode 1 answers": lambda model: model.texts([(1,)]),
     "cannot score 2 answers to 'Why?'": lambda model: model.score("Why?", ["a", "b"]),
     "has no chat template": lambda model: model.template_digest,
     "cannot render 1 answers to 'Why?'": lambda model: model.retokenized("Why?", ["a"]),
