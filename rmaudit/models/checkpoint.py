@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
     from rmaudit.models.weights import Weights
+    from rmaudit.scoring.gradient import Slopes
 
 
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -281,6 +282,20 @@ class Checkpoint:
         answers = [self.ids(response) for response in responses]
         scorer = self.weights(slot.prefix, slot.suffix).scorer
         return engine.score(scorer, slot.prefix, answers, slot.suffix, on_progress=on_progress)
+
+    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> Slopes:
+        """Rewards and slopes of answers to the prompt (`rmaudit.scoring.gradient`).
+
+        Raises:
+            ModelError: as for `score`, or the answers are not all of one length of at least 1.
+            NoGradient: the model cannot be differentiated.
+            ScoreError: a reward or a slope is not a finite number, or a row does not fit.
+        """
+        from rmaudit.scoring import gradient
+
+        slot, ids = self.slot(prompt), [self.ids(answer) for answer in answers]
+        scorer = self.weights(slot.prefix, slot.suffix).scorer
+        return gradient.slopes(scorer, slot.prefix, ids, slot.suffix, name=self.name)
 
     @property
     def template_digest(self) -> str:

@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.errors import NotRecorded
+from rmaudit.errors import NoGradient, NotRecorded
 from rmaudit.models.protocol import Response, Slot, Vocabulary
 from rmaudit.registry import ModelSpec
 
@@ -122,6 +122,10 @@ class Recorded:
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
         """Not recorded."""
         self._refuse(f"cannot score {len(rows)} rows of ids")
+
+    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002
+        """There are no weights. Raises `NoGradient`."""
+        raise NoGradient(self.name, "it is known by its published scores, not by its weights")
 
     def close(self) -> None:
         """There is nothing to free."""
