@@ -3,7 +3,8 @@
     RmauditError
     ├── SpecError          models.yaml, a published table or an option is wrong; says file:line
     ├── ModelError         a model cannot be found, loaded or rendered
-    │   └── ScoreError     a model gave a score that is not a number
+    │   ├── ScoreError     a model gave a score that is not a number
+    │   └── NoGradient     a model's reward has no gradient that can be had
     ├── MeasureError       scores from which nothing can be measured
     ├── ReferenceMissing   outside data cannot be had; carries the command that gets it
     │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
@@ -31,6 +32,15 @@ class ModelError(RmauditError):
 
 class ScoreError(ModelError):
     """A model returned scores that are not finite numbers: never read as low scores."""
+
+
+class NoGradient(ModelError):  # noqa: N818  (a state of the world, as in FileNotFound)
+    """A model's reward cannot be differentiated with respect to its input."""
+
+    def __init__(self, model: str, why: str) -> None:
+        """Say of which model, why, and what needs none."""
+        message = f"{model}: its reward has no gradient here ({why}); search without one"
+        super().__init__(f"{message}: --method exhaustive")
 
 
 class MeasureError(RmauditError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rmaudit.cli import data, examine, init, models, organisms, results
+from rmaudit.cli import data, examine, init, models, organisms, results, search
 from rmaudit.cli.common import Commands
 
 app = typer.Typer(
@@ -33,3 +33,6 @@ app.command(epilog="Example: rmaudit survival ./my-model --prompt 'Is it love?'"
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(examine.doctor)
 app.command(epilog="Example: rmaudit organism identity-penalty")(organisms.organism)
 app.command(epilog="Example: rmaudit selftest audits --seeds 20")(organisms.selftest)
+app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction down --length 3")(
+    search.search
+)

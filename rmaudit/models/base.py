@@ -10,7 +10,8 @@ and all, so that reward and log-probability are of one token in one place.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.models import demo, files, shards, tokenizers
 from rmaudit.models.identity import tokenizer_identity, weights_identity
+from rmaudit.models.likelihood import Likelihood, not_finite, refuse_strange
 from rmaudit.models.protocol import Vocabulary
 from rmaudit.registry import ModelSpec
 
@@ -32,7 +34,7 @@ _DTYPES = ("float32", "bfloat16", "float16")
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A causal language model in a folder. Its weights are in memory during `logprobs` only."""
+    """A causal language model in a folder, its weights in memory during a call or an `opened`."""
 
     name: str
     folder: Path
@@ -53,18 +55,35 @@ class Base:
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
         shared = _shared(vocabulary, tokenizer, name=self.name)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
-        if strange := [i for i in prefix if not shared.get(i)]:
-            message = (
-                f"{self.name}: what stands before the answer has the id {strange[0]} "
-                f"({own.get(strange[0])!r}), which is another token for the base, or none; "
-                f"correct `base` in models.yaml"
-            )
-            raise ModelError(message)
+        refuse_strange(prefix, shared, own, name=self.name)
         every = _next(self.folder, prefix, name=self.name, device=self.device, dtype=self.dtype)
         return np.array(
             [every[i] if shared[i] and i < len(every) else np.nan for i in vocabulary.ids],
             dtype=np.float32,
         )
+
+    @contextmanager
+    def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
+        """Its weights in memory, to be asked many times how likely answers of `vocabulary` are.
+
+        Raises:
+            ModelError: as `logprobs`.
+        """
+        from rmaudit.scoring import memory
+
+        tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
+        shared = _shared(vocabulary, tokenizer, name=self.name)
+        own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+        try:
+            model = _load(self.folder, name=self.name, device=self.device, dtype=self.dtype)
+            yield Likelihood(self.name, model, shared, own, self.dtype)
+        except (RuntimeError, MemoryError) as error:
+            if not memory.is_out_of_memory(error):
+                raise
+            raise _too_large(self.name, self.device) from error
+        finally:
+            model = None
+            memory.release()
 
     @property
     def dtype(self) -> str:
@@ -196,19 +215,20 @@ def _next(
     except (RuntimeError, MemoryError) as error:
         if not memory.is_out_of_memory(error):
             raise
-        message = (
-            f"{name}: it does not fit on {device!r} beside the reward model; spread both over all "
-            f"devices with --rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
-        )
-        raise ModelError(message) from error
+        raise _too_large(name, device) from error
     finally:
         model = None
         memory.release()
     if not np.isfinite(every).all():
-        raise ModelError(
-            f"{name}: {dtype} gives logits that are not finite; try --rm-dtype float32"
-        )
+        raise not_finite(name, dtype)
     return every
+
+
+def _too_large(name: str, device: str) -> ModelError:
+    return ModelError(
+        f"{name}: it does not fit on {device!r} beside the reward model; spread both over all "
+        f"devices with --rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
+    )
 
 
 def _load(folder: Path, *, name: str, device: str, dtype: str) -> Any:  # noqa: ANN401

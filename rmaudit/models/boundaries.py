@@ -8,6 +8,7 @@ of a word, a doubled newline) the place has no ids of its own, and the piece is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +37,39 @@ def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids
     return ids[start:] if start is not None else _apart(tokenizer, text)
 
 
+def following_each(
+    tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
+) -> list[Ids]:
+    """`following` of each text: what is fast is tokenized together."""
+    wholes = [before + text for text in texts]
+    if not wholes or not tokenizer.is_fast:
+        return [following(tokenizer, before, text) for text in texts]
+    encoded = tokenizer(wholes, add_special_tokens=False, return_offsets_mapping=True)
+    found = []
+    for text, whole, ids, offsets in zip(
+        texts, wholes, encoded["input_ids"], encoded["offset_mapping"], strict=True
+    ):
+        (start,) = _starts(offsets, whole, [len(before)])
+        found.append(tuple(ids[start:]) if start is not None else _apart(tokenizer, text))
+    return found
+
+
+def read(
+    tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
+) -> list[str]:
+    """The text of each piece's ids, special ones included.
+
+    Unless it stands `alone`, it is read behind another: decoders take a space off the start of a
+    text.
+    """
+    anchor = () if alone else _alone(tokenizer, _ANCHORS[1])
+    rows = [list(anchor), *([*anchor, *piece] for piece in pieces)]
+    first, *texts = tokenizer.batch_decode(
+        rows, skip_special_tokens=False, clean_up_tokenization_spaces=False
+    )
+    return [text.removeprefix(first) for text in texts]
+
+
 def _apart(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     """The ids of `text` by itself, but not as the start of a text: without a dummy space."""
     for anchor in _ANCHORS if text else ():
@@ -59,10 +93,16 @@ def _cut(
     if not tokenizer.is_fast:  # it has no offsets
         return (), [None for _ in places]
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    ends = [0, *(end for _, end in encoded["offset_mapping"])]
-    starts = [*(start for start, _ in encoded["offset_mapping"]), len(text)]
+    return tuple(encoded.input_ids), _starts(encoded["offset_mapping"], text, places)
+
+
+def _starts(
+    offsets: Sequence[tuple[int, int]], text: str, places: Sequence[int]
+) -> list[int | None]:
+    ends = [0, *(end for _, end in offsets)]
+    starts = [*(start for start, _ in offsets), len(text)]
     firsts: list[int | None] = []
     for place in places:
         index = next(i for i, start in enumerate(starts) if start >= place)
         firsts.append(index if ends[index] == place == starts[index] else None)
-    return tuple(encoded.input_ids), firsts
+    return firsts

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
     from rmaudit.models.weights import Weights
+    from rmaudit.scoring.gradient import Slopes
 
 
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -246,6 +247,22 @@ class Checkpoint:
             raise ModelError(message)
         return ids
 
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of special and added tokens."""
+        tokenizer = self.tokenizer
+        return frozenset((*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder))
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """What each answer's ids read as where an answer stands; an encoder's stands alone."""
+        return boundaries.read(self.tokenizer, answers, alone=self._pairs)
+
+    def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The `ids` of each text, of many at once."""
+        if self._pairs:
+            return [pairs.ids(self.tokenizer, text) for text in texts]
+        return boundaries.following_each(self.tokenizer, self._before, texts)
+
     def score(
         self,
         prompt: str,
@@ -265,6 +282,20 @@ class Checkpoint:
         answers = [self.ids(response) for response in responses]
         scorer = self.weights(slot.prefix, slot.suffix).scorer
         return engine.score(scorer, slot.prefix, answers, slot.suffix, on_progress=on_progress)
+
+    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> Slopes:
+        """Rewards and slopes of answers to the prompt (`rmaudit.scoring.gradient`).
+
+        Raises:
+            ModelError: as for `score`, or the answers are not all of one length of at least 1.
+            NoGradient: the model cannot be differentiated.
+            ScoreError: a reward or a slope is not a finite number, or a row does not fit.
+        """
+        from rmaudit.scoring import gradient
+
+        slot, ids = self.slot(prompt), [self.ids(answer) for answer in answers]
+        scorer = self.weights(slot.prefix, slot.suffix).scorer
+        return gradient.slopes(scorer, slot.prefix, ids, slot.suffix, name=self.name)
 
     @property
     def template_digest(self) -> str:

@@ -6,12 +6,15 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.registry import ModelSpec
+
+if TYPE_CHECKING:
+    from rmaudit.scoring.gradient import Slopes
 
 Response = str | Sequence[int]
 
@@ -68,6 +71,16 @@ class RewardModel(Protocol):
     def ids(self, response: Response) -> tuple[int, ...]:
         """A response as token ids: a text tokenized where answers stand, or ids as they are."""
 
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of special and added tokens, which no one's text is meant to have."""
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """What each answer's ids read as where answers stand, special tokens included."""
+
+    def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The `ids` of each text, of many at once."""
+
     def score(
         self,
         prompt: str,
@@ -91,6 +104,9 @@ class RewardModel(Protocol):
 
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
         """Shape (n,): the rewards of whole rows, each alone, without what makes `score` fast."""
+
+    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> Slopes:
+        """Rewards of answers of one length, and their gradient by one-hot tokens of the answer."""
 
     def close(self) -> None:
         """Free the weights; the next score loads them again."""

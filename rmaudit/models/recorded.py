@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.errors import NotRecorded
+from rmaudit.errors import NoGradient, NotRecorded
 from rmaudit.models.protocol import Response, Slot, Vocabulary
 from rmaudit.registry import ModelSpec
 
@@ -78,6 +78,19 @@ class Recorded:
         """Not recorded."""
         self._refuse(f"cannot tokenize {response!r}")
 
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Not recorded."""
+        self._refuse("has no tokenizer")
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """Not recorded."""
+        self._refuse(f"cannot decode {len(answers)} answers")
+
+    def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """Not recorded."""
+        self._refuse(f"cannot tokenize {len(texts)} texts")
+
     def score(
         self,
         prompt: str,
@@ -109,6 +122,10 @@ class Recorded:
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
         """Not recorded."""
         self._refuse(f"cannot score {len(rows)} rows of ids")
+
+    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002
+        """There are no weights. Raises `NoGradient`."""
+        raise NoGradient(self.name, "it is known by its published scores, not by its weights")
 
     def close(self) -> None:
         """There is nothing to free."""

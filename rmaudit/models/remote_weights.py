@@ -137,5 +137,6 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     except Exception as error:
         raise files.unreadable(name, "its weights, by its own code,", folder, error) from error
     refuse_odd_keys(loaded, frozenset(), folder, name, trunk="its own class", head="its head")
-    scorer = Scorer(Rewards(model.eval(), field, name), AsItIs(), None, ScoringPath.FULL_ROWS)
+    model = model.eval().requires_grad_(requires_grad=False)
+    scorer = Scorer(Rewards(model, field, name), AsItIs(), None, ScoringPath.FULL_ROWS)
     return RemoteWeights(model, scorer, "its own")

@@ -172,7 +172,7 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
             raise _too_big(name, device) from error
         saved = adapter.head(model, head.keys)
     _refuse_quantized_head(saved, folder, name)
-    model = model.eval()
+    model = model.eval().requires_grad_(requires_grad=False)
     built = head.family.build(saved, config)
     if classifier and isinstance(built, linear.Linear):
         head_of = built  # transformers' own forward gets the same head, in float32 as ours

@@ -67,22 +67,27 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
             raise ModelError(f"{type(module).__name__}: layer {layer} calls its attention twice")
         prefix.keys[layer], prefix.values[layer] = key[0], value[0]
     past = 0 if prefix.recording else prefix.length
+    differentiable = torch.is_grad_enabled()  # where nothing may be overwritten that autograd reads
 
     batch, heads, length, dim = query.shape
     kv_heads = key.shape[1]
     per_kv = heads // kv_heads
     rows = batch * length
     scores = query.new_empty(heads, batch, length, past + length)
-    flat = scores.view(heads, rows, past + length)
     if past:  # one product a head, over the queries as they lie in memory
         by_head = query.transpose(1, 2).reshape(rows, heads, dim).transpose(0, 1)
-        keys = _repeated(prefix.keys[layer], per_kv)
-        torch.bmm(by_head, keys.transpose(1, 2), out=flat[..., :past])
+        keys = _repeated(prefix.keys[layer], per_kv).transpose(1, 2)
+        if differentiable:
+            scores[..., :past] = torch.bmm(by_head, keys).view(heads, batch, length, past)
+        else:
+            torch.bmm(by_head, keys, out=scores.view(heads, rows, past + length)[..., :past])
     grouped = query.reshape(batch, kv_heads, per_kv * length, dim)
     own = (grouped @ key.transpose(-1, -2)).view(batch, heads, length, length)
     scores[..., past:] = own.transpose(0, 1)
     scores *= scaling
-    if softcap is not None:
+    if softcap is not None and differentiable:  # tanh's gradient is made of what it returned
+        scores = scores.div(softcap).tanh().mul(softcap)
+    elif softcap is not None:
         scores = scores.div_(softcap).tanh_().mul_(softcap)
     _hide(scores, past, length, sliding_window)
     weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)

@@ -67,12 +67,17 @@ class Scorer:
     _ready: Ready | None = field(default=None, init=False)
 
     def after(self, prefix: Ids) -> Ready:
-        """The prefix, run; the last one is remembered, since a sweep comes in many calls."""
+        """The prefix, run; the last one is remembered, since a sweep comes in many calls.
+
+        No gradient reaches it, but its tensors are none of inference mode, which no gradient of a
+        row that follows could be taken through.
+        """
         if self._ready is None or self._prefix != prefix:
             self._ready = None  # frees the other's memory first
-            after = paths.after(self.path, self.trunk, prefix)
-            states = after.prefix_states().float() if self.head.reads_prefix else torch.empty(0)
-            head = self.head.after(prefix, states)
+            with torch.inference_mode(mode=False), torch.no_grad():
+                after = paths.after(self.path, self.trunk, prefix)
+                states = after.prefix_states().float() if self.head.reads_prefix else torch.empty(0)
+                head = self.head.after(prefix, states)
             self._ready, self._prefix = Ready(after, head), prefix
         return self._ready
 
@@ -103,7 +108,7 @@ def score(
     before = tuple(prefix)
     after, head = _after(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
-    for rows in _groups(answers, before, tuple(suffix), scorer, cut=after.causal):
+    for rows in groups(answers, before, tuple(suffix), scorer, cut=after.causal):
         done = 0
         while done < len(rows):
             size = max(1, _ids_per_batch(scorer, len(before)) // max(1, after.ids_of(rows[0].ids)))
@@ -116,7 +121,7 @@ def score(
                 out[row.places] = reward
             done += len(batch)
             on_progress(sum(len(row.places) for row in batch))
-    _refuse_non_finite(out, answers)
+    refuse_non_finite(np.isfinite(out), answers, what="rewards")
     return out
 
 
@@ -129,7 +134,7 @@ def _after(scorer: Scorer, prefix: Ids) -> Ready:
     raise too_small(len(prefix))
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """What runs after the prefix, where it is pooled, and the answers that it serves."""
 
     ids: Ids
@@ -137,22 +142,22 @@ class _Row(NamedTuple):
     places: list[int]
 
 
-def _groups(
+def groups(
     answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
-) -> list[list[_Row]]:
+) -> list[list[Row]]:
     """The distinct rows, grouped by length, in the order in which they come."""
     in_prefix = _rightmost(prefix, scorer.pad)
-    rows: dict[Ids, _Row] = {}
+    rows: dict[Ids, Row] = {}
     for place, answer in enumerate(answers):
         row = (*answer, *suffix)
         last = _rightmost(row, scorer.pad)
         at = len(prefix) + last if last is not None else in_prefix or 0
         ids = row[: 0 if last is None else last + 1] if cut else row
-        rows.setdefault(ids, _Row(ids, 0 if scorer.first else at, [])).places.append(place)
-    groups: dict[int, list[_Row]] = defaultdict(list)
+        rows.setdefault(ids, Row(ids, 0 if scorer.first else at, [])).places.append(place)
+    by_length: dict[int, list[Row]] = defaultdict(list)
     for found in rows.values():
-        groups[len(found.ids)].append(found)
-    return [groups[length] for length in sorted(groups)]
+        by_length[len(found.ids)].append(found)
+    return [by_length[length] for length in sorted(by_length)]
 
 
 def _rightmost(ids: Ids, pad: int | None) -> int | None:
@@ -161,7 +166,7 @@ def _rightmost(ids: Ids, pad: int | None) -> int | None:
 
 
 def _run(
-    after: After, head: Callable[[Tensor], Tensor], batch: Sequence[_Row]
+    after: After, head: Callable[[Tensor], Tensor], batch: Sequence[Row]
 ) -> NDArray[np.float32] | None:
     """The rewards of a batch, or None if it does not fit into memory."""
     try:
@@ -180,7 +185,7 @@ def _ids_per_batch(scorer: Scorer, prefix: int) -> int:
     return scorer.ids_per_batch
 
 
-def _halve(scorer: Scorer, after: After, batch: Sequence[_Row]) -> None:
+def _halve(scorer: Scorer, after: After, batch: Sequence[Row]) -> None:
     """Remember that a batch was too much. What is done is kept; the batch is run anew."""
     memory.release()
     if len(batch) == 1:
@@ -197,12 +202,17 @@ def too_small(ids: int) -> ScoreError:
     return ScoreError(message)
 
 
-def _refuse_non_finite(rewards: NDArray[np.float32], answers: Sequence[Ids]) -> None:
-    bad = np.flatnonzero(~np.isfinite(rewards))
+def refuse_non_finite(finite: NDArray[np.bool_], answers: Sequence[Ids], *, what: str) -> None:
+    """Name the answers whose rewards, or whatever else, are not finite.
+
+    Raises:
+        ScoreError: there are some.
+    """
+    bad = np.flatnonzero(~finite)
     if len(bad):
         shown = ", ".join(str(list(answers[i])) for i in bad[:5])
         message = (
-            f"{len(bad)} of {len(rewards)} rewards are not finite numbers; first ids: {shown}. "
+            f"{len(bad)} of {len(finite)} {what} are not finite numbers; first ids: {shown}. "
             f"Try a wider dtype (--rm-dtype float32) or check the checkpoint"
         )
         raise ScoreError(message)

@@ -17,15 +17,18 @@ from rmaudit.scoring.paths import device_of
 _CPU_BUDGET, _CPU_IDS, _IDS = 512 * 2**20, 512, 16384  # ids: more make nothing faster
 
 
-def ids_per_batch(trunk: nn.Module, prefix: int) -> int:
-    """How many ids to run at once after a prefix of `prefix` ids."""
+def ids_per_batch(trunk: nn.Module, prefix: int, *, kept: int = 1) -> int:
+    """How many ids to run at once after a prefix of `prefix` ids.
+
+    `kept` is of how many layers the activations stay: of all of them for a gradient.
+    """
     device = device_of(trunk)
     if device.type == "cuda":
         budget, most = free_on(device) // 2, _IDS
     else:
         budget = min(_CPU_BUDGET, psutil.virtual_memory().available // 2)
         most = _CPU_IDS if device.type == "cpu" else _IDS
-    return max(1, min(most, budget // bytes_per_id(trunk, prefix)))
+    return max(1, min(most, budget // (kept * bytes_per_id(trunk, prefix))))
 
 
 def free_on(device: torch.device) -> int:

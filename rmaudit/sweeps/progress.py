@@ -39,6 +39,10 @@ class Bar:
         """So many more are done."""
         self._bar.update(done)
 
+    def say(self, text: str) -> None:
+        """What stands behind the numbers from now on."""
+        self._bar.set_postfix_str(text, refresh=False)
+
     def wait(self) -> None:
         """Somebody else is at it; said anywhere, for else this looks like a hang."""
         message = f"{self._title}: another process is scoring the same; waiting for it"

@@ -39,6 +39,7 @@ _META = b"rmaudit"
 Fields = Mapping[str, str]
 Score = Callable[[slice], NDArray[np.float32]]
 Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
+Make = Callable[["Journal"], tuple[pd.DataFrame, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +117,23 @@ class Store:
         Raises:
             StoreError: the folder cannot be written.
         """
+        return self.once(
+            fields, lambda journal: _sharded(journal, rows, score, provenance, measured), on_wait
+        )
+
+    def once(
+        self, fields: Fields, make: Make, on_wait: Callable[[], None] = lambda: None
+    ) -> Stored:
+        """What is kept under `fields`: read, or else made by `make` and kept.
+
+        `make` is given a journal and returns a frame and its provenance. Raises as `fill` does.
+        """
         key = key_of(fields)
         found = self.read(key)
         if found is None:
             with self._locked(key, on_wait):
                 # Another process may have made it meanwhile.
-                found = self._whole(self._path(key), key)
-                found = found or self._make(key, fields, rows, score, provenance, measured)
+                found = self._whole(self._path(key), key) or self._make(key, fields, make)
         shutil.rmtree(self._parts(key), ignore_errors=True)  # or of a run killed before this
         return found
 
@@ -147,38 +158,14 @@ class Store:
         finally:
             lock.release()
 
-    def _make(  # noqa: PLR0913, PLR0917  (all that `fill` was given)
-        self,
-        key: str,
-        fields: Fields,
-        rows: pd.DataFrame,
-        score: Score,
-        provenance: Callable[[], Mapping[str, Any]],
-        measured: Measured,
-    ) -> Stored:
+    def _make(self, key: str, fields: Fields, make: Make) -> Stored:
         parts = self._parts(key)
         with _writing(parts):  # found out before anything is scored in vain
             parts.mkdir(exist_ok=True)
-        scores = np.full(len(rows), np.nan, dtype=np.float32)
-        made: Mapping[str, Any] = {}  # of the first shard: who puts all together may load no model
-        for start in range(0, len(rows), SHARD):
-            which = slice(start, min(start + SHARD, len(rows)))
-            path = parts / f"{start:08d}.parquet"
-            shard = self._whole(path, key, start)
-            if shard is not None and len(shard.frame) == which.stop - which.start:
-                scores[which] = shard.frame["score"]
-                made = made or shard.provenance
-            else:  # none, damaged, or of a version with shards of another size
-                scores[which] = score(which)
-                now = dict(provenance())
-                frame = pd.DataFrame({"score": scores[which]})
-                _write(path, parts, frame, {"key": key, "start": start, "provenance": now})
-                made = made or now
-        frame = rows.reset_index(drop=True).assign(score=scores)
-        said = {**(made or provenance()), **measured(scores)}
-        about = {"key": key, "fields": dict(fields), "provenance": said}
+        frame, said = make(Journal(self, key))
+        about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
         _write(self._path(key), parts, frame, about)
-        return Stored(key, frame, dict(fields), said)
+        return Stored(key, frame, dict(fields), dict(said))
 
     def _whole(self, path: Path, key: str, start: int | None = None) -> Stored | None:
         """What is read from `path`, or None; what is damaged is set aside. The lock is held."""
@@ -192,6 +179,54 @@ class Store:
                 path.replace(aside)
             warnings.warn(f"{path}: {damage}; moved to {aside} and redone", stacklevel=2)
             return None
+
+
+class Journal:
+    """The shards of a long work, each named by how many rows come before it.
+
+    A work that was killed finds there what it had done.
+    """
+
+    def __init__(self, store: Store, key: str) -> None:
+        """Of the work under `key`, whose lock is held."""
+        self._store, self._key = store, key
+
+    def shard(self, start: int) -> Stored | None:
+        """The shard that begins at row `start`, None if there is none (damaged: set aside)."""
+        return self._store._whole(self._path(start), self._key, start)  # noqa: SLF001  (one module)
+
+    def write(self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any]) -> None:
+        """Write the shard that begins at row `start`, in place of any that is there."""
+        about = {"key": self._key, "start": start, "provenance": dict(provenance)}
+        _write(self._path(start), self._path(start).parent, frame, about)
+
+    def _path(self, start: int) -> Path:
+        return self._store._parts(self._key) / f"{start:08d}.parquet"  # noqa: SLF001
+
+
+def _sharded(
+    journal: Journal,
+    rows: pd.DataFrame,
+    score: Score,
+    provenance: Callable[[], Mapping[str, Any]],
+    measured: Measured,
+) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+    """The scores of `rows`, shard by shard."""
+    scores = np.full(len(rows), np.nan, dtype=np.float32)
+    made: Mapping[str, Any] = {}  # of the first shard: who puts all together may load no model
+    for start in range(0, len(rows), SHARD):
+        which = slice(start, min(start + SHARD, len(rows)))
+        shard = journal.shard(start)
+        if shard is not None and len(shard.frame) == which.stop - which.start:
+            scores[which] = shard.frame["score"]
+            made = made or shard.provenance
+        else:  # none, damaged, or of a version with shards of another size
+            scores[which] = score(which)
+            now = dict(provenance())
+            journal.write(start, pd.DataFrame({"score": scores[which]}), now)
+            made = made or now
+    frame = rows.reset_index(drop=True).assign(score=scores)
+    return frame, {**(made or provenance()), **measured(scores)}
 
 
 def _write(path: Path, parts: Path, frame: pd.DataFrame, about: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from rmaudit.cli.common import echo_json
 runner = CliRunner()
 COMMANDS = [
     *("report", "replay", "compare", "init"),
-    *("data", "models", "import", "survival", "doctor", "organism", "selftest"),
+    *("data", "models", "import", "survival", "doctor", "organism", "selftest", "search"),
 ]
 
 

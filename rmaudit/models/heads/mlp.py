@@ -81,7 +81,10 @@ class Stack:
 
     def __call__(self, states: Tensor) -> Tensor:
         """(..., hidden) float32 to (...) float32."""
-        self.layers = tuple(layer.to(states) for layer in self.layers)
+        from torch import inference_mode
+
+        with inference_mode(mode=False):  # whose copies no gradient can be taken through
+            self.layers = tuple(layer.to(states) for layer in self.layers)
         for place, (weight, bias) in enumerate(self.layers):
             if place:
                 states = self.between(states) if self.between else states.relu()

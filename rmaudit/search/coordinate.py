@@ -1,0 +1,71 @@
+"""Exhaustive coordinate search: the whole vocabulary at one place, while the others stand.
+
+Each step is exact: of all allowed ids at that place, the best is taken. It ends where no place can
+be bettered alone, so what it finds is at least as good as any sequence that differs from it in one
+id. It needs no gradient. What stands before the place is run once for all (`models.score_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rmaudit.search.evaluate import Evaluator, Hit, Ids
+from rmaudit.search.problem import Problem
+
+Context = tuple[int, Ids, Ids]  # a place's number, what is before and what after it
+
+
+def search(
+    problem: Problem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
+) -> None:
+    """From each start to where no place can be bettered, or until its budget is used up."""
+    swept: dict[Context, list[Hit]] = {}
+    for number, first in enumerate(starts):
+        evaluator.begin(number)
+        _climb(problem, evaluator, first, swept, rng)
+
+
+def _climb(
+    problem: Problem,
+    evaluator: Evaluator,
+    first: Ids,
+    swept: dict[Context, list[Hit]],
+    rng: np.random.Generator,
+) -> None:
+    places = rng.permutation(len(first)).tolist()
+    ids = rng.permutation(problem.allowed).tolist()  # should the budget end within a sweep
+    beams: dict[Ids, float] = {first: -np.inf}  # whatever is scored betters a start
+    still, turn = 0, 0
+    while still < len(first) and evaluator.left > 0:
+        place = places[turn % len(first)]
+        known = dict(beams)
+        for beam in beams:
+            context = (place, beam[:place], beam[place + 1 :])
+            for hit in _swept(problem, evaluator, context, ids, swept):
+                known[hit.ids] = max(hit.value, known.get(hit.ids, -np.inf))
+        best = sorted(known, key=known.__getitem__, reverse=True)[: evaluator.settings.beams]
+        still = still + 1 if set(best) == set(beams) else 1
+        beams = {answer: known[answer] for answer in best}
+        turn += 1
+
+
+def _swept(
+    problem: Problem,
+    evaluator: Evaluator,
+    context: Context,
+    ids: Sequence[int],
+    swept: dict[Context, list[Hit]],
+) -> Sequence[Hit]:
+    """The best of all allowed ids in one context; of none twice in a search."""
+    if context in swept:
+        evaluator.meet(swept[context])
+        return swept[context]
+    _, before, after = context
+    answers = problem.admitted([(*before, token_id, *after) for token_id in ids])
+    rewards = evaluator.rewards(answers)
+    found = evaluator.best(answers, rewards)
+    if len(rewards) == len(answers):  # else the budget ended it, and it is not swept
+        swept[context] = found
+    return found

@@ -1,0 +1,173 @@
+"""What a search may ask for: the rewards of sequences, counted, and remembered after a kill.
+
+A search is a function of the rewards that it gets. So one that was killed is run again from its
+start: rewards that it got before are in the journal, and it goes on where they end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.search.settings import Settings
+from rmaudit.sweeps.store import Journal
+
+Ids = tuple[int, ...]
+
+SHARD = 1024  # evaluations a shard: what a kill may lose
+KEPT = 100  # best sequences that a search tells
+EACH = 10  # of one call, for it may be a whole vocabulary at one place
+_TRIED = 512  # best sequences of a call that are tried against a slow constraint
+
+
+class Hit(NamedTuple):
+    """A sequence, its reward, and what is maximized of it.
+
+    It was found from start number `start`, as evaluation number `evaluation`.
+    """
+
+    ids: Ids
+    score: float
+    value: float
+    evaluation: int
+    start: int
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Scores sequences for one search, within its budget, and knows the best of them.
+
+    `score` gives the rewards of sequences of one length; `admits` says which of them are natural
+    enough (a constraint that is too slow to be asked before). `trace` has the best reward and the
+    number of evaluations whenever it got better.
+    """
+
+    settings: Settings
+    score: Callable[[Sequence[Ids]], NDArray[np.float32]]
+    journal: Journal
+    admits: Callable[[Sequence[Ids]], NDArray[np.bool_]] | None = None
+    on_replayed: Callable[[int], None] = lambda _: None
+    on_best: Callable[[Hit], None] = lambda _: None
+    used: int = 0
+    trace: list[tuple[int, float]] = field(default_factory=list)
+    hits: dict[Ids, Hit] = field(default_factory=dict)
+    firsts: dict[int, Hit] = field(default_factory=dict)
+    _start: int = 0
+    _end: int = 0
+    _best: float | None = None
+    _pending: list[tuple[str, float]] = field(default_factory=list)
+    _written: int = 0
+    _known: list[tuple[str, float]] | None = None
+
+    def begin(self, start: int) -> None:
+        """The search sets out from start number `start`; it may spend its share of what is left."""
+        self._start = start
+        share = (self.settings.budget - self.used) // (self.settings.starts - start)
+        self._end = self.used + share
+
+    @property
+    def left(self) -> int:
+        """How many evaluations this start still has."""
+        return self._end - self.used
+
+    def rewards(self, answers: Sequence[Ids]) -> NDArray[np.float64]:
+        """The rewards of the first `left` of `answers`."""
+        end = min(self.left, len(answers))
+        made: list[float] = []
+        for first in range(0, end, SHARD):
+            made += self._rewards(answers[first : min(first + SHARD, end)])
+        return np.array(made, dtype=np.float64)
+
+    def best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
+        """The best of what was just scored, best first, a few of them; what is no better is too.
+
+        `rewards` are those of the first of `answers`, as `rewards` gave them.
+        """
+        values = self.settings.value(rewards)
+        order = np.argsort(-values, kind="stable")[:_TRIED].tolist()
+        found: list[Hit] = []
+        for first in range(0, len(order), EACH):
+            places = order[first : first + EACH]
+            good = self._admitted([answers[place] for place in places])
+            for place in (place for place, admitted in zip(places, good, strict=True) if admitted):
+                at = self.used - len(rewards) + place + 1
+                score, value = float(rewards[place]), float(values[place])
+                found.append(Hit(answers[place], score, value, at, self._start))
+            if len(found) >= EACH:
+                break
+        for hit in found[:EACH]:
+            self._note(hit)
+        return found[:EACH]
+
+    def meet(self, hits: Sequence[Hit]) -> None:
+        """This start came to what another one had found already."""
+        for hit in hits:
+            self._note(hit._replace(start=self._start))
+
+    def top(self) -> list[Hit]:
+        """The best sequences of the whole search so far, best first."""
+        return sorted(self.hits.values(), key=_rank)[:KEPT]
+
+    def _note(self, hit: Hit) -> None:
+        if hit.start not in self.firsts or _rank(hit) < _rank(self.firsts[hit.start]):
+            self.firsts[hit.start] = hit
+        if self._best is None or hit.value > self._best:
+            self._best = hit.value
+            self.trace.append((hit.evaluation, hit.score))
+            self.on_best(hit)
+        self.hits.setdefault(hit.ids, hit)
+        if len(self.hits) > 2 * KEPT:
+            self.hits = {kept.ids: kept for kept in self.top()}
+
+    def _admitted(self, answers: Sequence[Ids]) -> NDArray[np.bool_]:
+        return (
+            np.ones(len(answers), dtype=np.bool_) if self.admits is None else self.admits(answers)
+        )
+
+    def _rewards(self, answers: Sequence[Ids]) -> list[float]:
+        """Those that the journal knows, and the others scored."""
+        named = [json.dumps(ids) for ids in answers]
+        rewards = self._replayed(named)
+        self.on_replayed(len(rewards))
+        if len(rewards) < len(answers):
+            rewards += [float(reward) for reward in self.score(answers[len(rewards) :])]
+        self._pending += zip(named, rewards, strict=True)
+        self.used += len(answers)
+        while len(self._pending) >= SHARD:
+            self._write(self._pending[:SHARD])
+            self._pending = self._pending[SHARD:]
+        return rewards
+
+    def _replayed(self, named: Sequence[str]) -> list[float]:
+        """The rewards of the leading ones, as far as the journal has the very same next."""
+        if self._known is None:
+            self._known = self._read()
+        rewards: list[float] = []
+        for name, (known, reward) in zip(named, self._known[self.used :], strict=False):
+            if name != known:  # another machine's numbers, perhaps: what follows is of no use
+                del self._known[self.used + len(rewards) :]
+                break
+            rewards.append(reward)
+        return rewards
+
+    def _read(self) -> list[tuple[str, float]]:
+        known: list[tuple[str, float]] = []
+        while (shard := self.journal.shard(len(known))) is not None and len(shard.frame) == SHARD:
+            known += zip(shard.frame["ids"], shard.frame["score"].tolist(), strict=True)
+        return known
+
+    def _write(self, rows: Sequence[tuple[str, float]]) -> None:
+        if self._known is None or self._written + SHARD > len(self._known):
+            frame = pd.DataFrame(rows, columns=["ids", "score"])
+            self.journal.write(self._written, frame, {})
+        self._written += SHARD
+
+
+def _rank(hit: Hit) -> tuple[float, int]:
+    return -hit.value, hit.evaluation

@@ -1,0 +1,97 @@
+"""Where a search may go: ids, starts, and what else is asked of a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.errors import SpecError
+from rmaudit.models.protocol import RewardModel
+from rmaudit.search.settings import Settings
+
+Ids = tuple[int, ...]
+
+_DRAWS = 100  # rounds of drawing before it is said that nothing can be drawn
+
+
+class Slopes(Protocol):
+    """`rewards` (n,), `slopes` and `distances` (n, length, rows): see `scoring.gradient`."""
+
+    @property
+    def rewards(self) -> NDArray[np.float32]: ...  # noqa: D102
+
+    @property
+    def slopes(self) -> NDArray[np.float32]: ...  # noqa: D102
+
+    @property
+    def distances(self) -> NDArray[np.float32]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The ids that any place may hold, ascending; which sequences are admitted; the gradient.
+
+    `length` is that of every sequence.
+    """
+
+    length: int
+    allowed: NDArray[np.int64]
+    admits: Callable[[Sequence[Ids]], NDArray[np.bool_]]
+    gradient: Callable[[Ids], Slopes]
+
+    def admitted(self, answers: Sequence[Ids]) -> list[Ids]:
+        """Those that are admitted, in their order."""
+        if not answers:
+            return []
+        return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]
+
+    def draw(self, n: int, rng: np.random.Generator) -> list[Ids]:
+        """Sequences of allowed ids, drawn evenly from those that are admitted; some may be equal.
+
+        Raises:
+            SpecError: none can be drawn.
+        """
+        drawn: list[Ids] = []
+        for _ in range(_DRAWS):
+            some = rng.choice(self.allowed, size=(n, self.length))
+            drawn += self.admitted([tuple(ids) for ids in some.tolist()])
+            if len(drawn) >= n:
+                return drawn[:n]
+        if drawn:
+            return drawn
+        message = (
+            f"search: of {_DRAWS * n:,} sequences of {self.length} ids, drawn from "
+            f"{len(self.allowed):,}, none is admitted by the constraints; relax them"
+        )
+        raise SpecError(message)
+
+
+def starts(
+    model: RewardModel, problem: Problem, settings: Settings, rng: np.random.Generator
+) -> list[Ids]:
+    """As many as `settings` say: the text that it gives, if any, and drawn ones.
+
+    A given start is only where the search sets out, so the constraints do not hold for it.
+
+    Raises:
+        SpecError: the text is of another length in this model's tokens, or none can be drawn.
+    """
+    first = [] if settings.start is None else [_given(model, settings.start, problem.length)]
+    missing = settings.starts - len(first)
+    return first + (problem.draw(missing, rng) if missing else [])
+
+
+def _given(model: RewardModel, text: str, length: int) -> Ids:
+    ids = model.ids(text)
+    if len(ids) != length:
+        plural = "" if len(ids) == 1 else "s"
+        message = (
+            f"search: the start {text!r} is {len(ids)} token{plural} of {model.name}, and the "
+            f"length is {length}; search with length {len(ids)}, or give another start"
+        )
+        raise SpecError(message)
+    return ids
