@@ -70,7 +70,7 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
     for finding in changed["findings"]:
         names = ("claim", "source", "base_rate", "bound", "model", "prompt", "repeat", "band_on")
         finding.update(dict.fromkeys(names, text), audit=text, nodeid=f"audits/{text}::{text}")
-        finding.update({name: text for name in ("reason", "known") if finding[name]})
+        finding.update({name: text or "x" for name in ("reason", "known") if finding[name]})
         if finding["estimate"] is None:
             continue
         finding.update(controls={text: 0.5}, band={text: 0.5})
