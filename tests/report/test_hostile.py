@@ -50,6 +50,10 @@ TEXTS = [
     "`code` ``` ~~~ **bold** _it_ $x$ :smile: @me #1 www.example.org",
     "[link](javascript:alert(1)) ![x](http://example.org/x.png) <http://e.org>",
     "x\n---\n# PASS\n- a: &a b\n",
+    "- item",
+    "---",
+    "1. one",
+    "===",
     "!!python/object/apply:os.system ['true']",
     "%s %d {name} %(x)s",
     "PASS  Toy  skew\n3 audited: 3 PASS",
@@ -121,15 +125,20 @@ class Tags(HTMLParser):
         self.tags: list[str] = []
         self.attributes: set[str] = set()
         self.text = ""
+        self.cells: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a tag."""
         self.tags.append(tag)
+        if tag == "td":
+            self.cells.append("")
         self.attributes |= {name for name, _ in attrs}
 
     def handle_data(self, data: str) -> None:
         """Take text."""
         self.text += data
+        if self.cells:
+            self.cells[-1] += data
 
 
 def shown(text: str) -> Tags:
@@ -149,9 +158,10 @@ def check_markdown(results: dict[str, Any], text: str) -> None:
     assert hidden(hostile) == set()
     assert hostile.count("\n") == plain.count("\n")
     assert re.search(r"(?m)^\s*::|##\w*\[|://|www\.\w", hostile) is None
-    said = line(text) or "(empty)"
+    said = line(text)
     cut = said if len(said) <= 240 else f"{said[:239]}…"
-    assert " ".join(cut.split()) in " ".join(shown(hostile).text.split())
+    for column in (1, 2, 3, 6):  # model, audit, prompt, bound
+        assert {cell.strip() for cell in shown(hostile).cells[column::8]} == {cut}
     assert len(hostile.encode()) <= markdown.LARGEST
 
 
