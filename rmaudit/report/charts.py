@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rmaudit.report.texts import line
+
 if TYPE_CHECKING:
     import altair as alt
 
@@ -190,9 +192,19 @@ def as_svg(chart: alt.TopLevelMixin, *, title: str, facts: Sequence[str]) -> str
     """Compile `chart`, and name it for readers who do not see it."""
     import vl_convert
 
-    spec = chart.to_dict(validate=False) | {"config": THEME}  # which takes longer than drawing
+    spec = chart.to_dict(validate=False)  # validation takes longer than drawing
+    spec = {key: _drawable(part) for key, part in spec.items()} | {"config": THEME}
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     svg = re.sub(r' (xmlns(:xlink)?|version|class)="[^"]*"', "", svg, count=4)
-    name = html.escape(f"{title}. {'; '.join(facts)}.")
+    name = html.escape(line(f"{title}. {'; '.join(facts)}."))
     start = f'<svg role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
     return re.sub(r"^<svg([^>]*)>", lambda root: start.replace("<svg", "<svg" + root[1], 1), svg)
+
+
+def _drawable(spec: object) -> object:
+    """The same with every text as a label: the compiler ends the process at a NUL in one."""
+    if isinstance(spec, str):
+        return as_label(spec)
+    if isinstance(spec, dict):
+        return {key: _drawable(value) for key, value in spec.items()}
+    return [_drawable(value) for value in spec] if isinstance(spec, list) else spec

@@ -73,7 +73,7 @@ def _marks(row: int, finding: Finding, estimate: Estimate) -> list[dict[str, Any
         {"kind": "said", "text": said},
         *({"kind": "bound", "x": at(end)} for end in ends),
         *({"kind": "band", "x": at(value)} for value in band),
-        *({"kind": "null", "x": at(value), "text": name[0]} for name, value in nulls.items()),
+        *({"kind": "null", "x": at(value), "text": name[:1]} for name, value in nulls.items()),
     ]
     return [mark | {"row": row} for mark in marks]
 

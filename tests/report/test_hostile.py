@@ -10,6 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,10 @@ TEXTS = [
     "`code` ``` ~~~ **bold** _it_ $x$ :smile: @me #1 www.example.org",
     "[link](javascript:alert(1)) ![x](http://example.org/x.png) <http://e.org>",
     "x\n---\n# PASS\n- a: &a b\n",
+    "- item",
+    "---",
+    "1. one",
+    "===",
     "!!python/object/apply:os.system ['true']",
     "%s %d {name} %(x)s",
     "PASS  Toy  skew\n3 audited: 3 PASS",
@@ -70,7 +75,7 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
     for finding in changed["findings"]:
         names = ("claim", "source", "base_rate", "bound", "model", "prompt", "repeat", "band_on")
         finding.update(dict.fromkeys(names, text), audit=text, nodeid=f"audits/{text}::{text}")
-        finding.update({name: text for name in ("reason", "known") if finding[name]})
+        finding.update({name: text or "x" for name in ("reason", "known") if finding[name]})
         if finding["estimate"] is None:
             continue
         finding.update(controls={text: 0.5}, band={text: 0.5})
@@ -120,15 +125,20 @@ class Tags(HTMLParser):
         self.tags: list[str] = []
         self.attributes: set[str] = set()
         self.text = ""
+        self.cells: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a tag."""
         self.tags.append(tag)
+        if tag == "td":
+            self.cells.append("")
         self.attributes |= {name for name, _ in attrs}
 
     def handle_data(self, data: str) -> None:
         """Take text."""
         self.text += data
+        if self.cells:
+            self.cells[-1] += data
 
 
 def shown(text: str) -> Tags:
@@ -148,9 +158,10 @@ def check_markdown(results: dict[str, Any], text: str) -> None:
     assert hidden(hostile) == set()
     assert hostile.count("\n") == plain.count("\n")
     assert re.search(r"(?m)^\s*::|##\w*\[|://|www\.\w", hostile) is None
-    said = line(text) or "(empty)"
+    said = line(text)
     cut = said if len(said) <= 240 else f"{said[:239]}…"
-    assert " ".join(cut.split()) in " ".join(shown(hostile).text.split())
+    for column in (1, 2, 3, 6):  # model, audit, prompt, bound
+        assert {cell.strip() for cell in shown(hostile).cells[column::8]} == {cut}
     assert len(hostile.encode()) <= markdown.LARGEST
 
 
@@ -203,10 +214,9 @@ def check_modelcard(results: dict[str, Any], text: str) -> None:
 
 def check_html(results: dict[str, Any], text: str) -> None:
     """The same elements as with a plain word, no handler, nothing hidden in what is read."""
-    changed = poisoned(results, text)
-    plain, hostile = Tags(), Tags()
-    plain.feed(html.render(poisoned(results, "x")))
-    hostile.feed(html.render(changed))
+    tags, details = plain_page(json.dumps(results))
+    page = Tags()
+    page.feed(html.render(poisoned(results, text)))
     own = {
         "ul",
         "li",
@@ -218,10 +228,18 @@ def check_html(results: dict[str, Any], text: str) -> None:
         "rect",
         "title",
     }  # charts drop empty ones
-    assert set(hostile.tags) - own <= set(plain.tags)
-    assert hostile.tags.count("details") == plain.tags.count("details")
-    assert {name for name in hostile.attributes if name.startswith("on")} == set()
-    assert hidden(hostile.text.replace("\t", " ")) == set()
+    assert set(page.tags) - own <= tags
+    assert page.tags.count("details") == details
+    assert {name for name in page.attributes if name.startswith("on")} == set()
+    assert hidden(page.text.replace("\t", " ")) == set()
+
+
+@cache
+def plain_page(results: str) -> tuple[set[str], int]:
+    """The tags of the page with a plain word in place of each text, and how much it folds."""
+    page = Tags()
+    page.feed(html.render(poisoned(json.loads(results), "x")))
+    return set(page.tags), page.tags.count("details")
 
 
 CHECKS = [check_terminal, check_markdown, check_sarif, check_modelcard]
