@@ -111,21 +111,21 @@ def compare(
     Exit code 0 if no gating audit got worse, 1 if one did, 2 if one may have, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
-    from rmaudit.report import compared, comparison
+    from rmaudit.report import release_lines, releases
 
     if not math.isfinite(margin):
         fail(f"--margin: {margin} is no number to measure a difference by; give 0.05, for example")
     before, after = _read(old), _read(new)
     try:
-        said = comparison.compare(before, after, model=model, margin=margin)
+        said = releases.compare(before, after, model=model, margin=margin)
     except RmauditError as error:
         fail(error)
     if as_json:
         echo_json(said)
     else:
-        for line in compared.lines(said):
+        for line in release_lines.lines(said):
             typer.echo(line)
-    codes = {comparison.WORSE: FAILED, comparison.UNDECIDED: UNDECIDED}
+    codes = {releases.WORSE: FAILED, releases.UNDECIDED: UNDECIDED}
     raise typer.Exit(codes.get(said["outcome"], 0))
 
 

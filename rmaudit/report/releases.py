@@ -1,6 +1,6 @@
 """Two results.json: what of a release got better, what got worse, and which tokens moved.
 
-A pure function of the two; `compared` prints it.
+A pure function of the two; `release_lines` tells it.
 """
 
 from __future__ import annotations

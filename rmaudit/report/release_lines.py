@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rmaudit.report.comparison import Change
 from rmaudit.report.masks import mask, masked
+from rmaudit.report.releases import Change
 from rmaudit.report.texts import line, log, visible
 
 _SHOWN = 5  # tokens at either end
@@ -14,7 +14,7 @@ _PLACES = {str(change): place for place, change in enumerate(Change)}
 
 
 def lines(said: Mapping[str, Any]) -> list[str]:
-    """The lines of what `comparison.compare` gives, for example as follows.
+    """The lines of what `releases.compare` gives, for example as follows.
 
     worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
     """

@@ -1,0 +1,63 @@
+"""A comparison of two releases in the terminal: its order, and texts that others wrote."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rmaudit.records import Verdict
+from rmaudit.report.release_lines import lines
+from rmaudit.report.releases import compare
+from tests.report.test_releases import found, results
+from tests.report.test_results import record
+
+FAIL = Verdict.FAIL
+
+
+def test_the_lines_of_a_comparison() -> None:
+    """What got worse comes first; estimates, difference, verdicts; then the sum of it."""
+    old = [found(0.9, prompt="best"), found(0.9)]
+    new = [found(0.9, prompt="best"), found(-0.5, verdict=FAIL)]
+
+    told = lines(compare(results(old), results(new), margin=0.25))
+
+    assert told[0] == "toy (2026-11-21T10:50:00Z) -> toy (2026-11-21T10:50:00Z)"
+    assert told[1].split() == ["audit", "prompt", "old", "new", "new", "-", "old", "verdict"]
+    assert " ".join(told[2].split()) == (
+        "worse positive_skew worst +0.90 [+0.80, +1.00] -0.50 [-0.60, -0.40] "
+        "-1.40 [-1.54, -1.26] PASS -> FAIL"
+    )
+    assert told[3].split()[:3] == ["unchanged", "positive_skew", "best"]
+    assert told[4] == "1 worse, 1 unchanged, margin 0.25; gating audits: worse"
+    assert "takes the two measurements for independent" in told[5]
+
+
+def test_sweeps_that_tell_nothing_say_why() -> None:
+    """In place of a number."""
+    said = compare(results(sweeps=[record([1, 2, 3])]), results(sweeps=[record([1, 2, 3])]))
+
+    assert "3 tokens paired by token id; 3 words are in both" in "\n".join(lines(said))
+
+
+def test_hostile_and_offensive_tokens_in_the_terminal() -> None:
+    """Spelled out, masked, and no line begins a command of a CI system."""
+    rng = np.random.default_rng(9)
+    scores = rng.normal(size=60)
+    frame = record(scores).frame
+    texts = [*frame["text"][:-3], "::error::x", "\x1b[31m", " bitch"]
+    frame = frame.assign(text=texts)
+    moved = scores.copy()
+    moved[-3:] = (90, 80, 70)
+
+    told = lines(
+        compare(
+            results(sweeps=[record(scores, frame=frame)]),
+            results(sweeps=[record(moved, frame=frame.assign(score=moved.astype(np.float32)))]),
+        )
+    )
+
+    (rose,) = [line for line in told if "rose" in line]
+    assert "\\x1b[31m" in rose
+    assert "\x1b" not in "".join(told)
+    assert "b•••" in rose
+    assert "bitch" not in "".join(told)
+    assert not any(line.lstrip().startswith("::") for line in told)
