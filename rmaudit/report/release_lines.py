@@ -23,8 +23,7 @@ def lines(said: Mapping[str, Any]) -> list[str]:
 
 def _models(said: Mapping[str, Any]) -> Iterator[str]:
     for pair in said["models"]:
-        named = (f"{line(pair[side])} ({said[side]['created']})" for side in ("old", "new"))
-        yield " -> ".join(named)
+        yield " -> ".join(_named(pair[side], said[side]) for side in ("old", "new"))
         findings = sorted(pair["findings"], key=lambda finding: _PLACES[finding["change"]])
         header = ("", "audit", "prompt", "old", "new", "new - old", "verdict")
         yield from _table([header, *map(_row, findings)] if findings else [])
@@ -33,6 +32,10 @@ def _models(said: Mapping[str, Any]) -> Iterator[str]:
                 yield "  " + line(f"{finding['audit']}[{finding['prompt']}]: {finding['note']}")
         for sweep in pair["sweeps"]:
             yield from _sweep(sweep)
+
+
+def _named(model: str, run: Mapping[str, Any]) -> str:
+    return line(f"{model} ({run['created']}, rmaudit {run['rmaudit']})")
 
 
 def _total(said: Mapping[str, Any]) -> Iterator[str]:

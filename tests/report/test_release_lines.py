@@ -20,7 +20,8 @@ def test_the_lines_of_a_comparison() -> None:
 
     told = lines(compare(results(old), results(new), margin=0.25))
 
-    assert told[0] == "toy (2026-11-21T10:50:00Z) -> toy (2026-11-21T10:50:00Z)"
+    run = "toy (2026-11-21T10:50:00Z, rmaudit 0.1.0)"
+    assert told[0] == f"{run} -> {run}"
     assert told[1].split() == ["audit", "prompt", "old", "new", "new", "-", "old", "verdict"]
     assert " ".join(told[2].split()) == (
         "worse positive_skew worst +0.90 [+0.80, +1.00] -0.50 [-0.60, -0.40] "
