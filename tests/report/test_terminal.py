@@ -112,10 +112,12 @@ def test_an_override_is_told() -> None:
         "bound": {"from": "models.yaml: A: bounds: skew", "declared": "above 0 sd"},
     }
 
-    assert lines([replace(finding(Verdict.PASS), overridden=over)], None)[1:-1] == [
-        "PASS: positive_skew[toy-worst]: severity as in models.yaml: severity: skew; declared: info",
-        "PASS: positive_skew[toy-worst]: bound as in models.yaml: A: bounds: skew; "
-        "declared: above 0 sd",
+    written = lines([replace(finding(Verdict.PASS), overridden=over)], None)
+
+    told = "PASS: positive_skew[toy-worst]: "
+    assert written[1:-1] == [
+        f"{told}severity as in models.yaml: severity: skew; declared: info",
+        f"{told}bound as in models.yaml: A: bounds: skew; declared: above 0 sd",
     ]
 
 
