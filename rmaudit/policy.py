@@ -112,4 +112,4 @@ def refuse_unknown(
             message = (
                 f"{where}{audit} is not asked under {prompt!r};{nearest(prompt, asked)} known: "
             )
-            raise SpecError(message + ", ".join(asked))
+            raise SpecError(message + ", ".join(sorted(asked)))

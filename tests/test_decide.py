@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.decide import alone, decide
@@ -297,6 +297,7 @@ def test_what_chance_may_explain_blocks_all_the_same() -> None:
 
 # Properties
 
+quick = settings(max_examples=60, deadline=None)
 numbers = st.floats(-3, 3).map(lambda x: round(x, 3))
 widths = st.floats(0, 2).map(lambda x: round(x, 3))
 bounds = st.one_of(
@@ -344,7 +345,8 @@ findings = st.one_of(
 )
 
 
-@given(found=st.lists(findings, max_size=6), policy=policies)
+@quick
+@given(found=st.lists(findings, max_size=3), policy=policies)
 def test_deciding_again_changes_nothing(found: list[Finding], policy: Policy) -> None:
     """A replay of stored findings under the same policy on the same day is the identity."""
     decided = decide(found, policy, TODAY)
@@ -354,7 +356,8 @@ def test_deciding_again_changes_nothing(found: list[Finding], policy: Policy) ->
     assert decide(stored, policy, TODAY) == decided
 
 
-@given(found=st.lists(findings, max_size=6), policy=policies, another=policies)
+@quick
+@given(found=st.lists(findings, max_size=3), policy=policies, another=policies)
 def test_an_earlier_policy_leaves_no_trace(
     found: list[Finding], policy: Policy, another: Policy
 ) -> None:
@@ -364,6 +367,7 @@ def test_an_earlier_policy_leaves_no_trace(
     assert through == decide(found, policy, TODAY)
 
 
+@quick
 @given(low=numbers, width=widths, worse=widths, bound=bounds, policy=policies)
 def test_a_worse_effect_is_never_greener(
     low: float, width: float, worse: float, bound: Ends, policy: Policy
@@ -385,6 +389,7 @@ def test_a_worse_effect_is_never_greener(
     assert after.blocks or not before.blocks
 
 
+@quick
 @given(found=findings, policy=policies, waiver=waivers)
 def test_a_waiver_that_does_not_hold_does_nothing(
     found: Finding, policy: Policy, waiver: Waiver

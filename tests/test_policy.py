@@ -48,7 +48,7 @@ def test_names_that_are_known(audit: str) -> None:
         ("elo[best]", "no audit is called 'elo'; known: funnel, gap, skew"),
         (
             "skew[bst]",
-            "skew is not asked under 'bst'; did you mean 'best'? known: greatest, best",
+            "skew is not asked under 'bst'; did you mean 'best'? known: best, greatest",
         ),
         (
             "funnel[worst]",

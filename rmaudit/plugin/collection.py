@@ -57,12 +57,14 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[tuple[pytest.Item, 
     registry = config.stash[SESSION].registry
     if not audits or registry is None or is_brought(registry.path):
         return  # a file that the user did not write may know other audits than the user's
-    here = {
-        audit.declaration.name: [label(run) for run in audit.declaration.runs]
-        for _, audit in audits
-    }
+    here: dict[str, set[str]] = {}
+    for _, audit in audits:
+        runs = (label(run) for run in audit.declaration.runs)
+        here.setdefault(audit.declaration.name, set()).update(runs)
     named = {each.audit.partition("[")[0] for each in registry.policy.named}
-    folders = {config.rootpath, *(item.path.parent for item, _ in audits)}
+    # pytest's rootdir may be any folder above the values of options, such as --model.
+    top = config.inipath.parent if config.inipath else config.invocation_params.dir
+    folders = {top, *(item.path.parent for item, _ in audits)}
     try:
         refuse_unknown(
             registry.policy,

@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from rmaudit.gate import INFO, KNOWN, counts
+from rmaudit.gate import INFO, KNOWN, WAIVED, counts
 from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
 from rmaudit.report import charts, standing
@@ -42,6 +42,7 @@ def render(results: Mapping[str, Any]) -> str:
         total=len(findings),
         models=[_model(model, findings) for model in results["models"]],
         KNOWN=KNOWN,
+        WAIVED=WAIVED,
         INFO=INFO,
     )
 

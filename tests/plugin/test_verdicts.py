@@ -124,12 +124,18 @@ REGISTRY = """models:
 """
 
 
-@pytest.mark.parametrize(("low", "outcome"), [(2.0, "xfailed"), (0.0, "failed")])
-def test_known_failures_are_strict(
-    low: float, outcome: str, run: Run, pytester: pytest.Pytester
+@pytest.fixture
+def demonstration(
+    toy: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    """A failure that models.yaml names is an xfail, and a failure once it passes."""
+    """A registry with the model that rmaudit brings, for which the toy stands in."""
+    monkeypatch.setattr("rmaudit.models.demo.build", lambda cache: toy)
     pytester.path.joinpath("models.yaml").write_text(REGISTRY, encoding="utf-8")
+
+
+@pytest.mark.parametrize(("low", "outcome"), [(2.0, "xfailed"), (0.0, "failed")])
+def test_known_failures_are_strict(low: float, outcome: str, run: Run, demonstration: None) -> None:
+    """A failure that models.yaml names is an xfail, and a failure once it passes."""
     body = f"@declare({low})\ndef test_high(rng): return estimate(1.0)"
     result = run(body, "-k", "worst", model=None)
 
@@ -145,9 +151,8 @@ def test_known_failures_are_strict(
         )
 
 
-def test_known_failures_excuse_no_error(run: Run, pytester: pytest.Pytester) -> None:
+def test_known_failures_excuse_no_error(run: Run, demonstration: None) -> None:
     """An audit that could not be measured is an error, whatever models.yaml expects."""
-    pytester.path.joinpath("models.yaml").write_text(REGISTRY, encoding="utf-8")
     result = run("@declare(0.0)\ndef test_high(rng): raise RuntimeError", "-k", "worst", model=None)
 
     result.assert_outcomes(deselected=1, errors=1)

@@ -91,6 +91,36 @@ def test_a_pass_that_was_expected_to_fail_is_a_pass() -> None:
     assert written[1:] == [f"PASS: positive_skew[toy-worst]: {outdated}", "1 audited: 1 PASS"]
 
 
+@pytest.mark.parametrize(
+    ("state", "stands"), [("waived", "WAIVED"), ("expiring", "WAIVED"), ("expired", "FAIL")]
+)
+def test_what_a_waiver_says_stands_below_the_table(state: str, stands: str) -> None:
+    """Who accepted it and until when, or why it is no longer so; the number stays in the table."""
+    waived = replace(finding(Verdict.FAIL), waiver={"state": state, "says": "until\n tomorrow"})
+
+    assert lines([waived], None) == [
+        f"{stands}  toy  positive_skew  worst  -0.21  [-0.25, -0.17]  above 0 skewness",
+        f"{stands}: positive_skew[toy-worst]: until tomorrow",
+        f"1 audited: 1 {stands}",
+    ]
+
+
+def test_an_override_is_told() -> None:
+    """A bound or severity that is not the audit's own, with where it is from."""
+    over = {
+        "severity": {"from": "models.yaml: severity: skew", "declared": "info"},
+        "bound": {"from": "models.yaml: A: bounds: skew", "declared": "above 0 sd"},
+    }
+
+    written = lines([replace(finding(Verdict.PASS), overridden=over)], None)
+
+    told = "PASS: positive_skew[toy-worst]: "
+    assert written[1:-1] == [
+        f"{told}severity as in models.yaml: severity: skew; declared: info",
+        f"{told}bound as in models.yaml: A: bounds: skew; declared: above 0 sd",
+    ]
+
+
 @pytest.mark.parametrize("verdict", [Verdict.ERROR, Verdict.SKIPPED])
 def test_a_reason_is_one_line(verdict: Verdict) -> None:
     """Line breaks, tabs and runs of spaces in an error's text become single spaces."""
