@@ -79,7 +79,7 @@ def test_without_a_model_it_is_the_one_that_rmaudit_brings(tmp_path: Path) -> No
     assert dict(there.models) == {"R-Smol-135M": own.models["R-Smol-135M"]}
     assert there.policy.models == {"R-Smol-135M": own.policy.models["R-Smol-135M"]}
     text = (tmp_path / "models.yaml").read_text()
-    for key in ("source", "revision", "base", "default", "known", "severity"):
+    for key in ("source", "revision", "base", "default", "known", "severity", "waivers"):
         assert re.search(rf"^# +{key} ", text, re.MULTILINE), key
     assert "ten models" not in text
 
