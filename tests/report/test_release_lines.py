@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 
 from rmaudit.records import Verdict
 from rmaudit.report.release_lines import lines
 from rmaudit.report.releases import compare
 from tests.report.test_releases import found, results
-from tests.report.test_results import record
+from tests.report.test_results import SPEC, record
 
 FAIL = Verdict.FAIL
 
@@ -62,3 +65,23 @@ def test_hostile_and_offensive_tokens_in_the_terminal() -> None:
     assert "b•••" in rose
     assert "bitch" not in "".join(told)
     assert not any(line.lstrip().startswith("::") for line in told)
+
+
+def test_no_line_is_a_command_of_a_ci_system() -> None:
+    """Whatever a model, a prompt or a token is called."""
+    spec = replace(SPEC, name="::error::model")
+    rng = np.random.default_rng(9)
+    sweeps = []
+    for scores in rng.normal(size=(2, 60)):
+        sweep = record(scores, model=spec.name)
+        texts = [f"##[error]{i}" for i in range(60)]
+        sweeps.append(replace(sweep, frame=sweep.frame.assign(text=texts)))
+    old, new = (
+        results([found(0.9, model=spec.name, prompt="\n::error::p")], [sweep], [spec])
+        for sweep in sweeps
+    )
+
+    told = "\n".join(lines(compare(old, new)))
+
+    assert "error" in told
+    assert re.search(r"^\s*::|##\[", told, re.MULTILINE) is None
