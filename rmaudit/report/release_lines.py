@@ -28,7 +28,7 @@ def _models(said: Mapping[str, Any]) -> Iterator[str]:
         header = ("", "audit", "prompt", "old", "new", "new - old", "verdict")
         yield from _table([header, *map(_row, findings)] if findings else [])
         for finding in findings:
-            if finding["note"]:
+            if finding["note"] and finding["old"] and finding["new"]:
                 yield "  " + line(f"{finding['audit']}[{finding['prompt']}]: {finding['note']}")
         for sweep in pair["sweeps"]:
             yield from _sweep(sweep)

@@ -42,6 +42,22 @@ def test_sweeps_that_tell_nothing_say_why() -> None:
     assert "3 tokens paired by token id; 3 words are in both" in "\n".join(lines(said))
 
 
+def test_notes_say_what_the_table_does_not() -> None:
+    """That a bound was another; not that a file has nothing, which the table says."""
+    old = [found(0.9), found(0.9, prompt="best")]
+    new = [found(0.9, bound="above 0.1 skewness", bound_low=0.1)]
+
+    told = lines(compare(results(old), results(new)))
+
+    assert [line for line in told if "positive_skew[" in line] == [
+        (
+            "  positive_skew[worst]: the bound was above 0 skewness, is above 0.1 skewness; both "
+            "are held against the latter"
+        )
+    ]
+    assert told[2].endswith("PASS -> none")
+
+
 def test_hostile_and_offensive_tokens_in_the_terminal() -> None:
     """Spelled out, masked, and no line begins a command of a CI system."""
     rng = np.random.default_rng(9)
