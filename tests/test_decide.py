@@ -172,6 +172,8 @@ def test_a_waiver_holds_up_to_what_was_accepted(low: float, high: float, state: 
         (between(-1, 1, unit="sd"), -1.3, -1.2, 1.2, "reopened"),  # the other side was not accepted
         (between(-1, 1, unit="sd"), -1.3, -0.9, 1.2, "reopened"),
         (between(-1, 1, unit="sd"), -1.3, -1.1, -1.2, "waived"),
+        (between(-1, 1, unit="sd"), 1.1, 1.3, -1.2, "reopened"),
+        (between(-1, 1, unit="sd"), -1.1, 1.1, -1.2, "reopened"),  # too wide to tell the side
         (between(-1, 1, unit="sd"), 0.9, 1.3, 0.95, "waived"),
         (between(-1, 1, unit="sd"), 0.96, 1.3, 0.95, "reopened"),
     ],
