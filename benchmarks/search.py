@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rmaudit.models.load import load
 from rmaudit.prompts import PROMPTS
@@ -79,7 +80,7 @@ def compare(
     model: Checkpoint, asked: argparse.Namespace, limits: Constraints, length: int, way: Direction
 ) -> None:
     """A line for each kind of search."""
-    best: dict[str, np.ndarray] = {}
+    best: dict[str, NDArray[np.float64]] = {}
     seconds: dict[str, float] = {}
     spread = 1.0
     for kind, settings in KINDS.items():
@@ -95,7 +96,7 @@ def compare(
                 **settings,
             )
             found, took = timed(model, one)
-            values.append(float(one.value(found.frame["score"].to_numpy(float))[0]))
+            values.append(float(one.value(found.frame["score"].to_numpy(np.float64))[0]))
             times.append(took)
             if kind == "random" and seed == 0:
                 spread = float(model.score(PROMPT.text, _some(limits, length)).std())

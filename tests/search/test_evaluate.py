@@ -22,6 +22,7 @@ class Scorer:
         self.asked: list[Ids] = []
 
     def __call__(self, answers: Sequence[Ids]) -> NDArray[np.float32]:
+        """What an evaluator scores with."""
         self.asked += answers
         return np.array([a + b / 10 for a, b in answers], dtype=np.float32)
 

@@ -36,13 +36,17 @@ def test_a_text_comes_first_and_drawn_ones_after_it() -> None:
     [
         (
             "xxx",
-            "search: the start 'xxx' is 3 tokens of Toy, and the length is 2; search with length "
-            "3, or give another start",
+            (
+                "search: the start 'xxx' is 3 tokens of Toy, and the length is 2; search with "
+                "length 3, or give another start"
+            ),
         ),
         (
             "x",
-            "search: the start 'x' is 1 token of Toy, and the length is 2; search with length 1, "
-            "or give another start",
+            (
+                "search: the start 'x' is 1 token of Toy, and the length is 2; search with length "
+                "1, or give another start"
+            ),
         ),
     ],
 )
