@@ -193,6 +193,7 @@ def as_svg(chart: alt.TopLevelMixin, *, title: str, facts: Sequence[str]) -> str
     spec = chart.to_dict(validate=False) | {"config": THEME}  # which takes longer than drawing
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     svg = re.sub(r' (xmlns(:xlink)?|version|class)="[^"]*"', "", svg, count=4)
+    svg = re.sub(r' (role="graphics-\w+"|aria-roledescription="[^"]*")', "", svg)  # without names
     name = html.escape(f"{title}. {'; '.join(facts)}.")
     start = f'<svg role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
     return re.sub(r"^<svg([^>]*)>", lambda root: start.replace("<svg", "<svg" + root[1], 1), svg)
