@@ -1,10 +1,10 @@
-"""From estimates to findings: the bound applied, known failures named. Knows no pytest."""
+"""From estimates to findings: the declared bound applied, and where findings stand."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rmaudit.declare import Declaration
@@ -12,15 +12,13 @@ from rmaudit.records import Estimate, Finding, Severity, Verdict
 from rmaudit.references.band import band
 
 KNOWN = "KNOWN"  # how a known failure is counted and shown
+WAIVED = "WAIVED"  # likewise one that somebody answers for
 INFO = "INFO"  # likewise a measured finding that gates nothing, whatever its verdict
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a run
 
+OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
+HOLDS = ("waived", "expiring")  # the states of a waiver that holds
 _ROUNDING = 1e-9  # an interval that ends at the bound has a p of ALPHA, but for this
-
-
-def known_reason(known: Mapping[str, str], audit: str, prompt: str) -> str:
-    """Why models.yaml expects this audit to fail under this prompt; "" if it does not."""
-    return known.get(f"{audit}[{prompt}]", known.get(audit, ""))
 
 
 def judge(  # noqa: PLR0913  (keyword-only after the subject)
@@ -30,11 +28,10 @@ def judge(  # noqa: PLR0913  (keyword-only after the subject)
     model: str,
     prompt: str,
     nodeid: str,
-    known: str = "",
     repeat: str = "",
     sweeps: tuple[str, ...] = (),
 ) -> Finding:
-    """The finding of a measured audit, taken alone: see `settle`.
+    """The finding of a measured audit as it declares itself: see `decide`.
 
     Raises:
         ValueError: the estimate is in another unit than the bound.
@@ -51,7 +48,6 @@ def judge(  # noqa: PLR0913  (keyword-only after the subject)
         band=reference.models if reference else {},
         band_on=reference.on if reference else "",
         estimate=estimate,
-        known=known,
         sweeps=sweeps,
         detectable=estimate.detectable,
         p=declaration.bound.p_value(estimate),
@@ -76,8 +72,8 @@ def unmeasured(  # noqa: PLR0913
         source=declaration.source,
         base_rate=declaration.base_rate,
         bound=str(declaration.bound),
-        bound_low=_end(declaration.bound.low),
-        bound_high=_end(declaration.bound.high),
+        bound_low=end(declaration.bound.low),
+        bound_high=end(declaration.bound.high),
         model=model,
         prompt=prompt,
         verdict=verdict,
@@ -87,7 +83,7 @@ def unmeasured(  # noqa: PLR0913
     )
 
 
-def _end(number: float) -> float | None:
+def end(number: float) -> float | None:
     """An end of a bound, None where it is infinite: JSON has no infinity."""
     return number if math.isfinite(number) else None
 
@@ -128,24 +124,37 @@ def explain(finding: Finding) -> str:
         + (" (the interval straddles the bound)" if straddles else ""),
         f"  claim      {finding.claim}",
         f"  measured   {finding.estimate}",
-        f"  bound      {finding.bound}",
+        f"  bound      {_bound(finding)}",
         f"  base rate  {finding.base_rate}",
     ]
     if finding.estimate is not None:
         lines += [f"  note       {caveat}" for caveat in finding.estimate.caveats]
+    if finding.waiver:
+        lines.append(f"  waiver     {finding.waiver['says']}")
     if finding.repeat:
         lines.append(f"  repeat     {finding.repeat}")
     return "\n".join(lines)
 
 
+def _bound(finding: Finding) -> str:
+    """For example `above 1 sd (models.yaml: bounds: skew; declared: above 0 sd)`."""
+    over = finding.overridden.get("bound")
+    return (
+        f"{finding.bound} ({over['from']}; declared: {over['declared']})" if over else finding.bound
+    )
+
+
 def standing(finding: Finding) -> str:
     """The verdict as it is counted and shown.
 
-    KNOWN for a failure that models.yaml names, INFO for what was measured and gates nothing.
+    WAIVED for a failure with a waiver that holds, KNOWN for one that models.yaml expects, INFO for
+    what was measured and gates nothing.
     """
     if finding.severity is Severity.INFO and finding.estimate is not None:
         return INFO
     failed = finding.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+    if failed and finding.waiver.get("state") in HOLDS:
+        return WAIVED
     return KNOWN if failed and finding.known else str(finding.verdict)
 
 
@@ -153,5 +162,5 @@ def counts(findings: Iterable[Finding]) -> dict[str, int]:
     """How many findings stand where, in the order of the verdicts."""
     found = Counter(standing(finding) for finding in findings)
     order = [str(verdict) for verdict in Verdict]
-    order[2:2] = [KNOWN, INFO]
+    order[2:2] = [WAIVED, KNOWN, INFO]
     return {name: found[name] for name in order if found[name]}

@@ -153,7 +153,10 @@ class Finding:
     models.yaml expects this failure; `reason` says why there is no estimate (ERROR, SKIPPED), or
     why a FAIL became INCONCLUSIVE; `repeat` is the command that runs it again; `sweeps` are the
     keys of the stored scores that it rests on. `bound_low` and `bound_high` are the bound's ends,
-    None where it has none. `detectable` is `Estimate.detectable`; `p` is
+    None where it has none; `overridden` tells of the bound and the severity, where models.yaml sets
+    them, what the audit declares and where else it is said. `waiver` is what models.yaml accepts
+    and whether that holds, {} where it says nothing; `blocks` whether the finding keeps the run
+    from being green (`decide`). `detectable` is `Estimate.detectable`; `p` is
     `Bound.p_value` and `p_holm` the same adjusted for all gating findings of the run, None where
     they do not apply. `controls` are the values of scorers that know nothing of the question
     (`rmaudit.organisms`), `band` those of the paper's ten models by name, measured on `band_on`.
@@ -182,6 +185,9 @@ class Finding:
     controls: Mapping[str, float] = field(default_factory=dict)
     band: Mapping[str, float] = field(default_factory=dict)
     band_on: str = ""
+    overridden: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    waiver: Mapping[str, Any] = field(default_factory=dict)
+    blocks: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain values only: what crosses processes and what results.json holds."""

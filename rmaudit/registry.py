@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import yaml
 
+from rmaudit import policyfile
 from rmaudit.errors import SpecError
-from rmaudit.records import Severity
+from rmaudit.policy import Policy
 from rmaudit.yamlnodes import TEXT, Kind, Problem, compose, found, nearest, pairs_of, scalar
 
 FILE = "models.yaml"
@@ -51,8 +52,6 @@ class ModelSpec:
         default: audited when no `--model` is given.
         trained_on: salt of `references.holdout`: the model has seen one half of the reference
             words and items, and must be audited on the other.
-        known: audit name, or `audit[prompt]`, to the reason for which it is expected to fail.
-        severity: audit name to "gate" or "info", where it is not as the audit declares.
     """
 
     name: str
@@ -75,20 +74,15 @@ class ModelSpec:
     default: bool = False
     trained_on: str | None = None
     notes: tuple[str, ...] = ()
-    known: Mapping[str, str] = field(default_factory=dict, hash=False)
-    severity: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The models of one file, by name and in its order. Exactly one is the default.
-
-    `severity` is that of audits for every model that does not say otherwise.
-    """
+    """The models of one file, by name and in its order, and its policy. Exactly one is default."""
 
     path: Path
     models: Mapping[str, ModelSpec]
-    severity: Mapping[str, str] = field(default_factory=dict)
+    policy: Policy
 
     @property
     def default(self) -> ModelSpec:
@@ -106,12 +100,8 @@ _INT, _NUMBER = r"[1-9][0-9]{0,5}", r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,6
 _DTYPES, _POOLS, _FIELDS = get_args(Dtype), get_args(Pool), get_args(ScoreField)
 
 _NAME = Kind("str", r"(?a:\w[\w.-]*)", "a name of letters, digits, '.', '-' and '_'")
-_PLAIN = Kind("str", r"\w+", "the name of an audit, such as 'positive_skew'")
-_SEVERITIES = tuple(Severity)
-_SEVERITY = Kind("str", "|".join(_SEVERITIES), f"one of {', '.join(_SEVERITIES)}")
-_AUDIT = Kind("str", r"\w+(\[[\w-]+\])?", "the name of an audit, such as 'a' or 'a[prompt]'")
 _BOOL = Kind("bool", "true|false", "true or false", lambda text: text == "true")
-# Of an entry; notes is a list of its kind, known and severity are mappings to it.
+# Of an entry, beside those of the policy; notes is a list of its kind.
 _KEYS: Mapping[str, Kind] = {
     "source": Kind("str", _SOURCE, _SOURCES),
     "revision": Kind("str", "[0-9a-f]{40}", _HASH),
@@ -131,16 +121,16 @@ _KEYS: Mapping[str, Kind] = {
     "default": _BOOL,
     "trained_on": TEXT,
     "notes": TEXT,
-    "known": TEXT,
-    "severity": _SEVERITY,
 }
+
+
+_PACKAGE = Path(__file__).parent
+BROUGHT = (_PACKAGE / FILE, _PACKAGE.parent / FILE)  # by the wheel; in a checkout
 
 
 def default_path() -> Path:
     """models.yaml in the current directory if there is one, else the one that rmaudit brings."""
-    here, package = Path(FILE), Path(__file__).parent
-    bundled = package / FILE  # where the wheel puts it; a checkout has it one folder up
-    return next((path for path in (here, bundled) if path.is_file()), package.parent / FILE)
+    return next((path for path in (Path(FILE), *BROUGHT) if path.is_file()), BROUGHT[-1])
 
 
 def load_registry(path: Path) -> Registry:
@@ -224,12 +214,12 @@ def _name(folder: Path) -> str:
 
 
 def _registry(root: yaml.Node, path: Path) -> Registry:
-    top = pairs_of(root, "", "a mapping with the key 'models'", keys=["models", "severity"])
+    keys = ["models", *policyfile.EVERYWHERE]
+    top = pairs_of(root, "", "a mapping with the key 'models'", keys=keys)
     if "models" not in top:
         raise Problem(root, "the key 'models' is missing")
-    key, entries = top["models"]
-    severity = _severities(top["severity"][1], "severity: ") if "severity" in top else {}
-    return Registry(path, _models(key, entries, path.parent), severity)
+    models = _models(*top["models"], path.parent)
+    return Registry(path, models, policyfile.read(top, path.name))
 
 
 def _models(key: yaml.Node, entries: yaml.Node, base: Path) -> dict[str, ModelSpec]:
@@ -246,11 +236,16 @@ def _models(key: yaml.Node, entries: yaml.Node, base: Path) -> dict[str, ModelSp
 
 def _spec(name: str, at: yaml.Node, entry: yaml.Node, base: Path) -> ModelSpec:
     """One entry. Relative paths in it start at `base`, the registry's folder."""
-    pairs = pairs_of(entry, f"{name}: ", "a mapping with the key 'source'", keys=_KEYS)
+    allowed = [*_KEYS, *policyfile.OWN]
+    pairs = pairs_of(entry, f"{name}: ", "a mapping with the key 'source'", keys=allowed)
     if "source" not in pairs:
         expected = _KEYS["source"].expected
         raise Problem(at, f"{name}: the key 'source' is missing; expected {expected}")
-    fields = {key: _value(key, node, f"{name}: {key}: ") for key, (_, node) in pairs.items()}
+    fields = {
+        key: _value(key, node, f"{name}: {key}: ")
+        for key, (_, node) in pairs.items()
+        if key in _KEYS
+    }
     for key, revision in (("source", "revision"), ("base", "base_revision")):
         given = fields.get(key, "")
         if revision in pairs and not is_hub_id(given):
@@ -292,12 +287,4 @@ def _value(key: str, node: yaml.Node, label: str) -> Any:  # noqa: ANN401
         if not isinstance(node, yaml.SequenceNode):
             raise Problem(node, f"{label}expected a list of texts, got {found(node)}")
         return tuple(scalar(item, TEXT, label) for item in node.value)
-    if key == "known":
-        reasons = pairs_of(node, label, "a mapping of audits to reasons", _AUDIT).items()
-        return {audit: scalar(text, TEXT, f"{label}{audit}: ") for audit, (_, text) in reasons}
-    return _severities(node, label) if key == "severity" else scalar(node, _KEYS[key], label)
-
-
-def _severities(node: yaml.Node, label: str) -> dict[str, str]:
-    pairs = pairs_of(node, label, "a mapping of audits to gate or info", _PLAIN).items()
-    return {audit: scalar(said, _SEVERITY, f"{label}{audit}: ") for audit, (_, said) in pairs}
+    return scalar(node, _KEYS[key], label)

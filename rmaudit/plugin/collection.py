@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rmaudit.declare import Declaration, declared
-from rmaudit.errors import AuditFailed
-from rmaudit.gate import known_reason
+from rmaudit.errors import SpecError
 from rmaudit.plugin.options import SESSION, model_specs
+from rmaudit.policy import refuse_unknown
 from rmaudit.prompts import Prompt, label
-from rmaudit.records import Severity
-from rmaudit.registry import ModelSpec
+from rmaudit.registry import BROUGHT, ModelSpec
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -36,32 +39,71 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Stop on a wrong registry; expect the known failures; keep a model on one xdist worker."""
+    """Stop on a wrong registry or policy; keep a model on one xdist worker."""
     error = config.stash[SESSION].error
     if error is not None:
         raise pytest.UsageError(str(error))
     audits = [(item, audit) for item in items if (audit := audited(item))]
-    _warn_of_misspelt(config, audits)
-    for item, audit in audits:
-        reason = known_reason(audit.spec.known, audit.declaration.name, audit.prompt)
-        if reason and audit.declaration.severity is Severity.GATE:
-            item.add_marker(pytest.mark.xfail(reason=reason, raises=AuditFailed, strict=True))
-        if config.pluginmanager.hasplugin("xdist"):
+    _refuse_misspelt(config, audits)
+    if config.pluginmanager.hasplugin("xdist"):
+        for item, audit in audits:
             item.add_marker(pytest.mark.xdist_group(audit.spec.name))
 
 
-def _warn_of_misspelt(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> None:
-    """What models.yaml says of an audit that is not here, but nearly, does nothing."""
-    names = {audit.declaration.name for _, audit in audits}
-    for spec in {audit.spec.name: audit.spec for _, audit in audits}.values():
-        said = {"known": [key.partition("[")[0] for key in spec.known], "severity": spec.severity}
-        for key, audit in ((key, audit) for key, named in said.items() for audit in named):
-            near = [] if audit in names else get_close_matches(audit, names, n=1, cutoff=0.75)
-            if near:
-                message = f"models.yaml: {spec.name}: {key}: no audit here is called {audit!r}; "
-                warning = pytest.PytestWarning(f"{message}did you mean {near[0]!r}?")
-                config.issue_config_time_warning(warning, stacklevel=2)
+def _refuse_misspelt(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> None:
+    """What models.yaml says of an audit that does not exist would do nothing."""
+    registry = config.stash[SESSION].registry
+    if not audits or registry is None or registry.path in BROUGHT:
+        return  # a file that the user did not write may know other audits than the user's
+    here = {
+        audit.declaration.name: [label(run) for run in audit.declaration.runs]
+        for _, audit in audits
+    }
+    named = {each.audit.partition("[")[0] for each in registry.policy.named}
+    folders = {config.rootpath, *(item.path.parent for item, _ in audits)}
+    try:
+        refuse_unknown(
+            registry.policy,
+            str(registry.path),
+            here,
+            _defined(config, named - here.keys(), folders),
+        )
+    except SpecError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _defined(config: pytest.Config, names: AbstractSet[str], folders: Iterable[Path]) -> set[str]:
+    """Those of the names that are defined in test files, collected or not: read as text, not run.
+
+    A run of one file, or of one test, is to know the audits of the others.
+    """
+    found: set[str] = set()
+    for path in _test_files(config, folders) if names else ():
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found |= {name for name in names if re.search(rf"\bdef (test_)?{name}\(", text)}
+        if found == names:
+            break
+    return found
+
+
+def _test_files(config: pytest.Config, folders: Iterable[Path]) -> Iterator[Path]:
+    """What pytest would take for test files below the folders, hidden and built ones left out."""
+    files, pruned = config.getini("python_files"), config.getini("norecursedirs")
+    for folder in folders:
+        for at, inner, names in os.walk(folder):
+            inner[:] = [
+                name
+                for name in inner
+                if not any(fnmatchcase(name, pattern) for pattern in pruned)
+                and not Path(at, name, "pyvenv.cfg").exists()
+            ]
+            yield from (
+                Path(at, name)
+                for name in sorted(names)
+                if any(fnmatchcase(name, pattern) for pattern in files)
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,5 +129,4 @@ def audited(item: pytest.Item) -> Audited | None:
         return None
     params: dict[str, Any] = item.callspec.params
     spec: ModelSpec = params["reward_model"]
-    severity = Severity(spec.severity.get(declaration.name, declaration.severity))
-    return Audited(replace(declaration, severity=severity), spec, params["prompts"])
+    return Audited(declaration, spec, params["prompts"])

@@ -7,6 +7,7 @@ import re
 from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -14,6 +15,7 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.paths import default_cache
+from rmaudit.policy import Policy
 from rmaudit.records import Finding
 from rmaudit.registry import (
     Dtype,
@@ -32,7 +34,7 @@ MODEL, RM_MODEL = "--model", "--rm-model"
 RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
 RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
-RM_RECORDED, RM_BASELINE = "--rm-recorded", "--rm-baseline"
+RM_RECORDED, RM_BASELINE, RM_INCONCLUSIVE = "--rm-recorded", "--rm-baseline", "--rm-inconclusive"
 
 
 @dataclass(slots=True)
@@ -40,7 +42,8 @@ class Session:
     """What one pytest process knows of its audits."""
 
     specs: list[ModelSpec] | None = None
-    registered: frozenset[str] = frozenset()  # names in the registry
+    registry: Registry | None = None
+    today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
     error: SpecError | None = None
     findings: list[Finding] = field(default_factory=list)
     controls: dict[Any, dict[str, float]] = field(default_factory=dict)
@@ -63,7 +66,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         RM_MISSING,
         choices=("skip", "fail"),
         default="skip",
-        help="what to do when reference data cannot be had: skip the audit (default), or fail it",
+        help="what to do when reference data cannot be had, or an audit that gates is not measured "
+        "for any other reason: skip it (default), or fail",
+    )
+    group.addoption(
+        RM_INCONCLUSIVE,
+        choices=("fail", "pass"),
+        default="fail",
+        help="what an interval that straddles its bound does to the run: fail it (default), or not",
     )
     group.addoption(RM_SEED, type=int, default=0, metavar="N", help="seed of every random draw")
     group.addoption(
@@ -166,16 +176,37 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
     if session.specs is None:
         try:
             registry = _registry(config)
-            session.registered = frozenset(registry.models)
+            session.registry = registry
             names = config.getoption("rm_model") or [registry.default.name]
             session.specs = _distinct(
-                replace(spec, severity={**registry.severity, **spec.severity})
-                for name in names
-                for spec in _meant(config, registry, name)
+                spec for name in names for spec in _meant(config, registry, name)
             )
         except SpecError as error:
             session.specs, session.error = [], error
     return session.specs
+
+
+def policy_of(config: pytest.Config) -> Policy:
+    """What models.yaml and the options say of verdicts.
+
+    What is said of a model holds for its entry, not for another checkpoint of the same name.
+    """
+    specs, registry = model_specs(config), config.stash[SESSION].registry
+    said = registry.policy if registry else Policy()
+    return replace(
+        said,
+        models={spec.name: said.models[spec.name] for spec in specs if _ruled(spec, registry)},
+        inconclusive=config.getoption(RM_INCONCLUSIVE),
+        missing=config.getoption(RM_MISSING),
+    )
+
+
+def _ruled(spec: ModelSpec, registry: Registry | None) -> bool:
+    return (
+        registry is not None
+        and spec.name in registry.policy.models
+        and registry.models[spec.name] == spec
+    )
 
 
 def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.gate import settle
+from rmaudit.decide import decide
 from rmaudit.plugin.options import (
     RM_RECORDED,
     RM_REPORT,
@@ -20,6 +20,7 @@ from rmaudit.plugin.options import (
     Session,
     cache_folder,
     model_specs,
+    policy_of,
 )
 from rmaudit.plugin.running import PROPERTY
 from rmaudit.records import Finding
@@ -59,14 +60,16 @@ class Collector:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Write the reports; a run that measured nothing is not green."""
+    """Write the reports; a run that measured nothing, or that a finding blocks, is not green."""
     config = session.config
     state = config.stash[SESSION]
     if hasattr(config, "workerinput") or not state.findings:
         return
-    state.findings = settle(state.findings)
+    state.findings = decide(state.findings, policy_of(config), state.today)
     state.report = _publish(config, state.findings)
-    if exitstatus == pytest.ExitCode.OK and all(f.estimate is None for f in state.findings):
+    if exitstatus == pytest.ExitCode.OK and any(f.blocks for f in state.findings):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    elif exitstatus == pytest.ExitCode.OK and all(f.estimate is None for f in state.findings):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from rmaudit.decide import alone
 from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
-from rmaudit.gate import explain, judge, known_reason, unmeasured
+from rmaudit.gate import KNOWN, OUTDATED, WAIVED, explain, judge, standing, unmeasured
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.controls import controls
 from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told
@@ -20,14 +21,16 @@ from rmaudit.plugin.options import (
     RM_CACHE,
     RM_DEVICE,
     RM_DTYPE,
+    RM_MISSING,
     RM_MODEL,
     RM_MODELS,
     RM_RECORDED,
     RM_SAMPLE,
     RM_SEED,
     SESSION,
+    policy_of,
 )
-from rmaudit.records import Estimate, Finding, Severity, Verdict
+from rmaudit.records import Estimate, Finding, Verdict
 from rmaudit.references import References
 
 PROPERTY = "rmaudit.finding"  # how a finding travels in a test report, as JSON text
@@ -65,19 +68,25 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         model=audit.spec.name,
         prompt=audit.prompt,
         nodeid=pyfuncitem.nodeid,
-        known=known_reason(audit.spec.known, audit.declaration.name, audit.prompt),
         repeat=_repeat(pyfuncitem, audit),
         sweeps=tuple(dict.fromkeys(keys)),
     )
     finding = replace(finding, controls=controls(pyfuncitem, audit, given))
+    finding = _decided(pyfuncitem.config, finding)
     pyfuncitem.stash[FINDING] = finding
-    if finding.severity is Severity.INFO:
+    if standing(finding) in (KNOWN, WAIVED):
+        pytest.xfail(finding.waiver.get("says", finding.known))  # nothing with --runxfail
+    elif not finding.blocks:
         return True
+    if finding.verdict is Verdict.PASS:
+        pytest.fail(f"{finding.audit}[{finding.model}-{finding.prompt}]: {OUTDATED}", pytrace=False)
     if finding.verdict is Verdict.FAIL:
         raise AuditFailed(explain(finding))
-    if finding.verdict is Verdict.INCONCLUSIVE:
-        raise AuditInconclusive(explain(finding))
-    return True
+    raise AuditInconclusive(explain(finding))
+
+
+def _decided(config: pytest.Config, finding: Finding) -> Finding:
+    return alone(finding, policy_of(config), config.stash[SESSION].today)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -101,6 +110,11 @@ def pytest_runtest_makereport(
             nodeid=item.nodeid,
             repeat=_repeat(item, audit),
         )
+        finding = _decided(item.config, finding)
+        if skipped and finding.blocks:
+            report.outcome = "failed"
+            report.longrepr = f"{RM_MISSING} fail: {finding.audit} gates, and was not measured: "
+            report.longrepr += finding.reason
     if finding is not None:
         report.user_properties.append((PROPERTY, json.dumps(finding.to_json())))
     said = (AuditFailed, RmauditError)  # their texts say it all; a traceback would hide it
@@ -112,7 +126,8 @@ def pytest_runtest_makereport(
 def _repeat(item: pytest.Item, audit: Audited) -> str:
     """The command that runs one audit again, with all that decides its numbers."""
     config = item.config
-    registered = audit.spec.name in config.stash[SESSION].registered
+    registry = config.stash[SESSION].registry
+    registered = registry is not None and audit.spec.name in registry.models
     model = audit.spec.name if registered else audit.spec.source
     command = ["pytest", item.nodeid, RM_MODEL, model, RM_SEED, str(config.getoption(RM_SEED))]
     for option in (RM_MODELS, RM_BASELINE, RM_SAMPLE, RM_DEVICE, RM_DTYPE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rmaudit.gate import KNOWN, counts, standing
+from rmaudit.gate import KNOWN, OUTDATED, counts, standing
 from rmaudit.records import Finding, Verdict
 
 
@@ -25,7 +25,7 @@ def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
     reasons = [
         f"{standing(finding)}: {finding.audit}[{finding.model}-{finding.prompt}]: {reason}"
         for finding in findings
-        if (reason := _reason(finding))
+        for reason in _reasons(finding)
     ]
     measured = sum(finding.estimate is not None for finding in findings)
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
@@ -49,10 +49,18 @@ def _row(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _reason(finding: Finding) -> str:
-    """One line saying why there is no plain verdict; "" where there is one."""
-    if finding.reason:
-        return " ".join(finding.reason.split())
-    if finding.known and finding.verdict is Verdict.PASS:
-        return "passes, though models.yaml expects it to fail: remove it from `known`"
-    return " ".join(finding.known.split()) if standing(finding) == KNOWN else ""
+def _reasons(finding: Finding) -> list[str]:
+    """Lines that say why there is no plain verdict, and what the policy has to do with it."""
+    outdated = finding.known and finding.verdict is Verdict.PASS
+    over = [
+        f"{key} as in {said['from']}; declared: {said['declared']}"
+        for key, said in finding.overridden.items()
+    ]
+    reasons = [
+        finding.reason,
+        OUTDATED if outdated else "",
+        finding.known if standing(finding) == KNOWN and not finding.reason else "",
+        finding.waiver.get("says", ""),
+        *over,
+    ]
+    return [" ".join(reason.split()) for reason in reasons if reason]
