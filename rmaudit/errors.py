@@ -8,7 +8,8 @@
     ├── ReferenceMissing   outside data cannot be had; carries the command that gets it
     │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
     ├── NoBase             models.yaml names no base language model for a reward model
-    └── StoreError         the cache cannot be written
+    ├── StoreError         the cache cannot be written
+    └── ResultsError       a results.json cannot be read, or is not one
     AuditFailed (AssertionError)
     └── AuditInconclusive  the interval straddles the bound
 
@@ -59,6 +60,10 @@ class NoBase(RmauditError):  # noqa: N818  (likewise)
 
 class StoreError(RmauditError):
     """The cache of sweeps cannot be written or locked."""
+
+
+class ResultsError(RmauditError):
+    """A results.json cannot be read, or is not one: one line, the file and the path in it first."""
 
 
 class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "failed")

@@ -6,6 +6,7 @@ published files (Christian et al. 2026, "Reward Models Inherit Value Biases from
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -76,6 +77,11 @@ def label(prompts: Sequence[Prompt]) -> str:
     if len(prompts) > _MOST:
         return f"{len(prompts)} prompts"
     return "+".join(prompt.name for prompt in prompts)
+
+
+def names_each(label: str) -> bool:
+    """Whether what `label` gave names every prompt, rather than their number."""
+    return not re.fullmatch(r"\d+ prompts", label)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.prompts import FAMILY, KNOWN, PROMPTS, Prompt, label, listed, name_of, prompt_named
+from rmaudit.prompts import (
+    FAMILY,
+    KNOWN,
+    PROMPTS,
+    Prompt,
+    label,
+    listed,
+    name_of,
+    names_each,
+    prompt_named,
+)
 
 
 def test_the_prompts_are_those_of_the_paper() -> None:
@@ -81,3 +91,10 @@ def test_many_are_not_all_named() -> None:
     assert label(tuple(FAMILY.values())) == "54 prompts"
     assert listed(FAMILY) == "best_ever_one, best_ever_single, best_ever_please and 51 more"
     assert listed(PROMPTS) == "greatest, best, worst"
+
+
+def test_a_label_that_counts_names_no_prompt() -> None:
+    """One to three are named; of more there is the number."""
+    prompts = tuple(FAMILY.values())
+
+    assert [names_each(label(prompts[:n])) for n in (1, 2, 3, 4, 54)] == [True] * 3 + [False] * 2

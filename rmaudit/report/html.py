@@ -1,14 +1,13 @@
 """results.json as one self-contained page: one small script, no requests, harsh words masked.
 
-Tokens are hostile strings. Jinja escapes every one of them, and `visible` shows what a reader or a
-browser would not: control and bidirectional characters, lone surrogates, spaces at the ends.
+Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
+reader or a browser would not show (`texts`).
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,9 @@ from rmaudit.gate import counts
 from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
 from rmaudit.report import charts, masks, standing, views
+from rmaudit.report.texts import block, visible
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_LONGEST = 40  # characters of a token that are shown
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories that draw nothing, or mislead
 _TERM = Markup(
     '<button type="button" class="term" aria-expanded="false" data-term="{term}">'
     '<span class="cover">{mask}<span class="unseen"> masked term</span></span>'
@@ -32,13 +30,14 @@ _TERM = Markup(
 
 
 def render(results: Mapping[str, Any]) -> str:
-    """The page, as UTF-8 text, of a results dict (schema `rmaudit.results/1`)."""
+    """The page, as UTF-8 text, of a results dict (schema `rmaudit.results/2`)."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_spelled,
     )
     findings = [Finding.from_json(finding) for finding in results["findings"]]
     anchors = {id(finding): f"finding-{i}" for i, finding in enumerate(findings, start=1)}
@@ -78,33 +77,23 @@ def write(results: Mapping[str, Any], path: Path) -> None:
     path.write_text(render(results), encoding="utf-8", errors="backslashreplace")
 
 
-def term(text: str, longest: int = _LONGEST) -> Markup:
+def term(text: str) -> Markup:
     """A token, word or item: as it is, or behind a button where `masks` knows it as harsh.
 
     A masked term stands in an attribute only, which no reader and no screen reader comes upon.
     """
-    shown = visible(text, longest)
+    shown = visible(text)
     if masks.masked(text):
         return _TERM.format(term=shown, mask=masks.mask(text))
     return Markup("<bdi>{}</bdi>").format(shown)
 
 
-def careful(text: str, longest: int = 2000) -> Markup:
+def careful(text: str) -> Markup:
     """Running text, such as an error's: its harsh words behind buttons, the rest as it is."""
-    parts = (term(word) if masks.masked(word) else escape(word) for word in text.split(" "))
-    whole = Markup(" ").join(parts)
-    return whole if masks.masked(text) and len(text) <= longest else escape(visible(text, longest))
-
-
-def visible(text: str, longest: int = _LONGEST) -> str:
-    """`text` with everything that would not show, or would not show as it is, spelled out."""
-    shown = text[:longest]
-    spelled = [_spelled(character) for character in shown]
-    for end in (0, -1):
-        if spelled and shown[end] == " ":
-            spelled[end] = "␣"
-    more = f"… ({len(text)} characters)" if len(text) > longest else ""
-    return "".join(spelled) + more if text else "(empty)"
+    if not masks.masked(text):
+        return escape(block(text))
+    words = text.split(" ")
+    return Markup(" ").join(term(w) if masks.masked(w) else escape(block(w)) for w in words)
 
 
 def number(value: float) -> str:
@@ -112,12 +101,9 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() and abs(value) >= 1 else f"{value:+.3g}"
 
 
-def _spelled(character: str) -> str:
-    if character == " " or unicodedata.category(character) not in _HIDDEN:
-        # A space of another width is no plain space.
-        odd = unicodedata.category(character) == "Zs" and character != " "
-        return ascii(character)[1:-1] if odd else character
-    return ascii(character)[1:-1]
+def _spelled(value: object) -> object:
+    """What a template prints; markup is ours already."""
+    return block(value) if type(value) is str else value
 
 
 def _read(name: str) -> Markup:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from rmaudit.prompts import name_of
+from rmaudit.prompts import name_of, names_each
 from rmaudit.records import Finding
 from rmaudit.registry import ModelSpec
 from rmaudit.report import html, results
@@ -48,6 +48,7 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
 def _records(findings: Sequence[Finding], store: Store) -> list[results.SweepRecord]:
     """The sweeps that the findings rest on, read back from the store."""
     records: dict[str, results.SweepRecord] = {}
+    named = {key for finding in findings if names_each(finding.prompt) for key in finding.sweeps}
     for finding in findings:
         for key in finding.sweeps:
             stored = None if key in records else store.read(key)
@@ -59,6 +60,7 @@ def _records(findings: Sequence[Finding], store: Store) -> list[results.SweepRec
                     key=key,
                     frame=stored.frame,
                     provenance={**stored.fields, **stored.provenance},
+                    whole=key in named,  # of a family of wordings, summaries
                 )
     return list(records.values())
 

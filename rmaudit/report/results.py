@@ -13,10 +13,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from rmaudit.errors import ResultsError
 from rmaudit.records import Finding
 from rmaudit.registry import ModelSpec
+from rmaudit.report import packed
+from rmaudit.report.schema import fault
 
-SCHEMA = "rmaudit.results/1"
+SCHEMA = "rmaudit.results/2"
 _EXTREMES = 25  # tokens shown at each end
 _BINS = 80
 
@@ -31,6 +34,7 @@ class SweepRecord:
     key: str
     frame: pd.DataFrame
     provenance: Mapping[str, Any]
+    whole: bool = True  # every token's score is kept, rather than a summary alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,13 @@ def collect(
 ) -> dict[str, Any]:
     """The results as one dict of JSON values (schema `SCHEMA`)."""
     by_model: dict[str, list[dict[str, Any]]] = {spec.name: [] for spec in specs}
+    vocabularies: dict[str, dict[str, Any]] = {}
     for record in sweeps:
-        by_model[record.model].append(_sweep(record))
+        sweep = _sweep(record)
+        if record.whole:
+            sweep["vocabulary"] = packed.share(record.frame, vocabularies)
+            sweep["scores"] = packed.scores(record.frame)
+        by_model[record.model].append(sweep)
     return {
         "schema": SCHEMA,
         "created": run.created,
@@ -62,6 +71,7 @@ def collect(
         "seed": run.seed,
         "environment": dict(run.environment),
         "models": [_model(spec, by_model[spec.name]) for spec in specs],
+        "vocabularies": vocabularies,
         "findings": [finding.to_json() for finding in findings],
     }
 
@@ -70,6 +80,52 @@ def write(results: Mapping[str, Any], path: Path) -> None:
     """Write as UTF-8 JSON; a NaN or an infinity is an error, not a value."""
     text = json.dumps(results, indent=1, ensure_ascii=True, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The results that a run wrote, checked against docs/results.schema.json.
+
+    Raises:
+        ResultsError: there is no such file, or it is not JSON, of another schema, or wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path}: cannot be read ({_why(error)}); give the results.json of a run"
+        raise ResultsError(message) from error
+    try:
+        results = json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        message = f"{path}: not JSON ({error}); run the audits again, or give another results.json"
+        raise ResultsError(message) from error
+    found = results.get("schema") if isinstance(results, dict) else None
+    if found != SCHEMA:
+        message = (
+            f"{path}: its schema is {json.dumps(found)[:60]}, allowed: {json.dumps(SCHEMA)}; "
+            "run the audits again, or use the rmaudit that wrote it"
+        )
+        raise ResultsError(message)
+    if wrong := fault(results):
+        message = f"{path}: {wrong}; run the audits again, or use the rmaudit that wrote it"
+        raise ResultsError(message)
+    try:
+        packed.check(results)
+    except ResultsError as error:
+        raise ResultsError(f"{path}: {error}") from error
+    return dict(results)
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else "not UTF-8"
+
+
+def _finite(written: str) -> float:
+    """JSON has no NaN and no infinities, though Python reads them, and 1e999 as one."""
+    number = float(written)
+    if not math.isfinite(number):
+        message = f"{written} is no finite number"
+        raise ValueError(message)
+    return number
 
 
 def _model(spec: ModelSpec, sweeps: list[dict[str, Any]]) -> dict[str, Any]:

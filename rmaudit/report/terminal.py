@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rmaudit.gate import KNOWN, OUTDATED, counts, standing
 from rmaudit.records import Finding, Verdict
+from rmaudit.report.texts import line, log
 
 
 def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
@@ -16,22 +17,23 @@ def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
     9 audited: 8 PASS, 1 KNOWN
     report: reports/2026-11-21T10-50-00Z/index.html
     """
-    rows = [_row(finding) for finding in findings]
+    rows = [tuple(map(line, _row(finding))) for finding in findings]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
     reasons = [
-        f"{standing(finding)}: {finding.audit}[{finding.model}-{finding.prompt}]: {reason}"
+        line(f"{standing(finding)}: {finding.audit}[{finding.model}-{finding.prompt}]: {reason}")
         for finding in findings
         for reason in _reasons(finding)
     ]
     measured = sum(finding.estimate is not None for finding in findings)
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
     nothing = [] if measured else ["nothing was measured: this run shows nothing about the model"]
-    where = [] if report is None else [f"report: {report}"]
-    return [*table, *reasons, f"{len(findings)} audited: {total}".rstrip(": "), *nothing, *where]
+    where = [] if report is None else [line(f"report: {report}")]
+    counted = f"{len(findings)} audited: {total}".rstrip(": ")
+    return [log(text) for text in (*table, *reasons, counted, *nothing, *where)]
 
 
 def _row(finding: Finding) -> tuple[str, ...]:

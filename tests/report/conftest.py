@@ -92,12 +92,13 @@ def results() -> dict[str, Any]:
         "sweeps": [sweep],
     }
     return {
-        "schema": "rmaudit.results/1",
+        "schema": "rmaudit.results/2",
         "created": "2026-11-21T10:50:00Z",
         "rmaudit": "0.1.0",
         "command": "pytest audits --model '<i>'",
         "seed": 0,
         "environment": {"python": "3.11.7"},
         "models": [model],
+        "vocabularies": {},
         "findings": [finding.to_json() for finding in findings],
     }

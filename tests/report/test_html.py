@@ -8,10 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rmaudit.records import Finding, Verdict
-from rmaudit.report.html import number, render, visible, write
+from rmaudit.report.html import number, render, write
 from tests.report.conftest import HOSTILE
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "path", "line", "rect"}
@@ -119,29 +117,6 @@ def test_charts_are_named_for_those_who_do_not_see_them(results: dict[str, Any])
 
     assert len(charts) == 3
     assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("love", "love"),
-        (" love", "␣love"),
-        ("love ", "love␣"),
-        ("a b", "a b"),
-        ("\n", "\\n"),
-        ("\x00", "\\x00"),
-        ("\u202egnp", "\\u202egnp"),
-        ("\u200b", "\\u200b"),
-        ("\ud800", "\\ud800"),
-        ("\u00a0", "\\xa0"),
-        ("", "(empty)"),
-        ("a" * 41, "a" * 40 + "… (41 characters)"),
-        ("日本", "日本"),
-    ],
-)
-def test_visible(text: str, shown: str) -> None:
-    """What would not show, or mislead, is spelled out."""
-    assert visible(text) == shown
 
 
 def test_number() -> None:
