@@ -15,6 +15,7 @@ from scipy import stats
 
 from rmaudit.records import Finding
 from rmaudit.registry import ModelSpec
+from rmaudit.report.comparison import compared
 
 SCHEMA = "rmaudit.results/1"
 _EXTREMES = 25  # tokens shown at each end
@@ -52,8 +53,10 @@ def collect(
 ) -> dict[str, Any]:
     """The results as one dict of JSON values (schema `SCHEMA`)."""
     by_model: dict[str, list[dict[str, Any]]] = {spec.name: [] for spec in specs}
+    frames: dict[str, dict[str, pd.DataFrame]] = {}
     for record in sweeps:
         by_model[record.model].append(_sweep(record))
+        frames.setdefault(record.prompt, {})[record.model] = record.frame
     return {
         "schema": SCHEMA,
         "created": run.created,
@@ -62,6 +65,7 @@ def collect(
         "seed": run.seed,
         "environment": dict(run.environment),
         "models": [_model(spec, by_model[spec.name]) for spec in specs],
+        "comparison": compared(frames),
         "findings": [finding.to_json() for finding in findings],
     }
 
