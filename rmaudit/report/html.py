@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from rmaudit.gate import counts
 from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
-from rmaudit.report import charts, masks, standing, views
+from rmaudit.report import masks, pictures, standing, views
 from rmaudit.report.texts import block, visible
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -49,6 +49,7 @@ def render(results: Mapping[str, Any]) -> str:
         "effect": views.effect,
         "number": number,
         "standing": stands,
+        "markup": Markup,
         "term": term,
         "under": views.under,
         "visible": visible,
@@ -68,6 +69,7 @@ def render(results: Mapping[str, Any]) -> str:
         rule=views.RULE,
         names=names,
         grid=views.grid(names, findings),
+        compared=pictures.between(results["models"], findings, results.get("comparison", [])),
         models=[_model(i, model, findings) for i, model in enumerate(results["models"], start=1)],
     )
 
@@ -127,7 +129,7 @@ def _model(at: int, model: Mapping[str, Any], findings: Sequence[Finding]) -> di
             "name": audit,
             "findings": [(finding, strips[id(finding)]) for finding in findings],
             "caveats": caveats[audit],
-            "chart": Markup(charts.sentiment(findings)),  # noqa: S704  (our own SVG)
+            "pictures": pictures.of_findings(findings),
         }
         for audit, findings in tried.items()
     ]
@@ -139,6 +141,6 @@ def _model(at: int, model: Mapping[str, Any], findings: Sequence[Finding]) -> di
         "audits": audits,
         "unmeasured": views.unmeasured(f for f in own if f.audit not in tried),
         "caveats": common,
-        "sheet": Markup(standing.sheet(own, id=f"strips-{at}")),  # noqa: S704
-        "distribution": Markup(charts.distribution(model["sweeps"])),  # noqa: S704
+        "sheet": Markup(standing.sheet(own, id=f"strips-{at}")),  # noqa: S704  (our own SVG)
+        "scores": pictures.of_sweeps(model["sweeps"]),
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.report.charts import BLUE, FAINT, INK, as_svg
+from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, as_svg
 
 if TYPE_CHECKING:
     from rmaudit.records import Estimate, Finding
