@@ -11,6 +11,7 @@ import pytest
 # Toys are too small for two threads, and threads that wait for each other starve a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported: no test reaches the hub
+os.environ.pop("GITHUB_STEP_SUMMARY", None)  # runs inside tests are not for a CI job's page
 
 HERE = Path(__file__).parent
 MIRROR = HERE.parents[1] / "shared" / "data"  # beside a developer's checkout, if at all

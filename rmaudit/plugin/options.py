@@ -50,6 +50,7 @@ class Session:
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
     sweeps: dict[tuple[ModelSpec, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
     report: Path | None = None
+    warnings: list[str] = field(default_factory=list)  # lines before the summary's
 
 
 SESSION = pytest.StashKey[Session]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -22,15 +23,18 @@ from rmaudit.plugin.options import (
     model_specs,
     policy_of,
 )
-from rmaudit.plugin.running import PROPERTY
+from rmaudit.plugin.running import CARRIED
 from rmaudit.records import Finding
+from rmaudit.report.texts import line, log
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a job's page
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Which models were asked for, where any were."""
     if not config.getoption("rm_model"):
         return []
-    names = ", ".join(spec.name for spec in model_specs(config))
+    names = log(line(", ".join(spec.name for spec in model_specs(config))))
     size = config.getoption(RM_SAMPLE)
     what = f"a sample of {size:,} token ids; " if size else ""
     what += "published scores only; " if config.getoption(RM_RECORDED) else ""
@@ -53,9 +57,8 @@ class Collector:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the finding out of a report."""
-        for name, value in report.user_properties:
-            if name == PROPERTY:
-                self.session.findings.append(Finding.from_json(json.loads(str(value))))
+        if carried := report.__dict__.get(CARRIED):
+            self.session.findings.append(Finding.from_json(json.loads(carried)))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -67,6 +70,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     state.findings = decide(state.findings, policy_of(config), state.today)
     state.report = _publish(config, state.findings)
+    state.warnings = _summarized(config.invocation_params.dir / state.report.parent)
     if exitstatus == pytest.ExitCode.OK and any(f.blocks for f in state.findings):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     elif exitstatus == pytest.ExitCode.OK and all(f.estimate is None for f in state.findings):
@@ -84,8 +88,8 @@ def pytest_terminal_summary(
         from rmaudit.report import terminal
 
         terminalreporter.section("rmaudit")
-        for line in terminal.lines(state.findings, state.report):
-            terminalreporter.write_line(line)
+        for text in (*state.warnings, *terminal.lines(state.findings, state.report)):
+            terminalreporter.write_line(text)
 
 
 def _publish(config: pytest.Config, findings: list[Finding]) -> Path:
@@ -104,3 +108,17 @@ def _publish(config: pytest.Config, findings: list[Finding]) -> Path:
     ).absolute()
     here = config.invocation_params.dir
     return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _summarized(folder: Path) -> list[str]:
+    """Append the run's summary to a CI job's page where there is one; a warning if that fails."""
+    place = os.environ.get(STEP_SUMMARY)
+    if not place:
+        return []
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    try:
+        with Path(place).open("a", encoding="utf-8", newline="\n") as page:
+            page.write(f"\n{summary}")  # what others wrote may lack its last line break
+    except OSError as error:
+        return [f"warning: the summary was not appended to ${STEP_SUMMARY}: {error.strerror}"]
+    return []

@@ -32,8 +32,9 @@ from rmaudit.plugin.options import (
 )
 from rmaudit.records import Estimate, Finding, Verdict
 from rmaudit.references import References
+from rmaudit.report.texts import line, log
 
-PROPERTY = "rmaudit.finding"  # how a finding travels in a test report, as JSON text
+CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
 FINDING = pytest.StashKey[Finding]()
 
 
@@ -93,7 +94,10 @@ def _decided(config: pytest.Config, finding: Finding) -> Finding:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the finding into the test report: plain text, which crosses processes."""
+    """Put the finding into the test report: plain text, which crosses processes.
+
+    What was not measured fails as a fixture does: an error (also in JUnit's XML), no failure.
+    """
     report = yield
     audit = audited(item)
     if audit is None or report.when == "teardown":
@@ -114,13 +118,28 @@ def pytest_runtest_makereport(
         if skipped and finding.blocks:
             report.outcome = "failed"
             report.longrepr = f"{RM_MISSING} fail: {finding.audit} gates, and was not measured: "
-            report.longrepr += finding.reason
+            report.longrepr += log(line(finding.reason))
     if finding is not None:
-        report.user_properties.append((PROPERTY, json.dumps(finding.to_json())))
+        report.__dict__[CARRIED] = json.dumps(finding.to_json())
+        item.user_properties += _numbers(finding)
+        if report.failed and finding.estimate is None:
+            report.when = "setup"
     said = (AuditFailed, RmauditError)  # their texts say it all; a traceback would hide it
     if report.failed and call.excinfo is not None and call.excinfo.errisinstance(said):
-        report.longrepr = str(call.excinfo.value)
+        report.longrepr = log(str(call.excinfo.value))
+    elif isinstance(report.longrepr, tuple):  # where it was skipped, and why
+        path, number, why = report.longrepr
+        report.longrepr = (path, number, log(line(why)))
     return report
+
+
+def _numbers(finding: Finding) -> list[tuple[str, str]]:
+    """What JUnit's XML has as properties of a test; all of a finding would bloat it."""
+    if (estimate := finding.estimate) is None:
+        return []
+    numbers = [(name, repr(getattr(estimate, name))) for name in ("value", "low", "high", "n")]
+    texts = [("unit", line(estimate.unit)), ("bound", line(finding.bound))]
+    return [(f"rmaudit.{name}", value) for name, value in (*numbers, *texts)]
 
 
 def _repeat(item: pytest.Item, audit: Audited) -> str:

@@ -1,4 +1,4 @@
-"""The end of a run: its folder with results.json and index.html."""
+"""The end of a run: its folder with results.json and what is rendered from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from rmaudit.prompts import name_of, names_each
 from rmaudit.records import Finding
 from rmaudit.registry import ModelSpec
-from rmaudit.report import html, results
+from rmaudit.report import outputs, results
 from rmaudit.sweeps.sample import NAMED
 from rmaudit.sweeps.store import Store, Stored
 
@@ -25,7 +25,7 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
     command: str,
     seed: int,
 ) -> Path:
-    """Write `<base>/<time>/results.json` and `index.html`; the path of the latter."""
+    """Write `<base>/<time>/results.json` and all outputs; the path of `index.html`."""
     now = datetime.now(UTC)
     folder = _fresh(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
     run = results.Run(
@@ -41,7 +41,7 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
     )
     collected = results.collect(run, specs, _records(findings, store), findings)
     results.write(collected, folder / "results.json")
-    html.write(collected, folder / "index.html")
+    outputs.write(collected, folder)
     return folder / "index.html"
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -59,12 +59,18 @@ def _across(results: Mapping[str, Any]) -> str:
 def _told(error: ValidationError) -> str:
     """One line: the path, what stands there, and what may."""
     where = _path(error.absolute_path)
-    rule, found = str(error.validator), error.instance
-    allowed: Any = error.validator_value
-    schema: Any = error.schema
+    rule, found, allowed, schema = (
+        cast("Any", part)  # or unset, which an error of a validator never is
+        for part in (error.validator, error.instance, error.validator_value, error.schema)
+    )
     if rule == "required":
         missing = next(name for name in allowed if name not in found)
         return f"{where} has no {_quoted(missing)}"
+    if rule == "dependentRequired":
+        name, lacks = next(
+            (name, need) for name in found for need in allowed.get(name, ()) if need not in found
+        )
+        return f"{where} has {_quoted(name)}, but no {_quoted(lacks)}"
     if rule == "additionalProperties" and allowed is False:
         unknown = next(name for name in found if name not in schema["properties"])
         known = ", ".join(sorted(schema["properties"]))

@@ -23,17 +23,17 @@ def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    reasons = [
+    below = [
         line(f"{standing(finding)}: {finding.audit}[{finding.model}-{finding.prompt}]: {reason}")
         for finding in findings
-        for reason in _reasons(finding)
+        for reason in reasons(finding)
     ]
     measured = sum(finding.estimate is not None for finding in findings)
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
     nothing = [] if measured else ["nothing was measured: this run shows nothing about the model"]
     where = [] if report is None else [line(f"report: {report}")]
     counted = f"{len(findings)} audited: {total}".rstrip(": ")
-    return [log(text) for text in (*table, *reasons, counted, *nothing, *where)]
+    return [log(text) for text in (*table, *below, counted, *nothing, *where)]
 
 
 def _row(finding: Finding) -> tuple[str, ...]:
@@ -51,18 +51,18 @@ def _row(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _reasons(finding: Finding) -> list[str]:
-    """Lines that say why there is no plain verdict, and what the policy has to do with it."""
+def reasons(finding: Finding) -> list[str]:
+    """Why there is no plain verdict, and what the policy has to do with it."""
     outdated = finding.known and finding.verdict is Verdict.PASS
     over = [
-        f"{key} as in {said['from']}; declared: {said['declared']}"
-        for key, said in finding.overridden.items()
+        f"{key} as in {by['from']}; declared: {by['declared']}"
+        for key, by in finding.overridden.items()
     ]
-    reasons = [
+    said = [
         finding.reason,
         OUTDATED if outdated else "",
         finding.known if standing(finding) == KNOWN and not finding.reason else "",
         finding.waiver.get("says", ""),
         *over,
     ]
-    return [" ".join(reason.split()) for reason in reasons if reason]
+    return [reason for reason in said if reason]

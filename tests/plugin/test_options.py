@@ -104,7 +104,7 @@ def test_cache_is_read_by_the_second_run(run: Run, monkeypatch: pytest.MonkeyPat
     run(SWEEPING).assert_outcomes(passed=2)
 
 
-@pytest.mark.parametrize(("mode", "outcome"), [("skip", "skipped"), ("fail", "failed")])
+@pytest.mark.parametrize(("mode", "outcome"), [("skip", "skipped"), ("fail", "errors")])
 def test_missing(
     mode: str, outcome: str, run: Run, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
 ) -> None:

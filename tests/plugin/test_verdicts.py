@@ -150,7 +150,7 @@ def test_known_failures_excuse_no_error(run: Run, pytester: pytest.Pytester) -> 
     pytester.path.joinpath("models.yaml").write_text(REGISTRY, encoding="utf-8")
     result = run("@declare(0.0)\ndef test_high(rng): raise RuntimeError", "-k", "worst", model=None)
 
-    result.assert_outcomes(deselected=1, failed=1)
+    result.assert_outcomes(deselected=1, errors=1)
 
 
 def test_nothing_measured(run: Run) -> None:

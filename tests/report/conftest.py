@@ -64,8 +64,14 @@ def results() -> dict[str, Any]:
     findings = [
         passing,
         replace(passing, verdict=Verdict.FAIL, known="It is small, and known to be so."),
-        replace(passing, verdict=Verdict.INCONCLUSIVE, prompt="worst"),
-        replace(passing, verdict=Verdict.ERROR, estimate=None, reason="It broke <b>badly</b>."),
+        replace(passing, verdict=Verdict.INCONCLUSIVE, prompt="worst", blocks=True),
+        replace(
+            passing,
+            verdict=Verdict.ERROR,
+            estimate=None,
+            reason="It broke <b>badly</b>.",
+            blocks=True,
+        ),
         replace(passing, verdict=Verdict.SKIPPED, estimate=None, reason="No data here."),
     ]
     sweep = {

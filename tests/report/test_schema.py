@@ -79,6 +79,7 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
     objects = [SCHEMA, *SCHEMA["$defs"].values()]
+    assert len(objects) == 10
     assert {str(part["additionalProperties"]) for part in objects} == {"False"}
 
 
@@ -91,6 +92,7 @@ def test_what_a_run_collects_keeps_the_schema(tmp_path: Path, results: dict[str,
     run = Run("2026-11-21T10:50:00Z", "0.1.0", "pytest audits", 7, {"python": "3.11"})
     collected = collect(run, [ModelSpec("toy", "owner/name")], [sweep], [])
 
+    assert {"vocabulary", "scores"} <= set(collected["models"][0]["sweeps"][0])
     for value in (collected, results):
         write(value, tmp_path / "results.json")
         assert read(tmp_path / "results.json") == json.loads(json.dumps(value))
@@ -150,6 +152,59 @@ def test_what_is_wrong_is_named(results: dict[str, Any], change: Change, message
 
     assert fault(results).startswith(message)
     assert fault(results).isprintable()
+
+
+WAIVER = {
+    "for": "framing",
+    "owner": "ada",
+    "reason": "It is small.",
+    "expires": "2026-12-31",
+    "accepted": 0.1,
+    "days_left": 40,
+    "state": "waived",
+    "says": "0.1 rho accepted until 2026-12-31 (ada): It is small.",
+}
+OVERRIDDEN = {
+    "bound": {
+        "from": "models.yaml: bounds: framing",
+        "declared": "above 0.2 rho",
+        "declared_low": 0.2,
+        "declared_high": None,
+    },
+    "severity": {"from": "models.yaml: severity: framing", "declared": "info"},
+}
+
+
+def test_what_the_policy_said_is_whole_or_not_there(results: dict[str, Any]) -> None:
+    """A waiver has all of its keys or none, an overridden bound likewise."""
+    results["findings"][0] |= {"waiver": WAIVER, "overridden": OVERRIDDEN}
+    assert fault(results) == ""
+
+    for key in WAIVER:
+        broken = copy.deepcopy(results)
+        drop(f"findings.0.waiver.{key}")(broken)
+        assert fault(broken).startswith(f'findings[0].waiver has no "{key}"')
+    for key in OVERRIDDEN["bound"]:
+        broken = copy.deepcopy(results)
+        drop(f"findings.0.overridden.bound.{key}")(broken)
+        assert fault(broken) == f'findings[0].overridden.bound has no "{key}"'
+
+
+def test_scores_need_a_vocabulary(results: dict[str, Any]) -> None:
+    """Numbers without the tokens that they are of are refused."""
+    frame = pd.DataFrame({"token_id": [1, 2], "token": ["a", "b"], "text": ["a", "b"]})
+    sweep = SweepRecord("Toy", "best", "?", "k", frame.assign(score=np.float32([1, 3])), {})
+    run = Run("2026-11-21T10:50:00Z", "0.1.0", "pytest audits", 7, {})
+    whole = json.loads(json.dumps(collect(run, [ModelSpec("Toy", "o/n")], [sweep], [])))
+    assert fault(whole) == ""
+
+    broken = copy.deepcopy(whole)
+    drop("models.0.sweeps.0.vocabulary")(broken)
+    assert fault(broken) == 'models[0].sweeps[0] has "scores", but no "vocabulary"'
+
+    set_("models.0.sweeps.0.scores.encoding", "hex")(whole)
+    where = "models[0].sweeps[0].scores.encoding"
+    assert fault(whole) == f'{where} is "hex", allowed: "planes+zlib+base64"'
 
 
 def test_two_models_of_one_name_are_refused(results: dict[str, Any]) -> None:

@@ -1,0 +1,271 @@
+"""Hostile texts through every output: nothing runs, breaks the format, or forges a line.
+
+Vocabularies have such strings; names, reasons and claims come from other people's files.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from huggingface_hub.repocard_data import model_index_to_eval_results
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from rmaudit.records import Finding
+from rmaudit.report import html, markdown, modelcard, sarif, terminal
+from rmaudit.report import results as results_json
+from rmaudit.report.texts import line
+from tests.report.conftest import HOSTILE
+
+TEXTS = [
+    *HOSTILE,
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "</details></td></table><h1>PASS</h1>",
+    "<!--",
+    "&lt;b&gt;&#60;",
+    "a\x00b\x1b[2J\x1b[1A\x1b[32mPASS\x07",
+    "\x9b31m\u2066\u2069\u200f\ufeff\ufffe\U000e0041",
+    "\udc80\ud83d",
+    "]]><!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>&e;",
+    "=cmd()|' /C calc'!A0",
+    "::error::forged",
+    "\n::error file=a::forged\r\n::add-mask::e\x0b::set-output::\u2028::warning::",
+    "  ::stop-commands::x",
+    "##[error]forged ##vso[task.complete]x ##teamcity[x]",
+    "{{7*7}} {% raw %} ${7*7} #{7*7} {0}",
+    "a | b \\| c \\",
+    "`code` ``` ~~~ **bold** _it_ $x$ :smile: @me #1 www.example.org",
+    "[link](javascript:alert(1)) ![x](http://example.org/x.png) <http://e.org>",
+    "x\n---\n# PASS\n- a: &a b\n",
+    "!!python/object/apply:os.system ['true']",
+    "%s %d {name} %(x)s",
+    "PASS  Toy  skew\n3 audited: 3 PASS",
+    "a" * 5000,
+]
+ANY = st.text(st.characters(codec=None), max_size=60) | st.text("<>&|`:#[]{}()\\\n\r\x1b \"'=!-*_@")
+
+
+def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
+    """The same results with `text` wherever somebody else's text stands."""
+    changed = copy.deepcopy(results)
+    changed |= {"command": text, "rmaudit": text, "environment": {text: text}}
+    (model,) = changed["models"]
+    model |= dict.fromkeys(("name", "source", "developer", "base_model"), text) | {"notes": [text]}
+    for sweep in model["sweeps"]:
+        sweep |= {"key": text, "prompt": text, "prompt_text": text, "provenance": {text: text}}
+        for token in (*sweep["top"], *sweep["bottom"]):
+            token |= {"token": text, "text": text}
+    for finding in changed["findings"]:
+        names = ("claim", "source", "base_rate", "bound", "model", "prompt", "repeat", "band_on")
+        finding.update(dict.fromkeys(names, text), audit=text, nodeid=f"audits/{text}::{text}")
+        finding.update({name: text for name in ("reason", "known") if finding[name]})
+        if finding["estimate"] is None:
+            continue
+        finding.update(controls={text: 0.5}, band={text: 0.5})
+        finding["overridden"] = {"severity": {"from": text, "declared": text}}
+        finding["waiver"] = {"state": "expired", "says": text}
+        finding["estimate"] |= {"unit": text, "interval": text, "beside": {text: 0.5}}
+        finding["estimate"] |= {"caveats": [text]}
+        finding["estimate"]["evidence"] |= {"axis": text, "lexicon": text}
+        for panel in finding["estimate"]["evidence"]["panels"]:
+            panel["prompt"] = text
+    return changed
+
+
+def hidden(text: str) -> set[str]:
+    """Characters that draw nothing, line feeds aside."""
+    return {c for c in text if unicodedata.category(c)[0] in "CZ"} - {" ", "\n"}
+
+
+# The terminal
+
+
+def check_terminal(results: dict[str, Any], text: str) -> None:
+    """As many lines as ever, each begun by us, none a command, nothing hidden."""
+    report = Path("reports/index.html")
+    plain, hostile = (
+        terminal.lines([Finding.from_json(finding) for finding in each["findings"]], report)
+        for each in (poisoned(results, "x"), poisoned(results, text))
+    )
+    begun = "PASS|KNOWN|INCONCLUSIVE|ERROR|SKIPPED"
+    ended = r"5 audited: 1 PASS, 1 KNOWN, 1 INCONCLUSIVE, 1 ERROR, 1 SKIPPED|report: .*"
+    assert len(plain) >= len(hostile) >= len(plain) - 10  # empty reasons are not told
+    for written in hostile:
+        assert hidden(written) == set()
+        assert "\n" not in written
+        assert re.fullmatch(rf"({begun})([: ].*)?|{ended}", written)
+        assert re.search(r"^\s*::|##\w*\[", written) is None
+
+
+# Markdown
+
+
+class Tags(HTMLParser):
+    """Collects the tags and the text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open a tag."""
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        """Take text."""
+        self.text += data
+
+
+def shown(text: str) -> Tags:
+    """What a reader of Markdown gets to see, HTML in it included."""
+    page = Tags()
+    page.feed(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text))
+    return page
+
+
+def check_markdown(results: dict[str, Any], text: str) -> None:
+    """The same elements as with a plain word, and the text as it is."""
+    plain = markdown.render(poisoned(results, "x"))
+    hostile = markdown.render(poisoned(results, text))
+
+    assert shown(hostile).tags == shown(plain).tags
+    assert shown(hostile).attributes == shown(plain).attributes == set()
+    assert hidden(hostile) == set()
+    assert hostile.count("\n") == plain.count("\n")
+    assert re.search(r"(?m)^\s*::|##\w*\[|://|www\.\w", hostile) is None
+    said = line(text) or "(empty)"
+    cut = said if len(said) <= 240 else f"{said[:239]}…"
+    assert " ".join(cut.split()) in " ".join(shown(hostile).text.split())
+    assert len(hostile.encode()) <= markdown.LARGEST
+
+
+# SARIF, YAML, JSON
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text of a JSON or YAML value, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from (key, *strings(inner))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings(inner)
+
+
+def check_sarif(results: dict[str, Any], text: str) -> None:
+    """Plain ASCII JSON, relative addresses, no links in messages, nothing hidden in any text."""
+    written = sarif.render(poisoned(results, text))
+    assert written.isascii()
+    log = json.loads(written)
+    assert all(hidden(found) == set() for found in strings(log))
+    (run,) = log["runs"]
+    messages = [found["message"]["text"] for found in run["results"]]
+    messages += [rule["help"]["text"] for rule in run["tool"]["driver"]["rules"]]
+    assert not [message for message in messages if "](" in message]
+    assert not any("\n" in message for message in messages[: len(run["results"])])
+    for found in run["results"]:
+        uri = found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert re.fullmatch(r"audits/[\w./~%-]*", uri, re.ASCII)
+        assert urlsplit(uri)[:2] == ("", "")
+    for rule in run["tool"]["driver"]["rules"]:
+        assert set(shown(rule["help"]["markdown"]).tags) <= {"p", "strong"}
+
+
+def check_modelcard(results: dict[str, Any], text: str) -> None:
+    """One document of plain values, read back by YAML and by the Hub's own reader."""
+    written = modelcard.render(poisoned(results, text))
+    (document,) = yaml.safe_load_all(written)
+    name, evaluations = model_index_to_eval_results(document["model-index"])
+    assert name == line(text)
+    assert {evaluation.metric_type for evaluation in evaluations} == {line(text)}
+    assert {evaluation.metric_args["bound"] for evaluation in evaluations} == {line(text)}
+    assert [evaluation.metric_value for evaluation in evaluations] == [0.625] * len(evaluations)
+    assert all(hidden(found) == set() for found in strings(document))
+    assert re.findall(r"(?m)^(?:---|\.\.\.|%).*", written) == []
+
+
+def check_html(results: dict[str, Any], text: str) -> None:
+    """The same elements as with a plain word, no handler, nothing hidden in what is read."""
+    changed = poisoned(results, text)
+    plain, hostile = Tags(), Tags()
+    plain.feed(html.render(poisoned(results, "x")))
+    hostile.feed(html.render(changed))
+    own = {
+        "ul",
+        "li",
+        "svg",
+        "g",
+        "path",
+        "text",
+        "line",
+        "rect",
+        "title",
+    }  # charts drop empty ones
+    assert set(hostile.tags) - own <= set(plain.tags)
+    assert hostile.tags.count("details") == plain.tags.count("details")
+    assert {name for name in hostile.attributes if name.startswith("on")} == set()
+    assert hidden(hostile.text.replace("\t", " ")) == set()
+
+
+CHECKS = [check_terminal, check_markdown, check_sarif, check_modelcard]
+
+
+@pytest.mark.parametrize("check", [*CHECKS, check_html])
+@pytest.mark.parametrize("text", TEXTS, ids=ascii)
+def test_known_attacks(results: dict[str, Any], text: str, check: Any) -> None:
+    """Each string of the list, in every place of every output."""
+    check(results, text)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(text=ANY)
+@pytest.mark.parametrize("check", CHECKS)
+def test_any_text(results: dict[str, Any], text: str, check: Any) -> None:
+    """Likewise any text at all."""
+    check(results, text)
+
+
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(text=ANY)
+def test_any_text_on_the_page(results: dict[str, Any], text: str) -> None:
+    """Likewise, but a page takes its time."""
+    check_html(results, text)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(text=ANY)
+def test_results_json_gives_any_text_back(
+    results: dict[str, Any], text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The source of truth loses nothing: what is spelled out elsewhere is exact here."""
+    path = tmp_path_factory.mktemp("any") / "results.json"
+    for token in results["models"][0]["sweeps"][0]["top"]:
+        token |= {"token": text, "text": text}
+    results["findings"][0]["claim"] = text
+    results_json.write(results, path)
+
+    assert results_json.read(path) == json.loads(json.dumps(results))
+    assert path.read_bytes().isascii()
