@@ -17,7 +17,7 @@ from markupsafe import Markup
 from rmaudit.gate import INFO, KNOWN, counts
 from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
-from rmaudit.report import charts, standing
+from rmaudit.report import pictures, standing
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LONGEST = 40  # characters of a token that are shown
@@ -42,6 +42,7 @@ def render(results: Mapping[str, Any]) -> str:
         measured=sum(finding.estimate is not None for finding in findings),
         total=len(findings),
         models=[_model(model, findings) for model in results["models"]],
+        between=_trusted(pictures.between(results["models"], findings, results["comparison"])),
         KNOWN=KNOWN,
         INFO=INFO,
     )
@@ -83,6 +84,10 @@ def _model(model: Mapping[str, Any], findings: list[Finding]) -> dict[str, Any]:
         **model,
         "findings": own,
         "standing": Markup(standing.standing(own)),  # noqa: S704  (our own SVG)
-        "distribution": Markup(charts.distribution(model["sweeps"])),  # noqa: S704
-        "sentiment": Markup(charts.sentiment(own)),  # noqa: S704
+        "pictures": _trusted(pictures.pictures_of(model, own)),
     }
+
+
+def _trusted(drawn: list[pictures.Picture]) -> list[pictures.Picture]:
+    """Pictures whose SVG is markup: it is ours, and terms in it are escaped where it is made."""
+    return [picture._replace(svg=Markup(picture.svg)) for picture in drawn]  # noqa: S704

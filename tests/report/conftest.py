@@ -99,5 +99,6 @@ def results() -> dict[str, Any]:
         "seed": 0,
         "environment": {"python": "3.11.7"},
         "models": [model],
+        "comparison": [],
         "findings": [finding.to_json() for finding in findings],
     }
