@@ -69,7 +69,7 @@ def render(results: Mapping[str, Any]) -> str:
         rule=views.RULE,
         names=names,
         grid=views.grid(names, findings),
-        compared=pictures.between(results["models"], findings, results.get("comparison", [])),
+        compared=pictures.between(results["models"], findings, results["comparison"]),
         models=[_model(i, model, findings) for i, model in enumerate(results["models"], start=1)],
     )
 

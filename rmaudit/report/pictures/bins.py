@@ -90,8 +90,8 @@ def _panel(panel: Mapping[str, Any], *, domain: tuple[float, float], title: str)
         height=_HEIGHT,
         title=alt.TitleParams(prompt, subtitle=f"{sum(bin_['n'] for bin_ in bins):,} words"),
     )
-    facts = [
+    fact = (
         f"median from {bins[0]['median']:+.2f} sd in the lowest bin "
         f"to {bins[-1]['median']:+.2f} sd in the highest"
-    ]
-    return as_svg(layers, title=f"{title}, {prompt}", facts=facts)
+    )
+    return as_svg(layers, title=f"{title}, {prompt}", facts=[fact])

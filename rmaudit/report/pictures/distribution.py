@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rmaudit.report.pictures.drawing import (
     BLUE,
@@ -21,9 +21,6 @@ from rmaudit.report.pictures.drawing import (
     chart_of,
     table,
 )
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _WIDTH, _HEIGHT = 310, 96
 _UNIT = 0.1  # sd: heights are tokens in so much, whatever the histogram's bins were
@@ -40,8 +37,11 @@ def of_sweeps(sweeps: Sequence[Mapping[str, Any]]) -> Picture | None:
     what = "a sample of the" if "part" in rows[0]["provenance"] else "the whole"
     columns = _COLUMNS | {"skewness": "number", "least, sd": "number", "most, sd": "number"}
     cells = [
-        (as_label(sweep["prompt"]), f"{sweep['n']:,}", f"{sweep['mean']:.4g}", f"{sweep['sd']:.4g}")
-        + (f"{sweep['skewness']:+.2f}", *(f"{end:+.2f}" for end in _ends(sweep)))
+        (
+            *(as_label(sweep["prompt"]), f"{sweep['n']:,}"),
+            *(f"{sweep['mean']:.4g}", f"{sweep['sd']:.4g}", f"{sweep['skewness']:+.2f}"),
+            *(f"{end:+.2f}" for end in _ends(sweep)),
+        )
         for sweep in rows
     ]
     return Picture(
@@ -95,7 +95,7 @@ def _violin(sweep: Mapping[str, Any], *, domain: tuple[float, float]) -> str:
         for side, color in (("bottom", VERMILLION), ("top", BLUE))
     ]
     peak = max(step["high"] for step in steps)
-    lines = [f"skewness {sweep['skewness']:+.2f}; widest {peak:,.0f} tokens", _ticked(sweep)]
+    lines = [f"skewness {sweep['skewness']:+.2f}; widest {peak:,.0f} tokens", *_ticked(sweep)]
     prompt = as_label(sweep["prompt"])
     chart = alt.vconcat(
         alt.layer(area.encode(x=bare, y=y, y2="low:Q"), mean.encode(x=bare)).properties(
@@ -136,15 +136,9 @@ def _side_by_side(
         chart_of(names)
         .mark_text(align="right", x=-8)
         .encode(y=alt.Y("place:Q").axis(None), text="name:N"),
-    ).properties(
-        width=_WIDTH - _NAMES, height=_ROW * len(own), title=as_label(prompt), padding=_padding()
-    )
+    ).properties(width=_WIDTH - _NAMES, height=_ROW * len(own), title=as_label(prompt))
     facts = [f"{as_label(name)} skewness {sweep['skewness']:+.2f}" for name, sweep in own]
     return as_svg(chart, title=f"Distributions of scores, {as_label(prompt)}", facts=facts)
-
-
-def _padding() -> dict[str, int]:
-    return {"left": _NAMES + 8, "right": 8, "top": 4, "bottom": 4}
 
 
 def _steps(sweep: Mapping[str, Any]) -> list[dict[str, float]]:
@@ -156,14 +150,14 @@ def _steps(sweep: Mapping[str, Any]) -> list[dict[str, float]]:
     return [{"sd": sd, "high": height, "low": -height} for sd, height in pairs]
 
 
-def _ticked(sweep: Mapping[str, Any]) -> str:
-    """For example `bottom 25 at -2.9 sd or less, top 25 at +6.0 sd or more`."""
+def _ticked(sweep: Mapping[str, Any]) -> list[str]:
+    """For example `bottom 25 at -2.9 sd or less`, `top 25 at +6.0 sd or more`."""
     parts = []
     if bottom := [token["z"] for token in sweep["bottom"]]:
         parts.append(f"bottom {len(bottom)} at {max(bottom):+.1f} sd or less")
     if top := [token["z"] for token in sweep["top"]]:
         parts.append(f"top {len(top)} at {min(top):+.1f} sd or more")
-    return ", ".join(parts)
+    return parts
 
 
 def _varies(sweep: Mapping[str, Any]) -> bool:

@@ -8,16 +8,15 @@ from typing import NamedTuple
 from rmaudit.report.pictures.drawing import (
     BLUE,
     FAINT,
-    INK,
     VERMILLION,
     as_label,
     as_svg,
     chart_of,
+    names_left,
     placeholders,
 )
 
 _WIDTH, _STEP = 165, 18  # pixels
-_NAMES = 150
 
 
 class Dot(NamedTuple):
@@ -38,7 +37,7 @@ def dots(
 
     labels = placeholders([row.name for row in rows])
     values = [
-        {"place": place, "label": label, "value": row.value, "low": row.low, "high": row.high}
+        {"place": place, "name": label, "value": row.value, "low": row.low, "high": row.high}
         for place, (row, label) in enumerate(zip(rows, labels, strict=True))
     ]
     parts = [
@@ -53,7 +52,7 @@ def dots(
         chart_of([{"value": 0}]).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=x),
         chart.mark_rule(color=BLUE, strokeWidth=1.5).encode(x=alt.X("low:Q"), x2="high:Q", y=y),
         chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x=x, y=y),
-        chart.mark_text(align="right", x=-8, color=INK).encode(y=y, text="label:N"),
+        *names_left(values, y),
     ]
     if parts:
         marks = chart_of(parts).mark_text(color=VERMILLION, fontSize=12, fontWeight="bold")
@@ -62,9 +61,9 @@ def dots(
         width=_WIDTH,
         height=_STEP * len(rows),
         title=alt.TitleParams(as_label(title), subtitle=subtitle),
-        padding={"left": _NAMES, "right": 12, "top": 4, "bottom": 4},
     )
-    return as_svg(drawn, title=title, facts=[told(row) for row in rows], terms=[r.name for r in rows])
+    terms = [row.name for row in rows]
+    return as_svg(drawn, title=title, facts=[told(row) for row in rows], terms=terms)
 
 
 def told(row: Dot) -> str:

@@ -27,15 +27,21 @@ BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 FAINT = "#8A8F98"  # 3:1 or better on white and on near-black
 WIDTH = 330  # pixels of a panel with all that is beside it: what a phone has
+NAMES = 150  # of them, for names at the left
 FAINTEST, DENSEST = 0.08, 0.45  # opacities of a cell: text on it keeps its contrast
 
 _FIRST = 0xE000  # placeholders: characters for private use, which no label has (see `as_label`)
 _PLACEHOLDER = re.compile(r"<text([^>]*)>([\uE000-\uF8FF])n*</text>")
-_LONGEST = 24  # characters of a label
+_LONGEST = 22  # characters of a label
+
+_ONCE = ' font-family="system-ui, sans-serif"'
+_ATTRIBUTE = re.compile(r' [a-z0-9-]+="[^"]*\d\.\d{3}[^"]*"')
+_LONG = re.compile(r"-?\d+\.\d{3,}")
 
 THEME = {
     "aria": False,  # one description on the root says it all; a label per mark says it 300 times
     "background": "transparent",
+    "padding": {"left": 8, "right": 5, "top": 5, "bottom": 5},  # the page's font may be wider
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
     "axis": {
@@ -52,7 +58,7 @@ THEME = {
     "text": {"color": INK, "fontSize": 11},
     "title": {
         "anchor": "start",
-        "frame": "group",
+        "frame": "bounds",
         "color": INK,
         "fontSize": 13,
         "offset": 8,
@@ -107,6 +113,29 @@ def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=list(rows)))
 
 
+def names_left(rows: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
+    """The `name` of each row to the left of the plot, in a margin of `NAMES` pixels.
+
+    The margin does not depend on the names: panels beside each other line up.
+    """
+    import altair as alt
+
+    text = chart_of(rows).mark_text(align="right", x=-8, color=INK).encode(y=y, text="name:N")
+    margin = chart_of([{}]).mark_rule(opacity=0, y=0)
+    return [text, margin.encode(x=alt.value(-NAMES), x2=alt.value(0))]
+
+
+def names_beside(rows: Sequence[Mapping[str, Any]], *, middle: float) -> list[alt.Chart]:
+    """The `name` of each point at `x` and `y`, on the side of it where there is more room."""
+    left = [row for row in rows if row["x"] < middle]
+    right = [row for row in rows if row["x"] >= middle]
+    drawn = (
+        chart_of(left).mark_text(align="left", dx=6, color=INK),
+        chart_of(right).mark_text(align="right", dx=-6, color=INK),
+    )
+    return [chart.encode(x="x:Q", y="y:Q", text="name:N") for chart in drawn]
+
+
 def as_label(text: str) -> str:
     """`text` as a chart can print it: the compiler refuses lone surrogates."""
     shown = text if len(text) <= _LONGEST * 4 else text[: _LONGEST * 4] + "…"
@@ -136,12 +165,18 @@ def as_svg(
 
     spec = chart.to_dict(validate=False) | {"config": THEME}  # which takes longer than drawing
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    svg = re.sub(r' (xmlns(:xlink)?|version|class)="[^"]*"', "", svg, count=4)
-    svg = re.sub(r' (role="graphics-\w+"|aria-roledescription="[^"]*")', "", svg)  # without names
+    svg = _smaller(re.sub(r' (xmlns(:xlink)?|version|class)="[^"]*"', "", svg, count=4))
     svg = _PLACEHOLDER.sub(lambda found: _term(found[1], terms[ord(found[2]) - _FIRST]), svg)
     name = html.escape(f"{title}. {'; '.join(facts)}.")
-    start = f'<svg role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
+    start = f'<svg{_ONCE} role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
     return re.sub(r"^<svg([^>]*)>", lambda root: start.replace("<svg", "<svg" + root[1], 1), svg)
+
+
+def _smaller(svg: str) -> str:
+    """A quarter less: hundredths of a pixel, and what all elements have once, at the root."""
+    for said in (_ONCE, ' stroke-miterlimit="10"', ' pointer-events="none"'):
+        svg = svg.replace(said, "")
+    return _ATTRIBUTE.sub(lambda a: _LONG.sub(lambda n: f"{float(n[0]):.2f}", a[0]), svg)
 
 
 def _term(attributes: str, term: str) -> str:

@@ -12,6 +12,7 @@ from rmaudit.report.pictures.drawing import (
     as_svg,
     chart_of,
     evidence_of,
+    names_beside,
     placeholders,
     spoken,
     table,
@@ -19,7 +20,7 @@ from rmaudit.report.pictures.drawing import (
 from rmaudit.report.pictures.pairs import cells
 
 _AXES = ("best + worst", "best - worst")
-_NAMED, _SPOKEN, _GAP = 3, 3, 0.075  # words at each end; the share of the side between two
+_NAMED, _SPOKEN, _GAP = 4, 3, 0.055  # words at each end; the share of the side between two
 _COLUMNS = {"words at the end of": "text", "word": "term"} | dict.fromkeys(
     ("both, sd", "best, sd", "worst, sd"), "number"
 )
@@ -54,31 +55,23 @@ def _panel(evidence: Mapping[str, Any]) -> str:
     x, y = picture["x"], picture["y"]
     named = _apart(evidence, height=y[-1] - y[0])
     labels = placeholders([word for word, *_ in named])
-    middle = (x[0] + x[-1]) / 2
     texts = [
-        {"x": at, "y": up, "label": label}
-        for (_, at, up), label in zip(named, labels, strict=True)
-    ]
-    layers = [
-        chart_of(own).mark_text(align=align, color=INK, dx=dx).encode(x="x:Q", y="y:Q", text="label:N")
-        for align, dx, own in (
-            ("left", 4, [text for text in texts if text["x"] < middle]),
-            ("right", -4, [text for text in texts if text["x"] >= middle]),
-        )
+        {"x": at, "y": up, "name": label} for (_, at, up), label in zip(named, labels, strict=True)
     ]
     points = chart_of(texts).mark_point(color=INK, filled=True, size=14, opacity=1)
     n = sum(map(sum, picture["counts"]))
     drawn = alt.layer(
         cells(picture["counts"], (x, "score under “best”, sd"), (y, "score under “worst”, sd")),
         points.encode(x="x:Q", y="y:Q"),
-        *layers,
+        *names_beside(texts, middle=(x[0] + x[-1]) / 2),
     ).properties(title=alt.TitleParams("best and worst", subtitle=f"{n:,} words"))
     facts = [f"{n:,} words"]
     for axis in _AXES:
         for end, said in (("top", "highest"), ("bottom", "lowest")):
             words = ", ".join(spoken(row[0]) for row in evidence[axis][end][:_SPOKEN])
             facts.append(f"{said} of {axis}: {words}")
-    return as_svg(drawn, title="Words under best and worst", facts=facts, terms=[n for n, *_ in named])
+    terms = [word for word, *_ in named]
+    return as_svg(drawn, title="Words under best and worst", facts=facts, terms=terms)
 
 
 def _apart(evidence: Mapping[str, Any], *, height: float) -> list[tuple[str, float, float]]:

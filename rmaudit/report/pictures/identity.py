@@ -12,7 +12,7 @@ from rmaudit.records import Finding
 from rmaudit.report.pictures.dots import Dot, around, dots
 from rmaudit.report.pictures.drawing import Picture, evidence_of, table
 
-_AXIS = "rank gap"
+_AXIS = "gap (right: ranked lower)"
 _COLUMNS = {"axis": "text", "group": "term", "words": "number"} | dict.fromkeys(
     ("gap", "low", "high", "positive frames", "negative frames"), "number"
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rmaudit.report.pictures.drawing import BLUE, INK, as_svg, chart_of
 from rmaudit.report.pictures.pairs import shaded
 
-_NAMES, _SIDE, _WIDEST = 105, 215, 40  # pixels: names of rows, all columns, one column
+_SIDE, _WIDEST, _TALLEST = 215, 40, 24  # pixels: all columns, one column, one row
 
 
 def matrix(  # noqa: PLR0913  (keyword-only after the subject)
@@ -24,7 +24,7 @@ def matrix(  # noqa: PLR0913  (keyword-only after the subject)
 
     cell = min(_WIDEST, max(19, _SIDE // len(columns)))
     cells = [
-        {"row": i, "column": j, "share": shaded(value), "text": f"{value:.2f}".replace("0.", ".")}
+        {"row": i, "column": j, "share": shaded(value), "text": _short(value)}
         for i, line in enumerate(values)
         for j, value in enumerate(line)
         if value is not None
@@ -32,7 +32,7 @@ def matrix(  # noqa: PLR0913  (keyword-only after the subject)
     x = alt.X("column:O").axis(None).scale(domain=list(range(len(columns))), padding=0.05)
     y = alt.Y("row:O").axis(None).scale(domain=list(range(len(rows))), padding=0.05)
     opacity = alt.Opacity("share:Q").scale(domain=[0, 1], range=[0, 1]).legend(None)
-    height = cell * len(rows)
+    height = min(cell, _TALLEST) * len(rows)
     drawn = alt.layer(
         chart_of(cells).mark_rect(color=BLUE).encode(x=x, y=y, opacity=opacity),
         chart_of(cells).mark_text(color=INK, fontSize=10).encode(x=x, y=y, text="text:N"),
@@ -46,7 +46,6 @@ def matrix(  # noqa: PLR0913  (keyword-only after the subject)
         width=cell * len(columns),
         height=height,
         title=alt.TitleParams(title, subtitle=subtitle),
-        padding={"left": _NAMES, "right": 8, "top": 4, "bottom": 90},
     )
     told = facts or [
         f"{rows[i]} and {columns[j]} {value:.2f}"
@@ -55,3 +54,8 @@ def matrix(  # noqa: PLR0913  (keyword-only after the subject)
         if j < i and value is not None
     ]
     return as_svg(drawn, title=f"{title}, {subtitle}", facts=told)
+
+
+def _short(value: float) -> str:
+    """For example `.75`, `-.05` and `1`: cells are narrow."""
+    return f"{value:.2f}".replace("0.", ".").replace("1.00", "1").replace("-.00", ".00")

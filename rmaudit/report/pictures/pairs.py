@@ -10,17 +10,17 @@ from rmaudit.report.pictures.drawing import (
     DENSEST,
     FAINT,
     FAINTEST,
-    INK,
     VERMILLION,
     as_svg,
     chart_of,
+    names_left,
     placeholders,
 )
 
 if TYPE_CHECKING:
     import altair as alt
 
-_SIDE, _STEP, _NAMES, _MOVES = 240, 17, 150, 165  # pixels
+_SIDE, _STEP, _MOVES = 240, 17, 165  # pixels
 
 
 class Scale(NamedTuple):
@@ -40,7 +40,7 @@ class Move(NamedTuple):
 
 def cells(
     counts: Sequence[Sequence[int]], x: tuple[Sequence[float], str], y: tuple[Sequence[float], str]
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     """A field of cells, the darker the more lie in them: `counts[i][j]` is at x's i, y's j.
 
     `x` and `y` are edges, in the order of drawing, and a title.
@@ -81,24 +81,22 @@ def moves(
 
     labels = placeholders([row.term for row in rows])
     values: list[dict[str, Any]] = [
-        {"place": place, "label": label, "start": row.start, "end": row.end}
+        {"place": place, "name": label, "start": row.start, "end": row.end}
         for place, (row, label) in enumerate(zip(rows, labels, strict=True))
     ]
     y = alt.Y("place:O").sort(None).axis(None)
     x = alt.X("start:Q").scale(domain=list(scale.ends), nice=False)
     x = x.axis(title=scale.title, tickCount=4)
     chart = chart_of(values)
-    points = {"size": 42, "strokeWidth": 1.5}
     drawn = alt.layer(
         chart.mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x, x2="end:Q", y=y),
-        chart.mark_point(color=VERMILLION, filled=False, **points).encode(x=x, y=y),
-        chart.mark_point(color=BLUE, filled=True, opacity=1, **points).encode(x="end:Q", y=y),
-        chart.mark_text(align="right", x=-8, color=INK).encode(y=y, text="label:N"),
+        chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x=x, y=y),
+        chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x="end:Q", y=y),
+        *names_left(values, y),
     ).properties(
         width=_MOVES,
         height=_STEP * len(rows),
         title=alt.TitleParams(title, subtitle=[subtitle, f"hollow: {names[0]}; full: {names[1]}"]),
-        padding={"left": _NAMES, "right": 14, "top": 4, "bottom": 4},
     )
     return as_svg(
         drawn,

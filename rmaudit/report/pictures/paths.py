@@ -9,12 +9,13 @@ from rmaudit.report.pictures.drawing import (
     FAINT,
     INK,
     VERMILLION,
+    as_label,
     as_svg,
     chart_of,
     placeholders,
 )
 
-_NAMES, _WIDTH, _STEP, _LINE = 150, 170, 22, 14  # pixels: names, all stops, a name, text
+_WIDTH, _STEP, _LINE = 165, 22, 14  # pixels: all stops, a name, text
 _DASHES = ([1, 0], [5, 2], [1, 2])  # hues alone would not tell twenty lines apart
 
 
@@ -27,6 +28,7 @@ def paths(items: Mapping[str, Sequence[float]], *, stops: Sequence[str], title: 
 
     if not items or len(stops) < 2:  # noqa: PLR2004  (a line has two ends)
         return ""
+    stops = [as_label(stop) for stop in stops]
     terms = sorted(items, key=lambda name: (items[name][0], name))
     labels = placeholders(terms)
     worst = max(rank for ranks in items.values() for rank in ranks)
@@ -68,7 +70,6 @@ def paths(items: Mapping[str, Sequence[float]], *, stops: Sequence[str], title: 
         width=_WIDTH,
         height=height,
         title=alt.TitleParams(title, subtitle=f"rank 1 at the top, {worst:,.0f} at the bottom"),
-        padding={"left": _NAMES, "right": 10, "top": 4, "bottom": 84},
     )
     facts = [f"{len(terms)} things at {', '.join(stops)}; the table has their ranks"]
     return as_svg(chart, title=title, facts=facts, terms=terms)

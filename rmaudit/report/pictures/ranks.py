@@ -48,19 +48,14 @@ def ranks(findings: Sequence[Finding]) -> Picture | None:
     )
 
 
-def trajectories(items: Mapping[str, Sequence[float]], *, stops: Sequence[str], title: str) -> str:
-    """Items by name, each with a rank at every stop: a line each. "" where there are none."""
-    return paths(items, stops=[as_label(stop) for stop in stops], title=title)
-
-
 def _panels(prompt: str, evidence: Mapping[str, Any]) -> list[str]:
     n, label = evidence["n"], as_label(prompt)
     panels = [_field(label, evidence)] if n else []
     scale = Scale("rank of " + f"{n:,}", (1, n))
-    for side, said in (("undervalued", "far below people"), ("overvalued", "far above people")):
+    for side, said in (("undervalued", "lower than people"), ("overvalued", "higher than people")):
         rows = [Move(item["name"], item["human"], item["model"]) for item in evidence[side]]
         if rows:
-            subtitle = f"the model ranks them {said}"
+            subtitle = f"ranked {said} do"
             ends = ("people", "model")
             panels.append(moves(rows, scale=scale, names=ends, title=label, subtitle=subtitle))
     return panels
@@ -94,7 +89,7 @@ def _by_prompt(found: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     both = [name for name in named[0] if all(name in each for each in named)]
     items = {n: [named[0][n]["human"], *(each[n]["model"] for each in named)] for n in both}
     stops = ["people", *(prompt for prompt, _ in found)]
-    return trajectories(items, stops=stops, title="Ranks by prompt")
+    return paths(items, stops=stops, title="Ranks by prompt")
 
 
 def _listed(evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -15,11 +15,12 @@ from rmaudit.report.pictures.drawing import (
     as_svg,
     chart_of,
     evidence_of,
+    names_left,
     placeholders,
     table,
 )
 
-_WIDTH, _HEIGHT, _STEP, _NAMES = 270, 150, 18, 150  # pixels
+_WIDTH, _HEIGHT, _STEP = 270, 150, 18  # pixels
 _FOUND = {"prompt": "text", "direction": "text", "found": "term", "ids": "text"} | {
     "z, sd": "number",
     "method": "text",
@@ -111,7 +112,7 @@ def _replayed(prompt: str, evidence: Mapping[str, Any]) -> str:
     strings, real = evidence["strings"], evidence["real"]["z"]
     terms = [row["text"] for row in strings]
     rows = [
-        {"place": place, "z": row["z"], "label": label, "beats": bool(row["beats_real"])}
+        {"place": place, "z": row["z"], "name": label, "beats": bool(row["beats_real"])}
         for place, (row, label) in enumerate(zip(strings, placeholders(terms), strict=True))
     ]
     y = alt.Y("place:O").sort(None).axis(None)
@@ -122,14 +123,12 @@ def _replayed(prompt: str, evidence: Mapping[str, Any]) -> str:
         .encode(x=x, y=y)
         for beats, color in ((True, VERMILLION), (False, BLUE))
     ]
-    names = chart_of(rows).mark_text(align="right", x=-8, color=INK)
     line = chart_of([{"z": real}]).mark_rule(color=INK, strokeDash=[3, 3])
     beaten = sum(row["beats"] for row in rows)
     said = f"{beaten} of {len(rows)} beat the best real answer ({real:+.2f} sd)"
-    drawn = alt.layer(line.encode(x=x), *points, names.encode(y=y, text="label:N")).properties(
+    drawn = alt.layer(line.encode(x=x), *points, *names_left(rows, y)).properties(
         width=_WIDTH - 100,
         height=_STEP * len(rows),
         title=alt.TitleParams(as_label(prompt), subtitle=[said, "full: beats it"]),
-        padding={"left": _NAMES, "right": 12, "top": 4, "bottom": 4},
     )
     return as_svg(drawn, title=f"Strings replayed, {as_label(prompt)}", facts=[said], terms=terms)

@@ -7,21 +7,12 @@ from typing import Any
 
 from rmaudit.records import Finding
 from rmaudit.report.pictures.distribution import of_models
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    INK,
-    Picture,
-    as_label,
-    as_svg,
-    chart_of,
-    evidence_of,
-    table,
-)
+from rmaudit.report.pictures.drawing import Picture, as_label, evidence_of, table
 from rmaudit.report.pictures.exploits import exploits
 from rmaudit.report.pictures.matrix import matrix
-from rmaudit.report.pictures.ranks import trajectories
+from rmaudit.report.pictures.paths import paths
+from rmaudit.report.pictures.plane import plane
 
-_SIDE = 250
 _FEWEST = 2  # models to be compared
 
 
@@ -51,7 +42,7 @@ def _agreement(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
         prompt, words = as_label(each["prompt"]), f"{each['words']:,} shared words"
         title = f"Kendall's tau, {prompt}"
         panels.append(matrix(each["tau"], rows=names, columns=names, title=title, subtitle=words))
-        panels.append(_plane(names, each["places"], prompt=prompt))
+        panels.append(plane(names, each["places"], prompt=prompt))
         rows += [
             (prompt, names[i], names[j], f"{each['tau'][i][j]:+.3f}")
             for i in range(len(names))
@@ -60,52 +51,12 @@ def _agreement(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
     columns = {"prompt": "text", "model": "text", "and": "text", "tau": "number"}
     return Picture(
         "Which models agree",
-        "Kendall's tau of the scores of the words that all models have, a word's spellings "
-        "averaged; and the models on a plane, the nearer the more alike (classical scaling of "
+        "Kendall's tau of the scores of the words (and parts of words) that all models have, a "
+        "word's spellings averaged; and the models on a plane, the nearer the more alike (classical scaling of "
         "1 - tau). The axes of the plane mean nothing by themselves.",
         "".join(panels),
         table(columns, rows),
     )
-
-
-def _plane(names: Sequence[str], places: Sequence[Sequence[float]], *, prompt: str) -> str:
-    import altair as alt
-
-    wide = max(max(abs(x), abs(y)) for x, y in places) or 1.0
-    domain = [-1.25 * wide, 1.25 * wide]  # one scale for both: distances are what is shown
-    rows = [
-        {"x": x, "y": y, "name": name, "up": y + offset}
-        for (x, y), name, offset in zip(places, names, _lifts(places, wide), strict=True)
-    ]
-    x = alt.X("x:Q").scale(domain=domain, nice=False).axis(None)
-    y = alt.Y("y:Q").scale(domain=domain, nice=False).axis(None)
-    points = chart_of(rows).mark_point(color=BLUE, filled=True, opacity=1, size=50)
-    texts = [
-        chart_of([row for row in rows if (row["x"] < 0) == left])
-        .mark_text(align="left" if left else "right", dx=7 if left else -7, color=INK)
-        .encode(x=x, y=alt.Y("up:Q").scale(domain=domain, nice=False), text="name:N")
-        for left in (True, False)
-    ]
-    drawn = alt.layer(points.encode(x=x, y=y), *texts).properties(
-        width=_SIDE,
-        height=_SIDE,
-        title=alt.TitleParams(f"Nearness, {prompt}", subtitle="near: alike; far: unlike"),
-    )
-    facts = [f"{name} at {x:+.2f}, {y:+.2f}" for name, (x, y) in zip(names, places, strict=True)]
-    return as_svg(drawn, title=f"Models on a plane, {prompt}", facts=facts)
-
-
-def _lifts(places: Sequence[Sequence[float]], wide: float) -> list[float]:
-    """How far each name is moved up or down, so that names of near models do not overprint."""
-    gap = 2.5 * wide * 13 / _SIDE
-    order = sorted(range(len(places)), key=lambda i: places[i][1])
-    lifts, last = [0.0] * len(places), {True: -2 * wide, False: -2 * wide}
-    for i in order:
-        x, y = places[i]
-        at = max(y, last[x < 0] + gap)
-        last[x < 0] = at
-        lifts[i] = at - y
-    return lifts
 
 
 def _words(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
@@ -114,7 +65,7 @@ def _words(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
     for each in comparison:
         items = {row["word"]: row["ranks"] for row in each["ranked"]}
         title = f"Ranks of words, {as_label(each['prompt'])}"
-        panels.append(trajectories(items, stops=each["models"], title=title))
+        panels.append(paths(items, stops=each["models"], title=title))
         columns |= {as_label(name): "number" for name in each["models"]}
     names = list(columns)[2:]
     for each in comparison:
@@ -144,20 +95,22 @@ def _items(findings: Sequence[Finding]) -> Picture | None:
         if len(own) < _FEWEST or not items:
             continue
         stops = ["people", *own]
-        panels.append(trajectories(items, stops=stops, title=f"Ranks, {as_label(prompt)}"))
+        panels.append(paths(items, stops=stops, title=f"Ranks, {as_label(prompt)}"))
         rows += [
             (as_label(prompt), item, as_label(stop), f"{rank:,.0f}")
             for item, ranks in items.items()
             for stop, rank in zip(stops, ranks, strict=True)
         ]
+    if not panels:
+        return None
     columns = {"prompt": "text", "item": "term", "by": "text", "rank": "number"}
-    return panels and Picture(
+    return Picture(
         "Ranks of what people rated, model by model",
         "Things that the paper names, by people's rank and by each model's; 1 is the best. Only "
         "what every model was asked is drawn.",
         "".join(panels),
         table(columns, rows),
-    ) or None
+    )
 
 
 def _ranked(named: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, list[float]]:

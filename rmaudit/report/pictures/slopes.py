@@ -28,8 +28,10 @@ def slopes(findings: Sequence[Finding]) -> Picture | None:
         title = f"Slopes on {as_label(evidence['axis'])}"
         panels.append(dots(own, axis=axis, domain=around(own), title=title))
         cells += [
-            (as_label(row["prompt"]), row["words"], f"{row['n']:,}")
-            + tuple(f"{row[number]:+.3f}" for number in ("slope", "low", "high"))
+            (
+                *(as_label(row["prompt"]), row["words"], f"{row['n']:,}"),
+                *(f"{row[number]:+.3f}" for number in ("slope", "low", "high")),
+            )
             for row in rows
         ]
     if not panels:

@@ -9,17 +9,17 @@ from rmaudit.records import Finding
 from rmaudit.report.pictures.drawing import (
     BLUE,
     FAINT,
-    INK,
     VERMILLION,
     Picture,
     as_label,
     as_svg,
     chart_of,
     evidence_of,
+    names_left,
     table,
 )
 
-_WIDTH, _STEP, _NAMES = 200, 22, 110  # pixels
+_WIDTH, _STEP = 165, 20  # pixels
 _FRAMES = {1: "good", -1: "bad"}
 _PANELS = {"rho": "rho with the frame's other prompts", "rho with valence": "rho with valence"}
 
@@ -68,13 +68,11 @@ def _panel(rows: Sequence[Mapping[str, Any]], key: str, axis: str) -> str:
         ]
         points = chart_of(values).mark_point(color=color, filled=frame > 0, opacity=0.8, size=36)
         layers.append(points.encode(x=x, y=y))
-    named = [{"place": place, "label": as_label(group)} for group, place in places.items()]
-    names = chart_of(named).mark_text(align="right", x=-8, color=INK)
-    drawn = alt.layer(*layers, names.encode(y=y, text="label:N")).properties(
+    named = [{"place": place, "name": as_label(group)} for group, place in places.items()]
+    drawn = alt.layer(*layers, *names_left(named, y)).properties(
         width=_WIDTH,
         height=_STEP * len(groups),
         title=alt.TitleParams(f"{len(rows)} prompts", subtitle=axis),
-        padding={"left": _NAMES, "right": 12, "top": 4, "bottom": 4},
     )
     return as_svg(drawn, title=f"Spread over wordings, {axis}", facts=_facts(rows, key))
 
@@ -84,5 +82,6 @@ def _facts(rows: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     for frame, said in _FRAMES.items():
         own = sorted(row[key] for row in rows if row["frame"] == frame)
         if own:
-            facts.append(f"{len(own)} wordings that ask for what is {said}: {own[0]:+.2f} to {own[-1]:+.2f}")
+            ends = f"{own[0]:+.2f} to {own[-1]:+.2f}"
+            facts.append(f"{len(own)} wordings that ask for what is {said}: {ends}")
     return facts
