@@ -21,7 +21,8 @@ _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
 _FAILED = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE)
 
-# As an entity none of these is structure: backslashes would not do in tables, links and emoji.
+# As an entity none of these is structure: backslashes would not do in tables, links and emoji. What
+# is structure at the start of a line only (lists, rules) is not among them: our words begin each.
 _SPECIAL = re.compile(r"[\\`*{}\[\]<>|#&~!@$^]|:(?=\S)|(?<!\w)_|_(?!\w)|(?<=www)\.", re.IGNORECASE)
 
 _HEAD = """\
@@ -58,12 +59,12 @@ def escape(text: str) -> str:
 
 
 def _top(results: Mapping[str, Any], findings: list[Finding]) -> str:
-    names = [escape(model["name"] or "(empty)") for model in results["models"]]
+    names = [escape(model["name"]) or "(empty)" for model in results["models"]]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items()) or "none"
     return (
         f"## rmaudit: {_verdict(findings)}\n\n"
-        f"{', '.join(names[:12])}{more}\n\n"
+        f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
     )
 
@@ -117,7 +118,7 @@ def _skipped(findings: list[Finding]) -> Iterator[str]:
     for (model, reason), group in groupby(sorted(findings, key=why), key=why):
         audits = ", ".join(dict.fromkeys(escape(finding.audit) for finding in group))
         said = escape(reason.removeprefix(f"{model}: "))
-        yield f"- {escape(model)}: {said} ({audits})\n"
+        yield f"- Of {escape(model)}: {said} ({audits})\n"
 
 
 def _tail(results: Mapping[str, Any]) -> str:

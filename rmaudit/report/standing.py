@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, as_svg
+from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, as_label, as_svg
+from rmaudit.report.texts import line
 
 if TYPE_CHECKING:
     from rmaudit.records import Estimate, Finding
@@ -89,7 +90,7 @@ def _marks(row: int, finding: Finding, estimate: Estimate) -> list[dict[str, Any
         {"kind": "value", "x": at(estimate.value)},
         *({"kind": "bound", "x": at(end)} for end in ends),
         *({"kind": "band", "x": at(value)} for value in band),
-        *({"kind": "null", "x": at(value), "text": name[0]} for name, value in nulls.items()),
+        *({"kind": "null", "x": at(value), "text": as_label(name[:1])} for name, value in nulls.items()),
     ]
     return [mark | {"row": row} for mark in marks]
 
@@ -101,4 +102,4 @@ def _in_words(finding: Finding, estimate: Estimate) -> str:
     if values := sorted(finding.band.values()):
         parts.append(f"{len(values)} published models {values[0]:.3g} to {values[-1]:.3g}")
     parts += [f"{name} {value:.3g}" for name, value in finding.controls.items()]
-    return ", ".join(parts)
+    return line(", ".join(parts))

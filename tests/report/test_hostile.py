@@ -10,6 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
     for finding in changed["findings"]:
         names = ("claim", "source", "base_rate", "bound", "model", "prompt", "repeat", "band_on")
         finding.update(dict.fromkeys(names, text), audit=text, nodeid=f"audits/{text}::{text}")
-        finding.update({name: text for name in ("reason", "known") if finding[name]})
+        finding.update({name: text or "x" for name in ("reason", "known") if finding[name]})
         if finding["estimate"] is None:
             continue
         finding.update(controls={text: 0.5}, band={text: 0.5})
@@ -203,10 +204,9 @@ def check_modelcard(results: dict[str, Any], text: str) -> None:
 
 def check_html(results: dict[str, Any], text: str) -> None:
     """The same elements as with a plain word, no handler, nothing hidden in what is read."""
-    changed = poisoned(results, text)
-    plain, hostile = Tags(), Tags()
-    plain.feed(html.render(poisoned(results, "x")))
-    hostile.feed(html.render(changed))
+    tags, details = plain_page(json.dumps(results))
+    page = Tags()
+    page.feed(html.render(poisoned(results, text)))
     own = {
         "ul",
         "li",
@@ -218,10 +218,18 @@ def check_html(results: dict[str, Any], text: str) -> None:
         "rect",
         "title",
     }  # charts drop empty ones
-    assert set(hostile.tags) - own <= set(plain.tags)
-    assert hostile.tags.count("details") == plain.tags.count("details")
-    assert {name for name in hostile.attributes if name.startswith("on")} == set()
-    assert hidden(hostile.text.replace("\t", " ")) == set()
+    assert set(page.tags) - own <= tags
+    assert page.tags.count("details") == details
+    assert {name for name in page.attributes if name.startswith("on")} == set()
+    assert hidden(page.text.replace("\t", " ")) == set()
+
+
+@cache
+def plain_page(results: str) -> tuple[set[str], int]:
+    """The tags of the page with a plain word in place of each text, and how much it folds."""
+    page = Tags()
+    page.feed(html.render(poisoned(json.loads(results), "x")))
+    return set(page.tags), page.tags.count("details")
 
 
 CHECKS = [check_terminal, check_markdown, check_sarif, check_modelcard]

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmaudit.report import masks
+from rmaudit.report.texts import line
 
 if TYPE_CHECKING:
     import altair as alt
@@ -167,7 +168,7 @@ def as_svg(
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     svg = _smaller(re.sub(r' (xmlns(:xlink)?|version|class)="[^"]*"', "", svg, count=4))
     svg = _PLACEHOLDER.sub(lambda found: _term(found[1], terms[ord(found[2]) - _FIRST]), svg)
-    name = html.escape(f"{title}. {'; '.join(facts)}.")
+    name = html.escape(line(f"{title}. {'; '.join(facts)}."))
     start = f'<svg{_ONCE} role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
     return re.sub(r"^<svg([^>]*)>", lambda root: start.replace("<svg", "<svg" + root[1], 1), svg)
 
