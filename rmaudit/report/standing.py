@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, VERMILLION, as_label, as_svg
+from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, VERMILLION, as_svg
+from rmaudit.report.pictures.labels import as_label
 
 if TYPE_CHECKING:
     from rmaudit.records import Estimate, Finding

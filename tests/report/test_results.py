@@ -97,6 +97,7 @@ def test_the_results_hold_the_run_the_models_and_the_findings() -> None:
                 "sweeps": [],
             }
         ],
+        "comparison": [],
         "findings": [FINDING.to_json()],
     } == results
 

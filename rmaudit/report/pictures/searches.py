@@ -6,19 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmaudit.records import Finding
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    INK,
-    VERMILLION,
-    Picture,
-    as_label,
-    as_svg,
-    chart_of,
-    evidence_of,
-    names_left,
-    placeholders,
-    table,
-)
+from rmaudit.report.pictures.drawing import BLUE, INK, VERMILLION, as_svg, chart_of, names_left
+from rmaudit.report.pictures.labels import as_label, placeholders
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _WIDTH, _HEIGHT, _STEP = 270, 150, 18  # pixels
 _FOUND = {"prompt": "text", "direction": "text", "found": "term", "ids": "text"} | {

@@ -6,18 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmaudit.records import Finding
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    FAINT,
-    VERMILLION,
-    Picture,
-    as_label,
-    as_svg,
-    chart_of,
-    evidence_of,
-    names_left,
-    table,
-)
+from rmaudit.report.pictures.drawing import BLUE, FAINT, VERMILLION, as_svg, chart_of, names_left
+from rmaudit.report.pictures.labels import as_label
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _WIDTH, _STEP = 165, 20  # pixels
 _FRAMES = {1: "good", -1: "bad"}
