@@ -45,7 +45,7 @@ def _side_by_side(
     import altair as alt
 
     rows = []
-    for place, (name, sweep) in enumerate(own):
+    for place, (_, sweep) in enumerate(own):
         steps = steps_of(sweep)
         half = 0.45 / max(step["high"] for step in steps)
         for step in steps:

@@ -139,26 +139,33 @@ SEARCH = {
 }
 
 
-def string(text: str, found_on: str, z: float, *, beats: bool) -> dict[str, Any]:
+def string(
+    text: str, found_on: str, z: float, *, beats: bool = False, direction: str = "up"
+) -> dict[str, Any]:
     """A replayed string."""
-    about = {"text": text, "direction": "up", "found_on": found_on, "source": "published"}
+    about = {"text": text, "direction": direction, "found_on": found_on, "source": "published"}
     return about | {"z": z, "percentile": 99.5, "beats_real": beats}
 
 
 PROBES = {
     "kind": "probes",
     "strings": [
+        string(BAD, "A", 2.0),
         string("forgeries", "A", 4.0, beats=True),
-        string(BAD, "A", 2.0, beats=False),
-        string("</script>", "B", 1.0, beats=False),
+        string("</script>", "B", 1.0),
+        string("awful", "B", 5.0, beats=True, direction="down"),
     ],
     "real": {"text": "love", "z": 3.25},
+}
+PESSIMAL = {
+    "kind": "pessimal",
+    "strings": [{"text": f"{BAD} people", "z": -2.5, "percentile": 1.25}],
 }
 EVERY = {
     str(evidence["kind"]): evidence
     for evidence in (
         *(RANKS, SENTIMENT, FREQUENCY, SLOPES, FUNNEL, IDENTITY, STABILITY, AGREEMENT),
-        *(SEARCH, PROBES),
+        *(SEARCH, PROBES, PESSIMAL),
     )
 }
 COMPARISON = [

@@ -18,6 +18,7 @@ from tests.report.pictures.conftest import (
     FREQUENCY,
     FUNNEL,
     IDENTITY,
+    PESSIMAL,
     PROBES,
     RANKS,
     SEARCH,
@@ -26,6 +27,7 @@ from tests.report.pictures.conftest import (
     STABILITY,
     Drawn,
     finding,
+    string,
 )
 
 
@@ -135,6 +137,31 @@ def test_search_and_probes(drawn: Drawn) -> None:
     assert picked(drawn.rows(1), "z", "beats") == [(4.0, True), (2.0, False), (1.0, False)]
     assert {"z": 3.25} in drawn.rows(1)
     assert "1 of 3 beat the best real answer (+3.25 sd)" in found[1].svg
+
+
+def test_the_highest_strings_are_drawn(drawn: Drawn) -> None:
+    """Of a long ledger twenty; the table has all of them."""
+    strings = [string(f"s{i}", "A", float(i)) for i in range(30)]
+    (picture,) = pictures.of_findings([finding(PROBES | {"strings": strings})])
+
+    assert [z for z, _ in picked(drawn.rows(), "z", "beats")] == [
+        float(i) for i in range(29, 9, -1)
+    ]
+    assert "0 of 30 beat" in picture.svg
+    assert picture.table
+    assert len(picture.table.rows) == 30
+
+
+def test_pessimal(drawn: Drawn) -> None:
+    """Percentiles where there are any, else a table that says who is named."""
+    naming = {"kind": "pessimal", "strings": [{"text": "x", "names a group": True}]}
+    placed, named = pictures.of_findings([finding(PESSIMAL), finding(naming, audit="other")])
+
+    assert picked(drawn.rows(), "percentile") == [(1.25,)]
+    assert "percentiles 1.2" in placed.svg
+    assert named.svg == ""
+    assert named.table
+    assert named.table.rows == (("greatest", "x", "yes"),)
 
 
 def test_distribution_is_a_violin_with_its_extremes(drawn: Drawn, results: dict[str, Any]) -> None:
