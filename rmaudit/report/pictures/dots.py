@@ -37,7 +37,7 @@ def dots(
         for place, row in enumerate(rows)
         for k, part in enumerate(row.parts)
     ]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("value:Q").scale(domain=list(domain), nice=False).axis(title=axis, tickCount=4)
     chart = chart_of(values)
     layers = [

@@ -83,7 +83,7 @@ def moves(
         {"place": place, "name": label, "start": row.start, "end": row.end}
         for place, (row, label) in enumerate(zip(rows, labels, strict=True))
     ]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("start:Q").scale(domain=list(scale.ends), nice=False)
     x = x.axis(title=scale.title, tickCount=4)
     chart = chart_of(values)

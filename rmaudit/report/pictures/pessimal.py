@@ -60,7 +60,7 @@ def _panel(prompt: str, rows: Sequence[Mapping[str, Any]]) -> str:
         {"place": place, "percentile": row["percentile"], "name": name}
         for place, (row, name) in enumerate(zip(rows, placeholders(terms), strict=True))
     ]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("percentile:Q").scale(domain=[0, 100]).axis(title="percentile", tickCount=5)
     points = chart_of(values).mark_point(color=BLUE, filled=True, opacity=1, size=42)
     drawn = alt.layer(points.encode(x=x, y=y), *names_left(values, y)).properties(

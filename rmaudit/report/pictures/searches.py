@@ -113,7 +113,7 @@ def _replayed(prompt: str, evidence: Mapping[str, Any]) -> str:
         {"place": place, "z": row["z"], "name": label, "beats": bool(row["beats_real"])}
         for place, (row, label) in enumerate(zip(strings, placeholders(terms), strict=True))
     ]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("z:Q").scale(zero=False).axis(title="sd of the sweep", tickCount=4)
     points = [
         chart_of([row for row in rows if row["beats"] == beats])

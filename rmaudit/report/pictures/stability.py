@@ -48,7 +48,7 @@ def _panel(rows: Sequence[Mapping[str, Any]], key: str, axis: str) -> str:
     groups = {row["group"]: row["frame"] for row in sorted(rows, key=lambda row: -row["frame"])}
     places = {group: place for place, group in enumerate(groups)}
     domain = [min(0.0, *(row[key] for row in rows)), max(1.0, *(row[key] for row in rows))]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("value:Q").scale(domain=domain, nice=True).axis(title=axis, tickCount=5)
     layers = [chart_of([{"value": 0}]).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=x)]
     for frame, color in ((1, BLUE), (-1, VERMILLION)):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from rmaudit.report import pictures
 from rmaudit.report.pictures.distribution import of_sweeps
+from rmaudit.report.pictures.drawing import BLUE, VERMILLION
 from rmaudit.report.pictures.exploits import exploits
 from rmaudit.report.pictures.paths import _apart, paths
 from rmaudit.report.pictures.plane import _apart as names_apart
@@ -144,9 +146,8 @@ def test_the_highest_strings_are_drawn(drawn: Drawn) -> None:
     strings = [string(f"s{i}", "A", float(i)) for i in range(30)]
     (picture,) = pictures.of_findings([finding(PROBES | {"strings": strings})])
 
-    assert [z for z, _ in picked(drawn.rows(), "z", "beats")] == [
-        float(i) for i in range(29, 9, -1)
-    ]
+    highest = [z for z, _ in picked(drawn.rows(), "z", "beats")]
+    assert highest == [float(i) for i in range(29, 9, -1)]
     assert "0 of 30 beat" in picture.svg
     assert picture.table
     assert len(picture.table.rows) == 30
@@ -251,3 +252,23 @@ def test_names_on_the_plane_do_not_overprint() -> None:
     places = [(-1.0, 0.0), (-0.9, 0.01), (1.0, 0.0), (0.5, 1.0)]
 
     assert names_apart(places, gap=0.1) == [(-0.9, 0.0), (-0.9, 0.1), (1.0, 0.0), (0.5, 1.0)]
+
+
+def test_rows_are_in_their_order_in_every_layer() -> None:
+    """A string that beats stands where its z puts it, and its name beside it."""
+    strings = [string(f"s{i:02}", "A", -float(i), beats=i in {3, 11}) for i in range(13)]
+    (picture,) = pictures.of_findings([finding(PROBES | {"strings": strings})])
+
+    named = re.findall(r'translate\([-\d.]+,([-\d.]+)\)"[^>]*>s(\d\d)</text>', picture.svg)
+    heights = {int(name): float(height) for height, name in named}
+    assert [heights[i] for i in range(13)] == sorted(heights.values())
+    points = re.findall(
+        rf'translate\(([-\d.]+),([-\d.]+)\)" d="[^"]*" (?:fill|stroke)="({BLUE}|{VERMILLION})"',
+        picture.svg,
+    )
+    assert len(points) == 13
+    ordered = sorted(points, key=lambda point: float(point[1]))
+    assert [i for i, point in enumerate(ordered) if point[2] == VERMILLION] == [3, 11]
+    assert [float(x) for x, _, _ in ordered] == sorted(
+        (float(x) for x, _, _ in points), reverse=True
+    )
