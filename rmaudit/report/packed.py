@@ -1,4 +1,4 @@
-"""Every token's score in results.json: arrays as text, exact and checked.
+"""Every token's score in arrays as text, exact and checked.
 
 An array is `{"type", "n", "encoding", "sha256", "data"}`: its little-endian bytes in planes (the
 first bytes of all numbers, then all second bytes, and so on: scores compress better so), zlib,
@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.errors import SpecError
+from rmaudit.errors import ResultsError
 
 ENCODING = "planes+zlib+base64"
 _TYPES = {"int32": "<i4", "uint32": "<u4", "float32": "<f4", "uint8": "<u1"}
@@ -54,26 +54,43 @@ def frame(results: Mapping[str, Any], sweep: Mapping[str, Any]) -> pd.DataFrame:
     """One row per token of a sweep of `results`: token_id, token, text and score, as it was swept.
 
     Raises:
-        SpecError: the sweep has no scores per token, or they or its vocabulary are damaged.
+        ResultsError: the sweep has no scores per token, or they or its vocabulary are damaged.
     """
-    where = f"sweep {sweep['key'][:12]} ({sweep['prompt']!r})"
-    if "scores" not in sweep:
-        message = f"results.json: {where} has no score per token, only its summary"
-        raise SpecError(f"{message}; audit its prompt under its own name to get them")
-    digest = sweep["vocabulary"]
-    rows = results["vocabularies"].get(digest)
-    if rows is None or _stated(rows) != digest:
-        what = "is not there" if rows is None else "is not what its digest says"
-        raise SpecError(f"results.json: vocabulary {digest[:12]} of {where} {what}; {_REDO}")
+    found = rows(results, _vocabulary(sweep))
+    return found.assign(score=scores_of(sweep, len(found)))
+
+
+def scores_of(sweep: Mapping[str, Any], n: int) -> NDArray[np.float32]:
+    """The score of each of the `n` rows of the sweep's vocabulary, shape (n,), NaN if unscored.
+
+    Raises:
+        ResultsError: they are damaged.
+    """
+    scores = unpack(sweep["scores"], f"scores of {_where(sweep)}")
+    if len(scores) != n:
+        message = f"{_where(sweep)} has {len(scores)} scores of {n} tokens, allowed: one each"
+        raise ResultsError(f"{message}; {_REDO}")
+    return scores
+
+
+def rows(results: Mapping[str, Any], digest: str) -> pd.DataFrame:
+    """The rows of a vocabulary: token_id, token and text.
+
+    Raises:
+        ResultsError: it is not there, or damaged.
+    """
+    packed = results["vocabularies"].get(digest)
+    if packed is None or _stated(packed) != digest:
+        what = "is not there" if packed is None else "is not what its digest says"
+        raise ResultsError(f"vocabulary {digest[:12]} {what}; {_REDO}")
     named = f"of vocabulary {digest[:12]}"
-    columns: dict[str, Any] = {"token_id": unpack(rows["ids"], f"ids {named}")}
-    columns["token"] = columns["text"] = _unpack_texts(rows["texts"], f"texts {named}")
-    if "pieces" in rows:
-        columns["token"] = _unpack_texts(rows["pieces"], f"pieces {named}")
-    columns["score"] = unpack(sweep["scores"], f"scores of {where}")
+    columns: dict[str, Any] = {"token_id": unpack(packed["ids"], f"ids {named}")}
+    columns["token"] = columns["text"] = _unpack_texts(packed["texts"], f"texts {named}")
+    if "pieces" in packed:
+        columns["token"] = _unpack_texts(packed["pieces"], f"pieces {named}")
     if len({len(column) for column in columns.values()}) > 1:
         counts = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
-        raise SpecError(f"results.json: {where} has {counts}: not one of each a row; {_REDO}")
+        raise ResultsError(f"vocabulary {digest[:12]} has {counts}, allowed: one each; {_REDO}")
     return pd.DataFrame(columns)
 
 
@@ -81,29 +98,46 @@ def check(results: Mapping[str, Any]) -> None:
     """Whether each summary (n, mean, sd, the listed tokens) is that of the scores beside it.
 
     Raises:
-        SpecError: one is not, or scores are damaged.
+        ResultsError: one is not, or scores are damaged.
     """
+    known: dict[str, pd.DataFrame] = {}
     for model in results["models"]:
         for sweep in model["sweeps"]:
             if "scores" in sweep:
-                _agree(sweep, frame(results, sweep), model["name"])
+                digest = sweep["vocabulary"]
+                if digest not in known:
+                    known[digest] = rows(results, digest)
+                _agree(sweep, known[digest], model["name"])
 
 
 def _agree(sweep: Mapping[str, Any], rows: pd.DataFrame, model: str) -> None:
-    scored = rows[rows["score"].notna()]
-    values = scored["score"].to_numpy(float)
+    scores, ids = scores_of(sweep, len(rows)), rows["token_id"].to_numpy()
+    scored = ~np.isnan(scores)
+    values = scores[scored].astype(float)
     found = {"n": len(values), "mean": float(values.mean()), "sd": float(values.std())}
     far = _CLOSE * float(np.abs(values).max())
     wrong = [n for n, v in found.items() if not math.isclose(sweep[n], v, abs_tol=far)]
-    by_id = dict(zip(scored["token_id"].tolist(), values.tolist(), strict=True))
+    by_id = dict(zip(ids[scored].tolist(), values.tolist(), strict=True))
     wrong += [
         end
         for end in ("top", "bottom")
         if any(by_id.get(token["token_id"]) != token["score"] for token in sweep[end])
     ]
     if wrong:
-        message = f"results.json: {model}, sweep {sweep['key'][:12]} ({sweep['prompt']!r})"
-        raise SpecError(f"{message}: {', '.join(wrong)} and the scores do not agree; {_REDO}")
+        raise ResultsError(
+            f"{model}, {_where(sweep)}: {', '.join(wrong)} and the scores do not agree; {_REDO}"
+        )
+
+
+def _vocabulary(sweep: Mapping[str, Any]) -> str:
+    if "scores" in sweep:
+        return str(sweep["vocabulary"])
+    message = f"{_where(sweep)} has no score per token, only its summary"
+    raise ResultsError(f"{message}; audit its prompt under its own name to get them")
+
+
+def _where(sweep: Mapping[str, Any]) -> str:
+    return f"sweep {sweep['key'][:12]} ({sweep['prompt']!r})"
 
 
 def pack(values: NDArray[Any]) -> dict[str, Any]:
@@ -124,25 +158,25 @@ def unpack(packed: Mapping[str, Any], what: str) -> NDArray[Any]:
     """The array that was packed; `what` names it in errors.
 
     Raises:
-        SpecError: it is of another type or encoding, cut short, or edited.
+        ResultsError: it is of another type or encoding, cut short, or edited.
     """
     if packed["encoding"] != ENCODING or packed["type"] not in _TYPES:
-        message = f"results.json: {what} are {packed['type']!r} in {packed['encoding']!r}"
+        message = f"{what} are {packed['type']!r} in {packed['encoding']!r}"
         allowed = f"{', '.join(_TYPES)} in {ENCODING!r}"
-        raise SpecError(f"{message}; allowed: {allowed}; read them with the rmaudit of that run")
+        raise ResultsError(f"{message}; allowed: {allowed}; read them with the rmaudit of that run")
     dtype = np.dtype(_TYPES[packed["type"]])
     size = packed["n"] * dtype.itemsize
     try:
         pressed = base64.b64decode(packed["data"], validate=True)
         planes = zlib.decompressobj().decompress(pressed, size + 1)
     except (ValueError, zlib.error) as error:
-        raise SpecError(f"results.json: {what} are damaged ({error}); {_REDO}") from error
+        raise ResultsError(f"{what} are damaged ({error}); {_REDO}") from error
     if len(planes) != size:
         found = f"more than {size}" if len(planes) > size else str(len(planes))
-        raise SpecError(f"results.json: {what} are {found} bytes, not {size}; {_REDO}")
+        raise ResultsError(f"{what} are {found} bytes, not {size}; {_REDO}")
     raw = np.frombuffer(planes, np.uint8).reshape(dtype.itemsize, packed["n"]).T.tobytes()
     if hashlib.sha256(raw).hexdigest() != packed["sha256"]:
-        raise SpecError(f"results.json: {what} do not have the sha256 beside them; {_REDO}")
+        raise ResultsError(f"{what} do not have the sha256 beside them; {_REDO}")
     return np.frombuffer(raw, dtype).astype(packed["type"])
 
 
@@ -158,7 +192,7 @@ def _unpack_texts(packed: Mapping[str, Any], what: str) -> pd.Series[str]:
     ends = np.cumsum(unpack(packed["lengths"], f"lengths of {what}"), dtype=np.int64)
     joined = unpack(packed["utf8"], what).tobytes()
     if (ends[-1] if len(ends) else 0) != len(joined):
-        raise SpecError(f"results.json: {what} do not have the lengths beside them; {_REDO}")
+        raise ResultsError(f"{what} do not have the lengths beside them; {_REDO}")
     starts = [0, *ends[:-1].tolist()]
     texts = [
         joined[start:end].decode("utf-8", "surrogatepass")

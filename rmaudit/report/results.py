@@ -108,6 +108,10 @@ def read(path: Path) -> dict[str, Any]:
     if wrong := fault(results):
         message = f"{path}: {wrong}; run the audits again, or use the rmaudit that wrote it"
         raise ResultsError(message)
+    try:
+        packed.check(results)
+    except ResultsError as error:
+        raise ResultsError(f"{path}: {error}") from error
     return dict(results)
 
 

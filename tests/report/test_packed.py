@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmaudit.errors import SpecError
+from rmaudit.errors import ResultsError
 from rmaudit.report import packed, results
 from tests.report.conftest import HOSTILE
 from tests.report.test_results import RUN, SPEC, record
@@ -140,10 +140,10 @@ def test_damaged_scores_are_one_line(how: str, said: str) -> None:
     made, sweep = small()
     sweep["scores"]["data"] = damaged(sweep["scores"]["data"], how)
 
-    with pytest.raises(SpecError) as error:
+    with pytest.raises(ResultsError) as error:
         packed.frame(made, sweep)
 
-    assert str(error.value).startswith(f"results.json: {said}")
+    assert str(error.value).startswith(said)
     assert str(error.value).endswith("; copy the file anew, or run the audits again")
     assert "\n" not in str(error.value)
 
@@ -156,23 +156,21 @@ def test_a_damaged_vocabulary_is_said(part: str) -> None:
     whole = texts[part]["data"]
 
     texts[part]["data"] = damaged(whole, "edited")
-    with pytest.raises(SpecError, match=r"texts of vocabulary \w{12} do not have the sha256"):
+    with pytest.raises(ResultsError, match=r"texts of vocabulary \w{12} do not have the sha256"):
         packed.frame(made, sweep)
 
     values = packed.unpack({**texts[part], "data": whole}, "texts")
     texts[part] = packed.pack(values[::-1])
-    with pytest.raises(SpecError, match=r"vocabulary \w{12} .* is not what its digest says"):
+    with pytest.raises(ResultsError, match=r"^vocabulary \w{12} is not what its digest says"):
         packed.frame(made, sweep)
 
 
 def test_a_missing_vocabulary_is_said() -> None:
-    """The sweep names what is not there."""
+    """It is named."""
     made, sweep = small()
     made["vocabularies"].clear()
 
-    with pytest.raises(
-        SpecError, match=r"vocabulary \w{12} of sweep key0 \('worst'\) is not there"
-    ):
+    with pytest.raises(ResultsError, match=r"^vocabulary \w{12} is not there; copy"):
         packed.frame(made, sweep)
 
 
@@ -182,7 +180,7 @@ def test_another_encoding_is_refused() -> None:
     sweep["scores"]["encoding"] = "zstd"
 
     said = r"are 'float32' in 'zstd'; allowed: int32, uint32, float32, uint8 in 'planes\+zlib"
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(ResultsError, match=said):
         packed.frame(made, sweep)
 
 
@@ -191,7 +189,7 @@ def test_scores_of_other_rows_are_refused() -> None:
     made, sweep = small()
     sweep["scores"] = packed.pack(np.zeros(11, dtype=np.float32))
 
-    with pytest.raises(SpecError, match="has 10 token_id, 10 token, 10 text, 11 score: not one"):
+    with pytest.raises(ResultsError, match="has 11 scores of 10 tokens, allowed: one each"):
         packed.frame(made, sweep)
 
 
@@ -199,10 +197,23 @@ def test_a_summary_without_scores_says_so() -> None:
     """Of a family of wordings only summaries are kept."""
     made = collected(framed([("a", "a", 1.0)]), whole=False)
 
-    with pytest.raises(SpecError, match="has no score per token, only its summary; audit its"):
+    with pytest.raises(ResultsError, match="has no score per token, only its summary; audit its"):
         packed.frame(made, made["models"][0]["sweeps"][0])
     assert made["vocabularies"] == {}
     packed.check(made)
+
+
+def test_reading_the_file_checks_the_scores(tmp_path: Path) -> None:
+    """What `frame` would refuse is no results.json, and the error names the file."""
+    made, sweep = small()
+    path = tmp_path / "results.json"
+    results.write(made, path)
+    assert results.read(path) == made
+
+    sweep["mean"] += 1
+    results.write(made, path)
+    with pytest.raises(ResultsError, match=rf"^{path}: toy, sweep key0 .*: mean and the scores"):
+        results.read(path)
 
 
 @pytest.mark.parametrize("name", ["n", "mean", "sd", "top", "bottom"])
@@ -216,5 +227,5 @@ def test_a_summary_that_contradicts_its_scores_is_an_error(name: str) -> None:
         sweep[name] += 1
 
     said = rf"toy, sweep key0 \('worst'\): {name} and the scores do not agree; copy"
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(ResultsError, match=said):
         packed.check(made)
