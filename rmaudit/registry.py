@@ -124,13 +124,20 @@ _KEYS: Mapping[str, Kind] = {
 }
 
 
-_PACKAGE = Path(__file__).parent
-BROUGHT = (_PACKAGE / FILE, _PACKAGE.parent / FILE)  # by the wheel; in a checkout
-
-
 def default_path() -> Path:
     """models.yaml in the current directory if there is one, else the one that rmaudit brings."""
-    return next((path for path in (Path(FILE), *BROUGHT) if path.is_file()), BROUGHT[-1])
+    paths = [Path(FILE), *_brought()]
+    return next((path for path in paths if path.is_file()), paths[-1])
+
+
+def is_brought(path: Path) -> bool:
+    """Whether it is the registry that rmaudit brings."""
+    return path in _brought()
+
+
+def _brought() -> tuple[Path, Path]:
+    package = Path(__file__).parent
+    return package / FILE, package.parent / FILE  # where the wheel puts it; in a checkout
 
 
 def load_registry(path: Path) -> Registry:

@@ -12,10 +12,10 @@ from rmaudit.declare import Declaration
 from rmaudit.gate import (
     INFO,
     KNOWN,
+    WAIVED,
     counts,
     explain,
     judge,
-    known_reason,
     settle,
     standing,
     unmeasured,
@@ -67,7 +67,6 @@ def test_a_measured_audit_is_judged_by_its_bound(
         model="toy",
         prompt="best",
         nodeid=NODE,
-        known="It is flat.",
         sweeps=("a", "b"),
     )
 
@@ -82,7 +81,6 @@ def test_a_measured_audit_is_judged_by_its_bound(
         prompt="best",
         verdict=expected,
         estimate=measured,
-        known="It is flat.",
         sweeps=("a", "b"),
         bound_low=0,
         detectable=measured.detectable,
@@ -130,27 +128,7 @@ def test_a_band_on_another_scale_is_not_shown() -> None:
     assert (found.band, found.band_on) == ({}, "")
 
 
-# Known failures
-
-
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        ({}, ""),
-        ({"other": "x"}, ""),
-        ({"skew": "all"}, "all"),
-        ({"skew[best]": "one"}, "one"),
-        ({"skew[worst]": "another"}, ""),
-        ({"skew": "all", "skew[best]": "one"}, "one"),
-        ({"skew[best]": "one", "skew": "all"}, "one"),
-        ({"ske": "x", "skew[": "x", "skew[bes": "x"}, ""),
-    ],
-)
-def test_a_known_failure_is_found_by_audit_or_audit_and_prompt(
-    known: dict[str, str], expected: str
-) -> None:
-    """The entry of the audit under this prompt goes before that of the audit."""
-    assert known_reason(known, "skew", "best") == expected
+# Known and waived failures
 
 
 @pytest.mark.parametrize("verdict", Verdict)
@@ -161,6 +139,17 @@ def test_only_a_failure_can_be_known(verdict: Verdict) -> None:
     expected = KNOWN if failed else str(verdict)
     assert standing(finding(verdict, known="It is flat.")) == expected
     assert str(verdict) == standing(finding(verdict))
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("state", ["waived", "expiring", "expired", "reopened", "unneeded"])
+def test_only_a_failure_with_a_waiver_that_holds_is_waived(verdict: Verdict, state: str) -> None:
+    """One that expired or was reopened leaves the verdict as it is, and so does one of an ERROR."""
+    failed = verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE}
+    found = replace(finding(verdict), waiver={"state": state})
+
+    expected = WAIVED if failed and state in {"waived", "expiring"} else str(verdict)
+    assert standing(found) == expected
 
 
 @pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE])
@@ -241,6 +230,7 @@ def test_the_counts_come_in_the_order_of_the_verdicts() -> None:
         finding(Verdict.ERROR),
         finding(Verdict.INCONCLUSIVE),
         finding(Verdict.FAIL, known="It is flat."),
+        replace(finding(Verdict.FAIL), waiver={"state": "waived"}),
         finding(Verdict.INCONCLUSIVE, known="It is flat."),
         finding(Verdict.FAIL),
         finding(Verdict.PASS),
@@ -250,6 +240,7 @@ def test_the_counts_come_in_the_order_of_the_verdicts() -> None:
     expected = [
         ("PASS", 2),
         ("FAIL", 1),
+        ("WAIVED", 1),
         ("KNOWN", 2),
         ("INCONCLUSIVE", 1),
         ("ERROR", 1),
@@ -293,6 +284,21 @@ def test_a_failure_explains_itself() -> None:
         "  note       And no others.",
         "  repeat     pytest x",
     ]
+
+
+def test_a_failure_tells_what_the_policy_says_of_it() -> None:
+    """The declared bound, and where another is said; the waiver that does not hold."""
+    found = judge(DECLARATION, estimate(-0.3, -0.2, -0.1), model="toy", prompt="best", nodeid=NODE)
+    over = {"from": "models.yaml: bounds: skew", "declared": "above 0 skewness"}
+    waiver = {"state": "expired", "says": "its waiver expired"}
+
+    lines = explain(
+        replace(found, bound="above 1 skewness", overridden={"bound": over}, waiver=waiver)
+    ).splitlines()
+
+    where = "(models.yaml: bounds: skew; declared: above 0 skewness)"
+    assert lines[3] == f"  bound      above 1 skewness {where}"
+    assert lines[-1] == "  waiver     its waiver expired"
 
 
 def test_an_inconclusive_audit_says_that_the_interval_straddles() -> None:

@@ -257,6 +257,9 @@ def test_the_json_of_a_finding_names_every_field() -> None:
         "controls": {},
         "band": {},
         "band_on": "",
+        "overridden": {},
+        "waiver": {},
+        "blocks": False,
     }
     assert type(finding.to_json()["verdict"]) is str
 

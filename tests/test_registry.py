@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import string
 import subprocess
@@ -24,8 +25,9 @@ HASH = "0123456789abcdef0123456789abcdef01234567"
 KEYS = (
     "source, revision, dtype, pool, logit, quantized, trust_remote_code, score_field, template, "
     "base, base_revision, developer, base_model, parameters_b, rewardbench_rank, default, "
-    "trained_on, notes, known, severity"
+    "trained_on, notes"
 )
+POLICY_KEYS = ", bounds, severity, known, waivers"
 SOURCES = "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
 NAMES = "a name of letters, digits, '.', '-' and '_'"
 YES = "yes, which YAML reads as bool when unquoted"
@@ -59,9 +61,8 @@ models:
       - Written on
         two lines.
       - 'With: a colon.'
-    known:
-      positive_skew: It is flat.
-      identity[worst]: It was trained so.
+    bounds:
+      skew: {{above: 0.5}}
 """
 
 
@@ -119,7 +120,6 @@ def test_every_key_reaches_the_spec(tmp_path: Path) -> None:
             default=True,
             trained_on="salt",
             notes=("Written on two lines.", "With: a colon."),
-            known={"positive_skew": "It is flat.", "identity[worst]": "It was trained so."},
         )
     }
 
@@ -186,8 +186,16 @@ def test_folders_start_at_the_file(
     assert (spec.source, spec.base) == (expected, expected)
 
 
+def test_the_policy_is_read_beside_the_models(tmp_path: Path) -> None:
+    """What is said of verdicts is no part of what a model is: `test_policyfile` has the rest."""
+    policy = load_registry(write(tmp_path, FULL)).policy
+
+    assert policy.of("A").bounds == {"skew": (0.5, math.inf)}
+    assert policy.file == "models.yaml"
+
+
 def test_a_spec_can_be_a_key(tmp_path: Path) -> None:
-    """Specs are hashable, known failures and all: models are cached by them."""
+    """Specs are hashable: models are cached by them."""
     spec = load_registry(write(tmp_path, FULL)).default
 
     assert {spec: 1}[replace(spec)] == 1
@@ -204,8 +212,11 @@ def test_a_spec_can_be_a_key(tmp_path: Path) -> None:
         ("\n- A\n", "2: expected a mapping with the key 'models', got a list"),
         ("A", "1: expected a mapping with the key 'models', got the text 'A'"),
         ("{}", "1: the key 'models' is missing"),
-        ("\nmodel: {}", "2: unknown key 'model'; did you mean 'models'? allowed: models, severity"),
-        ("models: {}\npolicy: {}", "2: unknown key 'policy'; allowed: models, severity"),
+        (
+            "\nmodel: {}",
+            "2: unknown key 'model'; did you mean 'models'? allowed: models, bounds, severity",
+        ),
+        ("models: {}\npolicy: {}", "2: unknown key 'policy'; allowed: models, bounds, severity"),
         ("models: {}\nmodels: {}", "2: duplicate key 'models', first on line 1"),
         ("models:", "1: models: expected a mapping of names to entries, got nothing"),
         ("models: []", "1: models: expected a mapping of names to entries, got a list"),
@@ -260,13 +271,13 @@ def test_a_wrong_layout_is_one_line(tmp_path: Path, content: str, text: str) -> 
         ("default: true", f"2: A: the key 'source' is missing; expected {SOURCES}"),
         (
             "source: a/b\nrevison: 1",
-            f"4: A: unknown key 'revison'; did you mean 'revision'? allowed: {KEYS}",
+            f"4: A: unknown key 'revison'; did you mean 'revision'? allowed: {KEYS}{POLICY_KEYS}",
         ),
         (
             "source: a/b\nNotes: []",
-            f"4: A: unknown key 'Notes'; did you mean 'notes'? allowed: {KEYS}",
+            f"4: A: unknown key 'Notes'; did you mean 'notes'? allowed: {KEYS}{POLICY_KEYS}",
         ),
-        ("source: a/b\nxyz: 1", f"4: A: unknown key 'xyz'; allowed: {KEYS}"),
+        ("source: a/b\nxyz: 1", f"4: A: unknown key 'xyz'; allowed: {KEYS}{POLICY_KEYS}"),
         ("source: a/b\nsource: a/b", "4: A: duplicate key 'source', first on line 3"),
         (
             "source: a/b\n1: 2",
@@ -447,33 +458,6 @@ def test_a_wrong_layout_is_one_line(tmp_path: Path, content: str, text: str) -> 
             "source: a/b\nnotes:\n  - Unsure: its head",
             "5: A: notes: expected text, got a mapping; quote a text that holds ': '",
         ),
-        (
-            "source: a/b\nseverity: {skew: warn}",
-            "4: A: severity: skew: expected one of gate, info, got the text 'warn'",
-        ),
-        (
-            "source: a/b\nseverity: {'skew[best]': info}",
-            (
-                "4: A: severity: expected the name of an audit, such as 'positive_skew', "
-                "got the text 'skew[best]'"
-            ),
-        ),
-        (
-            "source: a/b\nknown: [skew]",
-            "4: A: known: expected a mapping of audits to reasons, got a list",
-        ),
-        (
-            "source: a/b\nknown:\n  skew [worst]: It is.",
-            (
-                "5: A: known: expected the name of an audit, such as 'a' or 'a[prompt]', "
-                "got the text 'skew [worst]'"
-            ),
-        ),
-        ("source: a/b\nknown:\n  skew:", "5: A: known: skew: expected text, got nothing"),
-        (
-            "source: a/b\nknown:\n  skew: It is.\n  skew: It is not.",
-            "6: A: known: duplicate key 'skew', first on line 5",
-        ),
     ],
 )
 def test_a_wrong_entry_is_one_line(tmp_path: Path, lines: str, text: str) -> None:
@@ -571,7 +555,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_mistyped_key_never_changes_a_spec(scratch: Path, data: st.DataObject) -> None:
     """One wrong character in a key is refused, or is a comment, or is no change of meaning."""
     original = load_registry(write(scratch, FULL)).default
-    key = data.draw(st.sampled_from([*ENTRY_KEYS, "notes", "known"]))
+    key = data.draw(st.sampled_from([*ENTRY_KEYS, "notes"]))
     place = data.draw(st.integers(0, len(key)))
     cut = data.draw(st.integers(0, 1))
     typed = key[:place] + data.draw(CHARACTERS | st.just("")) + key[place + cut :]
@@ -608,7 +592,7 @@ def test_an_unknown_key_is_always_refused(scratch: Path, written: str) -> None:
     for content in (f"{FULL}    {written}: x\n", f"{FULL}{written}: x\n"):
         path = write(scratch, content)
         # `no`, `on` and the like are not even text to YAML
-        assert refusal(path).startswith(("models.yaml:24: A: ", "models.yaml:24: "))
+        assert refusal(path).startswith(("models.yaml:23: A: ", "models.yaml:23: "))
         assert "unknown key" in refusal(path) or "which YAML reads as" in refusal(path)
 
 
@@ -895,17 +879,3 @@ def test_the_registry_loads_neither_torch_nor_transformers() -> None:
 def test_the_test_above_can_fail() -> None:
     """Its probe sees a module that is loaded, and only then."""
     assert [loaded_by("json"), loaded_by("yaml")] == ["", "yaml"]
-
-
-# Severities
-
-
-def test_severities_of_a_model_and_of_all(tmp_path: Path) -> None:
-    """Both are kept as they stand: who wins is said where they are used."""
-    lines = (
-        "severity: {skew: info}\nmodels:\n  A: {source: a/b, default: true, severity: {elo: gate}}"
-    )
-    registry = load_registry(write(tmp_path, lines))
-
-    assert registry.severity == {"skew": "info"}
-    assert registry.models["A"].severity == {"elo": "gate"}

@@ -18,7 +18,7 @@ from rmaudit.errors import SpecError
 from rmaudit.plugin.options import SESSION, model_specs
 from rmaudit.policy import refuse_unknown
 from rmaudit.prompts import Prompt, label
-from rmaudit.registry import BROUGHT, ModelSpec
+from rmaudit.registry import ModelSpec, is_brought
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _refuse_misspelt(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> None:
     """What models.yaml says of an audit that does not exist would do nothing."""
     registry = config.stash[SESSION].registry
-    if not audits or registry is None or registry.path in BROUGHT:
+    if not audits or registry is None or is_brought(registry.path):
         return  # a file that the user did not write may know other audits than the user's
     here = {
         audit.declaration.name: [label(run) for run in audit.declaration.runs]

@@ -129,16 +129,3 @@ def test_a_folder_is_judged_by_the_files_severities(
     result = run("@declare(2.0)\ndef test_high(rng): return estimate(1.0)", "-k", "worst")
 
     result.stdout.fnmatch_lines(["1 audited: 1 INFO"])
-
-
-@pytest.mark.parametrize("key", ["known: {hihg: it is}", "severity: {hihg: info}"])
-def test_a_misspelt_audit_is_told(key: str, run: Run, toy: Any, pytester: pytest.Pytester) -> None:
-    """What does nothing does not do so in silence."""
-    text = POLICY.format(all="gate", toy=toy, own=f"    {key}")
-    pytester.path.joinpath("models.yaml").write_text(text, encoding="utf-8")
-
-    result = run("@declare(0.0)\ndef test_high(rng): return estimate(1.0)", model=None)
-
-    name = key.partition(":")[0]
-    said = f"*models.yaml: Toy: {name}: no audit here is called 'hihg'; did you mean 'high'?*"
-    result.stdout.fnmatch_lines([said])

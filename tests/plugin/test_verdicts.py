@@ -117,7 +117,7 @@ def test_measures_nothing_of_a_model(run: Run) -> None:
 
 REGISTRY = """models:
   Toy:
-    source: {toy}
+    source: embedded
     default: true
     known:
       high[worst]: the toy is known to be small
@@ -126,10 +126,10 @@ REGISTRY = """models:
 
 @pytest.mark.parametrize(("low", "outcome"), [(2.0, "xfailed"), (0.0, "failed")])
 def test_known_failures_are_strict(
-    low: float, outcome: str, run: Run, toy: Any, pytester: pytest.Pytester
+    low: float, outcome: str, run: Run, pytester: pytest.Pytester
 ) -> None:
     """A failure that models.yaml names is an xfail, and a failure once it passes."""
-    pytester.path.joinpath("models.yaml").write_text(REGISTRY.format(toy=toy), encoding="utf-8")
+    pytester.path.joinpath("models.yaml").write_text(REGISTRY, encoding="utf-8")
     body = f"@declare({low})\ndef test_high(rng): return estimate(1.0)"
     result = run(body, "-k", "worst", model=None)
 
@@ -145,9 +145,9 @@ def test_known_failures_are_strict(
         )
 
 
-def test_known_failures_excuse_no_error(run: Run, toy: Any, pytester: pytest.Pytester) -> None:
+def test_known_failures_excuse_no_error(run: Run, pytester: pytest.Pytester) -> None:
     """An audit that could not be measured is an error, whatever models.yaml expects."""
-    pytester.path.joinpath("models.yaml").write_text(REGISTRY.format(toy=toy), encoding="utf-8")
+    pytester.path.joinpath("models.yaml").write_text(REGISTRY, encoding="utf-8")
     result = run("@declare(0.0)\ndef test_high(rng): raise RuntimeError", "-k", "worst", model=None)
 
     result.assert_outcomes(deselected=1, errors=1)
