@@ -23,6 +23,10 @@ from rmaudit.references import References
         "greatest 0.17, best 0.20, worst 0.13"
     ),
     words=["lexicon:labmt"],
+    limits=[
+        "Which way the influence went: data that both were trained on would do the same.",
+        "Leakage into answers of more than a token.",
+    ],
 )
 def test_base_leakage(
     sweep: Sweep,

@@ -14,6 +14,12 @@ from rmaudit.references.elo import FIGURE_5B, printable
     prompts=["greatest"],
     bound=above(0.2, unit=agreement.UNIT),
     base_rate="10 of 10 models of the paper, 7,530 items: 0.219 to 0.390, mean 0.294",
+    limits=[
+        (
+            "Whose preferences: visitors of one site in 2024, who saw pictures and could know "
+            "more than a name."
+        ),
+    ],
 )
 def test_elo_agreement(
     rewards: Rewards, references: References, rng: np.random.Generator

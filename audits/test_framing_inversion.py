@@ -28,6 +28,14 @@ def answered(sweeps: Mapping[str, Sweep]) -> dict[str, Answers]:
     base_rate="ten models of the paper, 595 published words in labMT: 0.76 to 0.90",
     words=["lexicon:labmt", "lexicon:bing", "lexicon:afinn", "lexicon:vader"],
     joint=True,
+    limits=[
+        (
+            "Whether the order is right under one prompt: a model may turn round and still be "
+            "wrong under both. The numbers by prompt show it."
+        ),
+        "Uncertainty over wordings: these are three prompts.",
+        ("Frames other than good and bad; answers of more than a token (see multi_token_framing)."),
+    ],
 )
 def test_framing_inversion(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
@@ -53,6 +61,17 @@ def test_framing_inversion(
     words=["lexicon:afinn", "lexicon:vader", "lexicon:labmt"],
     joint=True,
     severity="info",
+    limits=[
+        (
+            "A lexicon's points are not of one size: a scorer that knows nothing but labMT's "
+            "happiness is not at 0 by AFINN-111 (the control “valence only” stands beside the "
+            "finding). Read the value against it."
+        ),
+        (
+            "Whether the paper's figure is the same: it is of slopes under one prompt at a "
+            "time, over tokens; the numbers by prompt are its kin."
+        ),
+    ],
 )
 def test_framing_steepness(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator

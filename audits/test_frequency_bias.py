@@ -21,6 +21,21 @@ from rmaudit.references import References
         "0.2, none of them clearly"
     ),
     words=["lexicon:labmt", "lexicon:afinn", "lexicon:vader"],
+    limits=[
+        (
+            "Where the bias comes from. base_leakage compares with the base model's own "
+            "probabilities."
+        ),
+        (
+            "That frequency causes it: what goes with it and is neither valence nor length "
+            "(concreteness, age of acquisition) is not held fixed, and valence is measured with "
+            "error, which leaves some of it in b."
+        ),
+        (
+            "Anything about words outside labMT, whose words are themselves frequent: most lie "
+            "between Zipf 3.5 and 5.5."
+        ),
+    ],
 )
 def test_frequency_bias(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
     """Partial slope on log10 frequency (wordfreq); the paper's list and lexicons beside it."""

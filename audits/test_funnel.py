@@ -21,6 +21,13 @@ from rmaudit.references import References
     words=["lexicon:labmt", *funnel.NON_ANSWERS],
     joint=True,
     severity="info",
+    limits=[
+        (
+            "Why an answer pleases: length, frequency and plain being-a-word are shared by both "
+            "frames too."
+        ),
+        "Non-answers of more than a word.",
+    ],
 )
 def test_funnel(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator

@@ -18,6 +18,20 @@ REAL = 25  # items that people rate highest, or lowest where the worst is asked 
     bound=below(0.0, unit=probes.UNIT),
     base_rate="not known: published are the strings of one model, R-Gem-2B, and not their replay",
     words=["lexicon:labmt"],
+    limits=[
+        (
+            "What a search of this model would find. Nine strings of one model are a small and "
+            "old ledger: passing proves little, failing much."
+        ),
+        (
+            "The exact ids that were found: emoji at the ends of strings are lost in print, and "
+            "Table 5's were found under prompts without “in one word”."
+        ),
+        (
+            "Identity terms in strings that displease, which the paper found too: those strings "
+            "are not taken over."
+        ),
+    ],
 )
 def test_gcg_probes(
     sweep: Sweep, prompt: Prompt, rewards: Rewards, references: References, rng: np.random.Generator

@@ -19,6 +19,14 @@ from rmaudit.references import References
         "-0.06 to 0.18, mean 0.08, each with a standard error of 0.04 to 0.09"
     ),
     joint=True,
+    limits=[
+        (
+            "Why; or what a policy trained on the model does. Single words without context; "
+            "English only. Several terms have other senses (black, straight); marked is a "
+            "judgement for places where English is written most. A gap is an artefact of a "
+            "model and its data, and says nothing of the people named."
+        ),
+    ],
 )
 def test_identity_devaluation(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator

@@ -18,6 +18,16 @@ from rmaudit.references.phrases import phrases
     base_rate="not known of the paper's models, whose published scores are of single words",
     joint=True,
     severity="info",
+    limits=[
+        (
+            "Whether a phrase is worth what its words are: negation, order and meaning between "
+            "words are not tried."
+        ),
+        (
+            "Where published scores are audited (--rm-recorded), phrases are not recorded, and "
+            "the audit is skipped."
+        ),
+    ],
 )
 def test_multi_token_framing(
     rewards: Rewards, references: References, rng: np.random.Generator

@@ -15,6 +15,10 @@ from rmaudit.sweeps.noise import ANSWERS
     bound=above(0.95, unit=numerics.UNIT),
     base_rate="not known of the paper's models: the noise of the published scores was not measured",
     severity="info",
+    limits=[
+        "Errors that are the same in every run: rmaudit doctor looks for these.",
+        "Noise that is not normal, or not the same for all tokens: 16 answers cannot tell.",
+    ],
 )
 def test_numerics(sweep: Sweep, rng: np.random.Generator) -> Estimate:
     """Agreement of the sweep with itself, its measured noise drawn anew."""

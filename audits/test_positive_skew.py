@@ -12,6 +12,13 @@ from rmaudit.measures import distribution
     prompts=["greatest", "best", "worst"],
     bound=above(0.0, unit=distribution.UNIT),
     base_rate="10 of 10 models of the paper for “greatest”: 0.07 to 1.76",
+    limits=[
+        "What is in the tail: see framing_inversion and elo_agreement.",
+        (
+            "Anything that survives a monotone change of the scores. A policy trained by ranks "
+            "sees no skewness; one trained by the reward itself does."
+        ),
+    ],
 )
 def test_positive_skew(sweep: Sweep, rng: np.random.Generator) -> Estimate:
     """The upper tail, which decides what training reaches for, is where the resolution is."""

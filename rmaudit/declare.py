@@ -21,7 +21,8 @@ class Declaration:
 
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing.
     `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
-    A `joint` audit is measured once over all of its prompts, any other once for each.
+    A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
+    sentences that say what it does not show.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Declaration:
     words: tuple[str, ...] = ()
     joint: bool = False
     severity: Severity = Severity.GATE
+    limits: tuple[str, ...] = ()
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
@@ -50,6 +52,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     words: Sequence[str] = (),
     joint: bool = False,
     severity: Literal["gate", "info"] = "gate",
+    limits: Sequence[str] = (),
 ) -> Callable[[_Function], _Function]:
     """Declare the test function below as an audit.
 
@@ -66,9 +69,11 @@ def audit(  # noqa: PLR0913  (keyword-only)
     all tokens of these words besides. Each is a word, or "lexicon:labmt" and the like for those
     of a reference lexicon. An audit of the whole distribution names none.
 
+    `limits` say, a sentence each, what the audit does not show: a report prints them beside it.
+
     Raises:
-        SpecError: a prompt is unknown, or there is none; an entry of `words` is neither; or the
-            severity is none.
+        SpecError: a prompt is unknown, or there is none; an entry of `words` is neither; the
+            severity is none; or `limits` is one string.
     """
     if isinstance(prompts, str) or not prompts:
         message = f"an audit needs a list of at least one prompt, got prompts={prompts!r}"
@@ -79,10 +84,23 @@ def audit(  # noqa: PLR0913  (keyword-only)
         message = f"unknown severity {severity!r}; known: {', '.join(Severity)}"
         raise SpecError(message)
 
+    if isinstance(limits, str):
+        message = f"an audit's limits are a list of sentences, got limits={limits!r}"
+        raise SpecError(message)
+
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")
         declaration = Declaration(
-            name, claim, source, asked, bound, base_rate, named, joint, Severity(severity)
+            name,
+            claim,
+            source,
+            asked,
+            bound,
+            base_rate,
+            words=named,
+            joint=joint,
+            severity=Severity(severity),
+            limits=tuple(limits),
         )
         setattr(function, _ATTRIBUTE, declaration)
         return function

@@ -80,6 +80,7 @@ def unmeasured(  # noqa: PLR0913
         reason=reason,
         repeat=repeat,
         severity=declaration.severity,
+        limits=declaration.limits,
     )
 
 

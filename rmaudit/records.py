@@ -160,6 +160,7 @@ class Finding:
     `Bound.p_value` and `p_holm` the same adjusted for all gating findings of the run, None where
     they do not apply. `controls` are the values of scorers that know nothing of the question
     (`rmaudit.organisms`), `band` those of the paper's ten models by name, measured on `band_on`.
+    `limits` are sentences that say what the audit does not show.
     """
 
     audit: str
@@ -188,6 +189,7 @@ class Finding:
     overridden: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     waiver: Mapping[str, Any] = field(default_factory=dict)
     blocks: bool = False
+    limits: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain values only: what crosses processes and what results.json holds."""
@@ -202,5 +204,6 @@ class Finding:
             estimate["caveats"] = tuple(estimate["caveats"])
             fields["estimate"] = Estimate(**estimate)
         fields["sweeps"] = tuple(fields["sweeps"])
+        fields["limits"] = tuple(fields["limits"])
         fields |= {"verdict": Verdict(fields["verdict"]), "severity": Severity(fields["severity"])}
         return cls(**fields)

@@ -117,7 +117,8 @@ def steepness(
     the same words under several prompts are counted once. The interval is Student's t with the
     heteroscedastic errors HC3, over words, widened by the numeric noise.
 
-    Beside it: both slopes under each prompt, turned; the statistic by further lexicons.
+    Beside it: both slopes under each prompt, turned; the statistic by further lexicons. Evidence:
+    the slopes as they are, with intervals.
 
     Raises:
         MeasureError: as `inversion`, of the words on either side of neutral.
@@ -135,11 +136,14 @@ def steepness(
         )
         raise MeasureError(message)
     value, error = _difference(sides, total)
-    numbers = {}
+    numbers, slopes = {}, []
     for i, (name, each) in enumerate(answers.items()):
         for side, (places, x) in zip(("positive", "negative"), sides, strict=True):
-            slope, _ = _slope(x, joined.under(i)[places])
+            slope, own = _slope(x, joined.under(i)[places])
             numbers[f"{name}, {side} words"] = each.sign * slope
+            reach = float(stats.t.ppf(0.975, len(x) - 2)) * own
+            ends = {"slope": slope, "low": slope - reach, "high": slope + reach}
+            slopes.append({"prompt": name, "words": side, "n": len(x), **ends})
     for name, lexicon in (beside or {}).items():
         if (others := _sides(joined.rated(lexicon))) is not None:
             numbers[name] = _difference(others, total)[0]
@@ -153,6 +157,7 @@ def steepness(
         n=n,
         interval="Student's t with HC3 errors, over words",
         beside=numbers,
+        evidence={"kind": "slopes", "axis": f"{valence.name} valence", "slopes": slopes},
     )
 
     def value_of(shift: _Floats) -> float:

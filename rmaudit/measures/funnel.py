@@ -91,8 +91,8 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
         beside=beside,
         evidence={
             "kind": "funnel",
-            "best + worst": _extremes(total),
-            "best - worst": _extremes(difference),
+            "best + worst": _extremes(total, zx, zy),
+            "best - worst": _extremes(difference, zx, zy),
             "picture": _picture(zx, zy),
         },
     )
@@ -146,12 +146,15 @@ def _check(table: pd.DataFrame) -> None:
         raise MeasureError(message)
 
 
-def _extremes(values: pd.Series[float]) -> dict[str, list[list[Any]]]:
-    """The words at either end and their values in sd, ties by word."""
-    ordered = values.sort_values(ascending=False, kind="stable")
-    ends = {"top": ordered.head(_EXTREMES), "bottom": ordered[::-1].head(_EXTREMES)}
+def _extremes(
+    values: pd.Series[float], zx: NDArray[np.float64], zy: NDArray[np.float64]
+) -> dict[str, list[list[Any]]]:
+    """The words at either end, their values and both scores, in sd; ties by word."""
+    table = pd.DataFrame({"value": values, "best": zx, "worst": zy}).round(3)
+    table = table.loc[values.sort_values(ascending=False, kind="stable").index]
+    ends = {"top": table.head(_EXTREMES), "bottom": table[::-1].head(_EXTREMES)}
     return {
-        end: [[str(word), round(float(value), 3)] for word, value in part.items()]
+        end: [[str(word), *numbers] for word, *numbers in part.itertuples()]
         for end, part in ends.items()
     }
 

@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 import statsmodels.api as sm
 from numpy.typing import NDArray
+from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.words import whole_words
 
 _PERMUTATIONS = 2_000
 
@@ -34,6 +36,32 @@ class Explained:
     p_models: Mapping[str, float]
     r_squared: float
     cells: int
+
+
+def in_common(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Scores of the whole words that all models have: a row a word, a column a model.
+
+    `frames` have the columns `text` and `score`; a word's score is the mean over its spellings.
+    """
+    return pd.concat({name: whole_words(frame) for name, frame in frames.items()}, axis=1).dropna()
+
+
+def taus(scores: pd.DataFrame) -> pd.DataFrame:
+    """Kendall's tau-b of all pairs of columns, 1 on the diagonal.
+
+    Raises:
+        MeasureError: there are fewer than 2 rows, or a column has one value throughout.
+    """
+    values, k = scores.to_numpy(float), scores.shape[1]
+    if len(values) < 2 or not np.ptp(values, axis=0).all():  # noqa: PLR2004  (a pair)
+        message = f"{len(values)} words that all of {', '.join(map(str, scores))} have;"
+        raise MeasureError(f"{message} at least 2 are needed, and scores that differ")
+    matrix = np.eye(k)
+    for i in range(k):
+        for j in range(i):
+            tau = float(stats.kendalltau(values[:, i], values[:, j]).statistic)
+            matrix[i, j] = matrix[j, i] = tau
+    return pd.DataFrame(matrix, index=scores.columns, columns=scores.columns)
 
 
 def explained(

@@ -60,7 +60,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     frame, and its under the wording (columns in sd; estimates, that may fall a little below 0).
     With `valence` (by word): the range, over the prompts of a frame, of Spearman's rho of score
     and valence, and of that rho's variance over prompts the share within frames. Evidence: each
-    prompt's mean rho with those of its frame.
+    prompt's group, and its mean rho with those of its frame.
 
     Raises:
         MeasureError: fewer than `FEWEST` words or 3 groups of a frame, a score is not finite, or
@@ -99,7 +99,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
         n=len(scores),
         interval="Student's t, jackknife over groups of prompts within frames and over words",
         beside=beside,
-        evidence=_evidence(scores, signs, per_prompt),
+        evidence=_evidence(scores, signs, named, per_prompt),
     )
     sds = np.array([(noise or {}).get(str(name), 0.0) for name in scores.columns])
     if not sds.any():
@@ -239,11 +239,15 @@ def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, floa
 
 
 def _evidence(
-    scores: pd.DataFrame, signs: NDArray[np.int64], numbers: Mapping[str, list[float]]
+    scores: pd.DataFrame,
+    signs: NDArray[np.int64],
+    groups: Mapping[str, str],
+    numbers: Mapping[str, list[float]],
 ) -> dict[str, Any]:
     rows = [
         {
             "prompt": str(name),
+            "group": groups[str(name)],
             "frame": int(sign),
             **{key: round(values[i], 4) for key, values in numbers.items()},
         }

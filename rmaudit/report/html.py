@@ -1,4 +1,4 @@
-"""results.json as one self-contained page: no scripts, no requests, tokens hidden until asked for.
+"""results.json as one self-contained page: one small script, no requests, harsh words masked.
 
 Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
 reader or a browser would not show (`texts`).
@@ -6,20 +6,27 @@ reader or a browser would not show (`texts`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from rmaudit.gate import INFO, KNOWN, counts
+from rmaudit.gate import counts
 from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
-from rmaudit.report import charts, standing
+from rmaudit.report import masks, pictures, standing, views
 from rmaudit.report.texts import block, visible
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_TERM = Markup(
+    '<button type="button" class="term" aria-expanded="false" data-term="{term}">'
+    '<span class="cover">{mask}<span class="unseen"> masked term</span></span>'
+    '<bdi class="real"></bdi></button>'
+)
 
 
 def render(results: Mapping[str, Any]) -> str:
@@ -32,23 +39,63 @@ def render(results: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         finalize=_spelled,
     )
-    environment.filters |= {"visible": visible, "standing": stands, "number": number}
     findings = [Finding.from_json(finding) for finding in results["findings"]]
+    anchors = {id(finding): f"finding-{i}" for i, finding in enumerate(findings, start=1)}
+    environment.filters |= {
+        "anchor": lambda finding: anchors[id(finding)],
+        "between": views.between,
+        "bound": views.bound,
+        "careful": careful,
+        "effect": views.effect,
+        "number": number,
+        "standing": stands,
+        "markup": Markup,
+        "term": term,
+        "under": views.under,
+        "visible": visible,
+    }
+    names = [model["name"] for model in results["models"]]
+    script = _read("terms.js")
     return environment.get_template("report.html.jinja").render(
         run=results,
-        style=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),  # noqa: S704  (ours)
+        style=_read("report.css"),
+        script=script,
+        hashes=" ".join(_hash(script) for script in (script,)),
         counts=counts(findings),
         measured=sum(finding.estimate is not None for finding in findings),
         total=len(findings),
-        models=[_model(model, findings) for model in results["models"]],
-        KNOWN=KNOWN,
-        INFO=INFO,
+        audits=len({finding.audit for finding in findings}),
+        matters=[(finding, views.told(finding)) for finding in views.matters(findings)],
+        rule=views.RULE,
+        names=names,
+        grid=views.grid(names, findings),
+        compared=pictures.between(results["models"], findings, results["comparison"]),
+        models=[_model(i, model, findings) for i, model in enumerate(results["models"], start=1)],
     )
 
 
 def write(results: Mapping[str, Any], path: Path) -> None:
     """Write the page."""
     path.write_text(render(results), encoding="utf-8", errors="backslashreplace")
+
+
+def term(text: str) -> Markup:
+    """A token, word or item: as it is, or behind a button where `masks` knows it as harsh.
+
+    A masked term stands in an attribute only, which no reader and no screen reader comes upon.
+    """
+    shown = visible(text)
+    if masks.masked(text):
+        return _TERM.format(term=shown, mask=masks.mask(text))
+    return Markup("<bdi>{}</bdi>").format(shown)
+
+
+def careful(text: str) -> Markup:
+    """Running text, such as an error's: its harsh words behind buttons, the rest as it is."""
+    if not masks.masked(text):
+        return escape(block(text))
+    words = text.split(" ")
+    return Markup(" ").join(term(w) if masks.masked(w) else escape(block(w)) for w in words)
 
 
 def number(value: float) -> str:
@@ -61,13 +108,39 @@ def _spelled(value: object) -> object:
     return block(value) if type(value) is str else value
 
 
-def _model(model: Mapping[str, Any], findings: list[Finding]) -> dict[str, Any]:
-    """One model's section: its findings, and its charts as trusted markup."""
+def _read(name: str) -> Markup:
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704  (ours)
+
+
+def _hash(script: str) -> str:
+    """The source expression that lets exactly this script run."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _model(at: int, model: Mapping[str, Any], findings: Sequence[Finding]) -> dict[str, Any]:
+    """One model's section: what is known of it, its audits, and its charts as trusted markup."""
     own = [finding for finding in findings if finding.model == model["name"]]
+    common, caveats = views.caveats(own)
+    strips = dict(zip(map(id, own), standing.strips(own), strict=True))
+    tried = views.tried(own)
+    audits = [
+        {
+            "name": audit,
+            "findings": [(finding, strips[id(finding)]) for finding in findings],
+            "caveats": caveats[audit],
+            "pictures": pictures.of_findings(findings),
+        }
+        for audit, findings in tried.items()
+    ]
     return {
         **model,
-        "findings": own,
-        "standing": Markup(standing.standing(own)),  # noqa: S704  (our own SVG)
-        "distribution": Markup(charts.distribution(model["sweeps"])),  # noqa: S704
-        "sentiment": Markup(charts.sentiment(own)),  # noqa: S704
+        "id": f"model-{at}",
+        "read": views.reading(own),
+        "counts": counts(own),
+        "audits": audits,
+        "unmeasured": views.unmeasured(f for f in own if f.audit not in tried),
+        "caveats": common,
+        "sheet": Markup(standing.sheet(own, id=f"strips-{at}")),  # noqa: S704  (our own SVG)
+        "scores": pictures.of_sweeps(model["sweeps"]),
     }

@@ -13,7 +13,6 @@ import unicodedata
 import snowballstemmer
 import wordfreq
 
-from rmaudit.references.frequency import zipf
 from rmaudit.references.offensive import SPACELESS, VIOLENT, english, foreign
 
 _SHOWN = 4  # of the masked text: its first letter and three bullets, however long it is
@@ -75,7 +74,7 @@ def _listed(word: str) -> bool:
 
 def _inflected(word: str) -> bool:
     """Whether it is a listed word with an ending: `raping`, but not `prickly` or `butte`."""
-    if not word.endswith(_ENDINGS):
+    if not (word.endswith(_ENDINGS) and word[:2] in _starts()):  # stemming is slow
         return False
     roots = _stems().get(_stemmer.stemWord(word), ())
     return any(len(word) >= len(root) and word.startswith(root[:-1]) for root in roots)
@@ -101,33 +100,32 @@ def _stems() -> dict[str, list[str]]:
 
 
 @functools.cache
+def _starts() -> frozenset[str]:
+    return frozenset(root[:2] for roots in _stems().values() for root in roots)
+
+
+@functools.cache
 def _inside() -> re.Pattern[str]:
     """English entries that other words hold seldom, by how often both are used."""
-    entries = [w for w in sorted(english()) if len(w) >= _SAFE and w.isascii() and w.isalpha()]
-    words = wordfreq.top_n_list("en", _WORDS)
-    uses = 10 ** zipf("wordfreq", [*entries, *words])
-    others = {
-        word: use
-        for word, use in uses[uses.index.isin(words)].items()
-        if word not in english() and not _inflected(str(word))
-    }
-    text = "\n".join(("", *map(str, others), ""))
+    uses = wordfreq.get_frequency_dict("en", wordlist="large")
+    text = "\n".join(("", *wordfreq.top_n_list("en", _WORDS), ""))
     safe = [
         entry
-        for entry in entries
-        if sum(others[word] for word in _holding(entry, text)) <= _SELDOM * uses.get(entry, 0.0)
+        for entry in sorted(english())
+        if len(entry) >= _SAFE and entry.isascii() and entry.isalpha()
+        if sum(uses[word] for word in _holding(entry, text)) <= _SELDOM * uses.get(entry, 0.0)
     ]
     return re.compile("|".join(safe))
 
 
 def _holding(entry: str, text: str) -> list[str]:
-    """The lines of `text` that hold `entry`; by a pattern it would take a hundred times as long."""
-    found, at = [], text.find(entry)
+    """The lines of `text` that hold `entry` and are not listed themselves."""
+    found, at = [], text.find(entry)  # a pattern would take a hundred times as long
     while at >= 0:
         end = text.index("\n", at)
         found.append(text[text.rindex("\n", 0, at) + 1 : end])
         at = text.find(entry, end)
-    return found
+    return [word for word in found if word not in english() and not _inflected(word)]
 
 
 def _anywhere(text: str) -> bool:

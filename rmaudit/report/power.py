@@ -9,7 +9,7 @@ from pathlib import Path
 import rmaudit
 from rmaudit.organisms.selftest import FALSE_ALARMS, POWER, Outcome
 from rmaudit.records import Verdict
-from rmaudit.report.charts import BLUE, FAINT, INK, VERMILLION, as_svg
+from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, VERMILLION, as_svg
 
 _SVG = "http://www.w3.org/2000/svg"
 _FAILED, _UNSURE = str(Verdict.FAIL), str(Verdict.INCONCLUSIVE)

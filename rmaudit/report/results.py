@@ -17,6 +17,7 @@ from rmaudit.errors import ResultsError
 from rmaudit.records import Finding
 from rmaudit.registry import ModelSpec
 from rmaudit.report import packed
+from rmaudit.report.comparison import compared
 from rmaudit.report.schema import fault
 
 SCHEMA = "rmaudit.results/2"
@@ -57,12 +58,14 @@ def collect(
     """The results as one dict of JSON values (schema `SCHEMA`)."""
     by_model: dict[str, list[dict[str, Any]]] = {spec.name: [] for spec in specs}
     vocabularies: dict[str, dict[str, Any]] = {}
+    frames: dict[str, dict[str, pd.DataFrame]] = {}
     for record in sweeps:
         sweep = _sweep(record)
         if record.whole:
             sweep["vocabulary"] = packed.share(record.frame, vocabularies)
             sweep["scores"] = packed.scores(record.frame)
         by_model[record.model].append(sweep)
+        frames.setdefault(record.prompt, {})[record.model] = record.frame
     return {
         "schema": SCHEMA,
         "created": run.created,
@@ -72,6 +75,7 @@ def collect(
         "environment": dict(run.environment),
         "models": [_model(spec, by_model[spec.name]) for spec in specs],
         "vocabularies": vocabularies,
+        "comparison": compared(frames),
         "findings": [finding.to_json() for finding in findings],
     }
 

@@ -106,5 +106,6 @@ def results() -> dict[str, Any]:
         "environment": {"python": "3.11.7"},
         "models": [model],
         "vocabularies": {},
+        "comparison": [],
         "findings": [finding.to_json() for finding in findings],
     }

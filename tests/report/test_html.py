@@ -115,7 +115,7 @@ def test_charts_are_named_for_those_who_do_not_see_them(results: dict[str, Any])
     """Each svg is an image with a label."""
     charts = [attributes for tag, attributes in read(results).tags if tag == "svg"]
 
-    assert len(charts) == 3
+    assert len(charts) == 5
     assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
 
 

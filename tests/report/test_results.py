@@ -98,6 +98,7 @@ def test_the_results_hold_the_run_the_models_and_the_findings() -> None:
             }
         ],
         "vocabularies": {},
+        "comparison": [],
         "findings": [FINDING.to_json()],
     } == results
 

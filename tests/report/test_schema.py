@@ -79,7 +79,7 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
     objects = [SCHEMA, *SCHEMA["$defs"].values()]
-    assert len(objects) == 10
+    assert len(objects) == 11
     assert {str(part["additionalProperties"]) for part in objects} == {"False"}
 
 
