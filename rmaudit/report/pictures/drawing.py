@@ -164,13 +164,27 @@ def as_svg(
     """
     import vl_convert
 
-    spec = chart.to_dict(validate=False) | {"config": THEME}  # which takes longer than drawing
+    spec = chart.to_dict(validate=False)  # validation takes longer than drawing
+    kept = frozenset(placeholders(terms))
+    spec = {key: _drawable(part, kept) for key, part in spec.items()} | {"config": THEME}
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     svg = _smaller(re.sub(r' (xmlns(:xlink)?|version|class)="[^"]*"', "", svg, count=4))
     svg = _PLACEHOLDER.sub(lambda found: _term(found[1], terms[ord(found[2]) - _FIRST]), svg)
     name = html.escape(line(f"{title}. {'; '.join(facts)}."))
     start = f'<svg{_ONCE} role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
     return re.sub(r"^<svg([^>]*)>", lambda root: start.replace("<svg", "<svg" + root[1], 1), svg)
+
+
+def _drawable(part: object, kept: frozenset[str]) -> object:
+    """A part of a chart without texts at which the compiler ends the process, such as a NUL.
+
+    Nor is any left that looks like a placeholder, but for those that are.
+    """
+    if isinstance(part, str):
+        return part if part in kept or part.isprintable() else ascii(part)[1:-1]
+    if isinstance(part, dict):
+        return {key: _drawable(value, kept) for key, value in part.items()}
+    return [_drawable(value, kept) for value in part] if isinstance(part, list) else part
 
 
 def _smaller(svg: str) -> str:
