@@ -90,7 +90,10 @@ def _marks(row: int, finding: Finding, estimate: Estimate) -> list[dict[str, Any
         {"kind": "value", "x": at(estimate.value)},
         *({"kind": "bound", "x": at(end)} for end in ends),
         *({"kind": "band", "x": at(value)} for value in band),
-        *({"kind": "null", "x": at(value), "text": as_label(name[:1])} for name, value in nulls.items()),
+        *(
+            {"kind": "null", "x": at(value), "text": as_label(name[:1])}
+            for name, value in nulls.items()
+        ),
     ]
     return [mark | {"row": row} for mark in marks]
 
