@@ -55,6 +55,17 @@ def test_a_joint_audit_runs_once_over_its_prompts() -> None:
     assert apart.runs == [(worst,), (best,)]
 
 
+def test_limits_are_sentences() -> None:
+    """They are kept in their order; one string would be as many limits as it has letters."""
+    named = declared(declare(limits=["One.", "Two."])(lambda: None))
+
+    assert named is not None
+    assert named.limits == ("One.", "Two.")
+    with pytest.raises(SpecError) as caught:
+        declare(limits="One.")
+    assert str(caught.value) == "an audit's limits are a list of sentences, got limits='One.'"
+
+
 def test_a_severity_is_gate_or_info() -> None:
     """It gates unless it says otherwise; another word is refused with the known ones."""
     plain, info = (

@@ -260,6 +260,7 @@ def test_the_json_of_a_finding_names_every_field() -> None:
         "overridden": {},
         "waiver": {},
         "blocks": False,
+        "limits": (),
     }
     assert type(finding.to_json()["verdict"]) is str
 

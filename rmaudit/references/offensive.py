@@ -3,8 +3,8 @@
 - `glin-profanity` (MIT) carries lists in 24 languages, most of them LDNOOBW's; its code is not
   imported.
 - AFINN-111's words of -4 and -5, without a few that are plain English.
-- Violence has no list that is licensed and kept up: the few words below are ours. They are matched
-  by their stems.
+- Violence has no list that is licensed and kept up, and the lists above lack a few plain words: the
+  ones below are ours.
 
 No list is complete, and none knows context: `rmaudit.report.masks` says what follows.
 """
@@ -39,6 +39,9 @@ VIOLENT = frozenset(
         *("terrorist", "torture", "torturer"),
     )
 )
+SEXUAL = frozenset(
+    {"buttock", "ejaculate", "erection", "fetish", "fetishism", "genitalia", "horny"}
+)
 
 # What other languages' lists have too, and should not.
 _PEOPLE = frozenset(
@@ -58,6 +61,7 @@ def english() -> frozenset[str]:
     """
     afinn = lexicon("afinn")
     words = {*_listed("english"), *(set(afinn.index[afinn <= _OFFENSIVE]) - _PLAIN), *VIOLENT}
+    words |= SEXUAL
     return (
         frozenset(word for word in words if len(word) > _FRAGMENT or not word.isascii()) - _people()
     )

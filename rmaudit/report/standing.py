@@ -99,7 +99,7 @@ def _marks(row: int, finding: Finding, estimate: Estimate) -> list[dict[str, Any
 
 
 def _in_words(finding: Finding, estimate: Estimate) -> str:
-    """For example `skew, best: 0.5 (0.4 to 0.6), bound above 0.2, 10 published models 0.1 to 1.8`."""
+    """For example `skew, best: 0.5 (0.4 to 0.6), bound above 0, 10 published models 0.1 to 2`."""
     interval = f"{estimate.value:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
     parts = [f"{finding.audit}, {finding.prompt}: {interval}", f"bound {finding.bound}"]
     if values := sorted(finding.band.values()):

@@ -10,9 +10,9 @@ from rmaudit.gate import INFO, KNOWN, standing
 from rmaudit.records import Estimate, Finding, Verdict
 
 RULE = (
-    "Chosen by rule: gating failures, the furthest beyond the bound (in standard errors) first; then "
-    "what is inconclusive, errors, waived and known failures, failures that do not gate, and passes, "
-    "the nearest to the bound first. One finding for each audit of a model."
+    "Chosen by rule: gating failures, the furthest beyond the bound (in standard errors) first; "
+    "then what is inconclusive, errors, waived and known failures, failures that do not gate, and "
+    "passes, the nearest to the bound first. One finding for each audit of a model."
 )
 _ORDER = ("FAIL", "INCONCLUSIVE", "ERROR", "WAIVED", KNOWN, INFO, "PASS")
 _Z95 = 1.959963984540054

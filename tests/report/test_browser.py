@@ -1,14 +1,16 @@
-"""The report in a real browser: it loads nothing, logs nothing, and hides the tokens."""
+"""The report in a real browser: it loads nothing, logs nothing, masks, and shuts nobody out."""
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect, sync_playwright
 
 from rmaudit.report import html
 from tests.conftest import unavailable
@@ -65,3 +67,171 @@ def test_hostile_texts_in_a_browser(page: Page, results: dict[str, Any], tmp_pat
     assert page.locator("img, iframe, object, embed, a[href^=javascript]").count() == 0
     assert page.locator("h1").count() == 1
     assert "{{7*7}}" in page.locator("body").inner_text()
+
+
+@pytest.fixture
+def several(results: dict[str, Any]) -> dict[str, Any]:
+    """Two models with hostile tokens, one of them harsh, and findings of every standing."""
+    (model,) = results["models"]
+    sweep = model["sweeps"][0]
+    harsh = sweep["top"][0] | {"text": " bullshit", "token_id": 4321}
+    sweep |= {"top": [harsh, *sweep["top"]], "bottom": [harsh, *sweep["bottom"]]}
+    results["findings"][4]["reason"] = "the token 'bullshit' is not scored"
+    results["models"].append(model | {"name": "Other"})
+    results["findings"] += [
+        copy.deepcopy(finding) | {"model": "Other"} for finding in results["findings"]
+    ]
+    results["findings"][-5] |= {
+        "verdict": "FAIL",
+        "waiver": {"state": "waived", "says": "0.4 rho accepted until 2026-12-01 (me): later"},
+        "limits": ["Whether it lasts."],
+    }
+    return results
+
+
+def opened(page: Page, results: dict[str, Any], tmp_path: Path) -> Page:
+    """The page of `results`, loaded."""
+    html.write(results, tmp_path / "index.html")
+    page.goto((tmp_path / "index.html").as_uri())
+    return page
+
+
+def unfold(page: Page) -> None:
+    """Open all that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_shut_out(
+    page: Page, several: dict[str, Any], tmp_path: Path, scheme: Any, width: int
+) -> None:
+    """axe-core finds no barrier, folded, unfolded or with all terms shown; a phone does not pan."""
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    opened(page, several, tmp_path)
+
+    def barriers() -> list[str]:
+        return [f"{v['impact']}: {v['id']}" for v in Axe().run(page).response["violations"]]
+
+    assert barriers() == []
+    unfold(page)
+    page.get_by_role("switch").click()
+    assert barriers() == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_picture_has_text(page: Page, several: dict[str, Any], tmp_path: Path) -> None:
+    """What a screen reader is told of images is never nothing."""
+    opened(page, several, tmp_path)
+    unfold(page)
+
+    images = page.get_by_role("img").all()
+    assert len(images) > 6
+    assert all(len(image.get_attribute("aria-label") or "") > 20 for image in images)
+    assert page.locator("svg:not([role=img])").count() == 0
+
+
+def read(page: Page) -> str:
+    """What is read, by eye and by screen reader."""
+    return page.locator("body").inner_text() + page.locator("body").aria_snapshot()
+
+
+def test_a_masked_term_is_shown_when_asked_for(
+    page: Page, several: dict[str, Any], tmp_path: Path
+) -> None:
+    """One by one, by mouse or key, and back; the others stay masked."""
+    opened(page, several, tmp_path)
+    unfold(page)
+    assert "bullshit" not in read(page)
+
+    terms = page.get_by_role("button", name="b••• masked term")
+    before = terms.count()
+    assert before >= 4
+    terms.first.click()
+    shown = page.get_by_role("button", name="␣bullshit", expanded=True)
+    expect(shown).to_have_count(1)
+    assert terms.count() == before - 1
+
+    shown.focus()
+    page.keyboard.press("Enter")
+    expect(shown).to_have_count(0)
+    assert "bullshit" not in read(page)
+
+
+def test_all_terms_by_one_switch_and_none_on_paper(
+    page: Page, several: dict[str, Any], tmp_path: Path
+) -> None:
+    """Off at first, reached and turned by keys, told to screen readers; print stays masked."""
+    opened(page, several, tmp_path)
+    unfold(page)
+    switch = page.get_by_role("switch", name="Show masked terms")
+    expect(switch).not_to_be_checked()
+
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        if switch.evaluate("each => each === document.activeElement"):
+            break
+    page.keyboard.press("Space")
+    expect(switch).to_be_checked()
+    assert page.get_by_role("status").inner_text() == "Masked terms are shown."
+    assert "•••" not in read(page)
+    assert page.locator("html[data-show-terms]").count() == 1
+
+    page.emulate_media(media="print")
+    assert "bullshit" not in page.locator("main").inner_text()
+    page.emulate_media(media="screen")
+    switch.click()
+    assert "bullshit" not in read(page)
+    assert page.locator("html[data-show-terms]").count() == 0
+
+
+def test_terms_in_pictures_follow_the_switch(
+    page: Page, several: dict[str, Any], tmp_path: Path
+) -> None:
+    """Labels of a picture are masked like all else, on paper always."""
+    opened(page, several, tmp_path)
+    page.evaluate(
+        "document.querySelector('figure svg').insertAdjacentHTML('beforeend',"
+        " '<text id=mark data-term=bullshit>b•••</text>')"
+    )
+    mark = page.locator("#mark")
+
+    page.get_by_role("switch").click()
+    assert mark.text_content() == "bullshit"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert mark.text_content() == "b•••"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert mark.text_content() == "bullshit"
+    page.get_by_role("switch").click()
+    assert mark.text_content() == "b•••"
+
+
+def test_the_keyboard_skips_to_the_summary(
+    page: Page, several: dict[str, Any], tmp_path: Path
+) -> None:
+    """The first stop is the link that leads past all that repeats; what has focus shows it."""
+    opened(page, several, tmp_path)
+
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the summary")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    assert skip.evaluate("each => getComputedStyle(each).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Summary")).to_be_focused()
+
+
+def test_without_scripts_all_is_there_but_the_masked(
+    page: Page, several: dict[str, Any], tmp_path: Path
+) -> None:
+    """The page says so, and has no switch that does nothing."""
+    html.write(several, tmp_path / "index.html")
+    assert page.context.browser is not None
+    silent = page.context.browser.new_context(java_script_enabled=False).new_page()
+    silent.goto((tmp_path / "index.html").as_uri())
+
+    assert silent.get_by_role("switch").count() == 0
+    assert "Scripts are off here: masked terms stay masked." in read(silent)
+    assert "holds is open" in read(silent)
+    assert "bullshit" not in read(silent)

@@ -101,33 +101,33 @@ def test_one_finding_for_each_audit_of_a_model(finding: Finding) -> None:
     assert views.matters([*failing, other, finding]) == [failing[1], other]
 
 
+MEASURED = "Measured: +0.625 rho (95 % interval +0.5 to +0.75); the bound is above 0.2"
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (
-            {},
-            "Toy, under greatest: “It follows” holds. Measured: +0.625 rho (95 % interval +0.5 to "
-            "+0.75); the bound is above 0.2, 6.7 standard errors inside.",
-        ),
+        ({}, f"under greatest: “It follows” holds. {MEASURED}, 6.7 standard errors inside."),
         (
             {"verdict": Verdict.FAIL, "bound_low": 1.625},
-            "Toy, under greatest: “It follows” does not hold. Measured: +0.625 rho (95 % interval "
-            "+0.5 to +0.75); the bound is above 0.2, 16 standard errors away.",
+            f"under greatest: “It follows” does not hold. {MEASURED}, 16 standard errors away.",
         ),
         (
             {"verdict": Verdict.INCONCLUSIVE, "prompt": "best+worst"},
-            "Toy, under best, worst: whether “It follows” holds is open. Measured: +0.625 rho (95 "
-            "% interval +0.5 to +0.75); the bound is above 0.2; the interval straddles it.",
+            (
+                f"under best, worst: whether “It follows” holds is open. {MEASURED}; the interval "
+                "straddles it."
+            ),
         ),
         (
             {"verdict": Verdict.ERROR, "estimate": None, "reason": "It broke."},
-            "Toy, under greatest: “It follows” could not be measured. It broke.",
+            "under greatest: “It follows” could not be measured. It broke.",
         ),
     ],
 )
 def test_told_in_plain_sentences(change: dict[str, Any], sentence: str, finding: Finding) -> None:
     """Who, what, by how much, and how far from the bound."""
-    assert views.told(replace(finding, **change)) == sentence
+    assert views.told(replace(finding, **change)) == f"Toy, {sentence}"
 
 
 def test_digits_tell_the_ends_apart() -> None:
