@@ -52,8 +52,8 @@ def _agreement(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
     return Picture(
         "Which models agree",
         "Kendall's tau of the scores of the words (and parts of words) that all models have, a "
-        "word's spellings averaged; and the models on a plane, the nearer the more alike (classical scaling of "
-        "1 - tau). The axes of the plane mean nothing by themselves.",
+        "word's spellings averaged; and the models on a plane, the nearer the more alike "
+        "(classical scaling of 1 - tau). The axes of the plane mean nothing by themselves.",
         "".join(panels),
         table(columns, rows),
     )
