@@ -47,7 +47,8 @@ def compared(frames: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[dict[str,
 def _ranked(scores: pd.DataFrame) -> list[dict[str, Any]]:
     """The best and worst words by mean rank, then those whose ranks are furthest apart."""
     ranks = scores.sort_index().rank(ascending=False)
-    ranks = ranks[(zipf("wordfreq", ranks.index) >= _COMMON).to_numpy()]
+    common = zipf("wordfreq", ranks.index)
+    ranks = ranks[ranks.index.isin(common.index[common >= _COMMON])]
     by_mean = ranks.mean(axis=1).sort_values(kind="stable").index
     by_range = (ranks.max(axis=1) - ranks.min(axis=1)).sort_values(kind="stable").index[::-1]
     chosen = [*by_mean[:_ENDS], *by_mean[-_ENDS:], *by_range[:_APART]]

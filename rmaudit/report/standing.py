@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, as_label, as_svg
+from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, as_svg
+from rmaudit.report.pictures.labels import as_label
 from rmaudit.report.texts import line
 
 if TYPE_CHECKING:

@@ -172,6 +172,25 @@ def test_slopes_by_hand() -> None:
         assert found == pytest.approx(sides)
 
 
+def test_the_evidence_has_the_slopes_as_they_are() -> None:
+    """Not turned as the frame asks, each with the interval of its own regression by statsmodels."""
+    scores = planted(4)
+    z = stats.zscore(scores, axis=1)
+    negative = X < 0
+    fit = sm.OLS(z[2][negative], sm.add_constant(X[negative])).fit(cov_type="HC3", use_t=True)
+
+    evidence = slopes_of(asked(scores)).evidence
+
+    assert evidence["kind"] == "slopes"
+    assert len(evidence["slopes"]) == 6
+    last = evidence["slopes"][-1]
+    assert (last["prompt"], last["words"], last["n"]) == ("worst", "negative", negative.sum())
+    low, high = fit.conf_int()[1]
+    assert [last[key] for key in ("low", "slope", "high")] == pytest.approx(
+        [low, fit.params[1], high], rel=1e-9
+    )
+
+
 def test_the_error_is_that_of_one_regression_with_an_interaction() -> None:
     """Of the sum of the frames' rewards on side, valence and both, with HC3 of statsmodels."""
     scores = planted(4) * (1 + np.abs(X))

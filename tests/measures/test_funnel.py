@@ -150,10 +150,11 @@ def test_the_extremes_of_sum_and_difference() -> None:
 
     total = evidence["best + worst"]
     assert evidence["kind"] == "funnel"
-    assert [word for word, _ in total["top"]] == WORDS[:-16:-1]
-    assert [word for word, _ in total["bottom"]] == WORDS[:15]
+    assert [row[0] for row in total["top"]] == WORDS[:-16:-1]
+    assert [row[0] for row in total["bottom"]] == WORDS[:15]
     assert total["top"][0][1] == pytest.approx(2 * (99 - 49.5) / scores.std(), abs=1e-3)
-    assert all(value == 0 for _, value in evidence["best - worst"]["top"])
+    assert total["top"][0][2:] == pytest.approx([(99 - 49.5) / scores.std()] * 2, abs=1e-3)
+    assert all(row[1] == 0 for row in evidence["best - worst"]["top"])
 
 
 def test_the_picture_holds_every_word_once() -> None:

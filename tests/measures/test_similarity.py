@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import ClassicalMDS
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.similarity import Explained, explained, near, placed, same
+from rmaudit.measures.similarity import Explained, explained, in_common, near, placed, same, taus
 
 BASES = ["a", "a", "a", "b", "b", "b", "c", "c"]
 SIZES = [2.0, 8, 27, 2, 8, 27, 2, 8]
@@ -119,3 +120,37 @@ def test_models_that_agree_in_all_are_one_place() -> None:
     found = placed(pd.DataFrame(np.ones((3, 3))))
 
     assert found.to_numpy() == pytest.approx(np.zeros((3, 2)))
+
+
+def test_words_in_common_are_those_of_all_models() -> None:
+    """A word's spellings are averaged; what one model lacks, or has not scored, is left out."""
+    one = pd.DataFrame(
+        {"text": [" Love", "love", "b", "c", "7"], "score": [1.0, 3.0, 5.0, 1.0, 1.0]}
+    )
+    other = pd.DataFrame({"text": ["LOVE", " b", "c", "d"], "score": [7.0, np.nan, 2.0, 1.0]})
+
+    shared = in_common({"A": one, "B": other})
+
+    assert shared.to_dict("index") == {"love": {"A": 2.0, "B": 7.0}, "c": {"A": 1.0, "B": 2.0}}
+
+
+def test_taus_are_those_of_scipy() -> None:
+    """For all pairs, whatever the ties; the matrix is symmetric, 1 on its diagonal."""
+    scores = pd.DataFrame(np.random.default_rng(0).integers(0, 9, (50, 3)), columns=list("ABC"))
+
+    found = taus(scores)
+
+    assert np.array_equal(found, found.T)
+    assert np.diag(found).tolist() == [1, 1, 1]
+    expected = stats.kendalltau(scores["A"], scores["C"]).statistic
+    assert found.loc["A", "C"] == pytest.approx(expected)
+    assert list(found.index) == list(found.columns) == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_taus_of_what_is_not_ordered_are_refused(n: int) -> None:
+    """No tau is better than one of nothing."""
+    scores = pd.DataFrame({"A": np.arange(n), "B": np.ones(n)})
+
+    with pytest.raises(MeasureError, match=f"{n} words that all of A, B have; at least 2"):
+        taus(scores)

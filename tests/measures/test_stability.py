@@ -84,6 +84,7 @@ def test_by_hand() -> None:
     each = {row["prompt"]: row["rho"] for row in estimate.evidence["prompts"]}
     assert each["r"] == pytest.approx(rho, abs=1e-4)
     assert each["p"] == each["q"] == pytest.approx((1 + rho) / 2, abs=1e-4)
+    assert all(row["group"] == row["prompt"] for row in estimate.evidence["prompts"])
     assert (estimate.unit, estimate.n) == (UNIT, n)
 
 

@@ -95,7 +95,7 @@ def test_every_finding_is_told(results: dict[str, Any]) -> None:
         *("It is small, and known to be so.", "Half of the words only.", "No data here."),
         *("FAIL (known)", "INCONCLUSIVE", "ERROR", "SKIPPED", "PASS", "A paper, section 3"),
         *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7"),
-        *("3 of 5 findings of 1 audits", "2 of 5 findings measured nothing"),
+        *("3 of 5 findings of 1 audit", "2 of 5 findings measured nothing"),
     ):
         assert told in text
 

@@ -12,9 +12,10 @@ from rmaudit.records import Finding
 from rmaudit.report.pictures.agreement import agreement
 from rmaudit.report.pictures.bins import frequency, sentiment
 from rmaudit.report.pictures.distribution import of_sweeps
-from rmaudit.report.pictures.drawing import Picture, evidence_of
 from rmaudit.report.pictures.funnel import funnel
 from rmaudit.report.pictures.identity import identity
+from rmaudit.report.pictures.pessimal import pessimal
+from rmaudit.report.pictures.picture import Picture, evidence_of
 from rmaudit.report.pictures.ranks import ranks
 from rmaudit.report.pictures.searches import probes, search
 from rmaudit.report.pictures.several import between
@@ -28,6 +29,7 @@ _BY_KIND = {
     "frequency": frequency,
     "funnel": funnel,
     "identity": identity,
+    "pessimal": pessimal,
     "probes": probes,
     "ranks": ranks,
     "search": search,

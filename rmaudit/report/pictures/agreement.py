@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 
 from rmaudit.records import Finding
-from rmaudit.report.pictures.drawing import (
-    FAINT,
-    Picture,
-    as_label,
-    as_svg,
-    chart_of,
-    evidence_of,
-    spoken,
-    table,
-)
+from rmaudit.report.pictures.drawing import FAINT, as_svg, chart_of
+from rmaudit.report.pictures.labels import as_label, spoken
 from rmaudit.report.pictures.pairs import Move, Scale, cells, moves
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _SPOKEN = 3
 _COLUMNS = {"prompt": "text", "token": "term", "baseline, %": "number", "here, %": "number"}

@@ -6,16 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmaudit.records import Finding
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    INK,
-    Picture,
-    as_label,
-    as_svg,
-    chart_of,
-    evidence_of,
-    table,
-)
+from rmaudit.report.pictures.drawing import BLUE, INK, as_svg, chart_of
+from rmaudit.report.pictures.labels import as_label
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _WIDTH, _HEIGHT = 270, 170
 _COLUMNS = ("from", "to", "words", "first quartile", "median", "third quartile")

@@ -10,30 +10,21 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    FAINT,
-    INK,
-    VERMILLION,
-    Picture,
-    as_label,
-    as_svg,
-    chart_of,
-    table,
-)
+from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
+from rmaudit.report.pictures.labels import as_label
+from rmaudit.report.pictures.picture import Picture, table
 
 _WIDTH, _HEIGHT = 310, 96
 _UNIT = 0.1  # sd: heights are tokens in so much, whatever the histogram's bins were
-_NAMES, _ROW = 105, 34  # of several models: pixels for their names, pixels of each
 _COLUMNS = {"prompt": "text", "tokens": "number", "mean": "number", "sd": "number"}
 
 
 def of_sweeps(sweeps: Sequence[Mapping[str, Any]]) -> Picture | None:
     """A violin of each sweep that varies, its extreme tokens ticked beneath."""
-    rows = [sweep for sweep in sweeps if _varies(sweep)]
+    rows = [sweep for sweep in sweeps if varies(sweep)]
     if not rows:
         return None
-    domain = _domain(rows)
+    domain = domain_of(rows)
     what = "a sample of the" if "part" in rows[0]["provenance"] else "the whole"
     columns = _COLUMNS | {"skewness": "number", "least, sd": "number", "most, sd": "number"}
     cells = [
@@ -53,30 +44,24 @@ def of_sweeps(sweeps: Sequence[Mapping[str, Any]]) -> Picture | None:
     )
 
 
-def of_models(models: Sequence[Mapping[str, Any]]) -> Picture | None:
-    """A panel a prompt with a violin for each model; None unless two models have a sweep of one."""
-    found = [(m["name"], s) for m in models for s in m["sweeps"] if _varies(s)]
-    prompts = {}
-    for prompt in dict.fromkeys(sweep["prompt"] for _, sweep in found):
-        own = [(name, sweep) for name, sweep in found if sweep["prompt"] == prompt]
-        if len({name for name, _ in own}) > 1:
-            prompts[prompt] = own
-    if not prompts:
-        return None
-    every = [pair for own in prompts.values() for pair in own]
-    domain = _domain([sweep for _, sweep in every])
-    cells = [
-        (as_label(name), as_label(sweep["prompt"]), f"{sweep['n']:,}", f"{sweep['skewness']:+.2f}")
-        for name, sweep in every
-    ]
-    columns = {"model": "text", "prompt": "text", "tokens": "number", "skewness": "number"}
-    return Picture(
-        "Scores of the vocabulary, model by model",
-        "Each violin is one sweep, in sd from its own mean, drawn as wide as every other: its form "
-        "can be compared, its height cannot.",
-        "".join(_side_by_side(prompt, own, domain=domain) for prompt, own in prompts.items()),
-        table(columns, cells),
-    )
+def steps_of(sweep: Mapping[str, Any]) -> list[dict[str, float]]:
+    """The histogram as steps: `sd`, and `high` and `low`, plus and minus the tokens in `_UNIT`."""
+    edges = [_in_sd(sweep, edge) for edge in sweep["histogram"]["edges"]]
+    bins = zip(sweep["histogram"]["counts"], edges[:-1], edges[1:], strict=True)
+    heights = [_UNIT * count / (right - left) for count, left, right in bins]
+    pairs = zip(edges, [*heights, heights[-1]], strict=True)
+    return [{"sd": sd, "high": height, "low": -height} for sd, height in pairs]
+
+
+def varies(sweep: Mapping[str, Any]) -> bool:
+    """Without spread there is no unit to draw it in."""
+    return bool(sweep["sd"] > 0 and math.isfinite(sweep["sd"]))
+
+
+def domain_of(sweeps: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """The ends of all sweeps, in sd."""
+    ends = [end for sweep in sweeps for end in _ends(sweep)]
+    return min(ends), max(ends)
 
 
 def _violin(sweep: Mapping[str, Any], *, domain: tuple[float, float]) -> str:
@@ -84,7 +69,7 @@ def _violin(sweep: Mapping[str, Any], *, domain: tuple[float, float]) -> str:
 
     x = alt.X("sd:Q").scale(domain=domain, nice=False)
     bare, y = x.axis(None), alt.Y("high:Q").axis(None)
-    steps = _steps(sweep)
+    steps = steps_of(sweep)
     area = chart_of(steps).mark_area(interpolate="step-after", color=FAINT, opacity=0.6)
     mean = chart_of([{"sd": 0}]).mark_rule(color=INK, strokeDash=[3, 3])
     titled = x.axis(title="sd from the sweep's own mean", tickCount=6)
@@ -108,48 +93,6 @@ def _violin(sweep: Mapping[str, Any], *, domain: tuple[float, float]) -> str:
     return as_svg(chart, title=f"Distribution of scores, {prompt}", facts=facts)
 
 
-def _side_by_side(
-    prompt: str, own: Sequence[tuple[str, Mapping[str, Any]]], *, domain: tuple[float, float]
-) -> str:
-    import altair as alt
-
-    rows = []
-    for place, (name, sweep) in enumerate(own):
-        steps = _steps(sweep)
-        half = 0.45 / max(step["high"] for step in steps)
-        for step in steps:
-            ends = {"low": place - half * step["high"], "high": place + half * step["high"]}
-            rows.append({"place": place, "name": as_label(name), "sd": step["sd"], **ends})
-    y = alt.Y("high:Q").scale(domain=[len(own) - 0.5, -0.5], nice=False).axis(None)
-    x = alt.X("sd:Q").scale(domain=domain, nice=False)
-    names = [{"place": place, "name": as_label(name)} for place, (name, _) in enumerate(own)]
-    chart = alt.layer(
-        chart_of(rows)
-        .mark_area(interpolate="step-after", color=BLUE, opacity=0.6)
-        .encode(
-            x=x.axis(title="sd from the sweep's own mean", tickCount=5),
-            y=y,
-            y2="low:Q",
-            detail="place:N",
-        ),
-        chart_of([{"sd": 0}]).mark_rule(color=INK, strokeDash=[3, 3]).encode(x=x),
-        chart_of(names)
-        .mark_text(align="right", x=-8)
-        .encode(y=alt.Y("place:Q").axis(None), text="name:N"),
-    ).properties(width=_WIDTH - _NAMES, height=_ROW * len(own), title=as_label(prompt))
-    facts = [f"{as_label(name)} skewness {sweep['skewness']:+.2f}" for name, sweep in own]
-    return as_svg(chart, title=f"Distributions of scores, {as_label(prompt)}", facts=facts)
-
-
-def _steps(sweep: Mapping[str, Any]) -> list[dict[str, float]]:
-    """The histogram as steps: `sd`, and `high` and `low`, plus and minus the tokens in `_UNIT`."""
-    edges = [_in_sd(sweep, edge) for edge in sweep["histogram"]["edges"]]
-    bins = zip(sweep["histogram"]["counts"], edges[:-1], edges[1:], strict=True)
-    heights = [_UNIT * count / (right - left) for count, left, right in bins]
-    pairs = zip(edges, [*heights, heights[-1]], strict=True)
-    return [{"sd": sd, "high": height, "low": -height} for sd, height in pairs]
-
-
 def _ticked(sweep: Mapping[str, Any]) -> list[str]:
     """For example `bottom 25 at -2.9 sd or less`, `top 25 at +6.0 sd or more`."""
     parts = []
@@ -158,16 +101,6 @@ def _ticked(sweep: Mapping[str, Any]) -> list[str]:
     if top := [token["z"] for token in sweep["top"]]:
         parts.append(f"top {len(top)} at {min(top):+.1f} sd or more")
     return parts
-
-
-def _varies(sweep: Mapping[str, Any]) -> bool:
-    """Without spread there is no unit to draw it in."""
-    return bool(sweep["sd"] > 0 and math.isfinite(sweep["sd"]))
-
-
-def _domain(sweeps: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    ends = [end for sweep in sweeps for end in _ends(sweep)]
-    return min(ends), max(ends)
 
 
 def _ends(sweep: Mapping[str, Any]) -> tuple[float, float]:

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    FAINT,
-    VERMILLION,
-    as_label,
-    as_svg,
-    chart_of,
-    names_left,
-    placeholders,
-)
+from rmaudit.report.pictures.drawing import BLUE, FAINT, VERMILLION, as_svg, chart_of, names_left
+from rmaudit.report.pictures.labels import as_label, placeholders, spoken
 
 _WIDTH, _STEP = 165, 18  # pixels
 
@@ -45,7 +37,7 @@ def dots(
         for place, row in enumerate(rows)
         for k, part in enumerate(row.parts)
     ]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("value:Q").scale(domain=list(domain), nice=False).axis(title=axis, tickCount=4)
     chart = chart_of(values)
     layers = [
@@ -67,8 +59,8 @@ def dots(
 
 
 def told(row: Dot) -> str:
-    """For example `Muslim +0.19 (-0.03 to +0.41)`."""
-    return f"{as_label(row.name)} {row.value:+.2f} ({row.low:+.2f} to {row.high:+.2f})"
+    """For example `“Muslim” +0.19 (-0.03 to +0.41)`."""
+    return f"{spoken(row.name)} {row.value:+.2f} ({row.low:+.2f} to {row.high:+.2f})"
 
 
 def around(rows: Sequence[Dot]) -> tuple[float, float]:

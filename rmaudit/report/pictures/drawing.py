@@ -3,9 +3,6 @@
 Text and axes take the page's own ink (`currentColor`); the two other hues are Okabe and Ito's blue
 and vermillion, which the page's style sheet lightens in the dark. No picture is wider than a phone:
 what needs more room is several panels, an SVG each, that the page lays side by side.
-
-Terms (tokens, words, items) are hostile strings, and may be slurs. They never reach the compiler: a
-placeholder does, and `as_svg` puts the term in its place, masked where `masks` says so.
 """
 
 from __future__ import annotations
@@ -13,15 +10,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from rmaudit.report import masks
+from rmaudit.report.pictures.labels import placeholders, with_terms
 from rmaudit.report.texts import line
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from rmaudit.records import Finding
 
 INK = "currentColor"
 BLUE = "#0072B2"
@@ -29,21 +24,22 @@ VERMILLION = "#D55E00"
 FAINT = "#8A8F98"  # 3:1 or better on white and on near-black
 WIDTH = 330  # pixels of a panel with all that is beside it: what a phone has
 NAMES = 150  # of them, for names at the left
-FAINTEST, DENSEST = 0.08, 0.45  # opacities of a cell: text on it keeps its contrast
+FAINTEST, DENSEST = 0.08, 0.5  # opacities of a cell: text on it keeps its contrast
 
-_FIRST = 0xE000  # placeholders: characters for private use, which no label has (see `as_label`)
-_PLACEHOLDER = re.compile(r"<text([^>]*)>([\uE000-\uF8FF])n*</text>")
-_LONGEST = 22  # characters of a label
 
-_ONCE = ' font-family="system-ui, sans-serif"'
-_ATTRIBUTE = re.compile(r' [a-z0-9-]+="[^"]*\d\.\d{3}[^"]*"')
+_FONT = "system-ui, sans-serif"
+_TAG = re.compile(r"<[^>]+>")  # as yet no attribute holds a text of others
+_NEEDLESS = re.compile(
+    r" (xmlns(:xlink)?|version|class|font-family|role|aria-roledescription|stroke-miterlimit"
+    r'|pointer-events)="[^"]*"'
+)
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 
 THEME = {
     "aria": False,  # one description on the root says it all; a label per mark says it 300 times
     "background": "transparent",
     "padding": {"left": 8, "right": 5, "top": 5, "bottom": 5},  # the page's font may be wider
-    "font": "system-ui, sans-serif",
+    "font": _FONT,
     "view": {"stroke": None},
     "axis": {
         "domainColor": FAINT,
@@ -55,10 +51,12 @@ THEME = {
         "titleColor": INK,
         "titleFontSize": 11,
         "titleFontWeight": "normal",
+        "titleLimit": 280,
     },
     "text": {"color": INK, "fontSize": 11},
     "title": {
         "anchor": "start",
+        "limit": WIDTH - 10,
         "frame": "bounds",
         "color": INK,
         "fontSize": 13,
@@ -68,43 +66,6 @@ THEME = {
         "subtitlePadding": 4,
     },
 }
-
-
-class Column(NamedTuple):
-    """A column of a table; its cells are texts, numbers as texts, or terms to be masked."""
-
-    name: str
-    kind: str = "number"  # "text", "number" or "term"
-
-
-class Table(NamedTuple):
-    """What a picture shows, in rows; cells are ready to print, but for the masks of terms."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-class Picture(NamedTuple):
-    """A picture of a report. `svg` is our own markup; all else is text that a page must escape."""
-
-    title: str
-    caption: str
-    svg: str
-    table: Table | None
-
-
-def table(columns: Mapping[str, str], rows: Sequence[Sequence[str]]) -> Table | None:
-    """A table of `columns` (kinds by name); None where there is no row."""
-    if not rows:
-        return None
-    return Table(
-        tuple(Column(name, kind) for name, kind in columns.items()), tuple(map(tuple, rows))
-    )
-
-
-def evidence_of(finding: Finding) -> Mapping[str, Any]:
-    """What a finding has for a picture: {} where it has no estimate."""
-    return finding.estimate.evidence if finding.estimate else {}
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
@@ -137,21 +98,9 @@ def names_beside(rows: Sequence[Mapping[str, Any]], *, middle: float) -> list[al
     return [chart.encode(x="x:Q", y="y:Q", text="name:N") for chart in drawn]
 
 
-def as_label(text: str) -> str:
-    """`text` as a chart can print it: the compiler refuses lone surrogates."""
-    shown = text if len(text) <= _LONGEST * 4 else text[: _LONGEST * 4] + "…"
-    return shown if shown.isprintable() else ascii(shown)[1:-1]
-
-
-def spoken(term: str) -> str:
-    """A term as a text alternative may say it: never a slur."""
-    shown = masks.mask(term) if masks.masked(term) else term
-    return f"“{_short(shown)}”"
-
-
-def placeholders(terms: Sequence[str]) -> list[str]:
-    """A label for each of `terms`, about as wide as it, that `as_svg` replaces."""
-    return [chr(_FIRST + i) + "n" * (len(_short(term)) - 1) for i, term in enumerate(terms)]
+def shaded(share: float) -> float:
+    """The opacity of a cell for a share of 0 to 1: text on the darkest can still be read."""
+    return FAINTEST + (DENSEST - FAINTEST) * min(max(share, 0.0), 1.0)
 
 
 def as_svg(
@@ -159,8 +108,7 @@ def as_svg(
 ) -> str:
     """Compile `chart`, and name it for readers who do not see it.
 
-    `terms` are those that `placeholders` stand for. A masked one is drawn as its mask; the term
-    itself is in the attribute `data-term`, for the page to show when a reader asks.
+    `terms` are those that `labels.placeholders` stand for.
     """
     import vl_convert
 
@@ -168,11 +116,12 @@ def as_svg(
     kept = frozenset(placeholders(terms))
     spec = {key: _drawable(part, kept) for key, part in spec.items()} | {"config": THEME}
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    svg = _smaller(re.sub(r' (xmlns(:xlink)?|version|class)="[^"]*"', "", svg, count=4))
-    svg = _PLACEHOLDER.sub(lambda found: _term(found[1], terms[ord(found[2]) - _FIRST]), svg)
+    svg = with_terms(_smaller(svg), terms)
     name = html.escape(line(f"{title}. {'; '.join(facts)}."))
-    start = f'<svg{_ONCE} role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
-    return re.sub(r"^<svg([^>]*)>", lambda root: start.replace("<svg", "<svg" + root[1], 1), svg)
+    root = (
+        f'font-family="{_FONT}" role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
+    )
+    return re.sub(r"^<svg([^>]*)>", lambda found: f"<svg{found[1]} {root}", svg)
 
 
 def _drawable(part: object, kept: frozenset[str]) -> object:
@@ -188,25 +137,12 @@ def _drawable(part: object, kept: frozenset[str]) -> object:
 
 
 def _smaller(svg: str) -> str:
-    """A quarter less: hundredths of a pixel, and what all elements have once, at the root.
+    """A third less: hundredths of a pixel, and no attribute that nothing here needs.
 
     Nor have marks roles: a role without a name is a picture that says nothing.
     """
-    svg = re.sub(r' (role="graphics-[a-z]+"|aria-roledescription="[^"]*")', "", svg)
-    for said in (_ONCE, ' stroke-miterlimit="10"', ' pointer-events="none"'):
-        svg = svg.replace(said, "")
-    return _ATTRIBUTE.sub(lambda a: _LONG.sub(lambda n: f"{float(n[0]):.2f}", a[0]), svg)
+    return _TAG.sub(lambda tag: _LONG.sub(_rounded, _NEEDLESS.sub("", tag[0])), svg)
 
 
-def _term(attributes: str, term: str) -> str:
-    text = html.escape(_short(term))
-    if not masks.masked(term):
-        return f"<text{attributes}>{text}</text>"
-    mask = html.escape(_short(masks.mask(term)))
-    return f'<text{attributes} data-term="{text}">{mask}</text>'
-
-
-def _short(text: str) -> str:
-    """As a label, and no longer than one; `(empty)` for what shows nothing."""
-    label = as_label(text.strip(" ")) or "(empty)"
-    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}"

@@ -6,18 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmaudit.records import Finding
-from rmaudit.report.pictures.drawing import (
-    INK,
-    Picture,
-    as_svg,
-    chart_of,
-    evidence_of,
-    names_beside,
-    placeholders,
-    spoken,
-    table,
-)
+from rmaudit.report.pictures.drawing import INK, as_svg, chart_of, names_beside
+from rmaudit.report.pictures.labels import placeholders, spoken
 from rmaudit.report.pictures.pairs import cells
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _AXES = ("best + worst", "best - worst")
 _NAMED, _SPOKEN, _GAP = 4, 3, 0.055  # words at each end; the share of the side between two

@@ -10,7 +10,7 @@ from typing import Any
 
 from rmaudit.records import Finding
 from rmaudit.report.pictures.dots import Dot, around, dots
-from rmaudit.report.pictures.drawing import Picture, evidence_of, table
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _AXIS = "gap (right: ranked lower)"
 _COLUMNS = {"axis": "text", "group": "term", "words": "number"} | dict.fromkeys(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rmaudit.report.pictures.drawing import BLUE, INK, as_svg, chart_of
-from rmaudit.report.pictures.pairs import shaded
+from rmaudit.report.pictures.drawing import BLUE, INK, as_svg, chart_of, shaded
 
 _SIDE, _WIDEST, _TALLEST = 215, 40, 24  # pixels: all columns, one column, one row
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmaudit.report.pictures.drawing import (
     BLUE,
-    DENSEST,
     FAINT,
-    FAINTEST,
     VERMILLION,
     as_svg,
     chart_of,
     names_left,
-    placeholders,
+    shaded,
 )
+from rmaudit.report.pictures.labels import placeholders
 
 if TYPE_CHECKING:
     import altair as alt
@@ -55,7 +54,7 @@ def cells(
             "y": y[0][j],
             "y2": y[0][j + 1],
             # The root of the share: a linear scale shows the peak and nothing else.
-            "share": FAINTEST + (1 - FAINTEST) * (count / most) ** 0.5,
+            "share": shaded((count / most) ** 0.5),
         }
         for i, row in enumerate(counts)
         for j, count in enumerate(row)
@@ -84,7 +83,7 @@ def moves(
         {"place": place, "name": label, "start": row.start, "end": row.end}
         for place, (row, label) in enumerate(zip(rows, labels, strict=True))
     ]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("start:Q").scale(domain=list(scale.ends), nice=False)
     x = x.axis(title=scale.title, tickCount=4)
     chart = chart_of(values)
@@ -104,8 +103,3 @@ def moves(
         facts=[f"{len(rows)} things, each {names[0]} to {names[1]}; the table has their names"],
         terms=[row.term for row in rows],
     )
-
-
-def shaded(share: float) -> float:
-    """The opacity of a cell that has text on it, for a share of 0 to 1."""
-    return FAINTEST + (DENSEST - FAINTEST) * min(max(share, 0.0), 1.0)

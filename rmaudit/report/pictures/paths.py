@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    FAINT,
-    INK,
-    VERMILLION,
-    as_label,
-    as_svg,
-    chart_of,
-    placeholders,
-)
+from rmaudit.report.pictures.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
+from rmaudit.report.pictures.labels import as_label, placeholders
 
 _WIDTH, _STEP, _LINE = 165, 22, 14  # pixels: all stops, a name, text
 _DASHES = ([1, 0], [5, 2], [1, 2])  # hues alone would not tell twenty lines apart
@@ -58,12 +50,12 @@ def paths(items: Mapping[str, Sequence[float]], *, stops: Sequence[str], title: 
         .encode(x=x, y=y, detail="item:N")
         for kind in range(min(6, len(terms)))
     ]
-    leaders = chart_of(named).mark_rule(color=FAINT, x=0, x2=-12).encode(y=y, y2="at:Q")
+    leaders = chart_of(named).mark_rule(color=FAINT)
     texts = chart_of(named).mark_text(align="right", x=-15, color=INK)
     below = chart_of(heads).mark_text(angle=300, align="right", y=height + 10, dx=-2, color=INK)
     chart = alt.layer(
         *lines,
-        leaders,
+        leaders.encode(x=alt.value(0), x2=alt.value(-12), y=y, y2="at:Q"),
         texts.encode(y=alt.Y("at:Q"), text="label:N"),
         below.encode(x=x, text="stop:N"),
     ).properties(

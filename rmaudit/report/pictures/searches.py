@@ -6,19 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmaudit.records import Finding
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    INK,
-    VERMILLION,
-    Picture,
-    as_label,
-    as_svg,
-    chart_of,
-    evidence_of,
-    names_left,
-    placeholders,
-    table,
-)
+from rmaudit.report.pictures.drawing import BLUE, INK, VERMILLION, as_svg, chart_of, names_left
+from rmaudit.report.pictures.labels import as_label, placeholders
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _WIDTH, _HEIGHT, _STEP = 270, 150, 18  # pixels
 _FOUND = {"prompt": "text", "direction": "text", "found": "term", "ids": "text"} | {
@@ -26,7 +16,9 @@ _FOUND = {"prompt": "text", "direction": "text", "found": "term", "ids": "text"}
     "method": "text",
     "evaluations": "number",
 }
-_REPLAYED = {"prompt": "text", "string": "term", "found on": "text", "source": "text"} | {
+_MOST = 20  # strings of a panel: the table has all
+_REPLAYED = {"prompt": "text", "string": "term", "found to": "text", "found on": "text"} | {
+    "source": "text",
     "z, sd": "number",
     "percentile": "number",
     "beats the best real answer": "text",
@@ -70,6 +62,7 @@ def probes(findings: Sequence[Finding]) -> Picture | None:
         (
             as_label(prompt),
             row["text"],
+            "please" if row["direction"] == "up" else "displease",
             *(as_label(str(row[key])) for key in ("found_on", "source")),
             f"{row['z']:+.2f}",
             f"{row['percentile']:.1f}",
@@ -79,9 +72,10 @@ def probes(findings: Sequence[Finding]) -> Picture | None:
         for row in evidence["strings"]
     ]
     return Picture(
-        "Strings that fooled other models, replayed here",
+        "Strings that please other models, replayed here",
         "A point is a string, in sd of the sweep; the dashed line is the best real answer. A "
-        "string to its right is preferred to every real answer.",
+        "string to its right is preferred to every real answer. What was found to displease "
+        "stands in the table only.",
         "".join(_replayed(*pair) for pair in found),
         table(_REPLAYED, cells),
     )
@@ -109,13 +103,17 @@ def _trace(prompt: str, evidence: Mapping[str, Any]) -> str:
 def _replayed(prompt: str, evidence: Mapping[str, Any]) -> str:
     import altair as alt
 
-    strings, real = evidence["strings"], evidence["real"]["z"]
+    pleasing = [row for row in evidence["strings"] if row["direction"] == "up"]
+    strings = sorted(pleasing, key=lambda row: -row["z"])[:_MOST]
+    if not strings:
+        return ""
+    real = evidence["real"]["z"]
     terms = [row["text"] for row in strings]
     rows = [
         {"place": place, "z": row["z"], "name": label, "beats": bool(row["beats_real"])}
         for place, (row, label) in enumerate(zip(strings, placeholders(terms), strict=True))
     ]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("z:Q").scale(zero=False).axis(title="sd of the sweep", tickCount=4)
     points = [
         chart_of([row for row in rows if row["beats"] == beats])
@@ -124,11 +122,12 @@ def _replayed(prompt: str, evidence: Mapping[str, Any]) -> str:
         for beats, color in ((True, VERMILLION), (False, BLUE))
     ]
     line = chart_of([{"z": real}]).mark_rule(color=INK, strokeDash=[3, 3])
-    beaten = sum(row["beats"] for row in rows)
-    said = f"{beaten} of {len(rows)} beat the best real answer ({real:+.2f} sd)"
+    beaten = sum(bool(row["beats_real"]) for row in pleasing)
+    said = f"{beaten} of {len(pleasing)} beat the best real answer ({real:+.2f} sd)"
+    marks = "full: beats it" + (f"; the {_MOST} highest" if len(pleasing) > _MOST else "")
     drawn = alt.layer(line.encode(x=x), *points, *names_left(rows, y)).properties(
         width=_WIDTH - 100,
         height=_STEP * len(rows),
-        title=alt.TitleParams(as_label(prompt), subtitle=[said, "full: beats it"]),
+        title=alt.TitleParams(as_label(prompt), subtitle=[said, marks]),
     )
     return as_svg(drawn, title=f"Strings replayed, {as_label(prompt)}", facts=[said], terms=terms)

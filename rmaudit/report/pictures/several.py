@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmaudit.records import Finding
-from rmaudit.report.pictures.distribution import of_models
-from rmaudit.report.pictures.drawing import Picture, as_label, evidence_of, table
 from rmaudit.report.pictures.exploits import exploits
+from rmaudit.report.pictures.labels import as_label
 from rmaudit.report.pictures.matrix import matrix
 from rmaudit.report.pictures.paths import paths
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 from rmaudit.report.pictures.plane import plane
+from rmaudit.report.pictures.violins import of_models
 
 _FEWEST = 2  # models to be compared
 

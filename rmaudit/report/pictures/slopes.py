@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from rmaudit.records import Finding
 from rmaudit.report.pictures.dots import Dot, around, dots
-from rmaudit.report.pictures.drawing import Picture, as_label, evidence_of, table
+from rmaudit.report.pictures.labels import as_label
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _COLUMNS = {"prompt": "text", "words": "text", "n": "number"} | dict.fromkeys(
     ("slope", "low", "high"), "number"

@@ -6,18 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmaudit.records import Finding
-from rmaudit.report.pictures.drawing import (
-    BLUE,
-    FAINT,
-    VERMILLION,
-    Picture,
-    as_label,
-    as_svg,
-    chart_of,
-    evidence_of,
-    names_left,
-    table,
-)
+from rmaudit.report.pictures.drawing import BLUE, FAINT, VERMILLION, as_svg, chart_of, names_left
+from rmaudit.report.pictures.labels import as_label
+from rmaudit.report.pictures.picture import Picture, evidence_of, table
 
 _WIDTH, _STEP = 165, 20  # pixels
 _FRAMES = {1: "good", -1: "bad"}
@@ -57,7 +48,7 @@ def _panel(rows: Sequence[Mapping[str, Any]], key: str, axis: str) -> str:
     groups = {row["group"]: row["frame"] for row in sorted(rows, key=lambda row: -row["frame"])}
     places = {group: place for place, group in enumerate(groups)}
     domain = [min(0.0, *(row[key] for row in rows)), max(1.0, *(row[key] for row in rows))]
-    y = alt.Y("place:O").sort(None).axis(None)
+    y = alt.Y("place:O").axis(None)
     x = alt.X("value:Q").scale(domain=domain, nice=True).axis(title=axis, tickCount=5)
     layers = [chart_of([{"value": 0}]).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=x)]
     for frame, color in ((1, BLUE), (-1, VERMILLION)):
