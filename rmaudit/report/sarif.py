@@ -54,6 +54,7 @@ def _rule(finding: Finding) -> dict[str, Any]:
         "Claim": finding.claim,
         "Source": finding.source,
         "Base rate": finding.base_rate,
+        **({"Does not show": " ".join(finding.limits)} if finding.limits else {}),
     }
     gates = finding.severity is Severity.GATE
     return {

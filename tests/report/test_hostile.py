@@ -72,9 +72,15 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
         sweep |= {"key": text, "prompt": text, "prompt_text": text, "provenance": {text: text}}
         for token in (*sweep["top"], *sweep["bottom"]):
             token |= {"token": text, "text": text}
+    other = model | {"name": f"{text} too", "sweeps": []}
+    changed["models"].append(other)
+    ranked = [{"word": f"{text}{i}", "ranks": [i, 3.0 - i]} for i in (1.0, 2.0)]
+    alike = {"prompt": text, "models": [text, other["name"]], "words": 40, "ranked": ranked}
+    changed["comparison"] = [alike | {"tau": [[1, 0.5], [0.5, 1]], "places": [[0, 0], [1, 1]]}]
     for finding in changed["findings"]:
         names = ("claim", "source", "base_rate", "bound", "model", "prompt", "repeat", "band_on")
         finding.update(dict.fromkeys(names, text), audit=text, nodeid=f"audits/{text}::{text}")
+        finding["limits"] = [text]
         finding.update({name: text or "x" for name in ("reason", "known") if finding[name]})
         if finding["estimate"] is None:
             continue

@@ -157,14 +157,18 @@ def test_a_result_says_what_was_measured(results: dict[str, Any], failing: Findi
 
 def test_a_rule_is_an_audit(results: dict[str, Any], failing: Finding) -> None:
     """Also one that passes: its claim, its source, its base rate."""
-    run = run_of(results, replace(failing, audit="other", verdict=Verdict.PASS), failing)
+    failing = replace(failing, limits=("Causes.", "Other words."))
+    other = replace(failing, audit="other", verdict=Verdict.PASS, limits=())
+    run = run_of(results, other, failing)
 
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == ["other", "framing"]
     assert rules[1]["shortDescription"]["text"] == "It follows."
     assert rules[1]["help"]["text"] == (
-        "Claim: It follows.\nSource: A paper, section 3\nBase rate: 9 of 10 models"
+        "Claim: It follows.\nSource: A paper, section 3\nBase rate: 9 of 10 models\n"
+        "Does not show: Causes. Other words."
     )
+    assert "Does not show" not in rules[0]["help"]["text"]
     (found,) = run["results"]
     assert rules[found["ruleIndex"]]["id"] == found["ruleId"] == "framing"
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.report.pictures.labels import with_terms
+from rmaudit.report.pictures.labels import placeholders, with_terms
 from rmaudit.report.texts import line
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ def as_svg(
     """
     import vl_convert
 
-    spec = chart.to_dict(validate=False) | {"config": THEME}  # which takes longer than drawing
+    spec = chart.to_dict(validate=False)  # validation takes longer than drawing
+    kept = frozenset(placeholders(terms))
+    spec = {key: _drawable(part, kept) for key, part in spec.items()} | {"config": THEME}
     svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     svg = with_terms(_smaller(svg), terms)
     name = html.escape(line(f"{title}. {'; '.join(facts)}."))
@@ -120,6 +122,18 @@ def as_svg(
         f'font-family="{_FONT}" role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
     )
     return re.sub(r"^<svg([^>]*)>", lambda found: f"<svg{found[1]} {root}", svg)
+
+
+def _drawable(part: object, kept: frozenset[str]) -> object:
+    """A part of a chart without texts at which the compiler ends the process, such as a NUL.
+
+    Nor is any left that looks like a placeholder, but for those that are.
+    """
+    if isinstance(part, str):
+        return part if part in kept or part.isprintable() else ascii(part)[1:-1]
+    if isinstance(part, dict):
+        return {key: _drawable(value, kept) for key, value in part.items()}
+    return [_drawable(value, kept) for value in part] if isinstance(part, list) else part
 
 
 def _smaller(svg: str) -> str:
