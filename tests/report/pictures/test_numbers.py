@@ -98,6 +98,8 @@ def test_stability(drawn: Drawn) -> None:
     assert picked(drawn.rows(0), "place", "value") == [(0, 0.9), (0, 0.8), (1, 0.7)]
     assert picked(drawn.rows(1), "place", "value") == [(0, 0.6), (0, 0.5), (1, -0.4)]
     assert "2 wordings that ask for what is good: +0.80 to +0.90" in picture.svg
+    first = picture.svg.split("</svg>")[0]
+    assert (first.count(f'fill="{BLUE}"'), first.count(f'stroke="{VERMILLION}"')) == (2, 1)
 
 
 def test_ranks(drawn: Drawn) -> None:
@@ -220,6 +222,7 @@ def test_taus_places_and_ranks(drawn: Drawn) -> None:
         (0, 2, 400.0),
     ]
     assert "C and B -0.12" in agreement.svg
+    assert "A and A" not in agreement.svg
     assert words.table
     assert words.table.rows[0] == ("greatest", "love", "1", "2", "400")
 
