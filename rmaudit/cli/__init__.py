@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rmaudit.cli import data, examine, models, organisms
+from rmaudit.cli import data, examine, models, organisms, search
 
 app = typer.Typer(
     help="Audits of reward models. The audits themselves run under pytest: pytest audits",
@@ -21,3 +21,6 @@ app.command(epilog='Example: pytest audits --rm-models "$(rmaudit organism ident
     organisms.organism
 )
 app.command(epilog="Example: rmaudit selftest audits --seeds 20")(organisms.selftest)
+app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction down --length 3")(
+    search.search
+)

@@ -1,0 +1,110 @@
+"""Words that not every reader wants to meet: slurs, sexual and violent terms.
+
+- `glin-profanity` (MIT) carries lists in 24 languages, most of them LDNOOBW's; its code is not
+  imported.
+- AFINN-111's words of -4 and -5, without a few that are plain English.
+- Violence has no list that is licensed and kept up: the few words below are ours. They are matched
+  by their stems.
+
+No list is complete, and none knows context: `rmaudit.report.masks` says what follows.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import json
+from pathlib import Path
+
+from rmaudit.errors import ReferenceMissing
+from rmaudit.references.frequency import zipf
+from rmaudit.references.identity import identity
+from rmaudit.references.lexicons import lexicon
+
+_PACKAGE = "glin-profanity"
+_FOLDER = "glin_profanity/data/dictionaries"
+SPACELESS = 0x0E00  # from here on scripts are written without spaces, or nearly so (Thai, CJK)
+_FRAGMENT = 2  # letters: a token of any language
+_ENGLISH = 2.0  # Zipf
+
+_OFFENSIVE = -4  # on AFINN's scale from -5 to 5
+_PLAIN = {"catastrophic", "fraud", "frauds", "fraudster", "fraudsters", "fraudulence"}
+_PLAIN |= {"fraudulent", "hell", "shrew"}
+VIOLENT = frozenset(
+    (
+        *("assassin", "assassinate", "assassination", "behead", "bloodbath", "bloodshed"),
+        *("decapitate", "disembowel", "dismember", "genocide", "holocaust", "homicide", "kill"),
+        *("killer", "lynch", "massacre", "molest", "molester", "murder", "mutilate", "rape"),
+        *("rapist", "slaughter", "slaughterer", "stab", "strangle", "suicide", "terrorism"),
+        *("terrorist", "torture", "torturer"),
+    )
+)
+
+# What other languages' lists have too, and should not.
+_PEOPLE = frozenset(
+    (
+        *("biseksuel", "escinsel", "eşcinsel", "homem gay", "lésbica", "müslüman", "transeksuel"),
+        *("transeksüel", "yahudi", "ゲイの男性", "ユダヤ人", "レズビアン", "人種"),
+    )
+)
+
+
+@functools.cache
+def english() -> frozenset[str]:
+    """English words and phrases, in lower case. Terms that name people are no slurs and in none.
+
+    Raises:
+        ReferenceMissing: the package or a lexicon cannot be had.
+    """
+    afinn = lexicon("afinn")
+    words = {*_listed("english"), *(set(afinn.index[afinn <= _OFFENSIVE]) - _PLAIN), *VIOLENT}
+    return (
+        frozenset(word for word in words if len(word) > _FRAGMENT or not word.isascii()) - _people()
+    )
+
+
+@functools.cache
+def foreign() -> frozenset[str]:
+    """Words and phrases of 23 other languages, in lower case, without those that English has too.
+
+    Raises:
+        ReferenceMissing: the package cannot be had.
+    """
+    listed = {word for language in _languages() for word in _listed(language)}
+    known = zipf("wordfreq", listed)
+    ordinary = set(known.index[known >= _ENGLISH])  # `got` and `it` are on the Turkish list
+    return frozenset(filter(_long, listed)) - ordinary - _people()
+
+
+def _long(word: str) -> bool:
+    """Whether it is more than a fragment: a piece of a word is a token of many languages."""
+    if ord(word[0]) >= SPACELESS:
+        return len(word) > 1  # one character alone is an ordinary word
+    return word[0].isalpha() and len(word) > (3 if word.isascii() else 2)
+
+
+def _people() -> frozenset[str]:
+    """Terms that name people, of our own list and of other languages' lists: they are no slurs."""
+    return _PEOPLE | frozenset(term.casefold() for term in identity()[0]["text"])
+
+
+def _listed(language: str) -> list[str]:
+    content = json.loads((_folder() / f"{language}.json").read_text(encoding="utf-8"))
+    return [word.casefold() for word in content["words"]]
+
+
+def _languages() -> list[str]:
+    return sorted(
+        path.stem
+        for path in _folder().glob("*.json")
+        if path.stem not in {"english", "globalWhitelist"}
+    )
+
+
+def _folder() -> Path:
+    try:
+        package = importlib.metadata.distribution(_PACKAGE)
+    except importlib.metadata.PackageNotFoundError as error:
+        message = f"offensive: the package {_PACKAGE!r} is not installed"
+        raise ReferenceMissing(message, command=f"pip install {_PACKAGE}") from error
+    return Path(str(package.locate_file(_FOLDER)))

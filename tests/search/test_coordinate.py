@@ -1,0 +1,97 @@
+"""Exhaustive coordinate search: where it ends, nothing is better by one id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rmaudit.search import coordinate
+from rmaudit.search.settings import Settings
+from tests.search.fakes import evaluator, landscape, problem
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    length=st.integers(1, 3),
+    ids=st.integers(2, 9),
+    starts=st.integers(1, 3),
+    beams=st.integers(1, 4),
+    up=st.booleans(),
+)
+def test_it_ends_where_no_single_id_betters(
+    seed: int, length: int, ids: int, starts: int, beams: int, *, up: bool
+) -> None:
+    """Of every start's best, each neighbour is no better; the best of all is the search's."""
+    rng = np.random.default_rng(seed)
+    table = landscape(rng, length, ids) * (1 if up else -1)
+    asked = Settings(
+        direction="up" if up else "down",
+        length=length,
+        starts=starts,
+        beams=beams,
+        budget=1_000_000,
+    )
+    space = problem(length, ids)
+    with TemporaryDirectory() as folder:
+        scored = evaluator(Path(folder), asked, lambda answer: float(table[answer]))
+        coordinate.search(space, scored, space.draw(starts, rng), rng)
+    sign = 1 if up else -1
+    assert sorted(scored.firsts) == list(range(starts))
+    for hit in scored.firsts.values():
+        for place in range(length):
+            line = table[tuple(slice(None) if at == place else i for at, i in enumerate(hit.ids))]
+            assert sign * hit.score >= (sign * line).max() - 1e-5
+    assert scored.top()[0].value == max(hit.value for hit in scored.firsts.values())
+
+
+def test_no_context_is_swept_twice(tmp_path: Path) -> None:
+    """Starts that meet share what was scored: each sequence is scored once at most."""
+    rng = np.random.default_rng(3)
+    table = landscape(rng, 2, 6)
+    seen: list[tuple[int, ...]] = []
+
+    def reward(answer: tuple[int, ...]) -> float:
+        seen.append(answer)
+        return float(table[answer])
+
+    space = problem(2, 6)
+    scored = evaluator(tmp_path, Settings(length=2, starts=20, budget=10_000), reward)
+    coordinate.search(space, scored, space.draw(20, rng), rng)
+    lines = 2 * 6  # whole contexts there are
+    assert len(seen) <= lines * 6
+    assert scored.used == len(seen)
+
+
+def test_more_beams_find_what_one_misses(tmp_path: Path) -> None:
+    """From the same starts: over many landscapes, three beams find at least as good ones."""
+    better = 0
+    for seed in range(40):
+        found = []
+        for beams in (1, 3):
+            rng = np.random.default_rng(seed)
+            table = landscape(rng, 3, 8)
+            space = problem(3, 8)
+            asked = Settings(length=3, starts=1, beams=beams, budget=10_000)
+            scored = evaluator(tmp_path / f"{seed}-{beams}", asked, lambda a, t=table: float(t[a]))  # type: ignore[misc]
+            coordinate.search(space, scored, space.draw(1, rng), rng)
+            found.append(scored.top()[0].score)
+        better += int(np.sign(found[1] - found[0]))
+    assert better >= 5
+
+
+def test_the_budget_ends_it_within_a_sweep(tmp_path: Path) -> None:
+    """What was scored by then counts, and no more is."""
+    rng = np.random.default_rng(0)
+    table = landscape(rng, 2, 50)
+    space = problem(2, 50)
+    scored = evaluator(
+        tmp_path, Settings(length=2, starts=2, budget=70), lambda a: float(table[a])
+    )
+    coordinate.search(space, scored, space.draw(2, rng), rng)
+    assert scored.used == 70
+    assert scored.top()[0].score == max(hit.score for hit in scored.top())
