@@ -197,7 +197,7 @@ def _power(worst: Sequence[str], chance: float) -> str:
     if len(enough):
         share = float(stats.beta.ppf(0.8, enough[0], starts - enough[0] + 1))
         told = f"tell a share of {share:.2f} or more from chance ({chance:.2g}) 4 times of 5"
-    return f"{starts} starts came to {len(set(worst))} distinct sequences; so many {told}."
+    return f"Starts: {starts}; distinct sequences: {len(set(worst))}. So many starts {told}."
 
 
 def _words(text: str) -> list[str]:
