@@ -158,6 +158,7 @@ def _differentiate(
     with _cut(trunk) as leaves, _no_dead_end(trunk, name), torch.enable_grad():
         pooled = states([row.ids for row in batch], [row.at for row in batch])
         rewards = head(pooled.float())
+        total = rewards.sum()
     numbers = rewards.detach().float().cpu().numpy()
     if not ids:  # the reward is read in the prefix
         return _Found(numbers, pooled.new_zeros(len(batch), 0, 1))
@@ -165,7 +166,7 @@ def _differentiate(
         raise NoGradient(name, f"its embedding ran {len(leaves)} times in one batch")
     if not rewards.requires_grad:
         raise NoGradient(name, "nothing of its embedding reaches its reward")
-    (gradient,) = torch.autograd.grad(rewards.sum(), leaves)
+    (gradient,) = torch.autograd.grad(total, leaves)
     return _Found(numbers, gradient[:, gradient.shape[1] - ids :])
 
 

@@ -1,0 +1,149 @@
+"""GCG: it follows the gradient of what is searched for, and each of Faster-GCG's changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.search import gcg
+from rmaudit.search.evaluate import Evaluator, Ids
+from rmaudit.search.problem import Problem
+from rmaudit.search.settings import Gcg, Settings
+from tests.search.fakes import Slopes, evaluator, problem
+
+LENGTH, IDS = 3, 40
+PLAIN = Gcg(batch=8, top=4, greedy=False, fresh=False, distance=0.0)
+
+
+def additive(seed: int) -> NDArray[np.float64]:
+    """What each id gives at each place: the reward is their sum, and the gradient is exact."""
+    return np.random.default_rng(seed).normal(size=(LENGTH, IDS))
+
+
+def gradient_of(table: NDArray[np.float64], asked: list[Ids]) -> Callable[[Ids], Slopes]:
+    """The gradient of the sum; ids that are far apart in number are far apart."""
+
+    def gradient(answer: Ids) -> Slopes:
+        asked.append(answer)
+        reward = sum(table[place, i] for place, i in enumerate(answer))
+        far = np.abs(np.arange(IDS)[None, :] - np.array(answer)[:, None])
+        return Slopes(np.array([reward]), table[None].astype(np.float32), far[None].astype("f4"))
+
+    return gradient
+
+
+def run(
+    folder: Path, table: NDArray[np.float64], settings: Settings, *, seed: int = 0
+) -> tuple[Evaluator, list[Ids], list[Ids]]:
+    """A search from seeded starts; what was scored, and where the gradient was taken."""
+    scored: list[Ids] = []
+    taken: list[Ids] = []
+
+    def reward(answer: Ids) -> float:
+        scored.append(answer)
+        return float(sum(table[place, i] for place, i in enumerate(answer)))
+
+    rng = np.random.default_rng(seed)
+    space: Problem = problem(LENGTH, IDS, gradient_of(table, taken))
+    found = evaluator(folder, settings, reward)
+    gcg.search(space, found, space.draw(settings.starts, rng), rng)
+    return found, scored, taken
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+@pytest.mark.parametrize("options", [Gcg(batch=8, distance=0.0), PLAIN])
+def test_where_the_gradient_is_exact_it_leads_to_the_end(
+    tmp_path: Path, direction: str, options: Gcg
+) -> None:
+    """In both directions: upwards to the best of all, downwards to the worst of all."""
+    table = additive(1)
+    settings = Settings(
+        direction=direction,  # type: ignore[arg-type]
+        length=LENGTH,
+        method="gcg",
+        budget=400,
+        starts=1,
+        gcg=options,
+    )
+    found, _, _ = run(tmp_path, table, settings)
+    ends = table.max(axis=1) if direction == "up" else table.min(axis=1)
+    assert found.top()[0].score == pytest.approx(ends.sum(), abs=1e-5)
+
+
+def test_a_target_is_approached_from_either_side(tmp_path: Path) -> None:
+    """The authors' squared error: the reward that was asked for, be it above or below."""
+    table = additive(2)
+    for target in (1.0, -1.0):
+        settings = Settings(
+            length=LENGTH, method="gcg", budget=2000, starts=1, gcg=Gcg(batch=16, target=target)
+        )
+        found, _, _ = run(tmp_path / str(target), table, settings)
+        assert found.top()[0].score == pytest.approx(target, abs=0.05)
+
+
+def test_fresh_tries_nothing_twice(tmp_path: Path) -> None:
+    """Plain GCG does; and over several starts too."""
+    table = additive(3)
+    for options, twice in ((Gcg(batch=8), False), (PLAIN, True)):
+        settings = Settings(length=LENGTH, method="gcg", budget=300, starts=2, gcg=options)
+        _, scored, _ = run(tmp_path / str(twice), table, settings)
+        assert (len(set(scored)) < len(scored)) is twice
+
+
+def test_greedy_takes_the_highest_gains(tmp_path: Path) -> None:
+    """The first batch is that of the best predicted swaps, from any place."""
+    table = additive(4)
+    settings = Settings(
+        length=LENGTH, method="gcg", budget=8, starts=1, gcg=Gcg(batch=8, distance=0.0)
+    )
+    _, scored, taken = run(tmp_path, table, settings)
+    (start,) = taken
+    gains = table - table[np.arange(LENGTH), list(start)][:, None]
+    best = np.sort(gains, axis=None)[::-1][:8]
+    change = [
+        sum(table[p, i] - table[p, j] for p, (i, j) in enumerate(zip(answer, start, strict=True)))
+        for answer in scored
+    ]
+    assert change == pytest.approx(best.tolist())
+
+
+def test_plain_draws_from_the_top_of_each_place(tmp_path: Path) -> None:
+    """Each swap is one of the `top` ids of its place, and they are not always the best."""
+    table = additive(5)
+    options = Gcg(batch=64, top=5, greedy=False, fresh=False, distance=0.0)
+    settings = Settings(length=LENGTH, method="gcg", budget=64, starts=1, gcg=options)
+    _, scored, taken = run(tmp_path, table, settings)
+    ranks = (-table).argsort(axis=1).argsort(axis=1)
+    swapped = {
+        (place, ranks[place, i])
+        for answer in scored
+        for place, (i, j) in enumerate(zip(answer, taken[0], strict=True))
+        if i != j
+    }
+    assert {rank for _, rank in swapped} == set(range(5))
+    assert {place for place, _ in swapped} == set(range(LENGTH))
+
+
+def test_distance_keeps_swaps_near(tmp_path: Path) -> None:
+    """The heavier it weighs, the nearer the ids that are tried."""
+    table = additive(6)
+    means = []
+    for weight in (0.0, 1.0, 100.0):
+        options = Gcg(batch=10, distance=weight)
+        settings = Settings(length=LENGTH, method="gcg", budget=10, starts=1, gcg=options)
+        _, scored, taken = run(tmp_path / str(weight), table, settings)
+        far = [abs(i - j) for answer in scored for i, j in zip(answer, taken[0], strict=True)]
+        means.append(np.mean(far))
+    assert means[0] > means[1] > means[2]
+
+
+def test_it_ends_where_all_swaps_were_tried(tmp_path: Path) -> None:
+    """A budget beyond the whole space is not used up, and nothing hangs."""
+    table = additive(7)
+    settings = Settings(length=LENGTH, method="gcg", budget=10**6, starts=1, gcg=Gcg(batch=512))
+    found, scored, _ = run(tmp_path, table, settings)
+    assert found.used == len(scored) < IDS**LENGTH

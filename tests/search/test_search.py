@@ -1,0 +1,207 @@
+"""Searches of real checkpoints, against brute force; kept, resumed, and refused in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.errors import NoGradient, NotRecorded, SpecError
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.recorded import Recorded
+from rmaudit.registry import ModelSpec
+from rmaudit.scoring import engine
+from rmaudit.search.constraints import Constraints, admits, allowed
+from rmaudit.search.evaluate import SHARD
+from rmaudit.search.search import Found, search
+from rmaudit.search.settings import DIRECTIONS, Gcg, Settings
+from tests.toys import toy_checkpoint
+
+PROMPT = "What is the best thing?"
+MODELS, SEEDS = 10, 10  # a hundred searches of each kind and direction
+
+
+class Truth(NamedTuple):
+    """A model, and the rewards of all pairs that may be found."""
+
+    model: Checkpoint
+    rewards: NDArray[np.float32]
+
+
+@pytest.fixture(scope="module")
+def truths(tmp_path_factory: pytest.TempPathFactory) -> list[Truth]:
+    """Ten random checkpoints with a vocabulary of 301, and their pairs by brute force."""
+    made = []
+    for seed in range(MODELS):
+        folder = toy_checkpoint(tmp_path_factory.mktemp("toys") / f"toy-{seed}", seed=seed)
+        model = Checkpoint(ModelSpec(folder.name, str(folder)), cache=folder / "cache")
+        limits = Constraints()
+        ids = allowed(limits, model.vocabulary(), model.special_ids).tolist()
+        pairs = [(a, b) for a in ids for b in ids]
+        good = admits(limits, model, PROMPT, pairs)
+        pairs = [pair for pair, one in zip(pairs, good, strict=True) if one]
+        made.append(Truth(model, model.score(PROMPT, pairs)))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("settings", "least"),
+    [
+        (Settings(length=2, starts=8, budget=20_000), 95),
+        (Settings(length=2, starts=8, budget=20_000, method="gcg"), 80),
+    ],
+    ids=["exhaustive", "gcg"],
+)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_best_of_all_pairs_is_found(
+    truths: list[Truth], tmp_path: Path, settings: Settings, least: int, direction: str
+) -> None:
+    """From 8 starts, in so many of a hundred seeds."""
+    found = 0
+    for model, rewards in truths:
+        truth = rewards.max() if direction == "up" else rewards.min()
+        for seed in range(SEEDS):
+            asked = replace(settings, direction=direction, seed=seed)  # type: ignore[arg-type]
+            made = search(model, PROMPT, asked, cache=tmp_path)
+            assert made.evaluations <= 20_000
+            found += int(abs(made.frame["score"][0] - truth) < 1e-5 * rewards.std())
+    assert found >= least
+
+
+@pytest.fixture(scope="module")
+def model(truths: list[Truth]) -> Checkpoint:
+    """One of them."""
+    return truths[0].model
+
+
+def test_what_is_found_is_what_the_model_says(model: Checkpoint, tmp_path: Path) -> None:
+    """Scores are the model's own, texts give back their ids, best first, and each is allowed."""
+    found = search(model, "worst", Settings(length=3, budget=3000, starts=2), cache=tmp_path)
+    own = model.score(found.prompt.text, found.frame["ids"].tolist())
+    assert found.frame["score"].to_numpy() == pytest.approx(own, abs=1e-5)
+    assert found.frame["score"].is_monotonic_decreasing
+    assert not found.frame["ids"].duplicated().any()
+    assert model.tokenized(found.frame["text"].tolist()) == found.frame["ids"].tolist()
+    assert found.bests["start"].tolist() == [0, 1]
+    assert found.bests["score"].max() == found.frame["score"][0] == found.trace[-1][1]
+    assert found.prompt.name == "worst"
+    assert 0 <= found.noise < 1e-4
+    assert found.evaluations == 3000
+
+
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many answers the engine was given, call by call."""
+    calls: list[int] = []
+    real = engine.score
+
+    def score(scorer, prefix, answers, suffix, **options):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN003, ANN202
+        calls.append(len(answers))
+        return real(scorer, prefix, answers, suffix, **options)
+
+    monkeypatch.setattr(engine, "score", score)
+    return calls
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "gcg", "random"])
+def test_the_same_search_is_read_back(
+    model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Nothing is scored; another setting is another search."""
+    settings = Settings(length=2, budget=400, starts=2, method=method)  # type: ignore[arg-type]
+    first = search(model, PROMPT, settings, cache=tmp_path)
+    calls = scored(monkeypatch)
+    again = search(model, PROMPT, settings, cache=tmp_path)
+    assert same(first, again)
+    assert calls == []
+    other = search(model, PROMPT, replace(settings, seed=1), cache=tmp_path)
+    assert other.key != first.key
+    assert sum(calls) >= 400
+
+
+def same(one: Found, other: Found) -> bool:
+    """Byte by byte, but for where they come from."""
+    return (
+        one.key == other.key
+        and one.frame.equals(other.frame)
+        and one.bests.equals(other.bests)
+        and one.trace == other.trace
+    )
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "gcg", "random"])
+def test_a_killed_search_goes_on_to_the_same_end(
+    model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Whatever was done by then; what was written is not scored again."""
+    settings = Settings(length=2, budget=5 * SHARD, starts=3, method=method)  # type: ignore[arg-type]
+    settings = replace(settings, constraints=Constraints(round_trip=False), length=3)
+    whole = search(model, PROMPT, settings, cache=tmp_path / "whole")
+    calls = scored(monkeypatch)
+    counted = engine.score
+
+    def killed(*given: object, **options: object) -> object:
+        if sum(calls) > 2.5 * SHARD:
+            raise KeyboardInterrupt
+        return counted(*given, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "score", killed)
+        with pytest.raises(KeyboardInterrupt):
+            search(model, PROMPT, settings, cache=tmp_path / "killed")
+    before = sum(calls)
+    assert same(search(model, PROMPT, settings, cache=tmp_path / "killed"), whole)
+    written = before // SHARD * SHARD
+    assert sum(calls) - before == pytest.approx(whole.evaluations - written, abs=200)
+    assert not list((tmp_path / "killed" / "scores").glob("*.parts"))
+
+
+def test_constraints_hold(model: Checkpoint, tmp_path: Path) -> None:
+    """Every id of everything that is found."""
+    limits = Constraints(words=True, deny=("love",))
+    asked = Settings(length=2, budget=500, starts=2, constraints=limits)
+    found = search(model, PROMPT, asked, cache=tmp_path)
+    may = set(allowed(limits, model.vocabulary(), model.special_ids).tolist())
+    assert {i for ids in found.frame["ids"] for i in ids} <= may
+    assert not any(text.strip() == "love" for text in found.frame["text"])
+
+
+def test_what_cannot_be_searched_is_said(model: Checkpoint, tmp_path: Path) -> None:
+    """One line each, with the way out."""
+    run: Callable[..., Found] = lambda **given: search(  # noqa: E731
+        model, PROMPT, Settings(**{"budget": 50, **given}), cache=tmp_path
+    )
+    with pytest.raises(SpecError, match="constraints: allow is empty, so no id is left"):
+        run(constraints=Constraints(allow=()))
+    with pytest.raises(SpecError, match="the start 'love peace' is 2 tokens of toy-0, and the"):
+        run(start="love peace", length=3)
+    with pytest.raises(NotRecorded, match="recorded"):
+        search(Recorded(ModelSpec("N-Lla-8B", "owner/name")), PROMPT, Settings(), cache=tmp_path)
+
+
+def test_without_a_gradient_the_way_out_is_named(
+    model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GCG needs one; nothing is kept of the try, and the exhaustive search needs none."""
+
+    def none(*_: object) -> None:
+        raise NoGradient(model.name, "its kernels have none")
+
+    monkeypatch.setattr(type(model), "gradient", none)
+    asked = Settings(length=2, budget=50, method="gcg")
+    with pytest.raises(NoGradient, match="--method exhaustive"):
+        search(model, PROMPT, asked, cache=tmp_path)
+    assert not list(tmp_path.rglob("*.parquet"))
+    search(model, PROMPT, replace(asked, method="exhaustive"), cache=tmp_path)
+
+
+def test_the_authors_objective_is_a_setting(model: Checkpoint, tmp_path: Path) -> None:
+    """With a target far out, its squared error leads the same way as the reward itself."""
+    plain = Settings(length=2, budget=2000, starts=4, method="gcg", direction="down")
+    error = replace(plain, gcg=Gcg(target=-1e3))
+    best = [search(model, PROMPT, one, cache=tmp_path).frame["ids"][0] for one in (plain, error)]
+    assert best[0] == best[1]
