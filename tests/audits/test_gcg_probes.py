@@ -296,5 +296,5 @@ def test_null_controls_search_too(name: str) -> None:
 
     assert values == {null: control(null).value for null in NULLS}
     if name == "search_headroom":
-        longest = max(len(text) for text in PAIRS[:2000])
-        assert values["length only"] > (longest - 8) / 2  # things and words are shorter
+        longest, spread = max(map(len, PAIRS[:2000])), np.std([len(word) for word in WORDS])
+        assert values["length only"] == pytest.approx((longest - len("thing 99")) / spread, abs=0.1)
