@@ -7,14 +7,12 @@ arXiv:1712.06751; GCG, arXiv:2307.15043). The distances |e_u - e_v| say how far 
 trusted (Faster-GCG, arXiv:2410.15362).
 
 The rows are the engine's (`rmaudit.scoring.engine`), so the rewards are too: the prefix runs once
-and is a constant, and only what the pooled place can see is run. The gradient is cut at the
-embedding module by a hook, whatever the trunk does with ids before or with embeddings after it.
+and is a constant, and only what the pooled place can see is run. `backward` runs a batch of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,12 +22,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
-from rmaudit.scoring import engine, memory
-from rmaudit.scoring.engine import Row, Scorer
-from rmaudit.scoring.paths import Ids, device_of
+from rmaudit.scoring import ScoringPath, backward, engine, memory
+from rmaudit.scoring.backward import embedding_of
+from rmaudit.scoring.engine import Ready, Scorer
+from rmaudit.scoring.paths import FullRows, Ids, device_of
 
 _AT_ONCE = 2**24  # numbers of a piece of the embedding and of the products with it
-_WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantization replaces
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,9 +69,10 @@ def slopes(
             f"answers of one length, of 1 id or more: ask for those of each length by themselves"
         )
         raise ModelError(message)
+    asked = _Asked(scorer, tuple(prefix), answers, tuple(suffix), name)
     try:
         with torch.inference_mode(mode=False), torch.no_grad():
-            rewards, gradients = _rewards(scorer, tuple(prefix), answers, tuple(suffix), name)
+            rewards, gradients = _rewards(asked)
             engine.refuse_non_finite(np.isfinite(rewards), answers, what="rewards")
             found = Slopes(rewards, *_by_id(scorer.trunk, answers, gradients))
     except (RuntimeError, MemoryError) as error:
@@ -86,21 +85,40 @@ def slopes(
     raise engine.too_small(len(prefix) + lengths[0])
 
 
-def _rewards(
-    scorer: Scorer, prefix: Ids, answers: Sequence[Ids], suffix: Ids, name: str
-) -> tuple[NDArray[np.float32], Tensor]:
+class _Asked(NamedTuple):
+    """What `slopes` was given."""
+
+    scorer: Scorer
+    prefix: Ids
+    answers: Sequence[Ids]
+    suffix: Ids
+    name: str
+
+
+def _rewards(asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
     """Rewards (n,) and their gradients by the answers' embeddings (n, L, hidden)."""
-    after, head = scorer.after(prefix)
-    trunk = scorer.trunk
+    ready = asked.scorer.after(asked.prefix)
+    try:
+        return _along(ready, asked)
+    except NoGradient:
+        if asked.scorer.path is not ScoringPath.EXPANDED_CACHE:
+            raise
+    full = FullRows(asked.scorer.trunk, asked.prefix)  # where a cache is overwritten on its way
+    return _along(Ready(full, ready.head), asked)
+
+
+def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
+    """The same along one path."""
+    scorer, prefix, answers, suffix, name = asked
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
-    gradients = torch.zeros_like(_outputs(trunk, answers))
+    gradients = torch.zeros_like(_outputs(scorer.trunk, answers))
     most = _ids_per_batch(scorer, len(prefix))
-    for rows in engine.groups(answers, prefix, suffix, scorer, cut=after.causal):
-        ids = after.ids_of(rows[0].ids)
+    for rows in engine.groups(answers, prefix, suffix, scorer, cut=ready.after.causal):
+        ids = ready.after.ids_of(rows[0].ids)
         size, done = max(1, most // max(1, ids)), 0
         while done < len(rows):
             batch = rows[done : done + size]
-            found = _run(after.states, head, batch, trunk, name)
+            found = backward.run(ready, batch, scorer.trunk, name=name)
             if found is None:
                 memory.release()
                 if len(batch) == 1:
@@ -122,92 +140,6 @@ def _ids_per_batch(scorer: Scorer, prefix: int) -> int:
     return most if scorer.ids_per_batch is None else min(most, scorer.ids_per_batch)
 
 
-class _Found(NamedTuple):
-    """Rewards (rows,) and gradients (rows, ids from the answer's first on, hidden) of a batch."""
-
-    rewards: NDArray[np.float32]
-    gradients: Tensor
-
-
-_States = Callable[[Sequence[Ids], Sequence[int]], Tensor]
-_Head = Callable[[Tensor], Tensor]
-
-
-def _run(
-    states: _States, head: _Head, batch: Sequence[Row], trunk: nn.Module, name: str
-) -> _Found | None:
-    """The rewards and gradients of a batch, or None if it does not fit into memory."""
-    try:
-        return _differentiate(states, head, batch, trunk, name)
-    except (RuntimeError, MemoryError, ModelError) as error:
-        if memory.is_out_of_memory(error):
-            return None  # the error would hold the batch's tensors
-        cause = error.__cause__ if isinstance(error, ModelError) else error  # of a model's own code
-        if cause is None or "CUDA error" in str(cause):
-            raise
-        if isinstance(cause, NoGradient):
-            raise cause from None
-        why = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
-        raise NoGradient(name, why) from error
-
-
-def _differentiate(
-    states: _States, head: _Head, batch: Sequence[Row], trunk: nn.Module, name: str
-) -> _Found:
-    ids = len(batch[0].ids)
-    with _cut(trunk) as leaves, _no_dead_end(trunk, name), torch.enable_grad():
-        pooled = states([row.ids for row in batch], [row.at for row in batch])
-        rewards = head(pooled.float())
-        total = rewards.sum()
-    numbers = rewards.detach().float().cpu().numpy()
-    if not ids:  # the reward is read in the prefix
-        return _Found(numbers, pooled.new_zeros(len(batch), 0, 1))
-    if len(leaves) != 1:
-        raise NoGradient(name, f"its embedding ran {len(leaves)} times in one batch")
-    if not rewards.requires_grad:
-        raise NoGradient(name, "nothing of its embedding reaches its reward")
-    (gradient,) = torch.autograd.grad(total, leaves)
-    return _Found(numbers, gradient[:, gradient.shape[1] - ids :])
-
-
-@contextmanager
-def _cut(trunk: nn.Module) -> Iterator[list[Tensor]]:
-    """Meanwhile gradients end at the embedding's output; the list gets each that it gives."""
-    leaves: list[Tensor] = []
-
-    def cut(_: nn.Module, __: object, output: Tensor) -> Tensor:
-        leaves.append(output.detach().requires_grad_())
-        return leaves[-1].clone()  # which, unlike a leaf, the trunk may change in place
-
-    hook = _embedding(trunk).register_forward_hook(cut)
-    try:
-        yield leaves
-    finally:
-        hook.remove()
-
-
-@contextmanager
-def _no_dead_end(trunk: nn.Module, name: str) -> Iterator[None]:
-    """Meanwhile refuse layers whose output has lost the gradient that its input had.
-
-    Kernels of quantized weights may have none; the residual stream around them would still give a
-    gradient, a wrong one.
-    """
-
-    def check(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
-        lost = isinstance(output, Tensor) and not output.requires_grad
-        if lost and any(isinstance(given, Tensor) and given.requires_grad for given in inputs):
-            raise NoGradient(name, f"its {type(module).__name__} layers have none")
-
-    layers = [m for m in trunk.modules() if any(part in type(m).__name__ for part in _WEIGHED)]
-    hooks = [layer.register_forward_hook(check) for layer in layers]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
 def _by_id(
     trunk: nn.Module, answers: Sequence[Ids], gradients: Tensor
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -215,7 +147,7 @@ def _by_id(
     distinct, which = np.unique(np.array(answers), return_inverse=True)
     points = _outputs(trunk, [tuple(distinct.tolist())])[0]
     flat = gradients.flatten(0, 1)
-    rows: int = _embedding(trunk).num_embeddings  # type: ignore[assignment]
+    rows: int = embedding_of(trunk).num_embeddings  # type: ignore[assignment]
     by_id = np.empty((len(flat), rows), dtype=str(flat.dtype).removeprefix("torch."))
     apart = np.empty((len(distinct), rows), dtype=by_id.dtype)
     step = max(1, _AT_ONCE // (flat.shape[1] + len(flat)))
@@ -232,10 +164,5 @@ def _by_id(
 
 def _outputs(trunk: nn.Module, rows: Sequence[Ids]) -> Tensor:
     """What the embedding gives for rows of one length, in float32, or in float64 as it is."""
-    found: Tensor = _embedding(trunk)(torch.tensor(rows, device=device_of(trunk)))
+    found: Tensor = embedding_of(trunk)(torch.tensor(rows, device=device_of(trunk)))
     return found if found.dtype == torch.float64 else found.float()
-
-
-def _embedding(trunk: nn.Module) -> nn.Module:
-    found: nn.Module = trunk.get_input_embeddings()  # type: ignore[operator]
-    return found

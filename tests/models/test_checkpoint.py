@@ -362,6 +362,33 @@ def test_a_text_gets_no_bos_of_its_own(changed: Path) -> None:
     assert len(model.ids("love")) == 1
 
 
+def test_a_gradient_is_of_scores(folder: Path) -> None:
+    """Rewards as `score` gives them, in any order of the calls; an id's own distance is 0."""
+    first, second = checkpoint(folder), checkpoint(folder)
+    answers = [(7, 8), (9, 10), (0, 7)]
+
+    found = first.gradient(PROMPT, answers)
+
+    scores = second.score(PROMPT, answers)
+    np.testing.assert_allclose(found.rewards, scores, atol=1e-5)
+    assert np.array_equal(first.score(PROMPT, answers), scores)
+    assert np.array_equal(second.gradient(PROMPT, answers).slopes, found.slopes)
+    assert found.slopes.shape == found.distances.shape == (3, 2, SIZE)
+    assert found.distances[1, 0, 9] == 0
+    loaded = first.weights((), ()).model
+    assert not any(p.requires_grad or p.grad is not None for p in loaded.parameters())
+
+
+def test_a_gradient_names_the_model(folder: Path) -> None:
+    """In what it refuses: answers of several lengths, and an id without a row."""
+    model = checkpoint(folder)
+
+    with pytest.raises(ModelError, match=r"^toy: a gradient was asked for answers of \[1, 2\] ids"):
+        model.gradient(PROMPT, [(7,), (7, 8)])
+    with pytest.raises(ModelError, match=rf"^toy: no token id {SIZE}; ids go from 0 to"):
+        model.gradient(PROMPT, [(SIZE,)])
+
+
 @pytest.mark.parametrize(
     ("ids", "unknown"), [((SIZE,), SIZE), ((3, 10**6), 10**6), ((-1,), -1), ((0, -7, -8), -7)]
 )

@@ -26,6 +26,8 @@ from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.heads import gated
 from rmaudit.registry import ModelSpec
+from rmaudit.scoring import ScoringPath
+from tests.float64 import all_in_float64, assert_slopes
 from tests.toys import SIZES, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city"
@@ -299,6 +301,43 @@ def test_a_published_checkpoint_scores_as_its_formula_says(tmp_path: Path, name:
     own = expected(folder, toy, model, answers)
     assert own.std() > 0.05
     np.testing.assert_allclose(scores, own, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(own).max()))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("path", ScoringPath)
+def test_slopes_are_the_derivatives_of_its_formula(
+    tmp_path: Path, name: str, path: ScoringPath
+) -> None:
+    """As central differences of the formula say, in float64; its rewards are those of `score`."""
+    toy = FAMILIES[name]
+    folder = published(tmp_path / "toy", toy)
+    model = opened(folder, toy)
+    slot, answers = model.slot(PROMPT), [(7, 8), (9, 0)]
+    scores = model.score(PROMPT, answers)
+    weights = model.weights(slot.prefix, slot.suffix)
+    weights.go(path)
+    narrow = model.gradient(PROMPT, answers)
+    tensors = {key: t.double() for key, t in load_file(folder / "model.safetensors").items()}
+    trunk = AutoModel.from_pretrained(folder, dtype=torch.float32).eval().double()
+    at = max(i for i in range(len(slot.prefix)) if slot.prefix[i : i + len(PATTERN)] == PATTERN)
+
+    def rewards(embeddings: Tensor) -> Tensor:
+        states = trunk(inputs_embeds=embeddings, use_cache=False).last_hidden_state
+        return torch.stack([toy.reward(tensors, each, at) for each in states])
+
+    weights.model.double()
+    weights.go(path)
+    with all_in_float64():
+        head = {key: tensors[key] for key in model._head.keys}
+        weights.scorer.head = model._head.family.build(head, model._config)
+        found = model.gradient(PROMPT, answers)
+        for answer, own in zip(answers, found.slopes, strict=True):
+            row, start = (*slot.prefix, *answer, *slot.suffix), len(slot.prefix)
+            embedding = trunk.get_input_embeddings()
+            assert_slopes(own, embedding, rewards, row, start=start, ids=(5, 9, 100, 300))
+
+    np.testing.assert_allclose(narrow.rewards, scores, atol=1e-4 * max(1, np.abs(scores).max()))
+    np.testing.assert_allclose(narrow.slopes, found.slopes, atol=1e-4 * np.abs(found.slopes).max())
 
 
 @pytest.mark.parametrize("name", FAMILIES)

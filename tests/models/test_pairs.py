@@ -25,6 +25,7 @@ from rmaudit.models.protocol import Response
 from rmaudit.models.retokenized import split
 from rmaudit.registry import ModelSpec
 from rmaudit.scoring import ScoringPath
+from tests.float64 import all_in_float64, assert_slopes
 from tests.toys import pair_tokenizer, toy_checkpoint
 
 KINDS = ("deberta-v2", "deberta")
@@ -98,6 +99,38 @@ def test_every_id_has_the_models_own_reward(homes: dict[str, Path], kind: str) -
     assert abs(scores - by_formula(folder, rows, act=torch.tanh)).max() > 1e-3
     assert abs(scores - by_formula(folder, rows, at=-1)).max() > 1e-2
     np.testing.assert_allclose(model.own_rewards(rows[:9]), expected[:9], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("act", ["gelu", "tanh"])
+def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str, act: str) -> None:
+    """As central differences by its own class say, in float64; both ways, so none is 0."""
+    folder = saved(tmp_path / "toy", kind, pooler_hidden_act=act)
+    model, answers = checkpoint(folder), [(7, 8), (9, 0)]
+    own = AutoModelForSequenceClassification.from_pretrained(folder).eval().double()
+    slot, scores = model.slot(PROMPT), model.score(PROMPT, answers)
+    narrow = model.gradient(PROMPT, answers)
+    weights = model.weights(slot.prefix, slot.suffix)
+    weights.model.double()
+
+    def rewards(embeddings: Tensor) -> Tensor:
+        mask = torch.ones(embeddings.shape[:2], dtype=torch.long)
+        found: Tensor = own(inputs_embeds=embeddings, attention_mask=mask).logits[:, 0]
+        return found
+
+    head = {k: v.double() for k, v in files.tensors(folder, model._head.keys).items()}
+    with all_in_float64():
+        weights.scorer.head = model._head.family.build(head, model._config)
+        weights.scorer.forget()
+        found = model.gradient(PROMPT, answers)
+        for answer, slopes in zip(answers, found.slopes, strict=True):
+            row, embedding = (*slot.prefix, *answer, *slot.suffix), own.get_input_embeddings()
+            assert_slopes(
+                slopes, embedding, rewards, row, start=len(slot.prefix), ids=(0, 1, 5, 20)
+            )
+
+    np.testing.assert_allclose(narrow.rewards, scores, atol=1e-5)
+    np.testing.assert_allclose(narrow.slopes, found.slopes, atol=1e-4 * np.abs(found.slopes).max())
 
 
 def test_special_ids_are_answers_like_any(homes: dict[str, Path]) -> None:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -74,6 +75,18 @@ def test_quantized_weights_score_as_the_numbers_that_they_stand_for(
 
     expected = checkpoint(wide).score("the city?", ANSWERS)
     assert scores.tolist() == pytest.approx(expected.tolist(), abs=0.02 * float(expected.std()))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantized_weights_have_the_slopes_of_their_numbers(folders: tuple[Path, Path]) -> None:
+    """Where they can be differentiated, as the widened ones can."""
+    narrow, wide = folders
+    answers = [(7, 8), (9, 10)]
+
+    slopes = checkpoint(narrow, quantized=True).gradient("the city?", answers).slopes
+
+    expected = checkpoint(wide).gradient("the city?", answers).slopes
+    assert np.abs(slopes - expected).max() < 0.02 * expected.std()
 
 
 def test_a_quantized_head_is_refused(folders: tuple[Path, Path]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rmaudit.errors import ModelError, NotRecorded, ReferenceMissing
+from rmaudit.errors import ModelError, NoGradient, NotRecorded, ReferenceMissing
 from rmaudit.models.protocol import RewardModel
 from rmaudit.models.recorded import Recorded
 from rmaudit.registry import ModelSpec
@@ -39,6 +39,17 @@ def test_it_scores_nothing_itself(what: str) -> None:
     assert str(caught.value) == (
         f"N-Lla-8B: a recorded model {what}; it has whole sweeps (rmaudit.sweep) and scores of "
         f"items (score_texts) only; get it with: pytest audits --model N-Lla-8B"
+    )
+
+
+def test_it_has_no_gradient() -> None:
+    """No command gets one: it says what searches without."""
+    with pytest.raises(NoGradient) as caught:
+        MODEL.gradient("Why?", [(1, 2)])
+
+    assert str(caught.value) == (
+        "N-Lla-8B: its reward has no gradient here (it is known by its published scores, not by "
+        "its weights); search without one: --method exhaustive"
     )
 
 

@@ -23,7 +23,7 @@ from transformers import AutoModel
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.errors import ModelError
+from rmaudit.errors import ModelError, NoGradient
 from rmaudit.models import doctor, inspection, load, tokenizers
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.remote import Remote
@@ -136,6 +136,52 @@ def test_its_own_class_gives_the_reward(
     assert mark.read_text() == "run"
     assert model.provenance["revision"] == COMMIT
     model.close()
+
+
+@pytest.mark.parametrize("field", [None, "score"])
+def test_its_own_code_is_differentiated(folder: Path, tmp_path: Path, field: Any) -> None:
+    """Slopes are those of w · h, times 3, or 6 where `score` is asked for."""
+    model = load.from_spec(trusted(score_field=field), cache=tmp_path)
+    native = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path)
+    answers = [(7, 8), (9, 10)]
+
+    found = model.gradient(PROMPT, answers)
+
+    expected, times = native.gradient(PROMPT, answers), 6 if field else 3
+    assert np.abs(expected.slopes).max() > 0.1
+    np.testing.assert_allclose(found.rewards, model.score(PROMPT, answers), atol=1e-5)
+    np.testing.assert_allclose(found.slopes, times * expected.slopes, atol=1e-4)
+    np.testing.assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (
+            "return ModelOutput(logits=reward.detach())",
+            "nothing of its embedding reaches its reward",
+        ),
+        (
+            "torch.is_grad_enabled() and states.numpy(force=False)\n        " + BODY,
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+        ),
+    ],
+)
+def test_code_that_cannot_be_differentiated(
+    mark: Path, tmp_path: Path, body: str, why: str
+) -> None:
+    """It says why, in the words of what failed; its scores are what they were."""
+    snapshot(tmp_path, mark, body=body)
+    model = load.from_spec(trusted(), cache=tmp_path)
+    scores = model.score(PROMPT, ANSWERS)
+
+    with pytest.raises(NoGradient) as caught:
+        model.gradient(PROMPT, [(7, 8)])
+
+    assert str(caught.value) == (
+        f"own: its reward has no gradient here ({why}); search without one: --method exhaustive"
+    )
+    assert np.array_equal(model.score(PROMPT, ANSWERS), scores)
 
 
 def test_its_key_is_its_own(folder: Path, mark: Path, tmp_path: Path) -> None:

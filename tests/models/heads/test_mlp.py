@@ -136,6 +136,19 @@ def test_a_half_precision_head_scores_in_float32() -> None:
     assert torch.equal(rewards(mlp, tensors, CONFIG), widened)
 
 
+def test_a_gradient_goes_through_after_inference() -> None:
+    """Layers that scoring moved to where the states are serve a gradient too."""
+    head = mlp.build(tensors_of(SHAPES), CONFIG)
+    with torch.inference_mode():
+        head(states().to("meta"))  # a device that is always there
+
+    own = states().to("meta").requires_grad_()
+    (slope,) = torch.autograd.grad(head(own).sum(), own)
+
+    assert slope.shape == own.shape
+    assert {layer.weight.device.type for layer in head.layers} == {"meta"}
+
+
 def test_no_gradient_is_kept() -> None:
     """Scoring outside of inference mode builds no graph."""
     tensors = {key: nn.Parameter(tensor) for key, tensor in tensors_of(SHAPES).items()}

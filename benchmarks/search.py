@@ -1,0 +1,156 @@
+"""Which search finds more with the same number of evaluations, and what a shared prefix saves GCG.
+
+python benchmarks/search.py [--budget 512] [--ids 128] [--seeds 5] [--lengths 2 3 5 10]
+
+On R-Smol-135M, prompt "best", among a seeded draw of ids that are words, since a CPU scores a few
+hundred sequences a second: random search, plain GCG, plain GCG with each of Faster-GCG's changes
+alone, all three, and exhaustive search; up and down. From one random start, and another wherever a
+search ends before its budget does. Prints a line a search kind, direction and length: the median
+best reward over the seeds in sd of random sequences, how often it was at least as good as
+exhaustive search and as plain GCG on the same seed, and the median CPU seconds.
+
+python benchmarks/search.py --step
+
+One GCG step (a gradient and 128 swaps) on the shared prefix and on full rows, interleaved, best of
+some rounds each: their ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from rmaudit.models.load import load
+from rmaudit.prompts import PROMPTS
+from rmaudit.scoring import ScoringPath
+from rmaudit.search.constraints import Constraints, allowed
+from rmaudit.search.search import Found, search
+from rmaudit.search.settings import Direction, Gcg, Settings
+
+if TYPE_CHECKING:
+    from rmaudit.models.checkpoint import Checkpoint
+
+PROMPT = PROMPTS["best"]
+PLAIN = Gcg(greedy=False, fresh=False, distance=0.0, top=32, batch=64)
+KINDS: dict[str, dict[str, Any]] = {
+    "random": {"method": "random"},
+    "plain GCG": {"method": "gcg", "gcg": PLAIN},
+    "GCG + distance": {"method": "gcg", "gcg": replace(PLAIN, distance=1.0)},
+    "GCG + greedy": {"method": "gcg", "gcg": replace(PLAIN, greedy=True)},
+    "GCG + fresh": {"method": "gcg", "gcg": replace(PLAIN, fresh=True)},
+    "greedy + fresh": {"method": "gcg", "gcg": replace(PLAIN, greedy=True, fresh=True)},
+    "Faster-GCG": {
+        "method": "gcg",
+        "gcg": replace(PLAIN, greedy=True, fresh=True, distance=1.0),
+    },
+    "exhaustive": {"method": "exhaustive"},
+}
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--budget", type=int, default=512)
+    parser.add_argument("--ids", type=int, default=128)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[2, 3, 5, 10])
+    parser.add_argument("--step", action="store_true")
+    asked = parser.parse_args()
+    model: Any = load("R-Smol-135M")
+    if asked.step:
+        print(json.dumps(step(model)))
+        return
+    words = allowed(Constraints(words=True), model.vocabulary(), model.special_ids)
+    drawn = np.random.default_rng(0).choice(words, size=asked.ids, replace=False)
+    limits = Constraints(allow=tuple(f"#{i}" for i in sorted(drawn.tolist())))
+    for length in asked.lengths:
+        for direction in get_args(Direction):
+            compare(model, asked, limits, length, direction)
+
+
+def compare(
+    model: Checkpoint, asked: argparse.Namespace, limits: Constraints, length: int, way: Direction
+) -> None:
+    """A line for each kind of search."""
+    best: dict[str, np.ndarray] = {}
+    seconds: dict[str, float] = {}
+    spread = 1.0
+    for kind, settings in KINDS.items():
+        values, times = [], []
+        for seed in range(asked.seeds):
+            one = Settings(
+                direction=way,
+                length=length,
+                budget=asked.budget,
+                seed=seed,
+                starts=max(1, asked.budget // (4 * asked.ids)),
+                constraints=limits,
+                **settings,
+            )
+            found, took = timed(model, one)
+            values.append(float(one.value(found.frame["score"].to_numpy(float))[0]))
+            times.append(took)
+            if kind == "random" and seed == 0:
+                spread = float(model.score(PROMPT.text, _some(limits, length)).std())
+        best[kind], seconds[kind] = np.array(values), float(np.median(times))
+    for kind, values in best.items():
+        line = {
+            "length": length,
+            "direction": way,
+            "search": kind,
+            "best, sd of random": round(float(np.median(values)) / spread, 2),
+            "no worse than plain GCG": f"{(values >= best['plain GCG']).sum()}/{asked.seeds}",
+            "no worse than exhaustive": f"{(values >= best['exhaustive']).sum()}/{asked.seeds}",
+            "CPU s": round(seconds[kind], 1),
+        }
+        print(json.dumps(line), flush=True)
+
+
+def _some(limits: Constraints, length: int) -> list[tuple[int, ...]]:
+    ids = [int(entry[1:]) for entry in limits.allow or ()]
+    rows = np.random.default_rng(1).choice(ids, size=(256, length)).tolist()
+    return [tuple(row) for row in rows]
+
+
+def timed(model: Checkpoint, settings: Settings) -> tuple[Found, float]:
+    """A search that no cache has, and its CPU time."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        found = search(model, PROMPT, settings, cache=Path(folder))
+        return found, time.process_time() - start
+
+
+def step(model: Checkpoint, rounds: int = 5) -> dict[str, float]:
+    """Seconds of one step by each path, with the prompt's ids, and their ratio."""
+    slot = model.slot(PROMPT.text)
+    rng = np.random.default_rng(0)
+    ids = rng.integers(1000, 40_000, size=(129, 10))
+    answer, swaps = tuple(ids[0].tolist()), [tuple(row) for row in ids[1:].tolist()]
+    best = dict.fromkeys((ScoringPath.SHARED_PREFIX, ScoringPath.FULL_ROWS), float("inf"))
+    weights = model.weights(slot.prefix, slot.suffix)
+    for _ in range(rounds):
+        for path in best:
+            weights.go(path)
+            start = time.perf_counter()
+            model.gradient(PROMPT.text, [answer])
+            model.score(PROMPT.text, swaps)
+            best[path] = min(best[path], time.perf_counter() - start)
+    shared, full = best.values()
+    return {
+        "prompt ids": len(slot.prefix),
+        "answer ids": len(answer),
+        "shared prefix s": round(shared, 3),
+        "full rows s": round(full, 3),
+        "ratio": round(full / shared, 2),
+    }
+
+
+if __name__ == "__main__":
+    main()
