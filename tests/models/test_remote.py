@@ -37,6 +37,9 @@ Path({mark!r}).write_text("run")
 import torch
 from transformers import LlamaModel, LlamaPreTrainedModel
 from transformers.modeling_outputs import ModelOutput
+class DeadLinear(torch.nn.Linear):
+    def forward(self, states):
+        return super().forward(states).detach()
 class OwnReward(LlamaPreTrainedModel):
     def __init__(self, config):
         super().__init__(config)
@@ -161,11 +164,13 @@ def test_its_own_code_is_differentiated(folder: Path, tmp_path: Path, field: Any
             "return ModelOutput(logits=reward.detach())",
             "nothing of its embedding reaches its reward",
         ),
+        ("self.score.__class__ = DeadLinear\n        " + BODY, "its DeadLinear layers have none"),
         (
             "torch.is_grad_enabled() and states.numpy(force=False)\n        " + BODY,
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         ),
     ],
+    ids=["detached", "a dead end", "an error"],
 )
 def test_code_that_cannot_be_differentiated(
     mark: Path, tmp_path: Path, body: str, why: str

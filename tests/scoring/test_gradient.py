@@ -206,7 +206,7 @@ def test_scores_and_slopes_do_not_disturb_each_other(
     tmp_path: Path, path: ScoringPath, requires: bool
 ) -> None:
     """In any order both are the same to the bit; no weight has a gradient, no hook stays."""
-    toy = load(toy_checkpoint(tmp_path, kind="gemma2"), path)
+    toy = load(toy_checkpoint(tmp_path, kind="gemma2", num_key_value_heads=4), path)
     scorer, trunk = toy.scorer(), toy.shared.base_model.requires_grad_(requires)
     first = slopes(scorer)
     scores = [engine.score(scorer, PREFIX, PAIRS, (END,)) for _ in range(2)]

@@ -89,7 +89,9 @@ def test_the_budget_ends_it_within_a_sweep(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = landscape(rng, 2, 50)
     space = problem(2, 50)
-    scored = evaluator(tmp_path, Settings(length=2, starts=2, budget=70), lambda a: float(table[a]))
+    scored = evaluator(
+        tmp_path, Settings(length=2, starts=2, budget=70), lambda a: float(table[a])
+    )
     coordinate.search(space, scored, space.draw(2, rng), rng)
     assert scored.used == 70
     assert scored.top()[0].score == max(hit.score for hit in scored.top())
