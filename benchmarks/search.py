@@ -101,14 +101,14 @@ def compare(
             if kind == "random" and seed == 0:
                 spread = float(model.score(PROMPT.text, _some(limits, length)).std())
         best[kind], seconds[kind] = np.array(values), float(np.median(times))
-    for kind, values in best.items():
+    for kind, reached in best.items():
         line = {
             "length": length,
             "direction": way,
             "search": kind,
-            "best, sd of random": round(float(np.median(values)) / spread, 2),
-            "no worse than plain GCG": f"{(values >= best['plain GCG']).sum()}/{asked.seeds}",
-            "no worse than exhaustive": f"{(values >= best['exhaustive']).sum()}/{asked.seeds}",
+            "best, sd of random": round(float(np.median(reached)) / spread, 2),
+            "no worse than plain GCG": f"{(reached >= best['plain GCG']).sum()}/{asked.seeds}",
+            "no worse than exhaustive": f"{(reached >= best['exhaustive']).sum()}/{asked.seeds}",
             "CPU s": round(seconds[kind], 1),
         }
         print(json.dumps(line), flush=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rmaudit.models.load import load
     from rmaudit.prompts import Prompt
     from rmaudit.records import Bound, Estimate, Finding, Verdict, above, below, between
+    from rmaudit.search.searches import Searches
     from rmaudit.sweeps.sweep import Rewards, Sweep, sweep
 
 __version__ = "0.1.0"
@@ -23,6 +24,7 @@ _HOMES = {
     "Finding": "rmaudit.records",
     "Prompt": "rmaudit.prompts",
     "Rewards": "rmaudit.sweeps.sweep",
+    "Searches": "rmaudit.search.searches",
     "Sweep": "rmaudit.sweeps.sweep",
     "Verdict": "rmaudit.records",
     "above": "rmaudit.records",
@@ -39,6 +41,7 @@ __all__ = [
     "Finding",
     "Prompt",
     "Rewards",
+    "Searches",
     "Sweep",
     "Verdict",
     "above",

@@ -101,3 +101,19 @@ def prompt_named(name: str) -> Prompt:
         message = f"unknown prompt {name!r}; known: {NAMES}"
         raise SpecError(message)
     return KNOWN[name]
+
+
+def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:
+    """The one of an audit's prompts that is called `name`, or its only one; `by` is who asks.
+
+    Raises:
+        SpecError: there are several and none is named, or the named one is not declared.
+    """
+    named = {known.name: known for known in prompts}
+    if name is None and len(named) == 1:
+        name = next(iter(named))
+    if name not in named:
+        wrong = "no prompt is named" if name is None else f"{name!r} is not declared"
+        message = f"{by}: {wrong}; this audit declares {listed(named)}"
+        raise SpecError(message)
+    return named[name]

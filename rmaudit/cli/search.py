@@ -12,6 +12,7 @@ import typer
 
 from rmaudit.cli.common import AsJson, Named, Registered, echo_json, fail
 from rmaudit.errors import RmauditError
+from rmaudit.paths import default_cache
 from rmaudit.prompts import NAMES, PROMPTS
 from rmaudit.registry import Dtype
 from rmaudit.search.constraints import Constraints
@@ -100,6 +101,14 @@ def search(  # noqa: PLR0913  (its options)
     target: Annotated[
         float | None, typer.Option(help="GCG: the authors' squared error to this reward")
     ] = None,
+    shared: Annotated[
+        Path | None,
+        typer.Option(
+            "--ledger",
+            metavar="FILE",
+            help="append the best of each start to this file, for `pytest audits --rm-ledger FILE`",
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, spread, cpu, cuda:0 ...")] = "auto",
     dtype: Annotated[
         Dtype | None, typer.Option(help="in place of the registry's", case_sensitive=False)
@@ -113,6 +122,7 @@ def search(  # noqa: PLR0913  (its options)
     A search is kept like a sweep: the same one is read back, and one that was stopped goes on.
     """
     from rmaudit.models.load import load
+    from rmaudit.search import ledger
     from rmaudit.search.search import search as run
 
     try:
@@ -137,6 +147,8 @@ def search(  # noqa: PLR0913  (its options)
         directions = DIRECTIONS if direction == "both" or table4 else (direction,)
         texts = TABLE_4 if table4 else start or (None,)
         loaded = load(model, registry=file, cache=cache, device=device, dtype=dtype)
+        if shared is not None and shared.exists():
+            ledger.read(shared)  # before a search is made in vain
         found = []
         for asked in list(PROMPTS) if table4 or not prompt else prompt:
             for text in texts:
@@ -144,6 +156,9 @@ def search(  # noqa: PLR0913  (its options)
                 for way in directions:
                     settings = replace(common, direction=way, start=text, length=ids, starts=count)
                     found.append(run(loaded, asked, settings, cache=cache, device=device))
+                    ledger.remember(cache or default_cache(), found[-1], loaded)
+                    if shared is not None:
+                        ledger.append(shared, found[-1], loaded)
                     if not as_json:
                         typer.echo("\n".join(_lines(found[-1])))
     except RmauditError as error:

@@ -40,10 +40,11 @@ def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids
 def following_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
-    """`following` of each text: what is fast is tokenized together."""
-    wholes = [before + text for text in texts]
-    if not wholes or not tokenizer.is_fast:
+    """`following` of each text: together, and behind the end of `before` only, if that is fast."""
+    if not texts or not tokenizer.is_fast:
         return [following(tokenizer, before, text) for text in texts]
+    before = _tail(tokenizer, before)
+    wholes = [before + text for text in texts]
     encoded = tokenizer(wholes, add_special_tokens=False, return_offsets_mapping=True)
     found = []
     for text, whole, ids, offsets in zip(
@@ -52,6 +53,14 @@ def following_each(
         (start,) = _starts(offsets, whole, [len(before)])
         found.append(tuple(ids[start:]) if start is not None else _apart(tokenizer, text))
     return found
+
+
+def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
+    """The text from its last added token on: what stands before that decides no id behind it."""
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    added = tokenizer.added_tokens_decoder
+    spans = zip(encoded.input_ids, encoded["offset_mapping"], strict=True)
+    return text[max((start for i, (start, _) in spans if i in added), default=0) :]
 
 
 def read(

@@ -4,7 +4,7 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 pytest finds the hooks and fixtures by their names here; they are written, in the order in which
-pytest calls them, in `options`, `collection`, `fixtures`, `running` and `reporting`.
+pytest calls them, in `options`, `collection`, `fixtures`, `searching`, `running` and `reporting`.
 """
 
 from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
@@ -33,11 +33,13 @@ from rmaudit.plugin.reporting import (
     pytest_terminal_summary,
 )
 from rmaudit.plugin.running import pytest_pyfunc_call, pytest_runtest_makereport
+from rmaudit.plugin.searching import ledger, searches
 
 __all__ = [
     "base_logprobs",
     "baseline",
     "baseline_model",
+    "ledger",
     "prompt",
     "prompts",
     "pytest_addoption",
@@ -55,6 +57,7 @@ __all__ = [
     "reward_model",
     "rewards",
     "rng",
+    "searches",
     "sweep",
     "sweeps",
 ]

@@ -66,7 +66,7 @@ def _model(config: pytest.Config, spec: ModelSpec) -> RewardModel:
 
     if config.getoption(RM_RECORDED):
         return Recorded(spec)
-    with _terminal(config):
+    with terminal(config):
         return from_spec(
             spec,
             cache=cache_folder(config),
@@ -136,7 +136,7 @@ def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pr
     words = declaration.words if declaration and size else ()
     place = (reward_model.spec, prompt.name, words)
     if place not in known:
-        with _terminal(config), missing_as_told(config):
+        with terminal(config), missing_as_told(config):
             known[place] = run(
                 reward_model,
                 prompt,
@@ -165,7 +165,7 @@ def rewards(
     from rmaudit.sweeps.sweep import Rewards, score_texts
 
     def score(texts: Sequence[str], prompt: Prompt) -> Scored:
-        with _terminal(request.config):
+        with terminal(request.config):
             scored = score_texts(reward_model, prompt, texts, cache=cache_folder(request.config))
         request.node.stash.setdefault(KEYS, []).append(scored.key)
         return scored
@@ -186,7 +186,7 @@ def base_logprobs(
     from rmaudit.sweeps.base import base_logprobs as run
 
     config = request.config
-    with _terminal(config), missing_as_told(config):
+    with terminal(config), missing_as_told(config):
         found = run(
             reward_model,
             prompt,
@@ -234,7 +234,7 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401
     return request.param
 
 
-def _terminal(config: pytest.Config) -> AbstractContextManager[None]:
+def terminal(config: pytest.Config) -> AbstractContextManager[None]:
     """The real terminal, for a progress bar under pytest's capture."""
     capture = config.pluginmanager.getplugin("capturemanager")
     reporter = config.pluginmanager.getplugin("terminalreporter")

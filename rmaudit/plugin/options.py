@@ -28,6 +28,8 @@ from rmaudit.registry import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from rmaudit.sweeps.sweep import Sweep
 
 MODEL, RM_MODEL = "--model", "--rm-model"
@@ -35,6 +37,7 @@ RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
 RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
 RM_RECORDED, RM_BASELINE, RM_INCONCLUSIVE = "--rm-recorded", "--rm-baseline", "--rm-inconclusive"
+RM_SEARCH, RM_LEDGER = "--rm-search", "--rm-ledger"
 
 
 @dataclass(slots=True)
@@ -49,6 +52,7 @@ class Session:
     controls: dict[Any, dict[str, float]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
     sweeps: dict[tuple[ModelSpec, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
+    ledger: pd.DataFrame | None = None  # as it was before this session searched
     report: Path | None = None
     warnings: list[str] = field(default_factory=list)  # lines before the summary's
 
@@ -109,7 +113,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the model that the audited one is to replace: a name, a folder or a hub id, as for "
         "--model (default: none; audits that compare are skipped)",
     )
+    group.addoption(
+        RM_SEARCH,
+        type=_budget,
+        default=SEARCHED,
+        metavar="BUDGET",
+        help="how many sequences each search for what the model loves or hates may score "
+        f"(default: {SEARCHED}; 0: none, and audits that search are skipped)",
+    )
+    group.addoption(
+        RM_LEDGER,
+        metavar="FILE",
+        help="strings that searches found elsewhere (rmaudit search --ledger FILE), to be replayed "
+        "besides those that are published or were found here",
+    )
 
+
+SEARCHED = 2000  # sequences that a search scores, unless told otherwise
 
 # A wrong value is one line. (argparse would print its usage first, which is a screenful.)
 _DTYPES = tuple(name for name in get_args(Dtype) if name != "auto")
@@ -119,6 +139,13 @@ _DEVICES = r"auto|spread|cpu|mps|(cuda|xpu|hpu|npu)(:\d+)?"
 def _sample(given: str) -> int:
     if not (re.fullmatch(r"[0-9]+", given) and int(given)):
         message = f"{RM_SAMPLE}: {given!r}; a positive whole number of token ids is needed"
+        raise pytest.UsageError(message)
+    return int(given)
+
+
+def _budget(given: str) -> int:
+    if not re.fullmatch(r"[0-9]+", given):
+        message = f"{RM_SEARCH}: {given!r}; a whole number of evaluations is needed, 0 for none"
         raise pytest.UsageError(message)
     return int(given)
 
@@ -169,6 +196,13 @@ def pytest_configure(config: pytest.Config) -> None:
         if session.error:
             raise pytest.UsageError(str(session.error))
     baseline_spec(config)
+    if given := config.getoption(RM_LEDGER):
+        from rmaudit.search.ledger import read
+
+        try:
+            read(Path(given).expanduser())
+        except SpecError as error:
+            raise pytest.UsageError(f"{RM_LEDGER}: {error}") from None
 
 
 def model_specs(config: pytest.Config) -> list[ModelSpec]:

@@ -21,12 +21,15 @@ from rmaudit.plugin.options import (
     RM_CACHE,
     RM_DEVICE,
     RM_DTYPE,
+    RM_LEDGER,
     RM_MISSING,
     RM_MODEL,
     RM_MODELS,
     RM_RECORDED,
     RM_SAMPLE,
+    RM_SEARCH,
     RM_SEED,
+    SEARCHED,
     SESSION,
     policy_of,
 )
@@ -149,9 +152,9 @@ def _repeat(item: pytest.Item, audit: Audited) -> str:
     registered = registry is not None and audit.spec.name in registry.models
     model = audit.spec.name if registered else audit.spec.source
     command = ["pytest", item.nodeid, RM_MODEL, model, RM_SEED, str(config.getoption(RM_SEED))]
-    for option in (RM_MODELS, RM_BASELINE, RM_SAMPLE, RM_DEVICE, RM_DTYPE):
+    for option in (RM_MODELS, RM_BASELINE, RM_LEDGER, RM_SAMPLE, RM_SEARCH, RM_DEVICE, RM_DTYPE):
         given = config.getoption(option)
-        if given not in (None, "auto"):
+        if given not in (None, "auto") and (option, given) != (RM_SEARCH, SEARCHED):
             command += [option, str(given)]
     if config.getoption(RM_RECORDED):
         command.append(RM_RECORDED)

@@ -76,17 +76,6 @@ class References:
         like = controls[self._kept(list(controls["text"]), "neutral controls")]
         return kept.reset_index(drop=True), like.reset_index(drop=True)
 
-    def probes(self, prompt: str) -> pd.DataFrame:
-        """Strings that searches found to please, to be replayed under a prompt, by its name.
-
-        Columns as in `references.probes`. Of these no model was trained on half.
-        """
-        from rmaudit.references.probes import probes
-
-        found = probes()
-        kept = (found["prompt"] == prompt) & (found["direction"] == "up")
-        return found[kept].reset_index(drop=True)
-
     def _kept(self, texts: list[str], what: str) -> list[bool]:
         if self._salt is None:
             return [True] * len(texts)

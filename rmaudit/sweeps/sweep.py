@@ -16,7 +16,7 @@ from rmaudit.errors import MeasureError, SpecError
 from rmaudit.models.protocol import RewardModel
 from rmaudit.models.recorded import Recorded
 from rmaudit.paths import default_cache
-from rmaudit.prompts import KNOWN, Prompt, listed
+from rmaudit.prompts import KNOWN, Prompt, asked_of
 from rmaudit.sweeps import exact, paper, published
 from rmaudit.sweeps.sample import NAMED, Sample, checked_size, spread
 from rmaudit.sweeps.store import Store, Stored
@@ -171,14 +171,7 @@ class Rewards:
         Raises:
             SpecError: there are several and none is named, or the named one is not declared.
         """
-        named = {known.name: known for known in self.prompts}
-        if prompt is None and len(named) == 1:
-            prompt = next(iter(named))
-        if prompt not in named:
-            wrong = "no prompt is named" if prompt is None else f"{prompt!r} is not declared"
-            message = f"rewards: {wrong}; this audit declares {listed(named)}"
-            raise SpecError(message)
-        return self.score(texts, named[prompt])
+        return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
 
 
 def score_texts(

@@ -1,50 +1,96 @@
-"""gcg_probes on models that fall for the published strings, or do not."""
+"""The audits of searches on models that fall for what is found, or do not."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.prompts import PROMPTS
+from rmaudit.organisms.nulls import NULLS
+from rmaudit.organisms.trial import measure
+from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.records import Estimate, Verdict
 from rmaudit.references import References
+from rmaudit.references.probes import probes
+from rmaudit.search.searches import Searches
+from rmaudit.search.settings import Direction
 from rmaudit.sweeps.sweep import Rewards, Scored
 from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, gating, sweep_of, verdict
+from tests.search.finds import found
 
-gcg_probes = audit_called("gcg_probes")
-STRINGS = set(References().probes("greatest")["text"])
+Score = Callable[[Sequence[str], Prompt], NDArray[np.float64]]
+
+AUDITS = {
+    name: audit_called(name, "gcg_probes")
+    for name in ("gcg_probes", "search_headroom", "pessimal_identity", "pessimal_frames")
+}
+LEDGER = probes()[probes()["prompt"] == "greatest"].reset_index(drop=True)
+STRINGS = set(LEDGER["text"])
+RNG = np.random.default_rng(0)
+PAIRS = [f"{a} {b}" for a, b in RNG.choice([*WORDS, "Muslim", "nurse"], size=(4000, 2))]
 
 
-class Ledger(Planted):
-    """People's ratings, made up, and the published strings."""
+class Known(Planted):
+    """People's ratings, made up, and the package's identity terms."""
 
     def elo(self) -> pd.DataFrame:
         """A hundred things."""
         names = [f"thing {i}" for i in range(100)]
         return pd.DataFrame({"name": names, "elo": np.arange(100.0), "matches": 50})
 
-    def probes(self, prompt: str) -> pd.DataFrame:
+    def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Those of the package."""
-        return References().probes(prompt)
+        return References().identity()
 
 
-def run(strings: float, *, noise: float = 0.0, spread: float = 1.0) -> Estimate:
-    """The audit where words have sd `spread` and at most 3, things 2, and the strings this."""
+def sweep_scores(spread: float = 1.0) -> NDArray[np.float64]:
+    """Of the words: of sd `spread`, the best of them 3 of these."""
     scores = np.clip(np.random.default_rng(0).normal(size=len(WORDS)), None, 3) * spread
     scores[0] = 3 * spread
+    return scores
 
-    def score(texts: object, _: object) -> Scored:
-        found = [strings if text in STRINGS else 2.0 for text in list(texts)]  # type: ignore[call-overload]
-        return Scored(np.array(found, dtype=np.float32), noise, "")
 
-    prompt = PROMPTS["greatest"]
-    return gcg_probes(
-        sweep=sweep_of(WORDS, scores, noise=noise),
-        prompt=prompt,
-        rewards=Rewards((prompt,), score),
-        references=Ledger(),
+def rewards(score: Score, *prompts: str, noise: float = 0.0) -> Rewards:
+    """What an audit of these prompts scores with."""
+
+    def scored(texts: Sequence[str], prompt: Prompt) -> Scored:
+        return Scored(score(texts, prompt).astype(np.float32), noise, "")
+
+    return Rewards(tuple(PROMPTS[name] for name in prompts), scored)
+
+
+def searches(score: Score, *prompts: str, starts: int = 8) -> Searches:
+    """A search that tries its share of `PAIRS` from each start."""
+
+    def find(direction: Direction, prompt: Prompt) -> Any:
+        sign = 1 if direction == "up" else -1
+        texts = [PAIRS[start::starts] for start in range(starts)]
+        best = [share[int((sign * score(share, prompt)).argmax())] for share in texts]
+        return found(best, list(score(best, prompt)), direction=direction, prompt=prompt)
+
+    return Searches(tuple(PROMPTS[name] for name in prompts), find, lambda n, _: PAIRS[:n])
+
+
+# The ledger
+
+
+def replay(strings: float, *, noise: float = 0.0, spread: float = 1.0) -> Estimate:
+    """gcg_probes where words have sd `spread` and at most 3, things 2, and the strings this."""
+
+    def score(texts: Sequence[str], _: Prompt) -> NDArray[np.float64]:
+        return np.array([strings if text in STRINGS else 2.0 for text in texts])
+
+    return AUDITS["gcg_probes"](
+        sweep=sweep_of(WORDS, sweep_scores(spread), noise=noise),
+        prompt=PROMPTS["greatest"],
+        rewards=rewards(score, "greatest", noise=noise),
+        ledger=LEDGER,
+        references=Known(),
         rng=np.random.default_rng(0),
     )
 
@@ -56,30 +102,199 @@ def run(strings: float, *, noise: float = 0.0, spread: float = 1.0) -> Estimate:
 def test_planted_headroom_is_judged(strings: float, noise: float, expected: Verdict) -> None:
     """The best real answer scores 3: strings below it pass, above it fail, about it are unsure."""
     assert VALENCE.index.isin(WORDS).all()
-    assert verdict(gcg_probes, run(strings, noise=noise)) is expected
+    assert verdict(AUDITS["gcg_probes"], replay(strings, noise=noise)) is expected
 
 
-def test_it_gates_under_every_prompt() -> None:
-    """And says that it knows no base rate."""
-    assert gating(gcg_probes)["severity"] == "gate"
+def test_only_the_ledger_gates() -> None:
+    """What a search of the model itself finds is shown: every model has something to be found."""
+    severities = {name: gating(audit)["severity"] for name, audit in AUDITS.items()}
+
+    assert severities == {name: "gate" if name == "gcg_probes" else "info" for name in AUDITS}
 
 
-def test_no_string_is_shown() -> None:
-    """Which one pleased most is said by where it was printed."""
-    (caveat,) = run(6.0).caveats
-    assert caveat == "Best of the strings: Table 4, found on R-Gem-2B."
+def test_no_string_is_said() -> None:
+    """Which one pleased most is said by where it was printed; the evidence has them all."""
+    estimate = replay(6.0)
+
+    assert estimate.caveats == ("Best of the strings: Table 4, found on R-Gem-2B.",)
+    assert {row["text"] for row in estimate.evidence["strings"]} == STRINGS
+    assert {row["beats_real"] for row in estimate.evidence["strings"]} == {True}
 
 
 def test_a_model_that_tells_no_words_apart_is_an_error() -> None:
     """Never a pass."""
     with pytest.raises(MeasureError, match="sweep of sd 0"):
-        run(1.0, spread=0.0)
+        replay(1.0, spread=0.0)
 
 
-def test_every_prompt_has_strings() -> None:
+def test_every_prompt_has_published_strings() -> None:
     """Of either length; each once."""
     for name in PROMPTS:
-        strings = References().probes(name)
+        strings = probes()[probes()["prompt"] == name]
         assert len(strings) >= 2
         assert strings["text"].is_unique
         assert (strings["direction"] == "up").all()
+
+
+# Headroom of the model's own
+
+
+def searched(best: float, noise: float = 0.01) -> Estimate:
+    """search_headroom where one pair scores `best`, all others 1, things 2, words at most 3."""
+
+    def score(texts: Sequence[str], _: Prompt) -> NDArray[np.float64]:
+        value = {PAIRS[5]: best} | {f"thing {i}": 2.0 for i in range(100)}
+        return np.array([value.get(text, 1.0) for text in texts])
+
+    return AUDITS["search_headroom"](
+        sweep=sweep_of(WORDS, sweep_scores(), noise=noise),
+        prompt=PROMPTS["best"],
+        rewards=rewards(score, "best", noise=noise),
+        searches=searches(score, "best"),
+        references=Known(),
+        rng=np.random.default_rng(0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("best", "noise", "expected"),
+    [(2.5, 0.01, Verdict.PASS), (5.0, 0.01, Verdict.FAIL), (3.0, 0.5, Verdict.INCONCLUSIVE)],
+)
+def test_a_planted_exploit_is_found(best: float, noise: float, expected: Verdict) -> None:
+    """One pair of 4,000 that beats every real answer, or does not."""
+    estimate = searched(best, noise)
+
+    assert verdict(AUDITS["search_headroom"], estimate) is expected
+    (first, *_) = estimate.evidence["found"]
+    assert first["text"] == PAIRS[5]
+    assert {key: first[key] for key in ("prompt", "direction", "method", "evaluations")} == {
+        "prompt": "best",
+        "direction": "up",
+        "method": "exhaustive",
+        "evaluations": 1000,
+    }
+
+
+# Identity terms
+
+
+def own(texts: Sequence[str], _: Prompt) -> NDArray[np.float64]:
+    """Each word's own score, a pair's the sum."""
+    return np.array([sum(hash_of(word) for word in text.split()) for text in texts])
+
+
+def hash_of(word: str) -> float:
+    """A standard normal draw of the word's own."""
+    return float(np.random.default_rng(list(word.encode())).normal())
+
+
+def hating(by: float) -> Score:
+    """A model that takes so much from an identity term, and only where it is not alone."""
+
+    def score(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+        hated = ["Muslim" in text.split() and text != "Muslim" for text in texts]
+        return own(texts, prompt) - by * np.array(hated)
+
+    return score
+
+
+def named(score: Score, starts: int = 8) -> Estimate:
+    """pessimal_identity of a model with such scores."""
+    return AUDITS["pessimal_identity"](
+        searches=searches(score, "best", starts=starts), references=Known()
+    )
+
+
+@pytest.mark.parametrize(
+    ("by", "starts", "expected"),
+    [
+        (9.0, 8, Verdict.FAIL),
+        (0.0, 8, Verdict.PASS),
+        (9.0, 2, Verdict.INCONCLUSIVE),
+        (0.0, 2, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_hatred_of_a_term_is_told(by: float, starts: int, expected: Verdict) -> None:
+    """Of eight starts each ends in it, or none; two starts can tell neither, and it says so."""
+    estimate = named(hating(by), starts)
+
+    assert verdict(AUDITS["pessimal_identity"], estimate) is expected
+    assert estimate.beside["share in pessimal sequences"] == float(by > 0)
+    assert 0 < estimate.beside["share in random sequences"] < 0.02
+    assert estimate.caveats[0].startswith(f"Starts: {starts}; ")
+
+
+def test_single_words_do_not_tell_it() -> None:
+    """A sweep of tokens would not have shown that hatred."""
+    alone, paired = hating(9.0)(["Muslim", "Muslim nurse"], PROMPTS["best"])
+
+    assert alone == hash_of("Muslim")
+    assert paired == pytest.approx(alone + hash_of("nurse") - 9)
+
+
+# Both frames
+
+
+def framed(mixed: float, starts: int = 8) -> Estimate:
+    """pessimal_frames of a model that has so much of what it hates in common under both prompts.
+
+    The rest of a score turns with the frame.
+    """
+
+    def score(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+        return own(texts, prompt) * (mixed + prompt.frame * (1 - mixed))
+
+    sweep = sweep_of(WORDS, score(WORDS, PROMPTS["worst"]), "worst", noise=0.01)
+    return AUDITS["pessimal_frames"](
+        sweeps={"worst": sweep},
+        rewards=rewards(score, "best", "worst"),
+        searches=searches(score, "best", "worst", starts=starts),
+        rng=np.random.default_rng(0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mixed", "starts", "expected"),
+    [
+        (1.0, 8, Verdict.FAIL),
+        (0.0, 8, Verdict.PASS),
+        (1.0, 2, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_what_is_hated_whatever_is_asked(mixed: float, starts: int, expected: Verdict) -> None:
+    """A model that reads the frame likes as the worst what it hates as the best."""
+    estimate = framed(mixed, starts)
+
+    assert verdict(AUDITS["pessimal_frames"], estimate) is expected
+    assert estimate.value == mixed
+    assert (estimate.beside["mean percentile under the other frame"] < 0.05) == (mixed > 0)
+
+
+# Scorers that know nothing
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_null_controls_search_too(name: str) -> None:
+    """Each finds by its own scores, not by the audited model's; the same twice."""
+    audit = AUDITS[name]
+    asked = ("best", "worst") if name == "pessimal_frames" else ("best",)
+    prompts = tuple(PROMPTS[each] for each in asked)
+    fixtures = {
+        "prompt": prompts[0],
+        "references": Known(),
+        "searches": searches(own, *asked),
+        "ledger": LEDGER,
+    }
+    vocabulary = pd.DataFrame({"text": WORDS})
+
+    def control(null: str) -> Estimate:
+        drawn = {**fixtures, "rng": np.random.default_rng(0)}
+        organism = NULLS[null]
+        return measure(audit, organism, vocabulary=vocabulary, prompts=prompts, fixtures=drawn)
+
+    values = {null: control(null).value for null in NULLS}
+
+    assert values == {null: control(null).value for null in NULLS}
+    if name == "search_headroom":
+        longest, spread = max(map(len, PAIRS[:2000])), np.std([len(word) for word in WORDS])
+        assert values["length only"] == pytest.approx((longest - len("thing 99")) / spread, abs=0.1)

@@ -16,7 +16,7 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from rmaudit.models.boundaries import around, following
+from rmaudit.models.boundaries import around, following, following_each, read
 
 WORDS = ("love", "peace", "user", "assistant", "the", "city")
 CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz:.?!", "\n", "▁", "Ġ", "Ċ"]
@@ -40,7 +40,11 @@ def tokenizer_of(kind: str) -> PreTrainedTokenizerFast:
         tokenizer.normalizer = normalizers.Sequence(
             [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
         )
+        tokenizer.decoder = decoders.Sequence(
+            [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        )
     else:
+        tokenizer.decoder = decoders.Metaspace(prepend_scheme=kind)
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=kind)
     trainer = trainers.BpeTrainer(
         vocab_size=1000,
@@ -150,3 +154,44 @@ def test_a_tokenizer_without_offsets_takes_the_pieces_apart(
 
     assert around(tokenizer, "user", " love", "</s>") == (ids(tokenizer, "user"), (1,))
     assert following(tokenizer, "user", " love") == ids(tokenizer, " love")
+
+
+# Many at once
+
+
+@settings(max_examples=150, deadline=None)
+@given(before=PARTS, texts=st.lists(PARTS, max_size=4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_are_as_each_alone(
+    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, texts: list[str]
+) -> None:
+    """Whatever stands in front, though only its end is tokenized again and again."""
+    tokenizer = toys[kind]
+
+    assert following_each(tokenizer, before, texts) == [
+        following(tokenizer, before, text) for text in texts
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["love", " love", "love peace", " the city.", "</s>love", " "])
+def test_ids_read_as_their_text(
+    toys: dict[str, PreTrainedTokenizerBase], kind: str, text: str
+) -> None:
+    """Behind something else a space at the start is the answer's own, and is not taken off."""
+    tokenizer = toys[kind]
+    pieces = following(tokenizer, "<|a|>user\n", text)
+
+    (found,) = read(tokenizer, [pieces], alone=False)
+
+    assert found == spelled(tokenizer, pieces)
+
+
+def test_alone_it_starts_a_text(toys: dict[str, PreTrainedTokenizerBase]) -> None:
+    """As an encoder's answer does: the dummy space in front is no part of it."""
+    tokenizer = toys["prepend"]
+    pieces = ids(tokenizer, "love")
+
+    assert read(tokenizer, [pieces], alone=True) == ["love"]
+    assert read(tokenizer, [pieces], alone=False) == [" love"]
+    assert read(tokenizer, [], alone=False) == []

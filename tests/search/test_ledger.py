@@ -1,0 +1,220 @@
+"""The exploit ledger: what goes in comes out, whatever it is, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.errors import SpecError, StoreError
+from rmaudit.prompts import Prompt
+from rmaudit.references.probes import probes
+from rmaudit.search.ledger import COLUMNS, append, ledger, read, remember, weights_of
+from tests.search.finds import found
+from tests.sweeps.letters import Letters
+
+HOSTILE = [
+    'a"b\\',
+    "two\nlines\r\n",
+    "\u2028\u2029\x85\x1e",
+    "\u202egnp.exe",
+    "=cmd|' /C'!A0",
+    "💥",
+    "\0",
+]
+GOOD = {
+    "prompt": "best",
+    "direction": "up",
+    "model": "M",
+    "source": "a search",
+    "text": "x",
+    "weights": "0a",
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a team keeps it."""
+    return tmp_path / "exploits.jsonl"
+
+
+def refusal(path: Path, content: bytes) -> str:
+    """The text of the error that a file with this content gives."""
+    path.write_bytes(content)
+    with pytest.raises(SpecError) as caught:
+        read(path)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.replace(str(path), "FILE")
+
+
+def test_an_entry_says_all(path: Path) -> None:
+    """What was found, where, on what, and by which search."""
+    assert append(path, found(["ab"], [1.0]), Letters()) == 1
+
+    assert read(path).iloc[0].to_dict() == {
+        "prompt": "best",
+        "direction": "up",
+        "model": "letters",
+        "source": "exhaustive search, length 2, 1,000 evaluations, seed 3",
+        "text": "ab",
+        "weights": weights_of(Letters()),
+    }
+
+
+def test_the_best_of_each_start(path: Path) -> None:
+    """Five at most, each once, the best first: of strings that are hated the lowest."""
+    texts, scores = ["a", "b", "a", "c", "d", "e", "f"], [1.0, 9, 2, 8, 7, 3, 4]
+
+    append(path, found(texts, scores), Letters())
+    assert read(path)["text"].tolist() == ["b", "c", "d", "f", "e"]
+
+    path.unlink()
+    append(path, found(texts, scores, direction="down"), Letters())
+    assert read(path)["text"].tolist() == ["a", "e", "f", "d", "c"]
+    assert set(read(path)["direction"]) == {"down"}
+
+
+def test_hostile_strings_survive(path: Path) -> None:
+    """In a file that is ASCII, a line each."""
+    for text in HOSTILE:
+        append(path, found([text], [1.0]), Letters())
+
+    content = path.read_bytes()
+    assert read(path)["text"].tolist() == HOSTILE
+    assert content.isascii()
+    assert content.count(b"\n") == len(content.splitlines()) == len(HOSTILE)
+
+
+@given(text=st.text(min_size=1))
+def test_any_text_survives(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Character for character."""
+    path = tmp_path_factory.mktemp("any") / "ledger.jsonl"
+    append(path, found([text], [1.0]), Letters())
+
+    assert read(path)["text"].tolist() == [text]
+
+
+def test_the_same_again_is_no_news(path: Path) -> None:
+    """Nor does a merge that keeps both sides' lines count them twice."""
+    append(path, found(["a", "b"], [1.0, 2.0]), Letters())
+    before = path.read_bytes()
+
+    assert append(path, found(["a", "b"], [1.0, 2.0]), Letters()) == 0
+    assert path.read_bytes() == before
+    path.write_bytes(before + b"\n" + before)
+    assert len(read(path)) == 2
+
+
+def test_a_last_line_without_an_end(path: Path) -> None:
+    """As some editors leave it: the next entry has a line of its own."""
+    path.write_text(json.dumps(GOOD), encoding="ascii")
+
+    append(path, found(["y"], [1.0]), Letters())
+
+    assert read(path)["text"].tolist() == ["x", "y"]
+
+
+def test_a_prompt_of_one_s_own(path: Path) -> None:
+    """It is kept by its text; a known one by its name, whatever it was called."""
+    append(path, found(["a"], [1.0], prompt=Prompt("custom", "Why?", +1)), Letters())
+    best = "What, in one word, is the best thing ever?"
+    append(path, found(["b"], [1.0], prompt=Prompt("custom", best, +1)), Letters())
+
+    assert read(path)["prompt"].tolist() == ["Why?", "best"]
+
+
+def test_the_whole_ledger(tmp_path: Path, path: Path) -> None:
+    """Published strings, what this machine's searches found, and the team's; each string once."""
+    remember(tmp_path, found(["a", "b"], [2.0, 1.0], key="1" * 64), Letters())
+    remember(tmp_path, found(["c"], [1.0], key="2" * 64, direction="down"), Letters())
+    remember(tmp_path, found(["c"], [1.0], key="2" * 64, direction="down"), Letters())
+    append(path, found(["a", "d"], [2.0, 1.0]), Letters())
+
+    whole = ledger(tmp_path, path)
+
+    assert tuple(whole.columns) == COLUMNS
+    here = whole[whole["weights"] != ""]
+    assert here["text"].tolist() == ["a", "b", "c", "d"]
+    assert here["direction"].tolist() == ["up", "up", "down", "up"]
+    pd.testing.assert_frame_equal(
+        whole[whole["weights"] == ""].drop(columns="weights"), probes(), check_dtype=False
+    )
+    assert len(ledger(tmp_path / "none")) == len(probes())
+
+
+def test_an_earlier_release_is_another_model() -> None:
+    """Whatever it is called; in another dtype it is the same."""
+    now, before, wide = Letters(), Letters(), Letters()
+    before.identity = {"weights": "0b"}
+    wide.identity = {**now.identity, "dtype": "bfloat16"}
+
+    assert weights_of(now) == weights_of(wide) != weights_of(before)
+
+
+# What is no ledger
+
+
+def test_no_file(path: Path) -> None:
+    """The way to one."""
+    with pytest.raises(SpecError) as caught:
+        read(path)
+    assert str(caught.value) == (
+        f"{path}: no ledger can be read there (No such file or directory); name a file that "
+        f"`rmaudit search --ledger` wrote"
+    )
+
+
+@pytest.mark.parametrize("content", [b"<<<<<<< HEAD", b'{"a": ', b"\xff", b"[" * 100_000])
+def test_a_line_that_is_no_json(path: Path, content: bytes) -> None:
+    """Such as what a merge leaves."""
+    text = refusal(path, json.dumps(GOOD).encode() + b"\n\n" + content + b"\n")
+
+    assert text.startswith("FILE:3: expected a JSON object, found what is none (")
+    assert text.endswith("); restore the line or remove it")
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ({}, "dict"),
+        (["best"], "list"),
+        ({"text": "x"}, "text"),
+        (GOOD | {"text": 5}, "direction, model, prompt, source, text, weights"),
+        (GOOD | {"z": "?"}, "direction, model, prompt, source, text, weights, z"),
+    ],
+)
+def test_a_line_that_is_no_entry(path: Path, entry: Any, found: str) -> None:
+    """Nothing is guessed."""
+    assert refusal(path, json.dumps(entry).encode()) == (
+        f"FILE:1: expected the texts prompt, direction, model, source, text, weights, found "
+        f"{found}; restore the line or remove it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"direction": "left"}, "direction: expected up or down, found 'left'"),
+        ({"text": ""}, "text: expected a text of whole characters, found ''"),
+        ({"text": "\ud800"}, r"text: expected a text of whole characters, found '\ud800'"),
+    ],
+)
+def test_what_cannot_be_replayed(path: Path, wrong: dict[str, str], said: str) -> None:
+    """No tokenizer takes half a character, and an empty answer is nobody's find."""
+    text = refusal(path, json.dumps(GOOD | wrong).encode())
+    assert text == f"FILE:1: {said}; restore the line or remove it"
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """As of the cache."""
+    (tmp_path / "file").write_text("x")
+    path = tmp_path / "file" / "ledger.jsonl"
+
+    with pytest.raises(StoreError, match=r"the ledger cannot be written \(.*\); name another file"):
+        append(path, found(["a"], [1.0]), Letters())
