@@ -14,6 +14,8 @@ import numpy as np
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
 from rmaudit.search.problem import Problem
 
+_TRIED = 2048  # ids at a time: to see whether a sequence is admitted, it is tokenized again
+
 Context = tuple[int, Ids, Ids]  # a place's number, what is before and what after it
 
 
@@ -63,7 +65,12 @@ def _swept(
         evaluator.meet(swept[context])
         return swept[context]
     _, before, after = context
-    answers = problem.admitted([(*before, token_id, *after) for token_id in ids])
+    answers: list[Ids] = []
+    for first in range(0, len(ids), _TRIED):
+        some = ids[first : first + _TRIED]
+        answers += problem.admitted([(*before, token_id, *after) for token_id in some])
+        if len(answers) > evaluator.left:  # more than it may score
+            break
     rewards = evaluator.rewards(answers)
     found = evaluator.best(answers, rewards)
     if len(rewards) == len(answers):  # else the budget ended it, and it is not swept
