@@ -39,7 +39,7 @@ def of_sweeps(sweeps: Sequence[Mapping[str, Any]]) -> Picture | None:
         f"Scores of {what} vocabulary",
         f"How many tokens score how far from the mean of their sweep, in its sd; the violin is as "
         f"wide as there are tokens in {_UNIT} sd. Ticks beneath are the most extreme tokens.",
-        "".join(_violin(sweep, domain=domain) for sweep in rows),
+        "".join(_violin(sweep, domain=domain, what=what) for sweep in rows),
         table(columns, cells),
     )
 
@@ -64,7 +64,7 @@ def domain_of(sweeps: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     return min(ends), max(ends)
 
 
-def _violin(sweep: Mapping[str, Any], *, domain: tuple[float, float]) -> str:
+def _violin(sweep: Mapping[str, Any], *, domain: tuple[float, float], what: str) -> str:
     import altair as alt
 
     x = alt.X("sd:Q").scale(domain=domain, nice=False)
@@ -90,7 +90,8 @@ def _violin(sweep: Mapping[str, Any], *, domain: tuple[float, float]) -> str:
         spacing=2,
     )
     facts = [f"{sweep['n']:,} tokens", *lines]
-    return as_svg(chart, title=f"Distribution of scores, {prompt}", facts=facts)
+    title = f"Distribution of the scores of {what} vocabulary, {prompt}"
+    return as_svg(chart, title=title, facts=facts)
 
 
 def _ticked(sweep: Mapping[str, Any]) -> list[str]:
