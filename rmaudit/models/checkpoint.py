@@ -179,7 +179,7 @@ class Checkpoint:
         pool = self._head.family.POOL if self.spec.pool == "auto" else self.spec.pool
         return None if pad is None or pool != "hf" else int(pad)
 
-    @property
+    @cached_property
     def _rows(self) -> int:
         """Rows of the embedding: ids go from 0 to one less."""
         added = None if self._adapter is None else self._adapter.rows

@@ -53,7 +53,7 @@ def truths(tmp_path_factory: pytest.TempPathFactory) -> list[Truth]:
     ("settings", "least"),
     [
         (Settings(length=2, starts=8, budget=20_000), 95),
-        (Settings(length=2, starts=8, budget=4_000, method="gcg", gcg=Gcg(batch=64)), 80),
+        (Settings(length=2, starts=8, budget=2_000, method="gcg", gcg=Gcg(batch=64)), 80),
     ],
     ids=["exhaustive", "gcg"],
 )
@@ -70,6 +70,7 @@ def test_the_best_of_all_pairs_is_found(
             made = search(model, PROMPT, asked, cache=tmp_path)
             assert made.evaluations <= settings.budget
             found += int(abs(made.frame["score"][0] - truth) < 1e-5 * rewards.std())
+    print(f"{found} of {MODELS * SEEDS}")
     assert found >= least
 
 
