@@ -11,8 +11,8 @@ exhaustive search and as plain GCG on the same seed, and the median CPU seconds.
 
 python benchmarks/search.py --step
 
-One GCG step (a gradient and 128 swaps) on the shared prefix and on full rows, interleaved, best of
-some rounds each: their ratio.
+One GCG step (a gradient and 128 swaps) on the shared prefix and on full rows, behind a prompt of
+some 40 ids, interleaved, best of some rounds each: their ratio, for answers of 3 and of 10 ids.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rmaudit.models.checkpoint import Checkpoint
 
 PROMPT = PROMPTS["best"]
+LONGER = " Think of all people, of every time and place, and be as honest as you can be."
 PLAIN = Gcg(greedy=False, fresh=False, distance=0.0, top=32, batch=64)
 KINDS: dict[str, dict[str, Any]] = {
     "random": {"method": "random"},
@@ -66,7 +67,8 @@ def main() -> None:
     asked = parser.parse_args()
     model: Any = load("R-Smol-135M")
     if asked.step:
-        print(json.dumps(step(model)))
+        for length in (3, 10):
+            print(json.dumps(step(model, length)), flush=True)
         return
     words = allowed(Constraints(words=True), model.vocabulary(), model.special_ids)
     drawn = np.random.default_rng(0).choice(words, size=asked.ids, replace=False)
@@ -128,25 +130,25 @@ def timed(model: Checkpoint, settings: Settings) -> tuple[Found, float]:
         return found, time.process_time() - start
 
 
-def step(model: Checkpoint, rounds: int = 5) -> dict[str, float]:
-    """Seconds of one step by each path, with the prompt's ids, and their ratio."""
-    slot = model.slot(PROMPT.text)
-    rng = np.random.default_rng(0)
-    ids = rng.integers(1000, 40_000, size=(129, 10))
-    answer, swaps = tuple(ids[0].tolist()), [tuple(row) for row in ids[1:].tolist()]
+def step(model: Checkpoint, length: int, rounds: int = 5) -> dict[str, float]:
+    """Seconds of one step by each path, and their ratio."""
+    prompt = PROMPT.text + LONGER
+    slot = model.slot(prompt)
+    ids = np.random.default_rng(0).integers(1000, 40_000, size=(129, length)).tolist()
+    answer, *swaps = [tuple(row) for row in ids]
     best = dict.fromkeys((ScoringPath.SHARED_PREFIX, ScoringPath.FULL_ROWS), float("inf"))
     weights = model.weights(slot.prefix, slot.suffix)
     for _ in range(rounds):
         for path in best:
             weights.go(path)
             start = time.perf_counter()
-            model.gradient(PROMPT.text, [answer])
-            model.score(PROMPT.text, swaps)
+            model.gradient(prompt, [answer])
+            model.score(prompt, swaps)
             best[path] = min(best[path], time.perf_counter() - start)
     shared, full = best.values()
     return {
         "prompt ids": len(slot.prefix),
-        "answer ids": len(answer),
+        "answer ids": length,
         "shared prefix s": round(shared, 3),
         "full rows s": round(full, 3),
         "ratio": round(full / shared, 2),

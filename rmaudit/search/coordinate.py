@@ -1,8 +1,9 @@
 """Exhaustive coordinate search: the whole vocabulary at one place, while the others stand.
 
-Each step is exact: of all allowed ids at that place, the best is taken. It ends where no place can
-be bettered alone, so what it finds is at least as good as any sequence that differs from it in one
-id. It needs no gradient. What stands before the place is run once for all (`models.score_rows`).
+Each step is exact: of all allowed ids at that place, the best is taken. A start ends where no place
+can be bettered alone: at least as good as any sequence that differs from it in one id. What budget
+is left then goes to the surroundings of the best sequences, since the best of all may be two ids
+away. It needs no gradient. What stands before the place is run once for all (`models.score_rows`).
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ Context = tuple[int, Ids, Ids]  # a place's number, what is before and what afte
 def search(
     problem: Problem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
-    """From each start to where no place can be bettered, or until its budget is used up."""
+    """From each start to where no place can be bettered, then around the best of all."""
     swept: dict[Context, list[Hit]] = {}
     for number, first in enumerate(starts):
         evaluator.begin(number)
         _climb(problem, evaluator, first, swept, rng)
+    evaluator.widen()
+    _widen(problem, evaluator, swept, rng)
 
 
 def _climb(
@@ -44,13 +47,32 @@ def _climb(
         place = places[turn % len(first)]
         known = dict(beams)
         for beam in beams:
-            context = (place, beam[:place], beam[place + 1 :])
-            for hit in _swept(problem, evaluator, context, ids, swept):
+            for hit in _swept(problem, evaluator, _contexts(beam)[place], ids, swept):
                 known[hit.ids] = max(hit.value, known.get(hit.ids, -np.inf))
         best = sorted(known, key=known.__getitem__, reverse=True)[: evaluator.settings.beams]
         still = still + 1 if set(best) == set(beams) else 1
         beams = {answer: known[answer] for answer in best}
         turn += 1
+
+
+def _widen(
+    problem: Problem,
+    evaluator: Evaluator,
+    swept: dict[Context, list[Hit]],
+    rng: np.random.Generator,
+) -> None:
+    """Sweep each place of the best sequence that has one unswept, as long as there is budget."""
+    ids = rng.permutation(problem.allowed).tolist()
+    while evaluator.left > 0:
+        around = (context for hit in evaluator.top() for context in _contexts(hit.ids))
+        context = next((context for context in around if context not in swept), None)
+        if context is None:
+            return
+        _swept(problem, evaluator, context, ids, swept)
+
+
+def _contexts(answer: Ids) -> list[Context]:
+    return [(place, answer[:place], answer[place + 1 :]) for place in range(len(answer))]
 
 
 def _swept(

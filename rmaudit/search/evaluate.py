@@ -21,6 +21,7 @@ from rmaudit.sweeps.store import Journal
 Ids = tuple[int, ...]
 
 SHARD = 1024  # evaluations a shard: what a kill may lose
+NO_START = -1  # of what was found after the starts
 KEPT = 100  # best sequences that a search tells
 EACH = 10  # of one call, for it may be a whole vocabulary at one place
 _TRIED = 512  # best sequences of a call that are tried against a slow constraint
@@ -71,6 +72,10 @@ class Evaluator:
         share = (self.settings.budget - self.used) // (self.settings.starts - start)
         self._end = self.used + share
 
+    def widen(self) -> None:
+        """All starts are done; what they left may be spent, and is no start's own."""
+        self._start, self._end = NO_START, self.settings.budget
+
     @property
     def left(self) -> int:
         """How many evaluations this start still has."""
@@ -115,7 +120,8 @@ class Evaluator:
         return sorted(self.hits.values(), key=_rank)[:KEPT]
 
     def _note(self, hit: Hit) -> None:
-        if hit.start not in self.firsts or _rank(hit) < _rank(self.firsts[hit.start]):
+        first = self.firsts.get(hit.start)
+        if hit.start != NO_START and (first is None or _rank(hit) < _rank(first)):
             self.firsts[hit.start] = hit
         if self._best is None or hit.value > self._best:
             self._best = hit.value

@@ -41,7 +41,8 @@ class Found:
     """What a search found.
 
     `frame` has the best distinct sequences, best first: `ids` (tuple), `text`, `score` (float32,
-    the model's own units), `evaluation` (after how many it was found) and `start` (from which).
+    the model's own units), `evaluation` (after how many it was found) and `start` (from which one;
+    -1: after all of them).
     `bests` has a row a start, in their order: the best that each came to. `trace` is the best
     score after so many evaluations, whenever it got better; `evaluations` how many were made;
     `noise` is the numeric noise of a score, as `Sweep.noise`.

@@ -52,8 +52,8 @@ def truths(tmp_path_factory: pytest.TempPathFactory) -> list[Truth]:
 @pytest.mark.parametrize(
     ("settings", "least"),
     [
-        (Settings(length=2, starts=8, budget=20_000), 95),
-        (Settings(length=2, starts=8, budget=2_000, method="gcg", gcg=Gcg(batch=64)), 80),
+        (Settings(length=2, starts=8, budget=4_000), 95),
+        (Settings(length=2, starts=8, budget=1_200, method="gcg", gcg=Gcg(batch=64)), 80),
     ],
     ids=["exhaustive", "gcg"],
 )
@@ -70,7 +70,6 @@ def test_the_best_of_all_pairs_is_found(
             made = search(model, PROMPT, asked, cache=tmp_path)
             assert made.evaluations <= settings.budget
             found += int(abs(made.frame["score"][0] - truth) < 1e-5 * rewards.std())
-    print(f"{found} of {MODELS * SEEDS}")
     assert found >= least
 
 
@@ -89,7 +88,8 @@ def test_what_is_found_is_what_the_model_says(model: Checkpoint, tmp_path: Path)
     assert not found.frame["ids"].duplicated().any()
     assert model.tokenized(found.frame["text"].tolist()) == found.frame["ids"].tolist()
     assert found.bests["start"].tolist() == [0, 1]
-    assert found.bests["score"].max() == found.frame["score"][0] == found.trace[-1][1]
+    assert found.bests["score"].max() == pytest.approx(found.frame["score"][0], abs=1e-5)
+    assert found.frame["score"][0] == found.trace[-1][1]
     assert found.prompt.name == "worst"
     assert 0 <= found.noise < 1e-4
     assert found.evaluations == 3000
