@@ -101,7 +101,7 @@ def sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pro
 
     With `--rm-sample`, a sample of the ids and all of the words that the audit names.
     """
-    return _noted(request, _sweep(request, reward_model, prompt))
+    return _noted(request, swept(request, reward_model, prompt))
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def sweeps(
 ) -> dict[str, Sweep]:
     """The sweep under each prompt of a joint audit, by the prompt's name."""
     return {
-        prompt.name: _noted(request, _sweep(request, reward_model, prompt)) for prompt in prompts
+        prompt.name: _noted(request, swept(request, reward_model, prompt)) for prompt in prompts
     }
 
 
@@ -119,7 +119,7 @@ def baseline(
     request: pytest.FixtureRequest, baseline_model: RewardModel, prompt: Prompt
 ) -> Iterator[Sweep]:
     """The sweep of the model of `--rm-baseline` under the same prompt; skipped without one."""
-    found = _sweep(request, baseline_model, prompt)
+    found = swept(request, baseline_model, prompt)
     spec, key = baseline_model.spec, found.key
     said = f"Compared with {spec.name}: {spec.source}, scores {key[:12]}."
     request.node.stash.setdefault(CAVEATS, []).append(said)
@@ -127,7 +127,8 @@ def baseline(
     baseline_model.close()  # it is not to stand beside the audited model in memory
 
 
-def _sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
+def swept(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
+    """The sweep of a model under a prompt, made once in a session."""
     from rmaudit.sweeps.sweep import sweep as run
 
     config = request.config

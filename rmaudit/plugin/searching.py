@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told, terminal
+from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told, swept, terminal
 from rmaudit.plugin.options import (
     RM_LEDGER,
     RM_SEARCH,
@@ -34,12 +34,13 @@ def searches(
 ) -> Searches:
     """A function from a direction to what a search of the model found; cached too.
 
-    Each search has the budget of `--rm-search`; what it finds goes into the ledger. Skips the audit
+    Each search has the budget of `--rm-search`, and is held to the ids that score best alone where
+    that is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
     where that is 0, or with `--rm-recorded`.
     """
     from rmaudit.models.recorded import Recorded
     from rmaudit.search import ledger, search
-    from rmaudit.search.searches import Searches, caveat, drawn
+    from rmaudit.search.searches import Searches, caveat, drawn, shortlisted
     from rmaudit.search.settings import Settings
 
     config, cache = request.config, cache_folder(request.config)
@@ -52,7 +53,8 @@ def searches(
     _ledger(config)  # before anything is added to it
 
     def find(direction: Direction, prompt: Prompt) -> Found:
-        settings = Settings(direction=direction, budget=budget, seed=seed)
+        plain = Settings(direction=direction, budget=budget, seed=seed)
+        settings = shortlisted(reward_model, swept(request, reward_model, prompt).frame, plain)
         with terminal(config):
             found = search.search(reward_model, prompt, settings, cache=cache)
         ledger.remember(cache, found, reward_model)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.registry import ModelSpec
-from rmaudit.search.constraints import Constraints
+from rmaudit.search.constraints import Constraints, allowed
 from rmaudit.search.search import Found
-from rmaudit.search.searches import Searches, caveat, drawn
+from rmaudit.search.searches import Searches, caveat, drawn, shortlisted
 from rmaudit.search.settings import Direction, Settings
 from tests.search.finds import found
 from tests.toys import toy_checkpoint
@@ -75,3 +78,27 @@ def test_random_sequences_obey_the_constraints(tmp_path: Path) -> None:
     assert set(texts) == {first + second for first in words for second in words}
     assert drawn(model, BEST, settings, 200) == texts
     assert drawn(model, BEST, Settings(length=2, seed=1), 200) != texts
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_small_budget_is_held_to_what_scores_best_alone(tmp_path: Path, direction: str) -> None:
+    """As many ids as can be swept twice a place from every start, and only allowed ones."""
+    model = Checkpoint(ModelSpec("Toy", str(toy_checkpoint(tmp_path / "toy"))), cache=tmp_path)
+    may = allowed(Constraints(), model.vocabulary(), model.special_ids).tolist()
+    ids = model.vocabulary().ids
+    frame = pd.DataFrame({"token_id": ids, "score": np.arange(len(ids), dtype=np.float32)})
+    frame.loc[frame["token_id"] == max(may), "score"] = np.nan  # unscored is not best
+    settings = Settings(direction=direction, length=2, starts=3, budget=120)  # type: ignore[arg-type]
+
+    short = shortlisted(model, frame, settings)
+
+    known = [i for i in may if i != max(may)]
+    best = known[-10:] if direction == "up" else known[:10]  # 120 / (2 * 3 starts * 2 places)
+    assert short.constraints.allow == tuple(f"#{i}" for i in best)
+    assert allowed(short.constraints, model.vocabulary(), model.special_ids).tolist() == best
+    assert shortlisted(model, frame, replace(settings, budget=10**6)) == replace(
+        settings, budget=10**6
+    )
+    assert caveat(replace(found(["a"], [1.0]), settings=short)).endswith(
+        "2 token ids, among the 10 ids that score best alone."
+    )
