@@ -7,6 +7,7 @@ searches, and draws the rows in sight. docs/design/009-explorer.md says why it i
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,16 +22,20 @@ from numpy.typing import NDArray
 from rmaudit.measures.words import word_of
 from rmaudit.report import packed
 from rmaudit.report.masks import mask, masked
-from rmaudit.report.texts import visible
+from rmaudit.report.texts import line, visible
 
 _TEMPLATES = Path(__file__).parent / "templates"
-SCRIPT = (_TEMPLATES / "explorer.js").read_text(encoding="utf-8")  # for the page's policy to allow
+SCRIPT = Markup((_TEMPLATES / "explorer.js").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+STYLE = Markup((_TEMPLATES / "explorer.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
 PAGE = 12_000_000  # bytes of a page at most
 _ELSE = 3_000_000  # of these, what is not the explorer's
 _NAMES = 0.6  # of its own, what vocabularies may take
 _ENDS = 500  # best and worst tokens of a sweep that are exact in any case
-_STEPS = tuple(2 ** (-k / 2) for k in range(24, 3, -1))  # sd of the sweep, fine to coarse
+# In sd of the sweep, fine to coarse. The finest has fewer than 2**16 levels in any sweep: of n
+# scores, 500 and 500 of which lie further out, none lies further from another than (n / 250)**0.5
+# sd, which is 92 sd of the most tokens that the script can sort (2**21).
+_STEPS = tuple(2 ** (-k / 2) for k in range(18, 3, -1))
 _SLACK = 1.03  # what zlib adds to the entropy of a plane
 
 
@@ -46,8 +51,14 @@ class _Table:
 def explorer(results: Mapping[str, Any], room: int = PAGE - _ELSE) -> Markup:
     """The explorer of all sweeps with a score per token, "" if there are none.
 
+    Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
+
     Scores are exact if they fit into `room` bytes, or else as fine as fit (the page says how fine).
     Models whose vocabularies do not fit are left out, and named.
+
+    Raises:
+        ResultsError: scores or a vocabulary are damaged.
+        ReferenceMissing: the list of terms to mask cannot be had.
     """
     islands: list[str] = []
     vocabularies: dict[str, dict[str, Any]] = {}
@@ -68,7 +79,7 @@ def explorer(results: Mapping[str, Any], room: int = PAGE - _ELSE) -> Markup:
         "vocabularies": list(vocabularies.values()),
         "tables": [
             {
-                "model": table.model,
+                "model": line(table.model),
                 "vocabulary": list(vocabularies).index(table.digest),
                 "sample": "part" in table.sweeps[0]["provenance"],
                 "columns": [_column(sweep, step, islands) for sweep in table.sweeps],
@@ -84,11 +95,10 @@ def explorer(results: Mapping[str, Any], room: int = PAGE - _ELSE) -> Markup:
     page = environment.get_template("explorer.html.jinja").render(
         index=index,
         islands=islands,
-        left_out=list(dict.fromkeys(left_out)),
+        left_out=[line(model) for model in dict.fromkeys(left_out)],
         within=step / 2 if step else 0,
         ends=_ENDS,
-        script=Markup(SCRIPT),  # noqa: S704  (ours)
-        style=Markup((_TEMPLATES / "explorer.css").read_text(encoding="utf-8")),  # noqa: S704
+        script=SCRIPT,
     )
     return Markup(page)  # noqa: S704  (escaped by the template)
 
@@ -134,10 +144,11 @@ def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
 
 def _column(sweep: Mapping[str, Any], step: float | None, islands: list[str]) -> dict[str, Any]:
     """One prompt's scores: exact ones as results.json has them."""
-    about = {"prompt": sweep["prompt"], "asked": sweep["prompt_text"]}
+    about = {"prompt": line(sweep["prompt"]), "asked": line(sweep["prompt_text"])}
     if step is None:
         return about | _laid({"exact": sweep["scores"]["data"]}, islands)
-    coarse = _coarse(_scores(sweep), step)
+    scores = _scores(sweep)
+    coarse = _coarse(scores, _best_first(scores), step)
     pressed = {
         "coarse": packed.press(coarse.levels),
         "rows": packed.press(coarse.rows),
@@ -158,13 +169,19 @@ def _step(sweeps: Sequence[Mapping[str, Any]], room: int) -> float | None:
     Raises:
         ResultsError: scores are damaged.
     """
-    scores = [_scores(sweep) for sweep in sweeps]
     if sum(len(sweep["scores"]["data"]) for sweep in sweeps) <= room:
         return None
-    for step in _STEPS:
-        if sum(_size(_coarse(each, step)) for each in scores) <= room:
-            return step
-    return _STEPS[-1]
+    ordered = [(scores, _best_first(scores)) for scores in map(_scores, sweeps)]
+    at = bisect.bisect_left(
+        _STEPS, True, key=lambda step: sum(_size(_coarse(*each, step)) for each in ordered) <= room
+    )
+    return _STEPS[min(at, len(_STEPS) - 1)]
+
+
+def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The scored rows, ties in their order."""
+    scored = np.flatnonzero(~np.isnan(scores))
+    return scored[np.argsort(-scores[scored], kind="stable")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +197,12 @@ class _Coarse:
     ends: NDArray[np.float32]
 
 
-def _coarse(scores: NDArray[np.float32], step: float) -> _Coarse:
-    scored = np.flatnonzero(~np.isnan(scores))
-    order = scored[np.argsort(-scores[scored], kind="stable")]
-    middle = order[_ENDS:-_ENDS] if len(order) > 2 * _ENDS else order[:0]
-    ends = np.setdiff1d(order, middle)
+def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float) -> _Coarse:
+    middle = order[_ENDS:-_ENDS]  # none of few
+    ends = np.sort(np.concatenate([order[:_ENDS], order[_ENDS:][-_ENDS:]]))
     between = scores[middle].astype(float)
     low, high = (float(between.min()), float(between.max())) if len(between) else (0.0, 0.0)
-    width = step * float(scores[scored].astype(float).std()) or 1.0
+    width = step * float(scores[order].astype(float).std()) or 1.0
     missing = int(np.rint((high - low) / width)) + 1
     levels = np.full(len(scores), missing, dtype=np.uint8 if missing < 2**8 else np.uint16)
     levels[middle] = np.rint((between - low) / width)

@@ -8,7 +8,7 @@
   const scroller = part("window"), grid = part("grid"), say = part("status");
   const head = grid.tHead, body = grid.tBodies[0];
   const whole = new Intl.NumberFormat("en"), PLACES = 2 ** 21, BEYOND = 10, HEAD = 2;
-  const vocabularies = new Map(), tables = new Map(), drawn = new Map(), above = space(), below = space();
+  const vocabularies = new Map(), tables = new Map(), drawn = new Map(), toggled = new Map(), above = space(), below = space();
   let table, sort, matches = [], word = -1, active = 0, height = 32;
 
   // Unpacking
@@ -39,7 +39,7 @@
       counts[words[i] = i - words[i]]++;
       if (bits[i >> 3] >> (7 - (i & 7)) & 1) masks.set(i, stands[masks.size]);
     }
-    return { ids, words, counts, masks, texts: text.split("\n"), folded: folded(text).split("\n"), shown: new Set() };
+    return { ids, words, counts, masks, texts: text.split("\n"), folded: folded(text).split("\n") };
   }
 
   async function column(from) {
@@ -59,7 +59,8 @@
     while (scored && Number.isNaN(scores[down[scored - 1]])) scored--;
     for (let i = 0, j = 0; i < scored; i = j) {
       while (j < scored && scores[down[j]] === scores[down[i]]) j++;
-      for (let k = i; k < j; k++) { ranks[down[k]] = (i + 1 + j) / 2; near[down[k]] = sure && j - i > 1; }
+      const vague = sure && j - i > 1 && down.subarray(i, j).some((row) => !sure[row]);
+      for (let k = i; k < j; k++) { ranks[down[k]] = (i + 1 + j) / 2; near[down[k]] = vague; }
     }
     return { ...from, scores, sure, ranks, near, down, up, scored };
   }
@@ -90,9 +91,11 @@
       return made;
     });
     if (Number(part("model").value || 0) !== number) return; // another was chosen meanwhile
+    const before = sort && table.columns[sort.column].prompt;
     table = made;
     word = -1;
-    sort = { column: 0, by: "score", down: true };
+    toggled.clear();
+    sort = { by: "score", down: true, ...sort, column: Math.max(0, made.columns.findIndex(({ prompt }) => prompt === before)) };
     heads();
     search();
   }
@@ -106,7 +109,7 @@
       : table.columns[sort.column][sort.down ? "down" : "up"];
     const fits = (i) => (word < 0 || words[i] === word) && (!id || String(ids[i]) === id) && (!asked || low[i].includes(asked));
     matches = word < 0 && !id && !asked ? order : order.filter(fits);
-    const hidden = masks.has(word) && !unmasked(word);
+    const hidden = masks.has(word) && !shown(word);
     const what = [
       word < 0 ? "" : `spellings of ${hidden ? "a masked term" : `“${texts[word]}”`}`,
       asked && `with “${part("text").value}”`, id && `with id ${id}`,
@@ -191,8 +194,24 @@
     }
   }
 
-  function unmasked(row) {
-    return document.documentElement.hasAttribute("data-show-terms") || table.vocabulary.shown.has(row);
+  // Of a masked term: what the reader did to it since the page's switch last turned, or the switch.
+  const shown = (row) => toggled.get(row) ?? document.documentElement.hasAttribute("data-show-terms");
+
+  function element(tag, properties, text = "") {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.textContent = text;
+    return made;
+  }
+
+  // As html.py makes it, for terms.js to turn.
+  function term(mask, text, open) {
+    const button = element("button", { type: "button", tabIndex: -1, className: "term" });
+    const cover = element("span", { className: "cover" }, mask);
+    cover.append(element("span", { className: "unseen" }, " masked term"));
+    button.append(cover, element("bdi", { className: "real" }, open ? text : ""));
+    button.setAttribute("aria-expanded", open);
+    button.dataset.term = text;
+    return button;
   }
 
   function filled(at) {
@@ -205,26 +224,21 @@
       if (right) td.className = "n";
       return td;
     };
-    const press = (td, text, label, act) => {
-      const button = td.appendChild(document.createElement("button"));
-      Object.assign(button, { type: "button", textContent: text, tabIndex: -1 });
-      button.setAttribute("aria-label", label);
-      button.dataset.act = act;
-    };
-    const token = cell("", false), stands = vocabulary.masks.get(row), count = vocabulary.counts[vocabulary.words[row]];
-    if (stands !== undefined && !unmasked(row)) {
-      press(token, stands, `${stands} (masked term; show it)`, "show");
-    } else {
-      token.appendChild(document.createElement("bdi")).appendChild(document.createElement("code")).textContent = vocabulary.texts[row];
-    }
+    const token = cell("", false), mask = vocabulary.masks.get(row), count = vocabulary.counts[vocabulary.words[row]];
+    if (mask === undefined) token.append(element("bdi", {}, vocabulary.texts[row]));
+    else token.append(term(mask, vocabulary.texts[row], shown(row)));
     cell(vocabulary.ids[row]);
     const spelt = cell("");
-    if (count > 1) press(spelt, count, `${count} spellings; show them`, "spell");
+    if (count > 1) {
+      const button = element("button", { type: "button", tabIndex: -1, className: "ex-spell" }, count);
+      button.append(element("span", { className: "unseen" }, " spellings; show them"));
+      spelt.append(button);
+    }
     for (const { scores, sure, ranks, near, scored } of table.columns) {
       const rank = ranks[row], share = 100 * (1 - (rank - 0.5) / scored), none = Number.isNaN(rank);
       cell(none ? "–" : `${sure && !sure[row] ? "≈" : ""}${round(scores[row])}`);
       cell(none ? "–" : `${near[row] ? "≈" : ""}${whole.format(rank)}`);
-      cell(none ? "–" : share > 99.99 ? ">99.99" : share < 0.01 ? "<0.01" : share.toFixed(2));
+      cell(none ? "–" : (near[row] ? "≈" : "") + (share > 99.99 ? ">99.99" : share < 0.01 ? "<0.01" : share.toFixed(2)));
     }
     return tr;
   }
@@ -245,18 +259,19 @@
     drawn.get(active)?.focus({ preventScroll: true });
   }
 
-  function act(at, how) {
-    const row = matches[at], { masks, words, shown, counts } = table.vocabulary;
-    if (how === "show" || (how === "enter" && masks.has(row) && !unmasked(row))) {
-      shown.add(row);
-      draw(true);
-      move(at);
-    } else if (counts[words[row]] > 1) {
-      word = words[row];
-      part("text").value = part("id").value = "";
-      search();
-      move(0);
-    }
+  function enter() {
+    const row = matches[active], term = drawn.get(active)?.querySelector(".term");
+    if (term && !shown(row)) term.click();
+    else spell(row);
+  }
+
+  function spell(row) {
+    const { words, counts } = table.vocabulary;
+    if (!(counts[words[row]] > 1)) return;
+    word = words[row];
+    part("text").value = part("id").value = "";
+    search();
+    move(0);
   }
 
   function all() {
@@ -272,15 +287,17 @@
       Home: 0, End: matches.length - 1,
     }[event.key];
     if (to !== undefined) move(to);
-    else if (event.key === "Enter") act(active, "enter");
+    else if (event.key === "Enter") enter();
     else if (event.key === "Escape") { all(); move(0); } else return;
     event.preventDefault();
   });
   body.addEventListener("click", (event) => {
     const tr = event.target.closest("tr[data-at]"), button = event.target.closest("button");
     if (!tr) return;
-    if (button) act(Number(tr.dataset.at), button.dataset.act);
-    else move(Number(tr.dataset.at));
+    const at = Number(tr.dataset.at), row = matches[at];
+    if (button?.matches(".ex-spell")) { spell(row); return; }
+    if (button) toggled.set(row, !shown(row)); // terms.js turns the button
+    move(at);
   });
   scroller.addEventListener("scroll", () => {
     const first = Math.ceil(scroller.scrollTop / height), last = first + Math.floor(sight() / height) - 1;
@@ -299,7 +316,7 @@
   part("form").addEventListener("submit", (event) => { event.preventDefault(); search(); });
   part("model").addEventListener("change", () => open(Number(part("model").value)));
   part("all").addEventListener("click", all);
-  new MutationObserver(() => draw(true)).observe(document.documentElement, { attributeFilter: ["data-show-terms"] });
+  new MutationObserver(() => toggled.clear()).observe(document.documentElement, { attributeFilter: ["data-show-terms"] });
 
   async function start() {
     if (!window.DecompressionStream) return;
