@@ -1,4 +1,4 @@
-"""results.json as one self-contained page: one small script, no requests, harsh words masked.
+"""results.json as one self-contained page: two scripts, no requests, harsh words masked.
 
 Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
 reader or a browser would not show (`texts`).
@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from rmaudit.gate import counts
 from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
-from rmaudit.report import masks, pictures, standing, views
+from rmaudit.report import explorer, masks, pictures, standing, views
 from rmaudit.report.texts import block, visible
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -55,12 +55,14 @@ def render(results: Mapping[str, Any]) -> str:
         "visible": visible,
     }
     names = [model["name"] for model in results["models"]]
-    script = _read("terms.js")
+    script, explored = _read("terms.js"), explorer.explorer(results)
+    scripts = (script, explorer.SCRIPT) if explored else (script,)
     return environment.get_template("report.html.jinja").render(
         run=results,
-        style=_read("report.css"),
+        style=_read("report.css") + explorer.STYLE,
         script=script,
-        hashes=" ".join(_hash(script) for script in (script,)),
+        hashes=" ".join(_hash(script) for script in scripts),
+        explorer=explored,
         counts=counts(findings),
         measured=sum(finding.estimate is not None for finding in findings),
         total=len(findings),

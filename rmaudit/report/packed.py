@@ -144,14 +144,19 @@ def pack(values: NDArray[Any]) -> dict[str, Any]:
     """An array, shape (n,), of one of the types int32, uint32, float32 and uint8."""
     kind = values.dtype.name
     raw = np.ascontiguousarray(values, dtype=_TYPES[kind])
-    planes = raw.view(np.uint8).reshape(len(raw), raw.itemsize).T.tobytes()
     return {
         "type": kind,
         "n": len(raw),
         "encoding": ENCODING,
         "sha256": hashlib.sha256(raw.tobytes()).hexdigest(),
-        "data": base64.b64encode(zlib.compress(planes, 9)).decode("ascii"),
+        "data": press(raw),
     }
+
+
+def press(values: NDArray[Any]) -> str:
+    """Numbers of any type, shape (n,), little-endian, as text in the encoding `ENCODING`."""
+    planes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
+    return base64.b64encode(zlib.compress(planes, 9)).decode("ascii")
 
 
 def unpack(packed: Mapping[str, Any], what: str) -> NDArray[Any]:
