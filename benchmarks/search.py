@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rmaudit.models.checkpoint import Checkpoint
 
 PROMPT = PROMPTS["best"]
+ROUNDING = 1e-4  # one sequence scored behind two prefixes
 LONGER = " Think of all people, of every time and place, and be as honest as you can be."
 PLAIN = Gcg(greedy=False, fresh=False, distance=0.0, top=32, batch=64)
 KINDS: dict[str, dict[str, Any]] = {
@@ -63,6 +64,7 @@ def main() -> None:
     parser.add_argument("--ids", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--lengths", type=int, nargs="+", default=[2, 3, 5, 10])
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--step", action="store_true")
     asked = parser.parse_args()
     model: Any = load("R-Smol-135M")
@@ -84,8 +86,8 @@ def compare(
     """A line for each kind of search."""
     best: dict[str, NDArray[np.float64]] = {}
     seconds: dict[str, float] = {}
-    spread = 1.0
-    for kind, settings in KINDS.items():
+    spread = float(model.score(PROMPT.text, _some(limits, length)).std())
+    for kind in asked.only:
         values, times = [], []
         for seed in range(asked.seeds):
             one = Settings(
@@ -95,13 +97,11 @@ def compare(
                 seed=seed,
                 starts=max(1, asked.budget // (4 * asked.ids)),
                 constraints=limits,
-                **settings,
+                **KINDS[kind],
             )
             found, took = timed(model, one)
             values.append(float(one.value(found.frame["score"].to_numpy(np.float64))[0]))
             times.append(took)
-            if kind == "random" and seed == 0:
-                spread = float(model.score(PROMPT.text, _some(limits, length)).std())
         best[kind], seconds[kind] = np.array(values), float(np.median(times))
     for kind, reached in best.items():
         line = {
@@ -109,8 +109,11 @@ def compare(
             "direction": way,
             "search": kind,
             "best, sd of random": round(float(np.median(reached)) / spread, 2),
-            "no worse than plain GCG": f"{(reached >= best['plain GCG']).sum()}/{asked.seeds}",
-            "no worse than exhaustive": f"{(reached >= best['exhaustive']).sum()}/{asked.seeds}",
+            **{
+                f"no worse than {other}": f"{(reached > best[other] - ROUNDING).sum()}/{asked.seeds}"
+                for other in ("plain GCG", "exhaustive")
+                if other in best
+            },
             "CPU s": round(seconds[kind], 1),
         }
         print(json.dumps(line), flush=True)
