@@ -183,6 +183,11 @@ def _nothing(model: RewardModel, settings: Settings, used: int) -> str:
             f"under the base of {model.name}; lower the floor, or score more"
         )
     whence = "" if start is None else f" from {start!r}"
+    if not used:
+        return (
+            f"search: no change of one id{whence} fulfils the constraints; set out from elsewhere, "
+            f"or relax them (--any-ids where the text of the start does not give back its ids)"
+        )
     return (
         f"search: of {used:,} sequences{whence} none fulfils the constraints; score more (a larger "
         f"budget), set out from elsewhere, or relax them"
