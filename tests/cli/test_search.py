@@ -118,7 +118,7 @@ def test_table_4_is_one_command(tmp_path: Path, kind: str) -> None:
     tokenizer = pair_tokenizer(kind) if kind.startswith("deberta") else toy_tokenizer()
     model = toy_checkpoint(tmp_path / kind, kind=kind, tokenizer=tokenizer)
     loose = ["--any-ids"] if kind == "deberta-v2" else []  # it does not know "-"
-    said = told(model, "--table4", "--budget", "40", "--batch", "8", *loose)
+    said = told(model, "--table4", "--budget", "80", "--batch", "8", *loose)
 
     asked = [one["search"] for one in said]
     assert [
