@@ -47,11 +47,12 @@ def search(  # noqa: PLR0913  (its options)
         str, typer.Option(help="sequences that each search may score, such as 5000, 200k or 1M")
     ] = "200k",
     method: Annotated[
-        Method,
+        Method | None,
         typer.Option(
-            help="the whole vocabulary at one place after the other, the gradient, or chance"
+            help="the whole vocabulary at one place after the other, the gradient, or chance "
+            "(default: exhaustive)"
         ),
-    ] = "exhaustive",
+    ] = None,
     start: Annotated[
         list[str] | None, typer.Option(help="a text to set out from; each is a search of its own")
     ] = None,
@@ -63,7 +64,8 @@ def search(  # noqa: PLR0913  (its options)
         typer.Option(
             "--table4",
             help="the protocol of Christian et al. 2025, Table 4: starts 'x x', 'x x x' and "
-            "'- - -', three prompts, both directions, Faster-GCG",
+            "'- - -', three prompts, both directions, Faster-GCG; --prompt, --direction and "
+            "--method change it",
         ),
     ] = False,
     seed: Annotated[int, typer.Option(help="of every random draw")] = 0,
@@ -126,6 +128,11 @@ def search(  # noqa: PLR0913  (its options)
     from rmaudit.search.search import search as run
 
     try:
+        if table4 and (start or length is not None):
+            fail("--table4 has its own starts and their lengths; leave --start and --length out")
+        gcg = Gcg(batch=batch, greedy=greedy, fresh=fresh, distance=distance, target=target)
+        method = method or ("gcg" if table4 else "exhaustive")
+        _refuse_idle(method, gcg, direction)
         limits = Constraints(
             printable=not unprintable,
             ascii=ascii_only,
@@ -137,24 +144,26 @@ def search(  # noqa: PLR0913  (its options)
             floor=floor,
         )
         common = Settings(
-            method="gcg" if table4 else method,
+            length=_LENGTH if length is None else length,
+            method=method,
             budget=_budget(budget),
             seed=seed,
+            starts=_STARTS if starts is None else starts,
             beams=beams,
             constraints=limits,
-            gcg=Gcg(batch=batch, greedy=greedy, fresh=fresh, distance=distance, target=target),
+            gcg=gcg,
         )
-        directions = DIRECTIONS if direction == "both" or table4 else (direction,)
+        directions = DIRECTIONS if direction == "both" else (direction,)
         texts = TABLE_4 if table4 else start or (None,)
         loaded = load(model, registry=file, cache=cache, device=device, dtype=dtype)
         if shared is not None and shared.exists():
             ledger.read(shared)  # before a search is made in vain
         found = []
-        for asked in list(PROMPTS) if table4 or not prompt else prompt:
+        for asked in prompt or PROMPTS:
             for text in texts:
-                ids, count = _shape(loaded, text, length, starts)
+                given = _from(loaded, common, text, length, starts)
                 for way in directions:
-                    settings = replace(common, direction=way, start=text, length=ids, starts=count)
+                    settings = replace(given, direction=way)
                     found.append(run(loaded, asked, settings, cache=cache, device=device))
                     ledger.remember(cache or default_cache(), found[-1], loaded)
                     if shared is not None:
@@ -176,14 +185,25 @@ def _budget(given: str) -> int:
     return int(match[1]) * _UNITS[match[2] or ""]
 
 
-def _shape(
-    model: RewardModel, start: str | None, length: int | None, starts: int | None
-) -> tuple[int, int]:
-    """Length and number of starts; of a given start, its own length in this model's tokens."""
+def _refuse_idle(method: Method, gcg: Gcg, direction: str) -> None:
+    """Options that would change nothing, or not what they seem to."""
+    if method != "gcg" and replace(gcg, target=None) != _GCG:
+        fail(
+            f"--batch, --greedy, --fresh and --distance are for --method gcg, not {method}; leave "
+            f"them out"
+        )
+    if method == "gcg" and gcg.target is not None and direction == "both":
+        fail("--target is one reward to come near to; say with --direction up or down what it is")
+
+
+def _from(
+    model: RewardModel, common: Settings, start: str | None, length: int | None, starts: int | None
+) -> Settings:
+    """The settings from a given start: its length is its own, in this model's tokens."""
     if start is None:
-        return _LENGTH if length is None else length, _STARTS if starts is None else starts
-    own = len(model.ids(start)) if length is None else length
-    return own, 1 if starts is None else starts
+        return common
+    own = len(model.ids(start)) if start and length is None else common.length
+    return replace(common, start=start, length=own, starts=starts or 1)
 
 
 def _lines(found: Found) -> Iterator[str]:
@@ -192,10 +212,11 @@ def _lines(found: Found) -> Iterator[str]:
     from rmaudit.report.texts import visible
 
     asked = found.settings
+    ids = "id" if asked.length == 1 else "ids"
     start = "" if asked.start is None else f", from {visible(asked.start)!r}"
     yield (
         f"{found.model}, {visible(found.prompt.text, 80)!r}, {asked.direction}: {asked.method}, "
-        f"{asked.length} ids{start}, {found.evaluations:,} of at most {asked.budget:,} scored"
+        f"{asked.length} {ids}{start}, {found.evaluations:,} of at most {asked.budget:,} scored"
     )
     for row in found.frame.head(_SHOWN).itertuples():
         text = visible(str(row.text), 80)

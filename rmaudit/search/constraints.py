@@ -52,6 +52,12 @@ class Constraints:
     deny: tuple[str, ...] = ()
     floor: float | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a floor that everything or nothing is above, whatever the base says."""
+        if self.floor is not None and not -np.inf < self.floor < 0:
+            message = f"constraints: floor {self.floor:g}; a mean log-probability is below 0: give"
+            raise SpecError(f"{message} a number such as -6, or leave floor out")
+
 
 def allowed(
     constraints: Constraints, vocabulary: Vocabulary, special_ids: Collection[int]

@@ -18,6 +18,7 @@ from rmaudit.search.problem import Problem
 _TRIED = 2048  # ids at a time: to see whether a sequence is admitted, it is tokenized again
 
 Context = tuple[int, Ids, Ids]  # a place's number, what is before and what after it
+_Rank = tuple[int, float]  # minus the number of ids that nothing may hold, then the value
 
 
 def search(
@@ -39,16 +40,18 @@ def _climb(
     swept: dict[Context, list[Hit]],
     rng: np.random.Generator,
 ) -> None:
-    places = rng.permutation(len(first)).tolist()
+    outside = problem.outside(first)
+    places = sorted(rng.permutation(len(first)).tolist(), key=lambda place: place not in outside)
     ids = rng.permutation(problem.allowed).tolist()  # should the budget end within a sweep
-    beams: dict[Ids, float] = {first: -np.inf}  # whatever is scored betters a start
+    beams: dict[Ids, _Rank] = {first: (-len(outside), -np.inf)}  # what is scored betters a start
     still, turn = 0, 0
     while still < len(first) and evaluator.left > 0:
         place = places[turn % len(first)]
         known = dict(beams)
         for beam in beams:
             for hit in _swept(problem, evaluator, _contexts(beam)[place], ids, swept):
-                known[hit.ids] = max(hit.value, known.get(hit.ids, -np.inf))
+                rank = (-len(problem.outside(hit.ids)), hit.value)
+                known[hit.ids] = max(rank, known.get(hit.ids, rank))
         best = sorted(known, key=known.__getitem__, reverse=True)[: evaluator.settings.beams]
         still = still + 1 if set(best) == set(beams) else 1
         beams = {answer: known[answer] for answer in best}

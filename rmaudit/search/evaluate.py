@@ -45,14 +45,16 @@ class Evaluator:
     """Scores sequences for one search, within its budget, and knows the best of them.
 
     `score` gives the rewards of sequences of one length; `admits` says which of them are natural
-    enough (a constraint that is too slow to be asked before). `trace` has the best reward and the
-    number of evaluations whenever it got better.
+    enough (a constraint that is too slow to be asked before). Of those that `counts` refuses a
+    search may go on, but they are not found: they hold ids of a given start that nothing may hold.
+    `trace` has the best reward and the number of evaluations whenever it got better.
     """
 
     settings: Settings
     score: Callable[[Sequence[Ids]], NDArray[np.float32]]
     journal: Journal
     admits: Callable[[Sequence[Ids]], NDArray[np.bool_]] | None = None
+    counts: Callable[[Ids], bool] = lambda _: True
     on_replayed: Callable[[int], None] = lambda _: None
     on_best: Callable[[Hit], None] = lambda _: None
     used: int = 0
@@ -120,6 +122,10 @@ class Evaluator:
         return sorted(self.hits.values(), key=_rank)[:KEPT]
 
     def _note(self, hit: Hit) -> None:
+        if not self.counts(hit.ids):
+            return
+        before = self.hits.setdefault(hit.ids, hit)  # its digits may differ in another context
+        hit = hit._replace(score=before.score, value=before.value)
         first = self.firsts.get(hit.start)
         if hit.start != NO_START and (first is None or _rank(hit) < _rank(first)):
             self.firsts[hit.start] = hit
@@ -127,7 +133,6 @@ class Evaluator:
             self._best = hit.value
             self.trace.append((hit.evaluation, hit.score))
             self.on_best(hit)
-        self.hits.setdefault(hit.ids, hit)
         if len(self.hits) > 2 * KEPT:
             self.hits = {kept.ids: kept for kept in self.top()}
 

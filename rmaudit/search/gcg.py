@@ -74,6 +74,8 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
         order = _drawn(gains, options.top, options.batch, rng)
     swaps: list[Ids] = []
     width = gains.shape[1]
+    if outside := problem.outside(current):  # what nothing may hold is replaced first
+        order = order[np.isin(order // width, outside)]
     for start in range(0, len(order), options.batch):
         some = order[start : start + options.batch]
         new = [

@@ -49,6 +49,11 @@ class Problem:
             return []
         return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]
 
+    def outside(self, ids: Ids) -> list[int]:
+        """The places whose id no place may hold: a given start may have some."""
+        near = np.minimum(np.searchsorted(self.allowed, ids), len(self.allowed) - 1)
+        return np.flatnonzero(self.allowed[near] != ids).tolist()
+
     def draw(self, n: int, rng: np.random.Generator) -> list[Ids]:
         """Sequences of allowed ids, drawn evenly from those that are admitted; some may be equal.
 
@@ -75,7 +80,8 @@ def starts(
 ) -> list[Ids]:
     """As many as `settings` say: the text that it gives, if any, and drawn ones.
 
-    A given start is only where the search sets out, so the constraints do not hold for it.
+    A given start is only where the search sets out, so the constraints do not hold for it. Its ids
+    that no place may hold are what a search replaces first, and nothing with one of them is found.
 
     Raises:
         SpecError: the text is of another length in this model's tokens, or none can be drawn.

@@ -43,9 +43,9 @@ class Found:
     `frame` has the best distinct sequences, best first: `ids` (tuple), `text`, `score` (float32,
     the model's own units), `evaluation` (after how many it was found) and `start` (from which one;
     -1: after all of them).
-    `bests` has a row a start, in their order: the best that each came to. `trace` is the best
-    score after so many evaluations, whenever it got better; `evaluations` how many were made;
-    `noise` is the numeric noise of a score, as `Sweep.noise`.
+    `bests` has a row for each start that the budget came to, in their order: the best of each.
+    `trace` is the best score after so many evaluations, whenever it got better; `evaluations` how
+    many were made; `noise` is the numeric noise of a score, as `Sweep.noise`.
     """
 
     model: str
@@ -83,7 +83,7 @@ def search(
         SpecError: the constraints leave no id, or the start has another length.
         NoGradient: the method is GCG, and the model has no gradient.
         NoBase: there is a floor, and models.yaml names no base.
-        MeasureError: nothing that was scored is above the floor.
+        MeasureError: nothing that was scored fulfils the constraints.
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded.
         ScoreError: a score is not a finite number.
     """
@@ -150,17 +150,14 @@ def _run(  # noqa: PLR0913  (keyword-only)
             rewards,
             journal,
             admits=None if limits.floor is None else natural,
+            counts=lambda ids: not problem.outside(ids),
             on_replayed=bar.advance,
             on_best=lambda hit: bar.say(f"best {hit.score:.4g}"),
         )
         _METHODS[settings.method](problem, evaluator, setting_out, rng)
     top = evaluator.top()
     if not top:
-        message = (
-            f"search: of {evaluator.used:,} sequences none has a mean log-probability of "
-            f"{limits.floor:g} or more under the base of {model.name}; lower the floor"
-        )
-        raise MeasureError(message)
+        raise MeasureError(_nothing(model, settings, evaluator.used))
     bests = [evaluator.firsts[start] for start in sorted(evaluator.firsts)]
     frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
 
@@ -175,6 +172,26 @@ def _run(  # noqa: PLR0913  (keyword-only)
         "trace": [list(step) for step in evaluator.trace],
     }
     return frame.reset_index(drop=True), said
+
+
+def _nothing(model: RewardModel, settings: Settings, used: int) -> str:
+    """Why nothing was found, and what to do."""
+    floor, start = settings.constraints.floor, settings.start
+    if floor is not None:
+        return (
+            f"search: of {used:,} sequences none has a mean log-probability of {floor:g} or more "
+            f"under the base of {model.name}; lower the floor, or score more"
+        )
+    whence = "" if start is None else f" from {start!r}"
+    if not used:
+        return (
+            f"search: no change of one id{whence} fulfils the constraints; set out from elsewhere, "
+            f"or relax them (--any-ids where the text of the start does not give back its ids)"
+        )
+    return (
+        f"search: of {used:,} sequences{whence} none fulfils the constraints; score more (a larger "
+        f"budget), set out from elsewhere, or relax them"
+    )
 
 
 def _rows(model: RewardModel, hits: Sequence[Hit], kind: str) -> pd.DataFrame:

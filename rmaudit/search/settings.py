@@ -53,6 +53,9 @@ class Gcg:
         if not 0 <= self.distance < float("inf"):
             message = f"GCG: distance {self.distance}; 0 (plain GCG) or more is needed"
             raise SpecError(message)
+        if self.target is not None and not np.isfinite(self.target):
+            message = f"GCG: target {self.target}; give a finite reward, such as 10 or -10"
+            raise SpecError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what is no search."""
+        if self.start == "":
+            message = "search: the start '' has no token; give a text, or leave it out"
+            raise SpecError(message)
         for name, value, known in (
             ("direction", self.direction, DIRECTIONS),
             ("method", self.method, METHODS),
@@ -104,9 +110,15 @@ class Settings:
             if count < 1:
                 message = f"search: {name} {count}; give at least 1 {what}"
                 raise SpecError(message)
+        if self.seed < 0:
+            message = f"search: seed {self.seed}; give 0 or more"
+            raise SpecError(message)
         if not 1 <= self.beams <= WIDEST:
             message = f"search: beams {self.beams}; an exhaustive search has 1 to {WIDEST}"
             raise SpecError(message)
+        self._refuse_what_the_method_has_not()
+
+    def _refuse_what_the_method_has_not(self) -> None:
         if self.gcg.target is not None and self.method != "gcg":
             message = f"search: a target is for method 'gcg', not {self.method!r}; leave it out"
             raise SpecError(message)

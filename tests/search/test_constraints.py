@@ -309,6 +309,17 @@ def test_a_floor_that_nobody_can_ask(model: Checkpoint) -> None:
     )
 
 
+@pytest.mark.parametrize("floor", ["nan", "inf", "-inf", "0", "3"])
+def test_a_floor_that_is_no_log_probability(floor: str) -> None:
+    """NaN would refuse everything after the budget is spent, and minus infinity nothing."""
+    with pytest.raises(SpecError) as caught:
+        Constraints(floor=float(floor))
+    assert str(caught.value) == (
+        f"constraints: floor {floor}; a mean log-probability is below 0: give a number such as -6, "
+        f"or leave floor out"
+    )
+
+
 def test_without_a_floor_no_base_is_looked_for(home: Path) -> None:
     """Nor loaded."""
     model = Checkpoint(ModelSpec("Toy", str(home / "toy")), cache=home)

@@ -110,3 +110,26 @@ def test_the_budget_ends_it_within_a_sweep(tmp_path: Path) -> None:
     coordinate.search(space, scored, space.draw(2, rng), rng)
     assert scored.used == 70
     assert scored.top()[0].score == max(hit.score for hit in scored.top())
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), beams=st.integers(1, 3), bad=st.integers(1, 3))
+def test_ids_of_a_start_that_nothing_may_hold_are_replaced(seed: int, beams: int, bad: int) -> None:
+    """However much they would score; it ends as good as any of its allowed neighbours."""
+    rng = np.random.default_rng(seed)
+    table = landscape(rng, 3, 8)
+    table[7] += 100
+    table[:, 7] += 100
+    table[:, :, 7] += 100
+    space = problem(3, 7)
+    first = (*(7,) * bad, *(0,) * (3 - bad))
+    asked = Settings(length=3, starts=1, beams=beams, budget=1_000_000)
+    with TemporaryDirectory() as folder:
+        scored = evaluator(Path(folder), asked, lambda answer: float(table[answer]))
+        scored.counts = lambda ids: not space.outside(ids)
+        coordinate.search(space, scored, [first], rng)
+    best = scored.firsts[0]
+    assert all(7 not in hit.ids for hit in scored.top())
+    for place in range(3):
+        line = table[tuple(slice(7) if at == place else i for at, i in enumerate(best.ids))]
+        assert best.score >= line.max() - 1e-5

@@ -76,6 +76,27 @@ def test_each_start_has_its_own_best_also_where_another_was_there_before(tmp_pat
     assert [(hit.ids, hit.start) for hit in evaluator.top()] == [((3, 0), 0), ((1, 0), 1)]
 
 
+def test_a_sequence_has_one_score(tmp_path: Path) -> None:
+    """Scored again after another prefix, its last digits differ: that makes nothing better."""
+    evaluator = begun(tmp_path, Scorer(), budget=100, starts=2)
+    evaluator.best([(3, 0)], evaluator.rewards([(3, 0)]))
+    evaluator.begin(1)
+    evaluator.best([(3, 0)], evaluator.rewards([(3, 0)]) + 1e-6)
+    assert evaluator.trace == [(1, 3.0)]
+    assert [hit.score for hit in (*evaluator.firsts.values(), *evaluator.top())] == [3.0] * 3
+
+
+def test_what_does_not_count_is_no_hit(tmp_path: Path) -> None:
+    """A search may go on from it, but it is not found."""
+    evaluator = begun(tmp_path, Scorer(), budget=100, starts=1)
+    evaluator.counts = lambda ids: ids[0] < 3
+    answers = [(3, 0), (2, 0)]
+    assert [hit.ids for hit in evaluator.best(answers, evaluator.rewards(answers))] == answers
+    assert [hit.ids for hit in evaluator.top()] == [(2, 0)]
+    assert evaluator.trace == [(2, 2.0)]
+    assert evaluator.firsts[0].ids == (2, 0)
+
+
 def test_what_is_not_natural_is_no_hit(tmp_path: Path) -> None:
     """The slow constraint is asked of the best until some are admitted."""
     evaluator = begun(tmp_path, Scorer(), budget=100, starts=1)

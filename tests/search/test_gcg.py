@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from rmaudit.search import gcg
 from rmaudit.search.evaluate import Evaluator, Ids
 from rmaudit.search.problem import Problem
 from rmaudit.search.settings import Gcg, Settings
-from tests.search.fakes import Slopes, evaluator, problem
+from tests.search.fakes import Slopes, evaluator, landscape, problem
 
 LENGTH, IDS = 3, 40
 PLAIN = Gcg(batch=8, top=4, greedy=False, fresh=False, distance=0.0)
@@ -147,3 +148,54 @@ def test_it_ends_where_all_swaps_were_tried(tmp_path: Path) -> None:
     settings = Settings(length=LENGTH, method="gcg", budget=10**6, starts=1, gcg=Gcg(batch=512))
     found, scored, _ = run(tmp_path, table, settings)
     assert found.used == len(scored) < IDS**LENGTH
+
+
+@pytest.mark.parametrize("options", [Gcg(batch=8), PLAIN])
+def test_ids_of_a_start_that_nothing_may_hold_are_replaced(tmp_path: Path, options: Gcg) -> None:
+    """One a step, however much they score; then it goes on with the others."""
+    table = additive(8)
+    table[:, -1] = 100
+    asked: list[Ids] = []
+    space = replace(problem(LENGTH, IDS, gradient_of(table, asked)), allowed=np.arange(IDS - 1))
+    settings = Settings(length=LENGTH, method="gcg", budget=200, starts=1, gcg=options)
+    found = evaluator(tmp_path, settings, lambda ids: float(sum(table[range(LENGTH), ids])))
+    found.counts = lambda ids: not space.outside(ids)
+    gcg.search(space, found, [(IDS - 1, 0, IDS - 1)], np.random.default_rng(0))
+    assert [len(space.outside(ids)) for ids in asked[:4]] == [2, 1, 0, 0]
+    assert asked[2][1] == 0
+    assert all(IDS - 1 not in hit.ids for hit in found.top())
+    assert found.top()[0].score == pytest.approx(table[:, :-1].max(axis=1).sum(), abs=1e-5)
+
+
+def test_each_start_follows_its_own_gradient(tmp_path: Path) -> None:
+    """What a step tries is what gains most from where that start is, not from another's."""
+    table = landscape(np.random.default_rng(9), LENGTH, IDS)
+
+    def lines(answer: Ids) -> NDArray[np.float64]:
+        return np.array(
+            [
+                table[tuple(slice(None) if at == place else i for at, i in enumerate(answer))]
+                for place in range(LENGTH)
+            ]
+        )
+
+    def gradient(answer: Ids) -> Slopes:
+        slopes = lines(answer).astype(np.float32)[None]
+        return Slopes(np.array([table[answer]], np.float32), slopes, np.zeros_like(slopes))
+
+    scored: list[Ids] = []
+
+    def reward(answer: Ids) -> float:
+        scored.append(answer)
+        return float(table[answer])
+
+    starts = [(1, 2, 3), (30, 20, 10), (5, 5, 5)]
+    settings = Settings(
+        length=LENGTH, method="gcg", budget=24, starts=3, gcg=Gcg(batch=8, fresh=False)
+    )
+    found = evaluator(tmp_path, settings, reward)
+    gcg.search(problem(LENGTH, IDS, gradient), found, starts, np.random.default_rng(0))
+    for number, start in enumerate(starts):
+        tried = [float(table[answer]) for answer in scored[8 * number : 8 * number + 8]]
+        assert tried == pytest.approx(np.sort(lines(start), axis=None)[::-1][:8].tolist())
+        assert found.firsts[number].score == pytest.approx(max(tried), abs=1e-5)

@@ -58,6 +58,13 @@ def test_a_start_of_another_length_is_refused(text: str, message: str) -> None:
     assert str(error.value) == message
 
 
+def test_places_whose_id_nothing_may_hold() -> None:
+    """Below, between and above the allowed ids."""
+    space = replace(problem(4, 9), allowed=np.array([3, 4, 7]))
+    assert space.outside((3, 4, 7)) == []
+    assert space.outside((2, 3, 5, 8)) == [0, 2, 3]
+
+
 def test_draws_are_admitted_and_seeded() -> None:
     """The same generator draws the same, and only what is admitted."""
 

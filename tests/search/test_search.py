@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.errors import NoGradient, NotRecorded, SpecError
+from rmaudit.errors import MeasureError, NoGradient, NotRecorded, SpecError
+from rmaudit.models.base import base_of
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.recorded import Recorded
 from rmaudit.registry import ModelSpec
@@ -20,7 +21,7 @@ from rmaudit.search.constraints import Constraints, admits, allowed
 from rmaudit.search.evaluate import SHARD
 from rmaudit.search.search import Found, search
 from rmaudit.search.settings import DIRECTIONS, Gcg, Settings
-from tests.toys import toy_checkpoint
+from tests.toys import toy_checkpoint, toy_language_model
 
 PROMPT = "What is the best thing?"
 MODELS, SEEDS = 10, 10  # a hundred searches of each kind and direction
@@ -169,6 +170,62 @@ def test_constraints_hold(model: Checkpoint, tmp_path: Path) -> None:
     may = set(allowed(limits, model.vocabulary(), model.special_ids).tolist())
     assert {i for ids in found.frame["ids"] for i in ids} <= may
     assert not any(text.strip() == "love" for text in found.frame["text"])
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "gcg"])
+def test_constraints_hold_from_a_start_that_breaks_them(
+    model: Checkpoint, tmp_path: Path, method: str
+) -> None:
+    """A start is where a search sets out, and no way around what may be found."""
+    limits = Constraints(words=True)
+    asked = Settings(
+        length=5,
+        budget=1500,
+        starts=1,
+        start="- - -",
+        constraints=limits,
+        method=method,  # type: ignore[arg-type]
+    )
+    found = search(model, PROMPT, asked, cache=tmp_path)
+    texts = [*found.frame["text"], *found.bests["text"]]
+    assert all(text.replace(" ", "").isalpha() for text in texts)
+    assert found.bests["start"].tolist() == [0]
+
+
+def test_where_nothing_is_found_the_way_out_is_said(model: Checkpoint, tmp_path: Path) -> None:
+    """A budget that ends before the start's own ids are replaced."""
+    limits = Constraints(words=True)
+    asked = Settings(length=5, budget=3, starts=1, start="- - -", constraints=limits)
+    with pytest.raises(MeasureError) as error:
+        search(model, PROMPT, asked, cache=tmp_path)
+    assert str(error.value) == (
+        "search: of 3 sequences from '- - -' none fulfils the constraints; score more (a larger "
+        "budget), set out from elsewhere, or relax them"
+    )
+
+
+def test_a_floor_holds_for_all_that_is_found(model: Checkpoint, tmp_path: Path) -> None:
+    """By the base that models.yaml names; where nothing is above it, that is said."""
+    base = toy_language_model(tmp_path / "base")
+    spec = replace(model.spec, base=str(base))
+    with_base = Checkpoint(spec, cache=tmp_path)
+    drawn = Settings(length=2, budget=300, method="random", starts=1)
+    with base_of(spec, cache=tmp_path).opened(model.vocabulary()) as likelihood:
+        prefix = model.slot(PROMPT).prefix
+        free = search(with_base, PROMPT, drawn, cache=tmp_path).frame["ids"].tolist()
+        means = likelihood.means(prefix, free)
+        floor = float(np.median(means))
+        asked = replace(drawn, constraints=Constraints(floor=floor))
+        found = search(with_base, PROMPT, asked, cache=tmp_path).frame["ids"].tolist()
+        assert (likelihood.means(prefix, found) >= floor).all()
+    assert found[0] == next(ids for ids, mean in zip(free, means, strict=True) if mean >= floor)
+    nothing = replace(drawn, constraints=Constraints(floor=-1e-3))
+    with pytest.raises(MeasureError) as error:
+        search(with_base, PROMPT, nothing, cache=tmp_path)
+    assert str(error.value) == (
+        "search: of 300 sequences none has a mean log-probability of -0.001 or more under the "
+        "base of toy-0; lower the floor, or score more"
+    )
 
 
 def test_what_cannot_be_searched_is_said(model: Checkpoint, tmp_path: Path) -> None:

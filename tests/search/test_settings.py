@@ -18,6 +18,8 @@ from rmaudit.search.settings import Gcg, Settings
         ({"length": 65}, "search: length 65; a sequence has 1 to 64 token ids"),
         ({"budget": 0}, "search: budget 0; give at least 1 sequence to score, better 200000"),
         ({"starts": 0}, "search: starts 0; give at least 1 start"),
+        ({"seed": -1}, "search: seed -1; give 0 or more"),
+        ({"start": ""}, "search: the start '' has no token; give a text, or leave it out"),
         ({"beams": 0}, "search: beams 0; an exhaustive search has 1 to 10"),
         ({"beams": 11}, "search: beams 11; an exhaustive search has 1 to 10"),
         ({"direction": "sideways"}, "search: unknown direction 'sideways'; known: up, down"),
@@ -46,6 +48,8 @@ def test_settings_are_refused(given: dict[str, Any], message: str) -> None:
         ({"top": 0}, "GCG: top 0; at least 1 is needed"),
         ({"distance": -1.0}, "GCG: distance -1.0; 0 (plain GCG) or more is needed"),
         ({"distance": float("nan")}, "GCG: distance nan; 0 (plain GCG) or more is needed"),
+        ({"target": float("nan")}, "GCG: target nan; give a finite reward, such as 10 or -10"),
+        ({"target": -float("inf")}, "GCG: target -inf; give a finite reward, such as 10 or -10"),
     ],
 )
 def test_settings_of_gcg_are_refused(given: dict[str, Any], message: str) -> None:
