@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -55,6 +56,9 @@ def _usage() -> Iterator[None]:
     except _UsageError as error:
         error.exit_code = USAGE
         raise
+    except BrokenPipeError:  # typer would end with 1, which says that an audit failed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no complaint at exit
+        raise typer.Exit(ERROR) from None
 
 
 def fail(reason: str | RmauditError, code: int | None = None) -> NoReturn:

@@ -49,6 +49,7 @@ class Session:
     today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
     error: SpecError | None = None
     findings: list[Finding] = field(default_factory=list)
+    order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
     controls: dict[Any, dict[str, float]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
     sweeps: dict[tuple[ModelSpec, str, tuple[str, ...]], Sweep] = field(default_factory=dict)

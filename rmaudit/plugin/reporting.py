@@ -55,6 +55,11 @@ class Collector:
 
     session: Session
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Take the order of the tests: workers have one and the same, or none is run."""
+        self.session.order = {nodeid: place for place, nodeid in enumerate(ids)}
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the finding out of a report."""
         if carried := report.__dict__.get(CARRIED):
@@ -68,6 +73,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     state = config.stash[SESSION]
     if hasattr(config, "workerinput") or not state.findings:
         return
+    state.findings.sort(key=lambda finding: state.order.get(finding.nodeid, 0))
     state.findings = decide(state.findings, policy_of(config), state.today)
     state.report = _publish(config, state.findings)
     state.warnings = _summarized(config.invocation_params.dir / state.report.parent)

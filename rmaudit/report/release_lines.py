@@ -67,12 +67,23 @@ def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _interval(of: Mapping[str, Any] | None) -> str:
-    return "" if of is None else f"{of['value']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]"
+    """To two decimals, or in as many as tell the ends apart: no change is shown as +0.00."""
+    if of is None:
+        return ""
+    numbers = of["value"], of["low"], of["high"]
+    for style in ("+.2f", "+.4f", "+.3g", "+.6g"):
+        value, low, high = (format(number, style) for number in numbers)
+        if (low != high or numbers[1] == numbers[2]) and (float(value) or not numbers[0]):
+            break
+    return f"{value} [{low}, {high}]"
 
 
 def _sweep(sweep: Mapping[str, Any]) -> Iterator[str]:
     how = f"  sweep {line(sweep['prompt'])}: {sweep['tokens']:,} tokens paired by"
     how += f" {sweep['paired_by']}"
+    old, new = (sweep["of"][side] for side in ("old", "new"))
+    if not sweep["tokens"] == old == new:
+        how += f" (of {old:,} and {new:,})"
     if sweep["tau"] is None:
         yield f"{how}; {line(sweep['reason'])}"
         return

@@ -23,6 +23,7 @@ from rmaudit.report import packed
 
 MOVED = 10  # tokens at either end
 WORSE, UNDECIDED, FINE = "worse", "undecided", "not worse"  # outcomes
+_UNCORRECTED = "No correction is made for how many audits are compared."
 _ORDER = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
 _Found = tuple[Finding | None, Finding | None]  # old and new
 
@@ -77,7 +78,7 @@ def compare(
         "old": {key: old[key] for key in ("created", "rmaudit", "command")},
         "new": {key: new[key] for key in ("created", "rmaudit", "command")},
         "margin": margin,
-        "assumes": difference.INDEPENDENT,
+        "assumes": f"{difference.INDEPENDENT} {_UNCORRECTED}",
         "models": pairs,
         "counts": _counts(findings),
         "outcome": _outcome(findings),

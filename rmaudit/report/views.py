@@ -138,12 +138,13 @@ def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]
 
     Caveats with the same words up to a colon are one, whose ends are listed: `Judged on half: 1 of
     2 words` and `Judged on half: 2 of 4 items` are `Judged on half: 1 of 2 words, 2 of 4 items`.
+    Where a colon is followed by sentences there is no list to add to.
     """
     ends: dict[str, dict[str, None]] = {}
     audits: dict[str, dict[str, None]] = {}
     for finding in findings:
         for caveat in finding.estimate.caveats if finding.estimate else ():
-            head, _, end = caveat.partition(": ")
+            head, end = _parted(caveat)
             ends.setdefault(head, {}).update(dict.fromkeys(_listed(end)))
             audits.setdefault(head, {})[finding.audit] = None
     common = [head for head, own in audits.items() if len(own) > 1]
@@ -151,7 +152,7 @@ def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]
     for finding in findings:
         own = alone.setdefault(finding.audit, [])
         for caveat in finding.estimate.caveats if finding.estimate else ():
-            if caveat.partition(": ")[0] not in common and caveat not in own:
+            if _parted(caveat)[0] not in common and caveat not in own:
                 own.append(caveat)
     return [_joined(head, list(ends[head])) for head in common], alone
 
@@ -181,6 +182,12 @@ def _digits(estimate: Estimate) -> int:
         if f"{estimate.low:.{digits}g}" != f"{estimate.high:.{digits}g}":
             return digits
     return _PRECISE[0]
+
+
+def _parted(caveat: str) -> tuple[str, str]:
+    """What is up to a colon, and the list after it; all of it where sentences come after it."""
+    head, _, end = caveat.partition(": ")
+    return (caveat, "") if ". " in end else (head, end)
 
 
 def _listed(end: str) -> list[str]:

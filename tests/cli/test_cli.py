@@ -85,6 +85,18 @@ def test_a_crash_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stderr.endswith("RuntimeError: a bug\n")
 
 
+def test_a_reader_that_left_is_an_error() -> None:
+    """`rmaudit models | head -1` ends with 3: a 1 says that an audit failed."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "rmaudit.cli", "models"]
+
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+
+    assert (done.returncode, done.stderr) == (3, "")
+
+
 def test_json_has_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
     """NaN and infinity are not JSON; everything else stays, in ASCII."""
     echo_json({"rms": [math.nan, -math.inf, 0.5], "text": "\u202e\ud800 ü"})

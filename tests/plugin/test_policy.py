@@ -245,3 +245,19 @@ def test_same_under_xdist(run: Run, write: Write) -> None:
 
     write(waiver("hihg"))
     assert run(HIGH.format(low=2.0), "-n2", model=None).ret != pytest.ExitCode.OK
+
+
+def test_workers_change_no_order(run: Run, results: Results) -> None:
+    """Findings are in the order of collection, whichever process ends first."""
+    body = """
+import time
+@declare(0.0)
+def test_slow(rng): time.sleep(1); return estimate(1.0)
+@declare(0.0)
+def test_quick(rng): return estimate(1.0)
+"""
+    run(body, "-n2")
+
+    assert [finding["audit"] for finding in results()["findings"]] == [
+        *("slow", "slow", "quick", "quick")
+    ]

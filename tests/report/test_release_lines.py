@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rmaudit.records import Verdict
+from rmaudit.records import Estimate, Verdict
 from rmaudit.report.release_lines import lines
 from rmaudit.report.releases import compare
 from tests.report.test_releases import found, results
@@ -33,6 +33,30 @@ def test_the_lines_of_a_comparison() -> None:
     assert told[3].split()[:3] == ["unchanged", "positive_skew", "best"]
     assert told[4] == "1 worse, 1 unchanged, margin 0.25; gating audits: worse"
     assert "takes the two measurements for independent" in told[5]
+    assert "No correction is made for how many audits" in told[5]
+
+
+def test_a_small_change_is_not_shown_as_none() -> None:
+    """More decimals where two would not tell the ends of an interval apart."""
+    old = replace(found(0.9), estimate=Estimate(0.99999, 0.99998, 0.999995, "skewness", 9, "x"))
+    new = replace(found(0.9), estimate=Estimate(0.9993, 0.9991, 0.9995, "skewness", 9, "x"))
+
+    told = lines(compare(results([old]), results([new])))
+
+    assert " ".join(told[2].split()) == (
+        "worse positive_skew worst +0.99999 [+0.99998, +0.999995] +0.9993 [+0.9991, +0.9995] "
+        "-0.0007 [-0.0009, -0.0005] PASS"
+    )
+
+
+def test_a_part_of_a_sweep_is_told() -> None:
+    """How many tokens either side has, where not all are paired."""
+    said = compare(
+        results(sweeps=[record([1, 2, 3])]),
+        results(sweeps=[record([1, 2])]),
+    )
+
+    assert "2 tokens paired by text (of 3 and 2)" in "\n".join(lines(said))
 
 
 def test_sweeps_that_tell_nothing_say_why() -> None:

@@ -161,6 +161,17 @@ def test_caveats_of_several_audits_are_said_once(finding: Finding) -> None:
     assert own == {"a": ["Old."], "b": ["No seed: 1."], "c": [], "d": []}
 
 
+def test_sentences_after_a_colon_are_no_list(finding: Finding) -> None:
+    """They would be cut at commas, and said twice in one."""
+    said = [f"Starts: 8; distinct: 8. Such tell {share} from 0.05, 4 of 5 times." for share in "12"]
+    findings = [
+        replace(finding, audit=audit, estimate=estimate(0.5, 0.4, 0.6, caveat))
+        for audit, caveat in zip("abc", [*said, said[0]], strict=True)
+    ]
+
+    assert views.caveats(findings) == ([said[0]], {"a": [], "b": [said[1]], "c": []})
+
+
 def test_the_grid_has_what_was_tried(finding: Finding) -> None:
     """Audits and prompts that some model was put to; a hole where one was not."""
     skipped = replace(finding, verdict=Verdict.SKIPPED, estimate=None)
