@@ -110,7 +110,7 @@ def compare(
             "search": kind,
             "best, sd of random": round(float(np.median(reached)) / spread, 2),
             **{
-                f"no worse than {other}": f"{(reached > best[other] - ROUNDING).sum()}/{asked.seeds}"
+                f"no worse than {other}": int((reached > best[other] - ROUNDING).sum())
                 for other in ("plain GCG", "exhaustive")
                 if other in best
             },

@@ -172,9 +172,11 @@ def _step(sweeps: Sequence[Mapping[str, Any]], room: int) -> float | None:
     if sum(len(sweep["scores"]["data"]) for sweep in sweeps) <= room:
         return None
     ordered = [(scores, _best_first(scores)) for scores in map(_scores, sweeps)]
-    at = bisect.bisect_left(
-        _STEPS, True, key=lambda step: sum(_size(_coarse(*each, step)) for each in ordered) <= room
-    )
+
+    def room_left(step: float) -> float:
+        return room - sum(_size(_coarse(*each, step)) for each in ordered)
+
+    at = bisect.bisect_left(_STEPS, 0, key=room_left)
     return _STEPS[min(at, len(_STEPS) - 1)]
 
 
