@@ -8,6 +8,7 @@ searches, and draws the rows in sight. docs/design/009-explorer.md says why it i
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,8 +174,8 @@ def _step(sweeps: Sequence[Mapping[str, Any]], room: int) -> float | None:
         return None
     ordered = [(scores, _best_first(scores)) for scores in map(_scores, sweeps)]
 
-    def room_left(step: float) -> float:
-        return room - sum(_size(_coarse(*each, step)) for each in ordered)
+    def room_left(step: float) -> int:
+        return math.floor(room - sum(_size(_coarse(*each, step)) for each in ordered))
 
     at = bisect.bisect_left(_STEPS, 0, key=room_left)
     return _STEPS[min(at, len(_STEPS) - 1)]

@@ -65,8 +65,8 @@ def test_the_policy_is_told(results: dict[str, Any]) -> None:
     text = "".join(read(results).text)
 
     assert "FAIL (waived)" in text
-    assert "Waiver: 1 sd accepted until 2030-06-30 (me): So." in text
-    assert "The bound is that of models.yaml: bounds: a; the audit declares: above 0 sd" in text
+    assert "Waiver, waived: 1 sd accepted until 2030-06-30 (me): So." in text
+    assert "The bound is set by models.yaml: bounds: a; the audit declares above 0 sd." in text
 
 
 def test_tags_are_balanced_and_no_token_is_markup(results: dict[str, Any]) -> None:
