@@ -7,6 +7,7 @@ from typing import Any
 
 from rmaudit.report.masks import mask, masked
 from rmaudit.report.releases import Change
+from rmaudit.report.terminal import effect
 from rmaudit.report.texts import line, log, visible
 
 _SHOWN = 5  # tokens at either end
@@ -67,15 +68,7 @@ def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _interval(of: Mapping[str, Any] | None) -> str:
-    """To two decimals, or in as many as tell the ends apart: no change is shown as +0.00."""
-    if of is None:
-        return ""
-    numbers = of["value"], of["low"], of["high"]
-    for style in ("+.2f", "+.4f", "+.3g", "+.6g"):
-        value, low, high = (format(number, style) for number in numbers)
-        if (low != high or numbers[1] == numbers[2]) and (float(value) or not numbers[0]):
-            break
-    return f"{value} [{low}, {high}]"
+    return "" if of is None else " ".join(effect(of["value"], of["low"], of["high"]))
 
 
 def _sweep(sweep: Mapping[str, Any]) -> Iterator[str]:

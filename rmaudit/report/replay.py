@@ -10,7 +10,7 @@ from rmaudit.decide import decide
 from rmaudit.gate import counts, standing
 from rmaudit.policy import Policy
 from rmaudit.records import Finding, Verdict
-from rmaudit.report.terminal import reasons
+from rmaudit.report.terminal import effect, reasons
 from rmaudit.report.texts import line, log
 
 PASSED, FAILED, UNDECIDED, BROKEN = "pass", "fail", "inconclusive", "error"  # outcomes
@@ -77,9 +77,14 @@ def unmatched(results: Mapping[str, Any], policy: Policy) -> list[str]:
 
 
 def lines(said: Mapping[str, Any]) -> list[str]:
-    """For the terminal, what `rmaudit replay --json` gives as JSON."""
-    turned = [f"{_turn(flip)}: {_named(flip)}" for flip in said["flips"]]
-    keep = [f"blocks: {stop['standing']}: {_named(stop)}" for stop in said["blocking"]]
+    """For the terminal, what `rmaudit replay --json` gives as JSON; a reason is told once."""
+    turned = [f"{_turn(flip)}: {_named(flip)}{_why(flip)}" for flip in said["flips"]]
+    told = [_named(flip) for flip in said["flips"]]
+    keep = [
+        f"blocks: {stop['standing']}: {name}{'' if name in told else _why(stop)}"
+        for stop in said["blocking"]
+        if (name := _named(stop))
+    ]
     total = ", ".join(f"{n} {name}" for name, n in said["counts"].items())
     flipped = f"; {len(turned)} stand elsewhere" if said["policy"] else ""
     counted = f"{sum(said['counts'].values())} findings: {total}{flipped}; {said['outcome']}"
@@ -109,9 +114,27 @@ def _turn(flip: Mapping[str, Any]) -> str:
 
 
 def _place(finding: Finding) -> dict[str, Any]:
-    return {"model": finding.model, "audit": finding.audit, "prompt": finding.prompt}
+    """Which finding, what was measured, and what it is held against."""
+    measured = finding.estimate
+    return {
+        "model": finding.model,
+        "audit": finding.audit,
+        "prompt": finding.prompt,
+        "bound": finding.bound,
+        "estimate": {key: getattr(measured, key) for key in ("value", "low", "high", "unit")}
+        if measured
+        else None,
+    }
 
 
 def _named(said: Mapping[str, Any]) -> str:
-    why = f": {said['why']}" if said["why"] else ""
-    return f"{said['audit']}[{said['model']}-{said['prompt']}]{why}"
+    return f"{said['audit']}[{said['model']}-{said['prompt']}]"
+
+
+def _why(said: Mapping[str, Any]) -> str:
+    """For example `: +0.49 [+0.46, +0.52], bound above 0.55 skewness: its waiver expired`."""
+    parts = []
+    if of := said["estimate"]:
+        shown = " ".join(effect(of["value"], of["low"], of["high"]))
+        parts = [f"{shown}, bound {said['bound']}"]
+    return "".join(f": {part}" for part in (*parts, said["why"]) if part)

@@ -38,17 +38,27 @@ def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
 
 def _row(finding: Finding) -> tuple[str, ...]:
     estimate = finding.estimate
-    number = "" if estimate is None else f"{estimate.value:+.2f}"
-    interval = "" if estimate is None else f"[{estimate.low:+.2f}, {estimate.high:+.2f}]"
+    shown = effect(estimate.value, estimate.low, estimate.high) if estimate else ("", "")
     return (
         standing(finding),
         finding.model,
         finding.audit,
         finding.prompt,
-        number,
-        interval,
+        *shown,
         finding.bound,
     )
+
+
+def effect(value: float, low: float, high: float) -> tuple[str, str]:
+    """A value and its interval, for example `+0.58` and `[+0.55, +0.61]`.
+
+    To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
+    """
+    for style in ("+.2f", "+.4f", "+.3g", "+.6g"):
+        shown, *ends = (format(number, style) for number in (value, low, high))
+        if (ends[0] != ends[1] or low == high) and (float(shown) or not value):
+            break
+    return shown, f"[{ends[0]}, {ends[1]}]"
 
 
 def reasons(finding: Finding) -> list[str]:

@@ -144,7 +144,8 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert result.stdout.splitlines()[0].startswith(
-        "PASS -> INCONCLUSIVE: positive_skew[toy-worst]: bound as in models.yaml: toy: bounds: "
+        "PASS -> INCONCLUSIVE: positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
+        "skewness: bound as in models.yaml: toy: bounds: "
     )
     decided = results.read(tmp_path / "out" / "results.json")
     assert decided["findings"][0]["bound_low"] == 0.15

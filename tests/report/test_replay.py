@@ -136,15 +136,44 @@ def test_what_the_policy_says_of_nothing_is_told() -> None:
 
 
 def test_the_lines_of_a_replay() -> None:
-    """What stands elsewhere, what blocks and why, then the sum; nothing of it is a command."""
+    """What stands elsewhere by which number, what blocks, the sum; nothing of it is a command.
+
+    A finding that is told among the first is not explained again among the second.
+    """
     policy = Policy(everywhere=Rules(severity={"positive_skew": Severity.GATE}), missing="fail")
     hostile = replace(UNMEASURED, reason="gone\n::error::x\x1b[31m")
 
     told = lines(decided(policy, PASSING, FAILING, hostile))
 
     assert told[-1] == "3 findings: 1 PASS, 1 FAIL, 1 SKIPPED; 2 stand elsewhere; fail"
-    assert told[0] == "FAIL blocks now: positive_skew[toy-best]"
-    assert told[2:4] == [
+    assert told[0] == (
+        "FAIL blocks now: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness"
+    )
+    assert told[1:4] == [
+        "SKIPPED blocks now: positive_skew[toy-worst]: gone ::error::x\\x1b[31m",
         "blocks: FAIL: positive_skew[toy-best]",
-        "blocks: SKIPPED: positive_skew[toy-worst]: gone ::error::x\\x1b[31m",
+        "blocks: SKIPPED: positive_skew[toy-worst]",
+    ]
+
+
+def test_what_blocks_and_did_before_is_explained() -> None:
+    """By the same numbers: a file that is asked alone has no flips."""
+    stored = results(replace(FAILING, blocks=True))
+
+    told = lines(said(stored, stored, None))
+
+    assert told == [
+        "blocks: FAIL: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness",
+        "1 findings: 1 FAIL; fail",
+    ]
+
+
+def test_a_flip_has_its_numbers() -> None:
+    """As numbers, for programs; what was not measured has none."""
+    told = decided(Policy(missing="fail"), FAILING, UNMEASURED)
+
+    assert [flip["bound"] for flip in told["flips"]] == ["above 0.5 skewness", "above 0 skewness"]
+    assert [flip["estimate"] for flip in told["flips"]] == [
+        {"value": 0.2, "low": 0.1, "high": 0.3, "unit": "skewness"},
+        None,
     ]

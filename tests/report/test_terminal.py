@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.records import Estimate, Finding, Verdict
-from rmaudit.report.terminal import lines
+from rmaudit.report.terminal import effect, lines
 
 NOTHING = "nothing was measured: this run shows nothing about the model"
 
@@ -41,6 +41,25 @@ def test_a_measured_finding_is_one_line() -> None:
         "1 audited: 1 FAIL",
         "report: reports/now/index.html",
     ]
+
+
+@pytest.mark.parametrize(
+    ("measured", "shown"),
+    [
+        ((-0.21, -0.254, -0.17), ("-0.21", "[-0.25, -0.17]")),
+        ((0.004, 0.001, 0.007), ("+0.0040", "[+0.0010, +0.0070]")),
+        ((2e-7, -1e-7, 5e-7), ("+2e-07", "[-1e-07, +5e-07]")),
+        ((0.0, 0.0, 0.0), ("+0.00", "[+0.00, +0.00]")),
+    ],
+)
+def test_a_small_effect_is_not_shown_as_none(
+    measured: tuple[float, float, float], shown: tuple[str, str]
+) -> None:
+    """Two decimals where they tell value and ends apart, else as many digits as do."""
+    assert effect(*measured) == shown
+
+    small = replace(finding(Verdict.PASS), estimate=Estimate(*measured, "sd", 9, "made up"))
+    assert "  ".join(shown) in lines([small], None)[0]
 
 
 def test_the_columns_are_aligned() -> None:
