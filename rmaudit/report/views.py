@@ -16,8 +16,8 @@ RULE = (
 )
 _ORDER = ("FAIL", "INCONCLUSIVE", "ERROR", "WAIVED", KNOWN, INFO, "PASS")
 _Z95 = 1.959963984540054
-_PRECISE = (3, 5, 7)  # digits of a number, as many as tell an interval's ends apart
-_WHOLE = 10  # standard errors from which on tenths say nothing
+_PRECISE = (3, 4)  # digits of a number: the more if they tell an interval's ends apart
+_WHOLE, _FAR = 10, 100  # standard errors from which on tenths, or more of them, say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,9 @@ def bound(finding: Finding) -> str:
 
 def errors(n: float) -> str:
     """So many standard errors."""
-    return f"{n:,.0f} standard errors" if n >= _WHOLE else f"{n:.1f} standard errors"
+    if n > _FAR:
+        return f"more than {_FAR} standard errors"
+    return f"{n:.0f} standard errors" if n >= _WHOLE else f"{n:.1f} standard errors"
 
 
 def under(prompt: str) -> str:
@@ -101,8 +103,10 @@ def effect(estimate: Estimate) -> str:
 
 
 def between(estimate: Estimate) -> str:
-    """For example `+0.45 to +0.50`."""
+    """For example `+0.45 to +0.50`, or `+0.347 ± 2e-06` where digits do not tell its ends apart."""
     digits = _digits(estimate)
+    if _alike(estimate, digits) and estimate.low != estimate.high:
+        return f"{effect(estimate)} ± {(estimate.high - estimate.low) / 2:.1g}"
     return f"{estimate.low:+.{digits}g} to {estimate.high:+.{digits}g}"
 
 
@@ -178,10 +182,11 @@ def _weight(finding: Finding) -> tuple[int, float]:
 
 def _digits(estimate: Estimate) -> int:
     """As many as tell the interval's ends apart, within reason."""
-    for digits in _PRECISE:
-        if f"{estimate.low:.{digits}g}" != f"{estimate.high:.{digits}g}":
-            return digits
-    return _PRECISE[0]
+    return next((n for n in _PRECISE if not _alike(estimate, n)), _PRECISE[0])
+
+
+def _alike(estimate: Estimate, digits: int) -> bool:
+    return f"{estimate.low:.{digits}g}" == f"{estimate.high:.{digits}g}"
 
 
 def _parted(caveat: str) -> tuple[str, str]:

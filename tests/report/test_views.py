@@ -135,8 +135,16 @@ def test_digits_tell_the_ends_apart() -> None:
     tight = estimate(0.9999994, 0.9999992, 0.9999996)
 
     assert views.effect(estimate(0.5, 0.4, 0.6)) == "+0.5"
-    assert views.between(tight) == "+0.9999992 to +0.9999996"
+    assert views.between(tight) == "+1 ± 2e-07"
+    assert views.between(estimate(0.45, 0.4498, 0.4502)) == "+0.4498 to +0.4502"
     assert views.effect(estimate(1.0, 1.0, 1.0)) == "+1"
+
+
+def test_far_is_far() -> None:
+    """An interval of numeric noise alone puts a bound thousands of standard errors away."""
+    assert views.errors(139_952.0) == "more than 100 standard errors"
+    assert views.errors(99.6) == "100 standard errors"
+    assert views.errors(9.96) == "10.0 standard errors"
 
 
 # Once
