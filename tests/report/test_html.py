@@ -114,6 +114,17 @@ def test_every_finding_is_told(results: dict[str, Any]) -> None:
         assert told in text
 
 
+def test_whether_the_run_passes_is_said(results: dict[str, Any]) -> None:
+    """In the words of the summary in Markdown, by what blocks."""
+    for finding in results["findings"]:
+        finding["blocks"] = False
+    assert "<strong>The run passes" in render(results)
+
+    failing = next(f for f in results["findings"] if f["verdict"] == "FAIL")
+    failing |= {"blocks": True, "known": ""}
+    assert "<strong>The run does not pass (FAIL).</strong>" in render(results)
+
+
 def test_nothing_measured_is_said(results: dict[str, Any]) -> None:
     """A page without a number does not look like a good one."""
     finding = Finding.from_json(results["findings"][0])
