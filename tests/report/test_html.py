@@ -55,20 +55,6 @@ def read(results: dict[str, Any]) -> Reader:
     return reader
 
 
-def test_the_policy_is_told(results: dict[str, Any]) -> None:
-    """A waived failure is called so, with what its waiver says and where its bound is from."""
-    finding = next(f for f in results["findings"] if f["verdict"] == "FAIL")
-    finding["waiver"] = {"state": "waived", "says": "1 sd accepted until 2030-06-30 (me): So."}
-    said = {"from": "models.yaml: bounds: a", "declared": "above 0 sd"}
-    finding["overridden"] = {"bound": said}
-
-    text = "".join(read(results).text)
-
-    assert "FAIL (waived)" in text
-    assert "Waiver: 1 sd accepted until 2030-06-30 (me): So." in text
-    assert "The bound is that of models.yaml: bounds: a; the audit declares: above 0 sd" in text
-
-
 def test_tags_are_balanced_and_no_token_is_markup(results: dict[str, Any]) -> None:
     """Hostile tokens are text: no script, no handler, no tag of theirs."""
     page = read(results)
