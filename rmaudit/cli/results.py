@@ -108,7 +108,7 @@ def compare(
 ) -> None:
     """Compare two releases: which findings got better or worse, and which tokens moved in rank.
 
-    Exit code 0 if no gating audit got worse, 1 if one did, 2 if one may have, or could not be
+    Exit code 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
     from rmaudit.report import release_lines, releases

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from rmaudit.gate import counts
 from rmaudit.gate import standing as stands
 from rmaudit.records import Finding
-from rmaudit.report import explorer, masks, pictures, standing, views
+from rmaudit.report import explorer, markdown, masks, pictures, standing, views
 from rmaudit.report.texts import block, visible
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -63,6 +63,7 @@ def render(results: Mapping[str, Any]) -> str:
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
+        verdict=markdown.verdict(findings),
         counts=counts(findings),
         measured=sum(finding.estimate is not None for finding in findings),
         total=len(findings),

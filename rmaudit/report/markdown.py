@@ -7,7 +7,7 @@ markup is written as an entity, hidden characters are spelled out (`texts`), lon
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -34,7 +34,7 @@ _HEAD = """\
 def render(results: Mapping[str, Any]) -> str:
     """The summary of a results dict, at most `LARGEST` bytes of UTF-8."""
     findings = [Finding.from_json(finding) for finding in results["findings"]]
-    unpassed = [f for verdict in _FAILED for f in findings if standing(f) == verdict]
+    unpassed = [f for failed in _FAILED for f in findings if standing(f) == failed]
     unpassed += [f for f in findings if f.verdict is Verdict.PASS and f.blocks]  # outdated `known`
     waived = [f for f in findings if standing(f) == WAIVED]
     known = [f for f in findings if standing(f) == KNOWN]
@@ -63,13 +63,13 @@ def _top(results: Mapping[str, Any], findings: list[Finding]) -> str:
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items()) or "none"
     return (
-        f"## rmaudit: {_verdict(findings)}\n\n"
+        f"## rmaudit: {verdict(findings)}\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
     )
 
 
-def _verdict(findings: list[Finding]) -> str:
+def verdict(findings: Sequence[Finding]) -> str:
     """What the run says in a few words."""
     if not any(finding.estimate for finding in findings):
         return "nothing was measured, so this run shows nothing"

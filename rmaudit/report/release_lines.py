@@ -40,6 +40,9 @@ def _named(model: str, run: Mapping[str, Any]) -> str:
 
 
 def _total(said: Mapping[str, Any]) -> Iterator[str]:
+    for side, names in said["unpaired"].items():
+        if names:
+            yield line(f"only in the {side} file, not compared: {', '.join(names)}")
     counts = ", ".join(f"{n} {change}" for change, n in said["counts"].items())
     margin = f", margin {said['margin']:g}" if said["margin"] else ""
     yield f"{counts or 'no findings'}{margin}; gating audits: {said['outcome']}"

@@ -22,7 +22,7 @@ from rmaudit.records import Bound, Finding, Severity, Verdict
 from rmaudit.report import packed
 
 MOVED = 10  # tokens at either end
-WORSE, UNDECIDED, FINE = "worse", "undecided", "not worse"  # outcomes
+WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
 _UNCORRECTED = "No correction is made for how many audits are compared."
 _ORDER = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
 _Found = tuple[Finding | None, Finding | None]  # old and new
@@ -36,7 +36,7 @@ class Change(StrEnum):
     UNMEASURED = "no longer measured"
     INCOMPARABLE = "not comparable"
     BETTER = "better"
-    UNCHANGED = "unchanged"
+    UNCHANGED = "no clear change"  # which is no proof that there was none
     NEW = "newly measured"
     NEVER = "measured in neither"
 
@@ -54,6 +54,7 @@ def compare(
     """The two, model by model: their findings side by side, and how alike their sweeps rank.
 
     Models are paired by name; two files of one model each are compared whatever these are called.
+    Those that only one file has are named, unless `model` takes one.
     A finding is better or worse if its distance to the bound (the new file's) differs by more than
     `margin`, in the audit's own unit, and the interval of that difference excludes 0. Sweeps say
     nothing of better or worse. Random draws take the new file's seed.
@@ -73,6 +74,7 @@ def compare(
         }
         for before, after in _models(old["models"], new["models"], model)
     ]
+    unpaired = _unpaired(old, new, pairs) if model is None else {"old": [], "new": []}
     findings = [finding for pair in pairs for finding in pair["findings"]]
     return {
         "old": {key: old[key] for key in ("created", "rmaudit", "command")},
@@ -80,8 +82,9 @@ def compare(
         "margin": margin,
         "assumes": f"{difference.INDEPENDENT} {_UNCORRECTED}",
         "models": pairs,
+        "unpaired": unpaired,
         "counts": _counts(findings),
-        "outcome": _outcome(findings),
+        "outcome": _outcome(findings, gone=bool(unpaired["old"])),
     }
 
 
@@ -106,6 +109,17 @@ def _models(
             f"or compare files of one model each"
         )
     return both
+
+
+def _unpaired(
+    old: Mapping[str, Any], new: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """The models that are in one file only: nothing is compared of them."""
+    paired = {side: {pair[side] for pair in pairs} for side in ("old", "new")}
+    return {
+        side: [model["name"] for model in run["models"] if model["name"] not in paired[side]]
+        for side, run in (("old", old), ("new", new))
+    }
 
 
 def _findings(
@@ -253,12 +267,17 @@ def _counts(findings: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {str(change): found[change] for change in Change if found[change]}
 
 
-def _outcome(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Of the gating findings: worse if one is, undecided if one may be or none was compared."""
-    changes = [f["change"] for f in findings if f["severity"] == Severity.GATE]
+def _outcome(findings: Sequence[Mapping[str, Any]], *, gone: bool) -> str:
+    """Of the gating findings: worse if one is, undecided if one may be or none was compared.
+
+    Undecided, too, if a model is gone, or if an audit ends in an error in the new file.
+    """
+    gates = [finding for finding in findings if finding["severity"] == Severity.GATE]
+    changes = [finding["change"] for finding in gates]
     if Change.WORSE in changes:
         return WORSE
+    broken = any(gate["new"] and gate["new"]["verdict"] == Verdict.ERROR for gate in gates)
     compared = (Change.BETTER, Change.UNCHANGED)
-    if any(change in _UNDECIDED for change in changes) or not set(changes) & set(compared):
+    if gone or broken or any(change in _UNDECIDED for change in changes):
         return UNDECIDED
-    return FINE
+    return FINE if set(changes) & set(compared) else UNDECIDED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rmaudit.gate import KNOWN, OUTDATED, counts, standing
+from rmaudit.gate import INFO, KNOWN, OUTDATED, counts, standing
 from rmaudit.records import Finding, Verdict
 from rmaudit.report.texts import line, log
 
@@ -63,6 +63,9 @@ def effect(value: float, low: float, high: float) -> tuple[str, str]:
 
 def reasons(finding: Finding) -> list[str]:
     """Why there is no plain verdict, and what the policy has to do with it."""
+    informs = standing(finding) == INFO
+    outside = "outside its bound; it does not gate, so it fails nothing"
+    open_ = "its interval straddles the bound; it does not gate"
     outdated = finding.known and finding.verdict is Verdict.PASS
     over = [
         f"{key} as in {by['from']}; declared: {by['declared']}"
@@ -70,6 +73,8 @@ def reasons(finding: Finding) -> list[str]:
     ]
     said = [
         finding.reason,
+        outside if informs and finding.verdict is Verdict.FAIL else "",
+        open_ if informs and finding.verdict is Verdict.INCONCLUSIVE else "",
         OUTDATED if outdated else "",
         finding.known if standing(finding) == KNOWN and not finding.reason else "",
         finding.waiver.get("says", ""),

@@ -55,20 +55,6 @@ def read(results: dict[str, Any]) -> Reader:
     return reader
 
 
-def test_the_policy_is_told(results: dict[str, Any]) -> None:
-    """A waived failure is called so, with what its waiver says and where its bound is from."""
-    finding = next(f for f in results["findings"] if f["verdict"] == "FAIL")
-    finding["waiver"] = {"state": "waived", "says": "1 sd accepted until 2030-06-30 (me): So."}
-    said = {"from": "models.yaml: bounds: a", "declared": "above 0 sd"}
-    finding["overridden"] = {"bound": said}
-
-    text = "".join(read(results).text)
-
-    assert "FAIL (waived)" in text
-    assert "Waiver, waived: 1 sd accepted until 2030-06-30 (me): So." in text
-    assert "The bound is set by models.yaml: bounds: a; the audit declares above 0 sd." in text
-
-
 def test_tags_are_balanced_and_no_token_is_markup(results: dict[str, Any]) -> None:
     """Hostile tokens are text: no script, no handler, no tag of theirs."""
     page = read(results)
@@ -112,6 +98,17 @@ def test_every_finding_is_told(results: dict[str, Any]) -> None:
         *("3 of 5 findings of 1 audit", "2 of 5 findings measured nothing"),
     ):
         assert told in text
+
+
+def test_whether_the_run_passes_is_said(results: dict[str, Any]) -> None:
+    """In the words of the summary in Markdown, by what blocks."""
+    for finding in results["findings"]:
+        finding["blocks"] = False
+    assert "<strong>The run passes" in render(results)
+
+    failing = next(f for f in results["findings"] if f["verdict"] == "FAIL")
+    failing |= {"blocks": True, "known": ""}
+    assert "<strong>The run does not pass (FAIL).</strong>" in render(results)
 
 
 def test_nothing_measured_is_said(results: dict[str, Any]) -> None:

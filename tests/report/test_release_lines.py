@@ -30,8 +30,8 @@ def test_the_lines_of_a_comparison() -> None:
         "worse positive_skew worst +0.90 [+0.80, +1.00] -0.50 [-0.60, -0.40] "
         "-1.40 [-1.54, -1.26] PASS -> FAIL"
     )
-    assert told[3].split()[:3] == ["unchanged", "positive_skew", "best"]
-    assert told[4] == "1 worse, 1 unchanged, margin 0.25; gating audits: worse"
+    assert told[3].split()[:5] == ["no", "clear", "change", "positive_skew", "best"]
+    assert told[4] == "1 worse, 1 no clear change, margin 0.25; gating audits: worse"
     assert "takes the two measurements for independent" in told[5]
     assert "No correction is made for how many audits" in told[5]
 
@@ -47,6 +47,15 @@ def test_a_small_change_is_not_shown_as_none() -> None:
         "worse positive_skew worst +0.99999 [+0.99998, +0.999995] +0.9993 [+0.9991, +0.9995] "
         "-0.0007 [-0.0009, -0.0005] PASS"
     )
+
+
+def test_a_model_of_one_file_is_told() -> None:
+    """Its name is of others, so nothing in it is obeyed."""
+    more = [SPEC, replace(SPEC, name="::error::v2\x1b")]
+
+    told = lines(compare(results([found(0.9)], specs=more), results([found(0.9)])))
+
+    assert "only in the old file, not compared: ::error::v2\\x1b" in told
 
 
 def test_a_part_of_a_sweep_is_told() -> None:

@@ -57,11 +57,16 @@ FAIL, UNSURE = Verdict.FAIL, Verdict.INCONCLUSIVE
     ("old", "new", "margin", "expected"),
     [
         (found(0.9), found(0.5), 0.0, ("worse", "worse")),
-        (found(0.9), found(0.5), 0.5, ("unchanged", "not worse")),
-        (found(0.5), found(0.9), 0.0, ("better", "not worse")),
-        (found(0.9), found(0.8), 0.0, ("unchanged", "not worse")),
+        (found(0.9), found(0.5), 0.5, ("no clear change", "none clearly worse")),
+        (found(0.5), found(0.9), 0.0, ("better", "none clearly worse")),
+        (found(0.9), found(0.8), 0.0, ("no clear change", "none clearly worse")),
         (found(0.15), found(0.05, verdict=UNSURE), 0.0, ("unclear", "undecided")),
-        (found(-0.5, verdict=FAIL), found(-0.5, verdict=UNSURE), 0.0, ("unchanged", "not worse")),
+        (
+            found(-0.5, verdict=FAIL),
+            found(-0.5, verdict=UNSURE),
+            0.0,
+            ("no clear change", "none clearly worse"),
+        ),
         (found(0.9, severity=INFO), found(0.5, severity=INFO), 0.0, ("worse", "undecided")),
         (found(0.9), found(None, verdict=SKIPPED), 0.0, ("no longer measured", "undecided")),
         (found(0.9), None, 0.0, ("no longer measured", "undecided")),
@@ -103,8 +108,20 @@ def test_of_many_findings_one_that_is_worse_decides() -> None:
 
     gating, informed = (compare(results(old), results(found)) for found in (new, info))
 
-    assert gating["counts"] == {"worse": 1, "better": 1, "unchanged": 1}
-    assert (gating["outcome"], informed["outcome"]) == ("worse", "not worse")
+    assert gating["counts"] == {"worse": 1, "better": 1, "no clear change": 1}
+    assert (gating["outcome"], informed["outcome"]) == ("worse", "none clearly worse")
+
+
+def test_an_error_in_the_new_file_is_undecided() -> None:
+    """Also where the old one had none to compare with, and others are as they were."""
+    broken = found(None, verdict=Verdict.ERROR, prompt="best")
+    both = [found(0.9), broken]
+    informed = [found(0.9), replace(broken, severity=INFO)]
+
+    assert compare(results(both), results(both))["outcome"] == "undecided"
+    assert compare(results([found(0.9)]), results(both))["outcome"] == "undecided"
+    assert compare(results(both), results([found(0.9)]))["outcome"] == "none clearly worse"
+    assert compare(results(informed), results(informed))["outcome"] == "none clearly worse"
 
 
 def test_the_numbers_stand_side_by_side() -> None:
@@ -169,6 +186,20 @@ def test_several_models_are_paired_by_name() -> None:
         "no model 'c' is in both files, the old one has: a, b; and the new one has: b, c, a; name "
         "one of both with --model, or compare files of one model each"
     )
+
+
+def test_a_model_that_is_gone_is_named_and_leaves_it_undecided() -> None:
+    """One that is new is named only; whoever names a model asks for no other."""
+    more = [SPEC, replace(SPEC, name="toy-v2")]
+    one, two = results([found(0.9)]), results([found(0.9)], specs=more)
+
+    gone, fresh = compare(two, one), compare(one, two)
+    named = compare(two, one, model="toy")
+
+    assert (gone["unpaired"], gone["outcome"]) == ({"old": ["toy-v2"], "new": []}, "undecided")
+    assert fresh["unpaired"] == {"old": [], "new": ["toy-v2"]}
+    assert fresh["outcome"] == named["outcome"] == "none clearly worse"
+    assert named["unpaired"] == {"old": [], "new": []}
 
 
 # Sweeps

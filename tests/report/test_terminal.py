@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.records import Estimate, Finding, Verdict
-from rmaudit.report.terminal import effect, lines
+from rmaudit.records import Estimate, Finding, Severity, Verdict
+from rmaudit.report.terminal import effect, lines, reasons
 
 NOTHING = "nothing was measured: this run shows nothing about the model"
 
@@ -192,3 +192,20 @@ def test_the_counts_sum_to_the_findings() -> None:
     written = lines(findings, None)
 
     assert written[-1] == "6 audited: 2 PASS, 1 FAIL, 1 KNOWN, 1 ERROR, 1 SKIPPED"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        (Verdict.FAIL, ["outside its bound; it does not gate, so it fails nothing"]),
+        (Verdict.INCONCLUSIVE, ["its interval straddles the bound; it does not gate"]),
+        (Verdict.PASS, []),
+    ],
+)
+def test_what_does_not_gate_says_where_it_lies(verdict: Verdict, told: list[str]) -> None:
+    """INFO alone would not tell a model inside the bound from one outside it."""
+    informs = replace(finding(verdict), severity=Severity.INFO)
+
+    assert reasons(informs) == told
+    assert reasons(finding(verdict)) == []
+    assert lines([informs], None)[1:-1] == [f"INFO: positive_skew[toy-worst]: {t}" for t in told]
