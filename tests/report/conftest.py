@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page, sync_playwright
 
 from rmaudit.records import Estimate, Finding, Verdict
+from tests.conftest import unavailable
 
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 HOSTILE = [
     "<script>alert(1)</script>",
     "]]>",
@@ -21,6 +26,18 @@ HOSTILE = [
     "",
     "http://example.org/x",
 ]
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A page of headless Chromium."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        unavailable("no chromium here: install Debian's package `chromium`")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser.new_page()
+        browser.close()
 
 
 @pytest.fixture

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import copy
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from rmaudit.report import html
-from tests.conftest import unavailable
 from tests.report.test_hostile import TEXTS, poisoned
-
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-
-
-@pytest.fixture
-def page() -> Iterator[Page]:
-    """A page of headless Chromium."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        unavailable("no chromium here: install Debian's package `chromium`")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser.new_page()
-        browser.close()
 
 
 def test_report_in_a_browser(page: Page, results: dict[str, Any], tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+"""The token explorer in headless Chromium, over 256,000 tokens under three prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from rmaudit.report import html, packed
+from tests.report.test_explorer import PROMPTS, swept
+
+N = 256_000
+
+
+@pytest.fixture
+def large(results: dict[str, Any]) -> dict[str, Any]:
+    """The small results with the sweeps of a large vocabulary."""
+    made = swept(N)
+    (model,) = results["models"]
+    (sweep,) = model["sweeps"]
+    model["sweeps"] = [{**sweep, **own} for own in made["models"][0]["sweeps"]]
+    return {**results, "vocabularies": made["vocabularies"]}
+
+
+def opened(page: Page, results: dict[str, Any], folder: Path) -> list[str]:
+    """Open the report, wait until the explorer is ready; what was requested or complained of."""
+    path = folder / "index.html"
+    html.write(results, path)
+    happened: list[str] = []
+    page.on("request", lambda request: happened.append(request.url))
+    page.on("console", lambda message: happened.append(message.text))
+    page.on("pageerror", lambda error: happened.append(str(error)))
+    page.goto(path.as_uri())
+    expect(page.locator("#explorer[data-ready]")).to_be_attached(timeout=60_000)
+    return [what for what in happened if what != path.as_uri() and not what.startswith("data:")]
+
+
+def rows(page: Page) -> list[list[str]]:
+    """The cells of the rows in sight, as a reader sees them."""
+    found = page.locator("#explorer tbody tr[data-at]")
+    return [row.locator("td").all_inner_texts() for row in found.all()[:5]]
+
+
+def test_every_token_is_found_sorted_and_spelt(
+    page: Page, large: dict[str, Any], tmp_path: Path
+) -> None:
+    """By score under each prompt, by id, by text, by word; against the numbers of the frame."""
+    assert opened(page, large, tmp_path) == []
+    status = page.locator("#explorer [data-x=status]")
+    expect(status).to_contain_text("256,000 of 256,000 tokens; by score under greatest, best first")
+    for number, sweep in enumerate(large["models"][0]["sweeps"]):
+        frame = packed.frame(large, sweep)
+        for down in (True, False):
+            head = page.locator(f"#explorer th[data-by=score][data-number='{number}'] button")
+            if not (number == 0 and down):  # as it opens
+                head.click()
+            expect(status).to_contain_text(
+                f"by score under {PROMPTS[number]}, {'best' if down else 'worst'} first"
+            )
+            order = np.argsort(-frame["score"] if down else frame["score"], kind="stable")
+            shown = rows(page)
+            assert [int(row[1]) for row in shown] == frame["token_id"][order[:5]].tolist()
+            scores = [float(row[3 + 3 * number]) for row in shown]
+            assert scores == pytest.approx(frame["score"][order[:5]].tolist(), rel=1e-3)
+    page.locator("#explorer input[type=search]").fill("WORD25599")
+    expect(status).to_contain_text("of 256,000 tokens with “WORD25599”")
+    texts = [row[0] for row in rows(page)]
+    assert texts
+    assert all("word25599" in text for text in texts)
+    page.locator("#explorer input[type=search]").fill("")
+    page.locator("#explorer [data-x=id]").fill("777")
+    expect(status).to_contain_text("1 of 256,000 tokens with id 777")
+    assert [row[1] for row in rows(page)] == ["777"]
+
+
+def test_spellings_of_a_word(page: Page, large: dict[str, Any], tmp_path: Path) -> None:
+    """Case and spaces apart, by a click; Escape shows all again."""
+    opened(page, large, tmp_path)
+    page.locator("#explorer input[type=search]").fill("love")
+    status = page.locator("#explorer [data-x=status]")
+    expect(status).to_contain_text("3 of 256,000 tokens with “love”")
+    page.locator("#explorer .ex-spell").first.click()
+    expect(status).to_contain_text("3 of 256,000 tokens spellings of")
+    assert {row[0].strip("␣ ") for row in rows(page)} == {"Love", "love", "LOVE"}
+    page.keyboard.press("Escape")
+    expect(status).to_contain_text("256,000 of 256,000 tokens")
+
+
+def test_masked_until_asked_for(page: Page, large: dict[str, Any], tmp_path: Path) -> None:
+    """Found by its text, and still masked; shown by Enter, and by the page's switch."""
+    opened(page, large, tmp_path)
+    page.locator("#explorer [data-x=id]").fill("10")
+    expect(page.locator("#explorer [data-x=status]")).to_contain_text("1 of 256,000 tokens")
+    explorer = page.locator("#explorer")
+    assert "fuck" not in explorer.inner_text()
+    assert "fuck" not in explorer.aria_snapshot()
+    assert "masked term" in explorer.aria_snapshot()
+    page.locator("#explorer tbody tr[data-at='0']").focus()
+    page.keyboard.press("Enter")
+    assert "fuck" in explorer.inner_text()
+
+
+def test_hostile_tokens_are_text(page: Page, large: dict[str, Any], tmp_path: Path) -> None:
+    """By id, each of the first ones: nothing runs, and what would not show is spelled out."""
+    happened = opened(page, large, tmp_path)
+    page.locator("#explorer th[data-by=id] button").click()
+    shown = [row[0] for row in rows(page)]
+    assert shown[:4] == ["<script>alert(1)</script>", "]]>", "\\x00", "\\u202egnp.exe"]
+    assert shown[4] == "\\ud800"
+    assert page.locator("#explorer img").count() == 0
+    assert happened == []
+
+
+def test_keys_move_and_few_rows_are_drawn(
+    page: Page, large: dict[str, Any], tmp_path: Path
+) -> None:
+    """To the end and back, with the row's number told, and never more than some dozens drawn."""
+    opened(page, large, tmp_path)
+    page.locator("#explorer tbody tr[data-at='0']").focus()
+    page.keyboard.press("End")
+    expect(page.locator("#explorer tr:focus")).to_have_attribute("aria-rowindex", str(N + 2))
+    assert page.locator("#explorer tbody tr[data-at]").count() < 100
+    page.keyboard.press("Home")
+    expect(page.locator("#explorer tr:focus")).to_have_attribute("aria-rowindex", "3")
+    grid = page.locator("#explorer table")
+    assert grid.get_attribute("aria-rowcount") == str(N + 2)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_barrier(page: Page, large: dict[str, Any], tmp_path: Path, scheme: str) -> None:
+    """What axe-core finds, in light and dark: nothing serious."""
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    opened(page, large, tmp_path)
+    found = Axe().run(page, context="#explorer").response["violations"]
+    assert [each["id"] for each in found if each["impact"] in {"serious", "critical"}] == []
