@@ -46,14 +46,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if error is not None:
         raise pytest.UsageError(str(error))
     audits = [(item, audit) for item in items if (audit := audited(item))]
-    _refuse_misspelt(config, audits)
+    try:
+        _refuse_misspelt(config, audits)
+    except SpecError as error:
+        if not hasattr(config, "workerinput"):
+            raise pytest.UsageError(str(error)) from None
+        # Of an exception in a worker xdist tells that the worker is gone, and not why.
+        wrong = pytest.CollectReport("models.yaml", "failed", str(error), [])
+        config.hook.pytest_collectreport(report=wrong)
+        items.clear()
+        return
     if config.pluginmanager.hasplugin("xdist"):
         for item, audit in audits:
             item.add_marker(pytest.mark.xdist_group(audit.spec.name))
 
 
 def _refuse_misspelt(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> None:
-    """What models.yaml says of an audit that does not exist would do nothing."""
+    """What models.yaml says of an audit that does not exist would do nothing.
+
+    Raises:
+        SpecError: it names one.
+    """
     registry = config.stash[SESSION].registry
     if not audits or registry is None or is_brought(registry.path):
         return  # a file that the user did not write may know other audits than the user's
@@ -65,15 +78,8 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[tuple[pytest.Item, 
     # pytest's rootdir may be any folder above the values of options, such as --model.
     top = config.inipath.parent if config.inipath else config.invocation_params.dir
     folders = {top, *(item.path.parent for item, _ in audits)}
-    try:
-        refuse_unknown(
-            registry.policy,
-            str(registry.path),
-            here,
-            _defined(config, named - here.keys(), folders),
-        )
-    except SpecError as error:
-        raise pytest.UsageError(str(error)) from None
+    elsewhere = _defined(config, named - here.keys(), folders)
+    refuse_unknown(registry.policy, str(registry.path), here, elsewhere)
 
 
 def _defined(config: pytest.Config, names: AbstractSet[str], folders: Iterable[Path]) -> set[str]:

@@ -73,7 +73,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     """What the run says in a few words."""
     if not any(finding.estimate for finding in findings):
         return "nothing was measured, so this run shows nothing"
-    if blocking := dict.fromkeys(standing(finding) for finding in findings if finding.blocks):
+    if blocking := counts(finding for finding in findings if finding.blocks):
         return f"does not pass ({', '.join(blocking)})"
     gates = [finding for finding in findings if finding.severity is Severity.GATE]
     missing = sum(finding.estimate is None for finding in gates)

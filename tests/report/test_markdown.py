@@ -74,6 +74,13 @@ Audited: Toy
         ([{"verdict": Verdict.INCONCLUSIVE}], "passes"),  # as --rm-inconclusive=pass has it
         ([{"blocks": True, "known": "It fails."}], "does not pass (PASS)"),
         (
+            [
+                {"verdict": Verdict.SKIPPED, "estimate": None, "reason": "No.", "blocks": True},
+                {"verdict": Verdict.FAIL, "blocks": True},
+            ],
+            "does not pass (FAIL, SKIPPED)",
+        ),
+        (
             [{}, {"verdict": Verdict.SKIPPED, "estimate": None, "reason": "No."}],
             "passes, with 1 of 2 gates not measured",
         ),
