@@ -1,8 +1,9 @@
 """The token explorer: every token of every sweep in the page, to be searched and sorted there.
 
 Python decides what the page shows: how a text is spelled out (`texts.visible`), whether it is
-masked (`masks`), which tokens are one word (`measures.words`). The page's script unpacks, sorts,
-searches, and draws the rows in sight. docs/design/009-explorer.md says why it is made this way.
+masked (`masks`), which tokens are one word, case and spaces around it apart. The page's script
+unpacks, sorts, searches, and draws the rows in sight. docs/design/009-explorer.md says why it is
+made this way.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import pandas as pd
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from rmaudit.measures.words import word_of
 from rmaudit.report import packed
 from rmaudit.report.masks import mask, masked
 from rmaudit.report.texts import line, visible
@@ -118,7 +118,7 @@ def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
     """What the page has of each row, pressed; texts are lines, since `visible` spells these out."""
     texts = rows["text"].tolist()
     hidden = [masked(text) for text in texts]
-    words, _ = pd.factorize(word_of(rows["text"]))
+    words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
     _, first = np.unique(words, return_index=True)
     spellings = np.arange(len(rows)) - first[words]  # rows back to the word's first one
     return {

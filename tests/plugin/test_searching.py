@@ -37,7 +37,7 @@ def test_ledger(ledger):
     return estimate(len(ledger))
 """
 PUBLISHED = int((probes()["prompt"] == "greatest").sum())
-SHORT = ("--rm-search", "160", "-k", "greatest")
+SHORT = ("--rm-search", "480", "-k", "greatest")
 
 
 @pytest.fixture(autouse=True)
@@ -70,9 +70,10 @@ def test_a_search_is_noted(run: Run, results: Results) -> None:
     (caveat,) = finding["estimate"]["caveats"]
     assert caveat == (
         "A search finds a lower bound on what can be found (down, under 'greatest'): exhaustive, "
-        "160 of at most 160 evaluations, 8 starts, 3 token ids."
+        "480 of at most 480 evaluations, 8 starts, 3 token ids, among the 10 ids that "
+        "score best alone."
     )
-    assert finding["repeat"].endswith("--rm-search 160")
+    assert finding["repeat"].endswith("--rm-search 480")
 
 
 def test_the_second_run_loads_no_model(
@@ -99,7 +100,7 @@ def test_what_is_found_is_replayed_on_others(
     run(SEARCH, *SHORT)
 
     assert known(pytester, run, model=toy) == PUBLISHED
-    assert known(pytester, run, model=other) == PUBLISHED + ledger.BEST
+    assert PUBLISHED < known(pytester, run, model=other) <= PUBLISHED + ledger.BEST
 
 
 def test_a_run_does_not_see_its_own_finds(

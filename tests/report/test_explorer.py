@@ -32,6 +32,7 @@ def swept(n: int, *, models: int = 1, seed: int = 0) -> dict[str, Any]:
             frame["score"] = rng.gamma(4.0, size=n).astype(np.float32)
             sweeps.append(
                 {
+                    "key": f"{model}-{prompt}",
                     "prompt": prompt,
                     "prompt_text": f"What is {prompt}?",
                     "provenance": {},
@@ -63,14 +64,14 @@ def test_scores_that_fit_are_the_very_same() -> None:
     assert [table["vocabulary"] for table in index["tables"]] == [0, 0]
 
 
-@pytest.mark.parametrize("room", [150_000, 90_000, 60_000])
+@pytest.mark.parametrize("room", [300_000, 150_000, 120_000])
 def test_a_page_has_the_room_that_it_has(room: int) -> None:
-    """Six sweeps of 6,000 tokens take 150 kB as they are; less room, coarser scores, said so."""
+    """Six sweeps of 6,000 tokens fit into 300 kB as they are; less room, coarser, and said so."""
     page = str(explorer.explorer(swept(6000, models=2), room=room))
     script = len(str(explorer.SCRIPT)) + 10_000  # which is not what grows
     assert len(page) < room + script
-    assert ("Scores are exact." in page) is (room == 150_000)
-    assert ("a score marked ≈ is within" in page) is (room < 150_000)
+    assert ("Scores are exact." in page) is (room == 300_000)
+    assert ("a score marked ≈ is within" in page) is (room < 300_000)
 
 
 def test_ten_models_of_the_largest_vocabularies_fit() -> None:
@@ -78,14 +79,14 @@ def test_ten_models_of_the_largest_vocabularies_fit() -> None:
 
     benchmarks/report.py makes the whole page.
     """
-    n, models = 20_000, 4
+    n, models = 100_000, 3
     room = (explorer.PAGE - 3_000_000) * n * models // (256_000 * 10)
     page = str(explorer.explorer(swept(n, models=models), room=room))
     assert len(page) < room + len(str(explorer.SCRIPT)) + 10_000
     assert "Left out" not in page
     found = re.search(r"is within ([\d.]+) standard deviations", page)
     assert found is not None
-    assert float(found[1]) < 0.1
+    assert float(found[1]) < 0.2
 
 
 def test_no_token_is_markup_and_no_masked_one_is_plain() -> None:
