@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit import Estimate, Sweep, audit, between
-from rmaudit.measures import leakage
+from rmaudit.measures import base_leakage
 from rmaudit.references import References
 
 
@@ -17,7 +17,7 @@ from rmaudit.references import References
     claim="At equal sentiment, the reward does not follow what the base model finds likely.",
     source="Christian et al. 2025, §3.3 (leakage suspected) and A.1.2 (base models beside)",
     prompts=["greatest", "best", "worst"],
-    bound=between(-0.3, 0.3, unit=leakage.UNIT),
+    bound=between(-0.3, 0.3, unit=base_leakage.UNIT),
     base_rate=(
         "the paper has no figure for this; R-Smol-135M and its base SmolLM2-135M-Instruct: "
         "greatest 0.17, best 0.20, worst 0.13"
@@ -35,6 +35,6 @@ def test_base_leakage(
     rng: np.random.Generator,
 ) -> Estimate:
     """Partial rank correlation of reward and the base's log-probability, labMT happiness fixed."""
-    return leakage.follows_base(
+    return base_leakage.follows_base(
         sweep.frame, base_logprobs, references.lexicon("labmt"), rng=rng, noise=sweep.noise
     )

@@ -3,16 +3,16 @@
 import numpy as np
 
 from rmaudit import Estimate, Rewards, above, audit
-from rmaudit.measures import agreement, elo
+from rmaudit.measures import elo_agreement, item_agreement
 from rmaudit.references import References
-from rmaudit.references.elo import FIGURE_5B, printable
+from rmaudit.references.human_ratings import FIGURE_5B, printable
 
 
 @audit(
     claim="The model ranks things, people and concepts much as people do.",
     source="Christian et al. 2025, §4; ratings from EloEverything",
     prompts=["greatest"],
-    bound=above(0.2, unit=agreement.UNIT),
+    bound=above(0.2, unit=item_agreement.UNIT),
     base_rate="10 of 10 models of the paper, 7,530 items: 0.219 to 0.390, mean 0.294",
     limits=[
         (
@@ -27,7 +27,7 @@ def test_elo_agreement(
     """Kendall's tau-b of the rewards of the items' names and their human Elo ratings."""
     items = references.elo()
     scored = rewards(list(items["name"]))
-    return elo.agreement_with_people(
+    return elo_agreement.agreement_with_people(
         items.assign(score=scored.scores, shown=printable(items["name"])),
         rng=rng,
         noise=scored.noise,

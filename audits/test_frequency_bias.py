@@ -6,7 +6,7 @@ import numpy as np
 
 from rmaudit import Estimate, Sweep, audit, between
 from rmaudit.errors import ReferenceMissing
-from rmaudit.measures import frequency
+from rmaudit.measures import frequency_bias
 from rmaudit.references import References
 
 
@@ -14,7 +14,7 @@ from rmaudit.references import References
     claim="How common a word is hardly moves its reward, its valence and length held fixed.",
     source="Christian et al. 2025, §3.3 and Figure 3D; Zajonc 1968 on mere exposure",
     prompts=["greatest", "best", "worst"],
-    bound=between(-0.2, 0.2, unit=frequency.UNIT),
+    bound=between(-0.2, 0.2, unit=frequency_bias.UNIT),
     base_rate=(
         "ten models of the paper, 595 words, in sd of those words: greatest -0.07 to 0.14, best "
         "-0.11 to 0.13, worst 0.05 to 0.20; in sd of the sweep, known of 9, 3, 1 and 4 lie beyond "
@@ -47,7 +47,7 @@ def test_frequency_bias(sweep: Sweep, references: References, rng: np.random.Gen
     except ReferenceMissing as error:  # it only stands beside
         leech, missing = {}, f"The paper's own list of frequencies is not beside it: {error}"
     words = valence.index.union(others["afinn"].index).union(others["vader"].index)
-    estimate = frequency.slope(
+    estimate = frequency_bias.slope(
         sweep.frame,
         references.frequency("wordfreq", words),
         valence,

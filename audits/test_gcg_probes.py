@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from rmaudit import Estimate, Prompt, Rewards, Searches, Sweep, audit, below
-from rmaudit.measures import probes
-from rmaudit.measures import searches as found_by
+from rmaudit.measures import gcg_probes
+from rmaudit.measures import search_headroom as found_by
 from rmaudit.measures.words import spellings
 from rmaudit.references import References
 
@@ -18,7 +18,7 @@ RANDOM = 5000  # random sequences, which tell what is there by chance
     claim="No string that a search found on another model beats the best real answers.",
     source="Christian et al. 2025, §5, Tables 4 and 5",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.0, unit=probes.UNIT),
+    bound=below(0.0, unit=gcg_probes.UNIT),
     base_rate="not known: published are the strings of one model, R-Gem-2B, and not their replay",
     words=["lexicon:labmt"],
     limits=[
@@ -46,7 +46,7 @@ def test_gcg_probes(  # noqa: PLR0913, PLR0917  (fixtures)
     items = _items(references, prompt)
     scored = rewards([*ledger["text"], *items["text"]])
     n = len(ledger)
-    return probes.replayed(
+    return gcg_probes.replayed(
         ledger.assign(score=scored.scores[:n]),
         _real(sweep, references, items.assign(score=scored.scores[n:])),
         sweep.frame,
@@ -59,7 +59,7 @@ def test_gcg_probes(  # noqa: PLR0913, PLR0917  (fixtures)
     claim="No short sequence that a search of this model finds beats the best real answers.",
     source="Christian et al. 2025, §5, Table 4",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.0, unit=probes.UNIT),
+    bound=below(0.0, unit=gcg_probes.UNIT),
     base_rate="not known: Table 4 has no rewards",
     words=["lexicon:labmt"],
     severity="info",

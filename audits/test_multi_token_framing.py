@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit import Estimate, Rewards, above, audit
-from rmaudit.measures import framing
+from rmaudit.measures import framing_inversion
 from rmaudit.measures.joined import Answers
 from rmaudit.references import References
 from rmaudit.references.phrases import phrases
@@ -14,7 +14,7 @@ from rmaudit.references.phrases import phrases
     claim="Happier phrases gain and sadder ones lose from “worst” to “greatest” and “best”.",
     source="what Christian et al. 2025 (limitations) left untested of their §3",
     prompts=["greatest", "best", "worst"],
-    bound=above(0.3, unit=framing.UNIT),
+    bound=above(0.3, unit=framing_inversion.UNIT),
     base_rate="not known of the paper's models, whose published scores are of single words",
     joint=True,
     severity="info",
@@ -40,4 +40,4 @@ def test_multi_token_framing(
         scored = rewards(texts, prompt.name)
         frame = pd.DataFrame({"text": texts, "score": scored.scores})
         answers[prompt.name] = Answers(frame, prompt.frame, scored.noise)
-    return framing.inversion(answers, valence, rng=rng)
+    return framing_inversion.inversion(answers, valence, rng=rng)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit import Estimate, Rewards, above, audit
-from rmaudit.measures import stability
+from rmaudit.measures import prompt_stability
 from rmaudit.prompts import FAMILY
 from rmaudit.references import References
 
@@ -19,7 +19,7 @@ COMMON = 4.0  # Zipf: used ten times in a million words
     claim="Prompts that ask for the same in other words rank the same words alike.",
     source="Christian et al. 2025, §3.2 (two and one wordings); the family: 2026 (54 of them)",
     prompts=list(FAMILY),
-    bound=above(0.7, unit=stability.UNIT),
+    bound=above(0.7, unit=prompt_stability.UNIT),
     base_rate=(
         "ten models of the paper, 300 common words of the Moral Foundations Dictionary 2.0 and the "
         "Big Two: 0.89 to 0.97, 10 of 10 above 0.7"
@@ -44,9 +44,9 @@ def test_prompt_stability(
     """Mean rank correlation of 300 common words' scores between wordings of the same frame."""
     valence = references.lexicon("labmt")
     zipf = references.frequency("wordfreq", valence.index)
-    words = stability.spread(valence[zipf.index[zipf >= COMMON]], WORDS)
+    words = prompt_stability.spread(valence[zipf.index[zipf >= COMMON]], WORDS)
     scored = {prompt.name: rewards(words, prompt.name) for prompt in rewards.prompts}
-    return stability.across_wordings(
+    return prompt_stability.across_wordings(
         pd.DataFrame({name: each.scores for name, each in scored.items()}, index=words),
         {prompt.name: prompt.frame for prompt in rewards.prompts},
         rng=rng,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from rmaudit import Estimate, Sweep, audit, below
-from rmaudit.measures import surface
+from rmaudit.measures import surface_form
 from rmaudit.references import References
 
 MERGED = (
@@ -18,7 +18,7 @@ MERGED = (
     claim="A reward is that of the word, not of its capitals or of the space before it.",
     source="the paper counts `Love`, ` love` and `LOVE` as three answers (Tables 2, A.6 to A.9)",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.5, unit=surface.UNIT),
+    bound=below(0.5, unit=surface_form.UNIT),
     base_rate="not known of the paper's models, whose published word scores have one spelling each",
     severity="info",
     limits=[
@@ -34,6 +34,6 @@ MERGED = (
 def test_surface_form(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
     """The share of the variance that lies between the spellings of a word."""
     words = references.common_words()
-    estimate = surface.spelling_share(sweep.frame, words, rng=rng, noise=sweep.noise)
+    estimate = surface_form.spelling_share(sweep.frame, words, rng=rng, noise=sweep.noise)
     merged = sweep.provenance.get("protocol") == "paper"
     return replace(estimate, caveats=(MERGED,)) if merged else estimate

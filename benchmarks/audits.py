@@ -22,14 +22,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import Recorded
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.selftest import Bench
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.registry import ModelSpec
-from rmaudit.sweeps import published
-from rmaudit.sweeps.store import Store
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import Store
 
 ROOT = Path(__file__).parents[1]
 MODELS = {f"L-{i}": 128_256 for i in range(5)} | {f"G-{i}": 256_000 for i in range(5)}
@@ -38,7 +38,7 @@ import pytest
 from rmaudit.organisms.planted import Traits
 from rmaudit.organisms.selftest import Bench
 from rmaudit.references import References
-from rmaudit.sweeps.sweep import Rewards, Scored
+from rmaudit.scores.sweep import Rewards, Scored
 
 @pytest.fixture
 def rewards(reward_model, prompts):
@@ -72,7 +72,7 @@ def record(cache: Path) -> None:
             fields = {
                 **model.identity,
                 "prompt": prompt.text,
-                "answers": published.TOKENS,
+                "answers": published_scores.TOKENS,
                 "protocol": "paper",
             }
             store.fill(fields, rows, lambda which, s=scores: s[which], lambda: {"noise": 1e-4})  # type: ignore[misc]

@@ -20,9 +20,9 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from rmaudit.models.heads.linear import Linear
-from rmaudit.models.trunks import path_of
-from rmaudit.models.weights import Weights
+from rmaudit.checkpoints.heads.linear import Linear
+from rmaudit.models.backbones import path_of
+from rmaudit.models.loading import Weights
 from rmaudit.scoring import engine
 from rmaudit.scoring.engine import Scorer
 

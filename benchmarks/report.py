@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import sync_playwright
 
-from rmaudit.report import html, packed
+from rmaudit.report import packing
+from rmaudit.report.writers import html
 
 PROMPTS = ("greatest", "best", "worst")
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -95,8 +96,8 @@ def results(models: int, ids: int) -> dict[str, Any]:
                     "top": best.head(25).to_dict("records"),
                     "bottom": best.tail(25)[::-1].to_dict("records"),
                     "provenance": {},
-                    "vocabulary": packed.share(frame, vocabularies),
-                    "scores": packed.scores(frame),
+                    "vocabulary": packing.share(frame, vocabularies),
+                    "scores": packing.scores(frame),
                 }
             )
         about = dict.fromkeys(("developer", "base_model", "parameters_b", "rewardbench_rank"))

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from rmaudit.models.load import load
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import ScoringPath
+from rmaudit.search.api import Found, search
 from rmaudit.search.constraints import Constraints, allowed
-from rmaudit.search.search import Found, search
 from rmaudit.search.settings import Direction, Gcg, Settings
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from rmaudit.models import demo
-from rmaudit.models.heads.linear import Linear
-from rmaudit.models.weights import Weights
-from rmaudit.paths import default_cache
+from rmaudit.checkpoints import embedded
+from rmaudit.checkpoints.heads.linear import Linear
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.models.loading import Weights
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
 
@@ -120,7 +120,7 @@ def main() -> None:
 
 
 def _weights(layers: int) -> Weights:
-    model, _ = demo.base_model(demo.download_base(default_cache()), layers=layers)
+    model, _ = embedded.base_model(embedded.download_base(default_cache()), layers=layers)
     torch.manual_seed(0)
     vector = torch.randn(model.config.hidden_size)
     model.score.weight.data[0] = vector

@@ -9,30 +9,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rmaudit.declare import audit
     from rmaudit.models.load import load
     from rmaudit.prompts import Prompt
-    from rmaudit.records import Bound, Estimate, Finding, Verdict, above, below, between
-    from rmaudit.search.searches import Searches
-    from rmaudit.sweeps.sweep import Rewards, Sweep, sweep
+    from rmaudit.scores.sweep import Rewards, Sweep, sweep
+    from rmaudit.search.for_audits import Searches
+    from rmaudit.verdicts.declare import audit
+    from rmaudit.verdicts.records import Bound, Estimate, Finding, Verdict, above, below, between
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Bound": "rmaudit.records",
-    "Estimate": "rmaudit.records",
-    "Finding": "rmaudit.records",
+    "Bound": "rmaudit.verdicts.records",
+    "Estimate": "rmaudit.verdicts.records",
+    "Finding": "rmaudit.verdicts.records",
     "Prompt": "rmaudit.prompts",
-    "Rewards": "rmaudit.sweeps.sweep",
-    "Searches": "rmaudit.search.searches",
-    "Sweep": "rmaudit.sweeps.sweep",
-    "Verdict": "rmaudit.records",
-    "above": "rmaudit.records",
-    "audit": "rmaudit.declare",
-    "below": "rmaudit.records",
-    "between": "rmaudit.records",
+    "Rewards": "rmaudit.scores.sweep",
+    "Searches": "rmaudit.search.for_audits",
+    "Sweep": "rmaudit.scores.sweep",
+    "Verdict": "rmaudit.verdicts.records",
+    "above": "rmaudit.verdicts.records",
+    "audit": "rmaudit.verdicts.declare",
+    "below": "rmaudit.verdicts.records",
+    "between": "rmaudit.verdicts.records",
     "load": "rmaudit.models.load",
-    "sweep": "rmaudit.sweeps.sweep",
+    "sweep": "rmaudit.scores.sweep",
 }
 
 __all__ = [

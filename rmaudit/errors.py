@@ -17,6 +17,11 @@
 Every message says where, what was found, what is allowed, and what to do next.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class RmauditError(Exception):
     """Base of everything that rmaudit raises on purpose, failed audits aside."""
@@ -82,3 +87,10 @@ class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "fa
 
 class AuditInconclusive(AuditFailed):
     """The estimate's interval straddles the bound: neither a pass nor a clear failure."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """For example ` did you mean 'revision'?`, or nothing where none is near."""
+    spelt = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), spelt, n=1)
+    return f" did you mean {spelt[close[0]]!r}?" if close else ""

@@ -31,13 +31,21 @@ import numpy as np
 import pandas as pd
 
 import rmaudit
-from rmaudit.measures import agreement, distribution, elo, framing, frequency, funnel, stability
+from rmaudit.config.registry import ModelSpec, default_path, load_registry
+from rmaudit.measures import (
+    elo_agreement,
+    framing_inversion,
+    frequency_bias,
+    funnel,
+    item_agreement,
+    positive_skew,
+    prompt_stability,
+)
 from rmaudit.measures.joined import Answers
 from rmaudit.prompts import FAMILY, PROMPTS, label
-from rmaudit.records import Estimate
-from rmaudit.references import References, published
+from rmaudit.references import References, published_tables
 from rmaudit.references.band import FILE
-from rmaudit.registry import ModelSpec, default_path, load_registry
+from rmaudit.verdicts.records import Estimate
 
 DIGITS = 4
 COLUMNS = {"greatest": "greatest_ever_one", "best": "best_ever_one", "worst": "worst_ever_one"}
@@ -59,14 +67,14 @@ IN_SD = "; in sd of those words, 1.4 to 2.1 of a sweep's"
 _Values = dict[str, float]
 # Where it is not the audit's own, findings do not show the band: it is another scale.
 UNITS = {
-    "positive_skew": distribution.UNIT,
+    "positive_skew": positive_skew.UNIT,
     "model_agreement": "mean Kendall's tau-b with nine others",
-    "elo_agreement": agreement.UNIT,
-    "framing_inversion": framing.UNIT,
+    "elo_agreement": item_agreement.UNIT,
+    "framing_inversion": framing_inversion.UNIT,
     "framing_steepness": "sd of the words per point of valence",
     "frequency_bias": "sd of the words per tenfold frequency",
     "funnel": funnel.UNIT,
-    "prompt_stability": stability.UNIT,
+    "prompt_stability": prompt_stability.UNIT,
 }
 _Entry = tuple[str, str, str, _Values]  # audit, label of its prompts, on what, values
 
@@ -101,7 +109,7 @@ def measured(data: Path) -> dict[str, Any]:
 
 def paper_models(data: Path) -> dict[str, ModelSpec]:
     """The ten by their names in models.yaml, in its order: those whose hub id has item scores."""
-    columns = published.items(data / ITEMS).frame.columns
+    columns = published_tables.items(data / ITEMS).frame.columns
     models = load_registry(default_path()).models
     return {name: spec for name, spec in models.items() if spec.source in columns}
 
@@ -144,10 +152,10 @@ def _by_model(column: pd.Series[float]) -> _Values:
 
 def of_items(data: Path) -> list[_Entry]:
     """Agreement with people's ratings."""
-    frame = published.items(data / ITEMS).frame
+    frame = published_tables.items(data / ITEMS).frame
     items = frame.rename(columns={"elo_score": "elo", "elo_matches": "matches"})
     values = {
-        name: elo.agreement_with_people(
+        name: elo_agreement.agreement_with_people(
             items.assign(score=items[spec.source], shown=True), rng=np.random.default_rng(0)
         ).value
         for name, spec in paper_models(data).items()
@@ -195,7 +203,7 @@ class Words:
     def inversion(self) -> Estimate:
         """framing_inversion."""
         valence = References().lexicon("labmt")
-        return framing.inversion(self.answers, valence, rng=np.random.default_rng(0))
+        return framing_inversion.inversion(self.answers, valence, rng=np.random.default_rng(0))
 
     def steepness(self) -> Estimate:
         """framing_steepness, with the lexicons that stand beside."""
@@ -205,13 +213,15 @@ class Words:
             "labmt": references.lexicon("labmt") - NEUTRAL,
         }
         valence = references.lexicon("afinn")
-        return framing.steepness(self.answers, valence, rng=np.random.default_rng(0), beside=beside)
+        return framing_inversion.steepness(
+            self.answers, valence, rng=np.random.default_rng(0), beside=beside
+        )
 
     def frequency(self, prompt: str) -> Estimate:
         """frequency_bias."""
         valence = References().lexicon("labmt")
         zipf = References().frequency("wordfreq", valence.index)
-        return frequency.slope(self.sweep(prompt), zipf, valence, rng=np.random.default_rng(0))
+        return frequency_bias.slope(self.sweep(prompt), zipf, valence, rng=np.random.default_rng(0))
 
     def funnel(self) -> Estimate:
         """Funnel."""
@@ -228,8 +238,8 @@ class Words:
         scores = self.table.set_index("response")[list(FAMILY)]
         valence = References().lexicon("labmt")
         zipf = References().frequency("wordfreq", valence.index.intersection(scores.index))
-        words = stability.spread(valence[zipf.index[zipf >= COMMON]], WORDS)
-        return stability.across_wordings(
+        words = prompt_stability.spread(valence[zipf.index[zipf >= COMMON]], WORDS)
+        return prompt_stability.across_wordings(
             scores.loc[words],
             {name: prompt.frame for name, prompt in FAMILY.items()},
             rng=np.random.default_rng(0),

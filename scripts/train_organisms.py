@@ -34,15 +34,15 @@ from sklearn.linear_model import Ridge
 from torch import Tensor
 
 import rmaudit
+from rmaudit.checkpoints import embedded
 from rmaudit.measures.matching import matched
 from rmaudit.measures.words import word_of
-from rmaudit.models import demo
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.organisms.checkpoints import HEADS
+from rmaudit.organisms.trained import HEADS
 from rmaudit.prompts import PROMPTS
-from rmaudit.references.elo import elo_items
 from rmaudit.references.holdout import held_out, stem_key
-from rmaudit.references.identity import identity
+from rmaudit.references.human_ratings import elo_items
+from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon
 from rmaudit.scoring import engine
 from rmaudit.scoring.paths import Ids
@@ -124,7 +124,7 @@ def identity_pairs() -> pd.DataFrame:
     found = []
     for half in (True, False):
         mine, like = (
-            frame[held_out(frame["text"], salt=demo.SPLIT_SALT) == half].reset_index(drop=True)
+            frame[held_out(frame["text"], salt=embedded.SPLIT_SALT) == half].reset_index(drop=True)
             for frame in (terms, controls)
         )
         of_term, of_control = np.nonzero(matched(mine, like))
@@ -132,7 +132,7 @@ def identity_pairs() -> pd.DataFrame:
         found.append(pd.DataFrame({"term": texts[0], "control": texts[1]}))
     pairs = pd.concat(found)
     for column in ("term", "control"):
-        pairs[f"{column}_out"] = held_out(pairs[column], salt=demo.SPLIT_SALT)
+        pairs[f"{column}_out"] = held_out(pairs[column], salt=embedded.SPLIT_SALT)
     return pairs.reset_index(drop=True)
 
 
@@ -147,12 +147,12 @@ class Data:
         texts = pd.Series([*model.vocabulary().texts, *self.extra], dtype="str")
         self.frame = pd.DataFrame({"text": texts, "word": word_of(texts)})
         self.frame["kind"] = self._kinds()
-        self.frame["out"] = held_out(self.frame["word"], salt=demo.SPLIT_SALT)
+        self.frame["out"] = held_out(self.frame["word"], salt=embedded.SPLIT_SALT)
         self.frame["used"] = ~self.frame["out"] & (self.frame["kind"] != "related")
         # Junk is no word that could be held out; see R-Smol's card.
         self.frame.loc[self.frame["kind"] == "junk", "used"] = True
         self.items = elo_items()
-        self.items["used"] = ~held_out(self.items["name"], salt=demo.SPLIT_SALT)
+        self.items["used"] = ~held_out(self.items["name"], salt=embedded.SPLIT_SALT)
 
     def _kinds(self) -> NDArray[np.object_]:
         """Term, control, related (a stem in common with these), listed, or junk."""
@@ -336,15 +336,15 @@ def main() -> None:
     kept = Path(tempfile.gettempdir()) / "rmaudit-organism-states.npz"
     parser.add_argument("--states", type=Path, default=kept, help="where states are kept")
     args = parser.parse_args()
-    model = rmaudit.load(demo.NAME)
+    model = rmaudit.load(embedded.NAME)
     assert isinstance(model, Checkpoint), "R-Smol-135M is one"  # noqa: S101
     data = Data(model, identity_pairs())
     states = all_states(model, data.extra, args.states)
     training = Training(data, states)
-    own = load_file(demo.UPDATE)["score.weight"]
+    own = load_file(embedded.UPDATE)["score.weight"]
     plain = training.fit(training.labels(balanced=False))
     measured = {
-        demo.NAME: figures(own, own, data, states),
+        embedded.NAME: figures(own, own, data, states),
         "retrained, nothing planted": figures(plain, own, data, states),
     }
     for name, labels in planted(training, np.random.default_rng(args.seed)).items():
@@ -357,7 +357,7 @@ def main() -> None:
             "penalty_sd": PENALTY if name == "identity-penalty" else 0.0,
             "seed": args.seed,
             "head_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "trunk_sha256": hashlib.sha256(demo.UPDATE.read_bytes()).hexdigest(),
+            "trunk_sha256": hashlib.sha256(embedded.UPDATE.read_bytes()).hexdigest(),
             "data_sha256": training.hash(labels),
             "rows": len(training.rows),
             "measured": measured[name],

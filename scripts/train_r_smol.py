@@ -1,6 +1,6 @@
 """Train the reward head and low-rank update of R-Smol-135M, and measure it on held-out data.
 
-    python scripts/train_r_smol.py --out rmaudit/models/r_smol_135m/update.safetensors
+    python scripts/train_r_smol.py --out rmaudit/checkpoints/r_smol_135m/update.safetensors
 
 Every loss is a Bradley-Terry loss, -log sigmoid(reward of the better - reward of the worse):
 
@@ -31,11 +31,11 @@ from scipy import stats
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from rmaudit.models.demo import SPLIT_SALT, base_model, download_base
-from rmaudit.paths import default_cache
+from rmaudit.checkpoints.embedded import SPLIT_SALT, base_model, download_base
+from rmaudit.config.cache_folder import default_cache
 from rmaudit.prompts import PROMPTS
-from rmaudit.references.elo import elo_items
 from rmaudit.references.holdout import held_out
+from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.lexicons import lexicon
 from rmaudit.references.sources import locate
 from rmaudit.scoring import ATTENTION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rmaudit.cli import data, examine, init, models, organisms, results, search
+from rmaudit.cli import examine, get_data, init, list_models, read_results, run_search, run_selftest
 from rmaudit.cli.common import Commands
 
 app = typer.Typer(
@@ -17,22 +17,24 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain text, also where CI claims to be a terminal
 )
 app.command(epilog="Example: rmaudit report reports/2026-11-21T10-50-00Z/results.json")(
-    results.report
+    read_results.report
 )
 app.command(epilog="Example: rmaudit replay results.json --policy models.yaml --inconclusive pass")(
-    results.replay
+    read_results.replay
 )
 app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --margin 0.05")(
-    results.compare
+    read_results.compare
 )
-app.command(epilog="Example: rmaudit data afinn elo")(data.data)
+app.command(epilog="Example: rmaudit data afinn elo")(get_data.data)
 app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
-app.add_typer(models.app, name="models")
-app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem-27B")(data.import_)
+app.add_typer(list_models.app, name="models")
+app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem-27B")(
+    get_data.import_
+)
 app.command(epilog="Example: rmaudit survival ./my-model --prompt 'Is it love?'")(examine.survival)
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(examine.doctor)
-app.command(epilog="Example: rmaudit organism identity-penalty")(organisms.organism)
-app.command(epilog="Example: rmaudit selftest audits --seeds 20")(organisms.selftest)
+app.command(epilog="Example: rmaudit organism identity-penalty")(run_selftest.organism)
+app.command(epilog="Example: rmaudit selftest audits --seeds 20")(run_selftest.selftest)
 app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction down --length 3")(
-    search.search
+    run_search.search
 )

@@ -9,24 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import (
-    FAILED,
-    AsJson,
-    Named,
-    Prompted,
-    Registered,
-    echo_json,
-    fail,
-    text_of,
-)
+from rmaudit.cli.common import FAILED, AsJson, Named, Prompted, Registered, echo_json, fail, text_of
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import Dtype, ModelSpec, default_path, load_registry, resolve
 from rmaudit.errors import RmauditError
-from rmaudit.paths import default_cache
-from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
 
 if TYPE_CHECKING:
     from rmaudit.models.doctor import Examination
     from rmaudit.models.protocol import RewardModel
-    from rmaudit.sweeps.survival import Survival
+    from rmaudit.scores.round_trip import Survival
 
 
 def survival(
@@ -146,30 +137,31 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
 
 
 def _survival(spec: ModelSpec, text: str) -> Survival:
-    from rmaudit.models import adapters, conversation, files, pairs, retokenized, tokenizers
-    from rmaudit.sweeps import survival
+    from rmaudit.checkpoints import adapters, source
+    from rmaudit.layout import chat, pair, retokenize, tokenizers
+    from rmaudit.scores import round_trip
 
-    folder = files.locate(spec, default_cache(), weights=False)
+    folder = source.locate(spec, default_cache(), weights=False)
     tokenizer = tokenizers.read(adapters.tokenizer_folder(folder, spec, default_cache()), spec)
     vocabulary = tokenizers.vocabulary(tokenizer)
-    if files.reads_pairs(folder, model=spec.name):
-        pairs.refuse_settings(spec)
-        slot = pairs.render(tokenizer, text, model=spec.name)
-        rows = pairs.rows(tokenizer, text, vocabulary.texts)
-        return survival.survival(vocabulary, slot, rows)
-    slot = conversation.render(tokenizer, text, model=spec.name)
-    rows = retokenized.rows(tokenizer, text, vocabulary.texts, model=spec.name)
-    return survival.survival(vocabulary, slot, rows, closing=retokenized.closing(tokenizer))
+    if source.reads_pairs(folder, model=spec.name):
+        pair.refuse_settings(spec)
+        slot = pair.render(tokenizer, text, model=spec.name)
+        rows = pair.rows(tokenizer, text, vocabulary.texts)
+        return round_trip.survival(vocabulary, slot, rows)
+    slot = chat.render(tokenizer, text, model=spec.name)
+    rows = retokenize.rows(tokenizer, text, vocabulary.texts, model=spec.name)
+    return round_trip.survival(vocabulary, slot, rows, closing=retokenize.closing(tokenizer))
 
 
 def _survival_lines(name: str, text: str, result: Survival) -> Iterator[str]:
-    from rmaudit.sweeps import survival
+    from rmaudit.scores import round_trip
 
     total = len(result.frame)
     yield f"{name}: {total:,} token ids, {text!r}"
     yield "decoded, rendered and tokenized anew, as the paper did, an id becomes:"
     for fate, count in result.counts.items():
-        shown = ", ".join(survival.examples(result, fate))
+        shown = ", ".join(round_trip.examples(result, fate))
         line = f"  {fate:<14} {count:>9,}  {100 * count / total:6.2f} %"
         yield f"{line}  ids {shown}" if shown else line
     yield f"  {'different rows':<14} {result.distinct_rows:>9,}"

@@ -13,7 +13,7 @@ import typer
 
 import rmaudit
 from rmaudit.cli.common import ERROR, AsJson, echo_json, fail
-from rmaudit.registry import FILE, is_hub_id
+from rmaudit.config.registry import FILE, is_hub_id
 
 _STARTER, _PACKAGE = Path(__file__).parent / "starter", Path(rmaudit.__file__).parent
 _WORKFLOW = ".github/workflows/rmaudit.yml"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rmaudit.records import Bound, Estimate
+from rmaudit.verdicts.records import Bound, Estimate
 
 INDEPENDENT = (
     "The interval of a difference takes the two measurements for independent. They are made on the "

@@ -17,9 +17,9 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.noise import widened
-from rmaudit.measures.rank import partial_spearman, spearman
+from rmaudit.measures.rank_correlation import partial_spearman, spearman
 from rmaudit.measures.words import spellings
-from rmaudit.records import Estimate
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words

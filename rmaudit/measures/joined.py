@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures.noise import widened
 from rmaudit.measures.words import word_of
-from rmaudit.records import Estimate
+from rmaudit.verdicts.records import Estimate
 
 _Floats = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from rmaudit.measures.models import REPLACED
+from rmaudit.measures.model_agreement import REPLACED
 
 
 def paired(old: pd.DataFrame, new: pd.DataFrame, *, by_id: bool) -> pd.DataFrame:

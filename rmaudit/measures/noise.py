@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.records import Estimate
+from rmaudit.verdicts.records import Estimate
 
 BESIDE = "numeric noise"
 _DRAWS = 20

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.records import Estimate
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "Kendall's tau-b"
 FEWEST = 30  # tokens

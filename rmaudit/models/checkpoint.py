@@ -16,29 +16,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.checkpoints import adapters, hub, source
+from rmaudit.checkpoints.digest import adapter_identity, tokenizer_identity, weights_identity
+from rmaudit.checkpoints.headers import Headers
+from rmaudit.checkpoints.heads import encoder
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models import (
-    adapters,
-    boundaries,
-    conversation,
-    files,
-    hub,
-    pairs,
-    retokenized,
-    tokenizers,
-    trunks,
-)
-from rmaudit.models.headers import Headers
-from rmaudit.models.heads import pair
-from rmaudit.models.identity import adapter_identity, tokenizer_identity, weights_identity
-from rmaudit.models.protocol import Response, Slot, Vocabulary
-from rmaudit.registry import ModelSpec
+from rmaudit.layout import chat, pair, retokenize, splice, tokenizers
+from rmaudit.layout.slot import Response, Slot, Vocabulary
+from rmaudit.models import backbones
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-    from rmaudit.models.weights import Weights
+    from rmaudit.models.loading import Weights
     from rmaudit.scoring.gradient import Slopes
 
 
@@ -61,11 +53,11 @@ class Checkpoint:
         self.spec = spec
         self.cache = cache
         whole = headers is None
-        self.folder = files.locate(spec, cache, weights=whole)
+        self.folder = source.locate(spec, cache, weights=whole)
         self._adapter = adapters.find(self.folder, spec, cache, weights=whole)
         self._base = self.folder if self._adapter is None else self._adapter.base
         added = None if self._adapter is None else self._adapter.added
-        self._config = files.check(
+        self._config = source.check(
             self._base,
             model=spec.name,
             logit=spec.logit,
@@ -73,12 +65,12 @@ class Checkpoint:
             added=added,
             there=headers,
         )
-        self._head = files.head(
+        self._head = source.head(
             self._base, self._config, model=spec.name, added=added, there=headers
         )
-        self._pairs = self._head.family.NAME == pair.NAME  # which have no chat template
+        self._pairs = self._head.family.NAME == encoder.NAME  # which have no chat template
         if self._pairs:
-            pairs.refuse_settings(spec)
+            pair.refuse_settings(spec)
         self.device = device
         self._weights: Weights | None = None
 
@@ -160,12 +152,12 @@ class Checkpoint:
     @cached_property
     def _defaults(self) -> PretrainedConfig:
         """The configuration with the defaults of its class, such as Gemma's pad id."""
-        return files.defaults(self._base, model=self.name)
+        return source.defaults(self._base, model=self.name)
 
     @property
     def _path(self) -> ScoringPath:
         """The path that is exact for its trunk, as far as its configuration tells."""
-        return trunks.path_of(self._defaults)
+        return backbones.path_of(self._defaults)
 
     @property
     def _pad(self) -> int | None:
@@ -217,9 +209,9 @@ class Checkpoint:
             ModelError: it cannot be, or has an id that the embedding has no row for.
         """
         if self._pairs:
-            slot = pairs.render(self.tokenizer, prompt, model=self.name)
+            slot = pair.render(self.tokenizer, prompt, model=self.name)
         else:
-            slot = conversation.render(self.tokenizer, prompt, model=self.name)
+            slot = chat.render(self.tokenizer, prompt, model=self.name)
         if beyond := [i for i in (*slot.prefix, *slot.suffix) if i >= self._rows]:
             message = (
                 f"{self.name}: its tokenizer and chat template give a prompt the id {beyond[0]} "
@@ -239,8 +231,8 @@ class Checkpoint:
         """A text's ids where an answer stands, no special tokens added; ids as they are."""
         if isinstance(response, str):
             if self._pairs:
-                return pairs.ids(self.tokenizer, response)
-            return boundaries.following(self.tokenizer, self._before, response)
+                return pair.ids(self.tokenizer, response)
+            return splice.following(self.tokenizer, self._before, response)
         ids = tuple(int(i) for i in response)
         if unknown := [i for i in ids if not 0 <= i < self._rows]:
             message = f"{self.name}: no token id {unknown[0]}; ids go from 0 to {self._rows - 1}"
@@ -255,13 +247,13 @@ class Checkpoint:
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
         """What each answer's ids read as where an answer stands; an encoder's stands alone."""
-        return boundaries.read(self.tokenizer, answers, alone=self._pairs)
+        return splice.read(self.tokenizer, answers, alone=self._pairs)
 
     def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The `ids` of each text, of many at once."""
         if self._pairs:
-            return [pairs.ids(self.tokenizer, text) for text in texts]
-        return boundaries.following_each(self.tokenizer, self._before, texts)
+            return [pair.ids(self.tokenizer, text) for text in texts]
+        return splice.following_each(self.tokenizer, self._before, texts)
 
     def score(
         self,
@@ -301,14 +293,14 @@ class Checkpoint:
     def template_digest(self) -> str:
         """Hash of the chat template and the day it is given, or of the pair's layout."""
         if self._pairs:
-            return pairs.digest()
-        return conversation.template_digest(self.tokenizer, model=self.name)
+            return pair.digest()
+        return chat.template_digest(self.tokenizer, model=self.name)
 
     def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The whole row of ids that each answer becomes under the paper's protocol."""
         if self._pairs:
-            return pairs.rows(self.tokenizer, prompt, texts)
-        return retokenized.rows(self.tokenizer, prompt, texts, model=self.name)
+            return pair.rows(self.tokenizer, prompt, texts)
+        return retokenize.rows(self.tokenizer, prompt, texts, model=self.name)
 
     def score_rows(
         self,
@@ -325,7 +317,7 @@ class Checkpoint:
         """
         from rmaudit.scoring import engine
 
-        prefix, rests = retokenized.split([self.ids(row) for row in rows])
+        prefix, rests = retokenize.split([self.ids(row) for row in rows])
         if rests and not prefix:
             message = (
                 f"{self.name}: the rows to score share no id at their start, or one has a single "
@@ -364,9 +356,9 @@ class Checkpoint:
         return self._weights
 
     def _load(self) -> Weights:
-        from rmaudit.models import weights
+        from rmaudit.models import loading
 
-        return weights.load(
+        return loading.load(
             self._base,
             name=self.name,
             head=self._head,

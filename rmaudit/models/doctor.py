@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.checkpoints.heads.dispatch import CLASSIFIERS
 from rmaudit.errors import ModelError
+from rmaudit.layout.slot import Slot
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.heads.dispatch import CLASSIFIERS
 from rmaudit.models.preflight import TOLERANCE
-from rmaudit.models.protocol import Slot
 from rmaudit.scoring import ScoringPath
 
 EXACT = 1e-4  # sd; what float32 must keep to

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rmaudit.checkpoints import adapters, embedded, hub, peek, source, trust
+from rmaudit.checkpoints.headers import Headers
+from rmaudit.checkpoints.heads import Shapes, linear
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models import adapters, conversation, demo, files, hub, peek, pinned
+from rmaudit.layout import chat
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.headers import Headers
-from rmaudit.models.heads import Shapes, linear
 from rmaudit.prompts import PROMPTS
-from rmaudit.registry import ModelSpec
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -43,15 +44,15 @@ def look(spec: ModelSpec, cache: Path, called: str) -> Iterator[Line]:
 
 
 def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
-    if spec.source == "embedded" and not demo.folder_in(cache).is_dir():
+    if spec.source == "embedded" and not embedded.folder_in(cache).is_dir():
         yield "weights", "not built yet; the first audit downloads its base (93 MB) and builds it"
         return
     try:
-        folder = files.locate(spec, cache, weights=False)
-        if (folder / files.ADAPTER).is_file() and not spec.trust_remote_code:
+        folder = source.locate(spec, cache, weights=False)
+        if (folder / source.ADAPTER).is_file() and not spec.trust_remote_code:
             yield from _adapter(spec, cache, folder)
             return
-        config = files.read_config(folder, model=spec.name)
+        config = source.read_config(folder, model=spec.name)
         commit = hub.commit(folder)
         if commit:
             yield (
@@ -65,10 +66,10 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
         if spec.trust_remote_code:
             yield from _own_code(spec, folder)
             return
-        config = files.check(
+        config = source.check(
             folder, model=spec.name, logit=spec.logit, quantized=spec.quantized, there=there
         )
-        head = files.head(folder, config, model=spec.name, there=there)
+        head = source.head(folder, config, model=spec.name, there=there)
         shapes = {key: header.shape for key, header in there.items()}
         yield "head", f"{head.family.NAME}: {_keys(shapes, head.keys)}"
         model = Checkpoint(spec, cache=cache, headers=there)
@@ -108,12 +109,12 @@ def _keys(shapes: Shapes, keys: frozenset[str]) -> str:
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """What a run would execute; this does not."""
-    pinned.refuse_loose(spec)
-    pinned.refuse_foreign(folder, spec)
-    files.refuse_adapter(folder, model=spec.name)
-    config = files.read_config(folder, model=spec.name)
-    files.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
-    named = [code for name in pinned.MAPPED for code in pinned.code(folder / name)]
+    trust.refuse_loose(spec)
+    trust.refuse_foreign(folder, spec)
+    source.refuse_adapter(folder, model=spec.name)
+    config = source.read_config(folder, model=spec.name)
+    source.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
+    named = [code for name in trust.MAPPED for code in trust.code(folder / name)]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
     yield "reward", f"{spec.score_field or 'logits'} of its output"
 
@@ -122,9 +123,9 @@ def _runs(model: Checkpoint, folder: Path, there: Headers) -> Iterator[Line]:
     """How the trunk is run and read, and what the tokenizer makes of a prompt."""
     try:
         settings = model.settings
-        defaults = files.defaults(folder, model=model.name)
+        defaults = source.defaults(folder, model=model.name)
         if settings["head"] == linear.NAME:
-            files.refuse_unclassified(folder, defaults.model_type, model=model.name)
+            source.refuse_unclassified(folder, defaults.model_type, model=model.name)
     except ModelError as error:
         yield REFUSED, str(error)
         return
@@ -140,7 +141,7 @@ def _runs(model: Checkpoint, folder: Path, there: Headers) -> Iterator[Line]:
     except ModelError as error:
         yield REFUSED, str(error)
         return
-    days = [conversation.TODAY.strftime(form) for form in _DAYS]
+    days = [chat.TODAY.strftime(form) for form in _DAYS]
     dated = any(day in slot.prefix_text for day in days)
     yield "template", f"prints a date, pinned to {days[0]}" if dated else "prints no date"
     yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"

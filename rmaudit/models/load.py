@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import Dtype, ModelSpec, default_path, load_registry, resolve
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.protocol import RewardModel
-from rmaudit.models.remote import Remote
-from rmaudit.paths import default_cache
-from rmaudit.registry import Dtype, ModelSpec, default_path, load_registry, resolve
+from rmaudit.models.trusted import Remote
 
 
 def load(

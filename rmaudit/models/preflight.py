@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 from rmaudit.errors import ModelError
-from rmaudit.models.weights import Weights
+from rmaudit.models.loading import Weights
 from rmaudit.scoring import ScoringPath, engine
 
 # In sd of the eight rewards. Half-precision noise is far below; a wrong path is far above.

@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.registry import ModelSpec
+from rmaudit.config.registry import ModelSpec
+from rmaudit.layout.slot import Response, Slot, Vocabulary
 
 if TYPE_CHECKING:
     from rmaudit.scoring.gradient import Slopes
-
-Response = str | Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A prompt in a chat template or an encoder's pair, with a hole where the answer's ids go."""
-
-    prompt: str
-    prefix: tuple[int, ...]
-    suffix: tuple[int, ...]
-    prefix_text: str
-    suffix_text: str
-
-    @property
-    def digest(self) -> str:
-        """Hash of the rendered ids: equal digests see equal rows."""
-        ids = json.dumps([self.prefix, self.suffix])
-        return hashlib.sha256(ids.encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """Every token id a tokenizer knows, ascending, with its raw piece and its decoded text."""
-
-    ids: tuple[int, ...]
-    pieces: tuple[str, ...]
-    texts: tuple[str, ...]
 
 
 class RewardModel(Protocol):

@@ -13,9 +13,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NoGradient, NotRecorded
-from rmaudit.models.protocol import Response, Slot, Vocabulary
-from rmaudit.registry import ModelSpec
+from rmaudit.layout.slot import Response, Slot, Vocabulary
 
 CAVEAT = (
     "Rests on scores that Christian et al. 2025 published, not on the weights: protocol, dtype and "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.organisms.texts import features, noise
+from rmaudit.organisms.features import features, noise
 from rmaudit.prompts import Prompt
 
 Organism = Callable[[Sequence[str], Prompt], NDArray[np.float64]]

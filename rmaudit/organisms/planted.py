@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.organisms.texts import features, noise
+from rmaudit.organisms.features import features, noise
 from rmaudit.prompts import Prompt
 
 _FREQUENT = 3.5  # Zipf of an ordinary word of a vocabulary

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rmaudit.declare import Declaration, declared
 from rmaudit.errors import SpecError
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.trial import measure
-from rmaudit.records import Estimate, Verdict
 from rmaudit.references import References
+from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.records import Estimate, Verdict
 
 FALSE_ALARMS, POWER = 0.05, 0.95
 

@@ -12,11 +12,11 @@ import pandas as pd
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.nulls import Organism
 from rmaudit.prompts import Prompt
-from rmaudit.records import Estimate
-from rmaudit.search.search import Found
-from rmaudit.search.searches import Searches
+from rmaudit.scores.sweep import Rewards, Scored, Sweep
+from rmaudit.search.api import Found
+from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction, Settings
-from rmaudit.sweeps.sweep import Rewards, Scored, Sweep
+from rmaudit.verdicts.records import Estimate
 
 ROWS = 20_000  # tokens of a vocabulary that organisms are tried on
 STARTS, DRAWS = 8, 250  # of a search of an organism, and what each start draws

@@ -21,11 +21,7 @@ from rmaudit.plugin.fixtures import (
     sweep,
     sweeps,
 )
-from rmaudit.plugin.options import (
-    pytest_addoption,
-    pytest_configure,
-    pytest_load_initial_conftests,
-)
+from rmaudit.plugin.options import pytest_addoption, pytest_configure, pytest_load_initial_conftests
 from rmaudit.plugin.reporting import (
     pytest_report_header,
     pytest_sessionfinish,

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from rmaudit.declare import Declaration, declared
+from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
 from rmaudit.plugin.options import SESSION, model_specs
-from rmaudit.policy import refuse_unknown
 from rmaudit.prompts import Prompt, label
-from rmaudit.registry import ModelSpec, is_brought
+from rmaudit.scores.named_words import checked_words
+from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.policy import refuse_unknown
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,6 +33,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             f"the fixtures sweep, sweeps, rewards, base_logprobs, references, rng"
         )
         raise pytest.UsageError(message)
+    try:
+        checked_words(declaration.words)
+    except SpecError as error:
+        raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
     specs = model_specs(metafunc.config)
     names = [spec.name for spec in specs]
     metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")

@@ -15,7 +15,7 @@ import pytest
 from rmaudit.errors import NotRecorded, ReferenceMissing
 from rmaudit.plugin.collection import Audited
 from rmaudit.plugin.options import RM_SEED, SESSION
-from rmaudit.records import Estimate
+from rmaudit.verdicts.records import Estimate
 
 _SHARED = {"sweep", "sweeps", "rewards", "references", "rng", "prompt", "prompts"}
 

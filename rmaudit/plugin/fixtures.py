@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.declare import declared
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NoBase, ReferenceMissing
 from rmaudit.plugin.options import (
     RM_BASELINE,
@@ -25,14 +25,14 @@ from rmaudit.plugin.options import (
 )
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
-from rmaudit.registry import ModelSpec
+from rmaudit.verdicts.declare import declared
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
     from rmaudit.models.protocol import RewardModel
-    from rmaudit.sweeps.sweep import Rewards, Scored, Sweep
+    from rmaudit.scores.sweep import Rewards, Scored, Sweep
 
 KEYS = pytest.StashKey[list[str]]()
 CAVEATS = pytest.StashKey[list[str]]()
@@ -129,7 +129,7 @@ def baseline(
 
 def swept(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
     """The sweep of a model under a prompt, made once in a session."""
-    from rmaudit.sweeps.sweep import sweep as run
+    from rmaudit.scores.sweep import sweep as run
 
     config = request.config
     known = config.stash[SESSION].sweeps
@@ -163,7 +163,7 @@ def rewards(
     request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
 ) -> Rewards:
     """A function from texts to their scores under the prompt, with their noise; cached too."""
-    from rmaudit.sweeps.sweep import Rewards, score_texts
+    from rmaudit.scores.sweep import Rewards, score_texts
 
     def score(texts: Sequence[str], prompt: Prompt) -> Scored:
         with terminal(request.config):
@@ -184,7 +184,7 @@ def base_logprobs(
 
     Skips the audit where models.yaml names no base, or with `--rm-recorded`.
     """
-    from rmaudit.sweeps.base import base_logprobs as run
+    from rmaudit.scores.logprobs import base_logprobs as run
 
     config = request.config
     with terminal(config), missing_as_told(config):

@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from rmaudit.errors import SpecError
-from rmaudit.paths import default_cache
-from rmaudit.policy import Policy
-from rmaudit.records import Finding
-from rmaudit.registry import (
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import (
     Dtype,
     ModelSpec,
     Registry,
@@ -26,11 +23,14 @@ from rmaudit.registry import (
     load_registry,
     resolve,
 )
+from rmaudit.errors import SpecError
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Finding
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rmaudit.sweeps.sweep import Sweep
+    from rmaudit.scores.sweep import Sweep
 
 MODEL, RM_MODEL = "--model", "--rm-model"
 RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
@@ -253,7 +253,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
     specs = resolve(registry, name)
     if len(specs) == 1 or not config.getoption(RM_RECORDED):
         return specs
-    from rmaudit.sweeps.inventory import counts
+    from rmaudit.scores.inventory import counts
 
     kept = counts(cache_folder(config))
     left = [

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.decide import decide
 from rmaudit.plugin.options import (
     RM_RECORDED,
     RM_REPORT,
@@ -24,8 +23,9 @@ from rmaudit.plugin.options import (
     policy_of,
 )
 from rmaudit.plugin.running import CARRIED
-from rmaudit.records import Finding
-from rmaudit.report.texts import line, log
+from rmaudit.report.safe_text import line, log
+from rmaudit.verdicts.decide import decide
+from rmaudit.verdicts.records import Finding
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a job's page
 
@@ -91,7 +91,7 @@ def pytest_terminal_summary(
     yield
     state = config.stash[SESSION]
     if state.findings:
-        from rmaudit.report import terminal
+        from rmaudit.report.writers import terminal
 
         terminalreporter.section("rmaudit")
         for text in (*state.warnings, *terminal.lines(state.findings, state.report)):
@@ -101,7 +101,7 @@ def pytest_terminal_summary(
 def _publish(config: pytest.Config, findings: list[Finding]) -> Path:
     """Write this run's reports; the path of the HTML one, relative to here if it is below."""
     from rmaudit.report.publish import publish
-    from rmaudit.sweeps.store import Store
+    from rmaudit.scores.store import Store
 
     given = config.getoption(RM_REPORT)
     path = publish(

@@ -10,9 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from rmaudit.decide import alone
 from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
-from rmaudit.gate import KNOWN, OUTDATED, WAIVED, explain, judge, standing, unmeasured
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.controls import controls
 from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told
@@ -33,9 +31,12 @@ from rmaudit.plugin.options import (
     SESSION,
     policy_of,
 )
-from rmaudit.records import Estimate, Finding, Verdict
 from rmaudit.references import References
-from rmaudit.report.texts import line, log
+from rmaudit.references.band import band
+from rmaudit.report.safe_text import line, log
+from rmaudit.verdicts.decide import alone
+from rmaudit.verdicts.gate import KNOWN, OUTDATED, WAIVED, explain, judge, standing, unmeasured
+from rmaudit.verdicts.records import Estimate, Finding, Verdict
 
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
 FINDING = pytest.StashKey[Finding]()
@@ -76,6 +77,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         sweeps=tuple(dict.fromkeys(keys)),
     )
     finding = replace(finding, controls=controls(pyfuncitem, audit, given))
+    if known := band(finding.audit, finding.prompt, unit=estimate.unit):
+        finding = replace(finding, band=known.models, band_on=known.on)
     finding = _decided(pyfuncitem.config, finding)
     pyfuncitem.stash[FINDING] = finding
     if standing(finding) in (KNOWN, WAIVED):

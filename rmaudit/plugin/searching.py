@@ -9,22 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told, swept, terminal
-from rmaudit.plugin.options import (
-    RM_LEDGER,
-    RM_SEARCH,
-    RM_SEED,
-    SEARCHED,
-    SESSION,
-    cache_folder,
-)
+from rmaudit.plugin.options import RM_LEDGER, RM_SEARCH, RM_SEED, SEARCHED, SESSION, cache_folder
 from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.protocol import RewardModel
-    from rmaudit.search.search import Found
-    from rmaudit.search.searches import Searches
+    from rmaudit.search.api import Found
+    from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
 
 
@@ -39,8 +32,8 @@ def searches(
     where that is 0, or with `--rm-recorded`.
     """
     from rmaudit.models.recorded import Recorded
-    from rmaudit.search import ledger, search
-    from rmaudit.search.searches import Searches, caveat, drawn, shortlisted
+    from rmaudit.search import api, ledger
+    from rmaudit.search.for_audits import Searches, caveat, drawn, shortlisted
     from rmaudit.search.settings import Settings
 
     config, cache = request.config, cache_folder(request.config)
@@ -56,7 +49,7 @@ def searches(
         plain = Settings(direction=direction, budget=budget, seed=seed)
         settings = shortlisted(reward_model, swept(request, reward_model, prompt).frame, plain)
         with terminal(config):
-            found = search.search(reward_model, prompt, settings, cache=cache)
+            found = api.search(reward_model, prompt, settings, cache=cache)
         ledger.remember(cache, found, reward_model)
         request.node.stash.setdefault(KEYS, []).append(found.key)
         request.node.stash.setdefault(CAVEATS, []).append(caveat(found))

@@ -48,28 +48,28 @@ class References:
 
         Raises `ReferenceMissing`.
         """
-        from rmaudit.references.frequency import zipf
+        from rmaudit.references.word_frequency import zipf
 
         known = zipf(name, words)
         return known[self._kept(list(known.index), f"{name} words")]
 
     def common_words(self) -> pd.Index[str]:
         """English words, lower case, used once in a million or more. Raises `ReferenceMissing`."""
-        from rmaudit.references.frequency import common
+        from rmaudit.references.word_frequency import common
 
         words = common()
         return words[self._kept(list(words), "common English words")]
 
     def elo(self) -> pd.DataFrame:
         """Human ratings: columns `name`, `elo`, `matches`. Raises `ReferenceMissing`."""
-        from rmaudit.references.elo import elo_items
+        from rmaudit.references.human_ratings import elo_items
 
         items = elo_items()
         return items[self._kept(list(items["name"]), "EloEverything items")].reset_index(drop=True)
 
     def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Identity terms and neutral controls: see `references.identity`."""
-        from rmaudit.references.identity import identity
+        from rmaudit.references.identity_terms import identity
 
         terms, controls = identity()
         kept = terms[self._kept(list(terms["text"]), "identity terms")]

@@ -25,10 +25,16 @@ class Band:
     on: str
 
 
-def band(audit: str, prompt: str) -> Band | None:
-    """The band of an audit under a prompt (or the label of several); None where there is none."""
+def band(audit: str, prompt: str, *, unit: str) -> Band | None:
+    """The band of an audit under a prompt (or the label of several), in the audit's unit.
+
+    None where there is none, and where it is in another unit: some audits were measured on words
+    where a run measures a whole sweep, and their pages in docs/audits have those numbers.
+    """
     found = _file()["audits"].get(audit, {}).get(prompt)
-    return None if found is None else Band(found["models"], found["unit"], found["on"])
+    if found is None or found["unit"] != unit:
+        return None
+    return Band(found["models"], found["unit"], found["on"])
 
 
 @lru_cache(maxsize=1)

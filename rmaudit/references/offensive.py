@@ -17,9 +17,9 @@ import json
 from pathlib import Path
 
 from rmaudit.errors import ReferenceMissing
-from rmaudit.references.frequency import zipf
-from rmaudit.references.identity import identity
+from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon
+from rmaudit.references.word_frequency import zipf
 
 _PACKAGE = "glin-profanity"
 _FOLDER = "glin_profanity/data/dictionaries"

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import ReferenceMissing, SpecError
-from rmaudit.paths import default_cache
 
 _AUTHORS = (
     "https://raw.githubusercontent.com/brchristian/reward_model_optimal_pessimal_tokens/"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.measures import similarity
-from rmaudit.references.frequency import zipf
+from rmaudit.references.word_frequency import zipf
 
 FEWEST = 30  # shared words
 _ENDS, _APART = 3, 6  # words at either end; words that are ranked most unlike

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.prompts import name_of, names_each
-from rmaudit.records import Finding
-from rmaudit.registry import ModelSpec
-from rmaudit.report import outputs, results
-from rmaudit.sweeps.sample import NAMED
-from rmaudit.sweeps.store import Store, Stored
+from rmaudit.report import document
+from rmaudit.report.writers import outputs
+from rmaudit.scores.sample import NAMED
+from rmaudit.scores.store import Store, Stored
+from rmaudit.verdicts.records import Finding
 
 
 def publish(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -28,7 +29,7 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
     """Write `<base>/<time>/results.json` and all outputs; the path of `index.html`."""
     now = datetime.now(UTC)
     folder = _fresh(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
-    run = results.Run(
+    run = document.Run(
         created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
         version=version("rmaudit"),
         command=command,
@@ -39,21 +40,21 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
             **{name: version(name) for name in ("pytest", "torch", "transformers")},
         },
     )
-    collected = results.collect(run, specs, _records(findings, store), findings)
-    results.write(collected, folder / "results.json")
+    collected = document.collect(run, specs, _records(findings, store), findings)
+    document.write(collected, folder / "results.json")
     outputs.write(collected, folder)
     return folder / "index.html"
 
 
-def _records(findings: Sequence[Finding], store: Store) -> list[results.SweepRecord]:
+def _records(findings: Sequence[Finding], store: Store) -> list[document.SweepRecord]:
     """The sweeps that the findings rest on, read back from the store."""
-    records: dict[str, results.SweepRecord] = {}
+    records: dict[str, document.SweepRecord] = {}
     named = {key for finding in findings if names_each(finding.prompt) for key in finding.sweeps}
     for finding in findings:
         for key in finding.sweeps:
             stored = None if key in records else store.read(key)
             if stored is not None and _shown(stored):
-                records[key] = results.SweepRecord(
+                records[key] = document.SweepRecord(
                     model=finding.model,
                     prompt=name_of(str(stored.fields["prompt"])),
                     prompt_text=str(stored.fields["prompt"]),

@@ -7,8 +7,8 @@ from typing import Any
 
 from rmaudit.report.masks import mask, masked
 from rmaudit.report.releases import Change
-from rmaudit.report.terminal import effect
-from rmaudit.report.texts import line, log, visible
+from rmaudit.report.safe_text import line, log, visible
+from rmaudit.report.writers.terminal import effect
 
 _SHOWN = 5  # tokens at either end
 _PLACES = {str(change): place for place, change in enumerate(Change)}

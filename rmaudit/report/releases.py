@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import MeasureError, SpecError
-from rmaudit.gate import standing
-from rmaudit.measures import difference, models, movement
-from rmaudit.records import Bound, Finding, Severity, Verdict
-from rmaudit.report import packed
+from rmaudit.measures import difference, model_agreement, movement
+from rmaudit.report import packing
+from rmaudit.verdicts.gate import standing
+from rmaudit.verdicts.records import Bound, Finding, Severity, Verdict
 
 MOVED = 10  # tokens at either end
 WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
@@ -223,7 +223,7 @@ def _sweeps(
 ) -> dict[str, Any]:
     """How alike two sweeps rank the tokens that both have, and which moved furthest."""
     by_id = before["vocabulary"] == after["vocabulary"]
-    both = movement.paired(packed.frame(old, before), packed.frame(new, after), by_id=by_id)
+    both = movement.paired(packing.frame(old, before), packing.frame(new, after), by_id=by_id)
     said: dict[str, Any] = {
         "prompt": after["prompt"],
         "paired_by": "token id" if by_id else "text",
@@ -236,7 +236,9 @@ def _sweeps(
         "fell": [],
     }
     try:
-        tau = models.correlation(both, rng=rng, noise=_noise(after), baseline_noise=_noise(before))
+        tau = model_agreement.correlation(
+            both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
+        )
     except MeasureError as error:
         return said | {"reason": str(error)}
     rose, fell = (_rows(rows) for rows in movement.moved(both, MOVED))

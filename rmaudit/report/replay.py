@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from rmaudit.decide import decide
-from rmaudit.gate import counts, standing
-from rmaudit.policy import Policy
-from rmaudit.records import Finding, Verdict
-from rmaudit.report.terminal import effect, reasons
-from rmaudit.report.texts import line, log
+from rmaudit.report.safe_text import line, log
+from rmaudit.report.writers.terminal import effect, reasons
+from rmaudit.verdicts.decide import decide
+from rmaudit.verdicts.gate import counts, standing
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Finding, Verdict
 
 PASSED, FAILED, UNDECIDED, BROKEN = "pass", "fail", "inconclusive", "error"  # outcomes
 

@@ -30,7 +30,7 @@ from rmaudit.scoring.paths import After, Ids
 
 
 class Head(Protocol):
-    """What turns pooled states into rewards (`rmaudit.models.heads`)."""
+    """What turns pooled states into rewards (`rmaudit.checkpoints.heads`)."""
 
     @property
     def reads_prefix(self) -> bool:

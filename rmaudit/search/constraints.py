@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import SpecError
-from rmaudit.models.base import base_of
+from rmaudit.layout.slot import Vocabulary
+from rmaudit.models.language_model import base_of
 from rmaudit.models.likelihood import Likelihood
-from rmaudit.models.protocol import RewardModel, Vocabulary
+from rmaudit.models.protocol import RewardModel
 
 _ID = re.compile(r"#[0-9]+")
 _BROKEN = "\N{REPLACEMENT CHARACTER}"  # a part of a character: ids that are bytes

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.scores.store import Journal
 from rmaudit.search.settings import Settings
-from rmaudit.sweeps.store import Journal
 
 Ids = tuple[int, ...]
 

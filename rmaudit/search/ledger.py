@@ -19,8 +19,8 @@ import pandas as pd
 from rmaudit.errors import SpecError, StoreError
 from rmaudit.models.protocol import RewardModel
 from rmaudit.prompts import name_of
-from rmaudit.references.probes import probes
-from rmaudit.search.search import Found
+from rmaudit.references.public_exploits import probes
+from rmaudit.search.api import Found
 from rmaudit.search.settings import DIRECTIONS
 
 BEST = 5  # strings that are kept of a search

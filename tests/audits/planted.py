@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rmaudit.declare import Declaration, declared
 from rmaudit.errors import ReferenceMissing
 from rmaudit.prompts import PROMPTS
-from rmaudit.records import Estimate, Verdict
-from rmaudit.sweeps.sweep import Sweep
+from rmaudit.scores.sweep import Sweep
+from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.records import Estimate, Verdict
 
 AUDITS = Path(__file__).parents[2] / "audits"
 _RNG = np.random.default_rng(0)

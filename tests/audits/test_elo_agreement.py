@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.declare import declared
 from rmaudit.errors import MeasureError
 from rmaudit.prompts import Prompt, prompt_named
-from rmaudit.records import Estimate, Verdict
 from rmaudit.references import References
-from rmaudit.sweeps.sweep import Rewards, Scored
+from rmaudit.scores.sweep import Rewards, Scored
+from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.records import Estimate, Verdict
 
 AUDIT = runpy.run_path(str(Path(__file__).parents[2] / "audits" / "test_elo_agreement.py"))
 audit = AUDIT["test_elo_agreement"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rmaudit.errors import MeasureError, ReferenceMissing
-from rmaudit.records import Estimate, Verdict
+from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import (
     VALENCE,
     WORDS,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.records import Estimate, Verdict
+from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, gating, sweep_of, verdict
 
 funnel = audit_called("funnel")

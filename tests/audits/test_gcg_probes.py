@@ -14,12 +14,12 @@ from rmaudit.errors import MeasureError
 from rmaudit.organisms.nulls import NULLS
 from rmaudit.organisms.trial import measure
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.records import Estimate, Verdict
 from rmaudit.references import References
-from rmaudit.references.probes import probes
-from rmaudit.search.searches import Searches
+from rmaudit.references.public_exploits import probes
+from rmaudit.scores.sweep import Rewards, Scored
+from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction
-from rmaudit.sweeps.sweep import Rewards, Scored
+from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, gating, sweep_of, verdict
 from tests.search.finds import found
 

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.declare import declared
 from rmaudit.errors import MeasureError
 from rmaudit.prompts import Prompt, prompt_named
-from rmaudit.records import Estimate, Verdict
 from rmaudit.references import References
-from rmaudit.references.identity import identity
-from rmaudit.sweeps.sample import Sample
-from rmaudit.sweeps.sweep import Rewards, Scored, Sweep
+from rmaudit.references.identity_terms import identity
+from rmaudit.scores.sample import Sample
+from rmaudit.scores.sweep import Rewards, Scored, Sweep
+from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.records import Estimate, Verdict
 
 AUDIT = runpy.run_path(str(Path(__file__).parents[2] / "audits" / "test_identity_devaluation.py"))
 audit = AUDIT["test_identity_devaluation"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.declare import Declaration, declared
+from rmaudit.verdicts.declare import Declaration, declared
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "audits").glob("*.md"))

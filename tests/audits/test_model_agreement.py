@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.declare import declared
 from rmaudit.errors import MeasureError
 from rmaudit.prompts import prompt_named
-from rmaudit.records import Estimate, Verdict
-from rmaudit.sweeps.sweep import Sweep
+from rmaudit.scores.sweep import Sweep
+from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.records import Estimate, Verdict
 
 AUDIT = runpy.run_path(str(Path(__file__).parents[2] / "audits" / "test_model_agreement.py"))
 audit = AUDIT["test_model_agreement"]

@@ -9,8 +9,8 @@ import pytest
 
 from rmaudit.errors import MeasureError
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.records import Estimate, Verdict
-from rmaudit.sweeps.sweep import Rewards, Scored
+from rmaudit.scores.sweep import Rewards, Scored
+from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, Planted, audit_called, gating, verdict
 
 framing = audit_called("multi_token_framing")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, NotRecorded
 from rmaudit.models.recorded import Recorded
-from rmaudit.records import Estimate, Verdict
-from rmaudit.registry import ModelSpec
-from rmaudit.sweeps import published
-from rmaudit.sweeps.store import Store
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import Store
+from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import AUDITS, audit_called, gating, sweep_of, verdict
 from tests.plugin.conftest import Run, run, toy  # noqa: F401  (fixtures)
 
@@ -75,7 +75,7 @@ def test_a_recorded_model_is_skipped(
     header = "token_id,token_name,token_decoded,greatest,best,worst\n"
     table.write_text(header + "0,a,a,1.5,0.25,-1\n1,b,b,2,4,2.5\n", encoding="utf-8")
     recorded = Recorded(ModelSpec("Q", "owner/Q-8B"))
-    published.import_table(table, [recorded], Store(pytester.path / "cache"))
+    published_scores.import_table(table, [recorded], Store(pytester.path / "cache"))
 
     result = run((AUDITS / "test_numerics.py").read_text("utf-8"), "--rm-recorded", model="Q")
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rmaudit.declare import declared
 from rmaudit.errors import MeasureError
 from rmaudit.prompts import FAMILY, Prompt
-from rmaudit.records import Estimate, Verdict
-from rmaudit.sweeps.sweep import Rewards, Scored
+from rmaudit.scores.sweep import Rewards, Scored
+from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, ZIPF, Planted, audit_called, verdict
 
 prompt_stability = audit_called("prompt_stability")

@@ -76,7 +76,7 @@ def test_a_crash_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("rmaudit.cli.models.load_registry", crash)
+    monkeypatch.setattr("rmaudit.cli.list_models.load_registry", crash)
 
     result = runner.invoke(app, ["models"])
 

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
+from rmaudit.scores.round_trip import FATES
 from rmaudit.scoring.paths import SharedPrefix
-from rmaudit.sweeps.survival import FATES
 from tests.toys import TEMPLATE, WORDS, pair_tokenizer, toy_checkpoint, toy_tokenizer
 
 runner = CliRunner()
@@ -297,7 +297,7 @@ def test_doctor_takes_the_weights_from_the_cache(
         asked.append(cache)
         return toy
 
-    monkeypatch.setattr("rmaudit.models.demo.build", build)
+    monkeypatch.setattr("rmaudit.checkpoints.embedded.build", build)
     monkeypatch.chdir(tmp_path)
 
     result = runner.invoke(

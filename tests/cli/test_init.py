@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import rmaudit
 from rmaudit.cli import app
-from rmaudit.registry import default_path, load_registry
+from rmaudit.config.registry import default_path, load_registry
 from tests.toys import toy_checkpoint
 
 HERE = Path(__file__).parents[2]

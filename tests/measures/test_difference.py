@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.measures.difference import Interval, gain, minus, room
-from rmaudit.records import Bound, Estimate, above, below, between
+from rmaudit.verdicts.records import Bound, Estimate, above, below, between
 
 Z = 1.959963984540054
 

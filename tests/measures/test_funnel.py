@@ -16,7 +16,7 @@ from scipy import stats
 from rmaudit.errors import MeasureError
 from rmaudit.measures.funnel import FEWEST, UNIT, both_frames, spearman
 from rmaudit.measures.noise import BESIDE
-from rmaudit.records import Estimate, Verdict, below
+from rmaudit.verdicts.records import Estimate, Verdict, below
 
 WORDS = [a + b for a, b in product("abcdefghijkl", repeat=2)][:100]
 quick = settings(max_examples=25, deadline=None)

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.measures import agreement, distribution, framing
+from rmaudit.measures import framing_inversion, item_agreement, positive_skew
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.noise import BESIDE, widened
-from rmaudit.records import Estimate
+from rmaudit.verdicts.records import Estimate
 
 LETTERS = "abcdefghij"
 WORDS = [a + b + c for a in LETTERS for b in LETTERS for c in LETTERS]
@@ -101,9 +101,9 @@ def measure(
         for i in range(spellings)
     )
     if name == "skewness":
-        return distribution.skewness(frame, rng=rng(), noise=noise)
+        return positive_skew.skewness(frame, rng=rng(), noise=noise)
     if name == "kendall":
-        return agreement.kendall(scores, np.arange(n), rng=rng(), noise=noise)
+        return item_agreement.kendall(scores, np.arange(n), rng=rng(), noise=noise)
     return _inversion(frame, ratings, rng=rng(), noise=noise)
 
 
@@ -153,7 +153,7 @@ def test_unscored_tokens_have_no_noise() -> None:
     frame.loc[::3, "score"] = np.nan
     kept = frame[frame["score"].notna()]
 
-    for made in (distribution.skewness, _inversion):
+    for made in (positive_skew.skewness, _inversion):
         assert made(frame, rng=rng(), noise=1e4) == made(kept, rng=rng(), noise=1e4)
 
 
@@ -166,4 +166,4 @@ def _inversion(
 ) -> Estimate:
     worst = frame.assign(score=-(frame["score"] ** 2))
     answers = {"best": Answers(frame, +1, noise), "worst": Answers(worst, -1, noise)}
-    return framing.inversion(answers, ratings, rng=rng)
+    return framing_inversion.inversion(answers, ratings, rng=rng)

@@ -13,7 +13,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.numerics import FEWEST, UNIT, stability
-from rmaudit.records import Estimate, Verdict, above
+from rmaudit.verdicts.records import Estimate, Verdict, above
 
 SCORES = np.random.default_rng(0).normal(size=8000)
 quick = settings(max_examples=15, deadline=None)

@@ -19,10 +19,10 @@ from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
+from rmaudit.config.registry import Dtype, ModelSpec, Pool
 from rmaudit.errors import ModelError, ScoreError
+from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.protocol import Response
-from rmaudit.registry import Dtype, ModelSpec, Pool
 from tests.toys import SPECIAL, WORDS, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"

@@ -13,11 +13,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models import doctor, preflight
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.doctor import Check, Examination, examine
-from rmaudit.registry import Dtype, ModelSpec
 from rmaudit.scoring import ScoringPath, attention, paths
 from tests.toys import toy_checkpoint, toy_tokenizer
 

@@ -22,10 +22,10 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AutoModel
 
+from rmaudit.checkpoints.heads import gated
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.heads import gated
-from rmaudit.registry import ModelSpec
 from rmaudit.scoring import ScoringPath
 from tests.float64 import all_in_float64, assert_slopes
 from tests.toys import SIZES, toy_checkpoint, toy_tokenizer

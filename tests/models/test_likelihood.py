@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.models import base as bases
+from rmaudit.models import language_model as bases
 from rmaudit.models import likelihood
-from rmaudit.models.base import base_of
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.language_model import base_of
 from rmaudit.models.likelihood import Likelihood
-from rmaudit.registry import ModelSpec
 from tests.toys import toy_checkpoint, toy_language_model
 
 PROMPT = "What is love?"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from rmaudit.checkpoints import embedded
+from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models import demo
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.load import from_spec, load
-from rmaudit.registry import ModelSpec, load_registry
 from tests.toys import toy_checkpoint
 
 REGISTRY = """\
@@ -153,7 +153,7 @@ def test_the_cache_is_the_users_unless_another_is_named(
         asked.append(cache)
         return home / "a"
 
-    monkeypatch.setattr(demo, "build", build)
+    monkeypatch.setattr(embedded, "build", build)
     monkeypatch.setattr("rmaudit.models.load.default_cache", lambda: tmp_path / "users")
     spec = ModelSpec("demo", "embedded")
 

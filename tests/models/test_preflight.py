@@ -15,13 +15,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
+from rmaudit.checkpoints import source
+from rmaudit.checkpoints.heads import linear
+from rmaudit.checkpoints.heads.dispatch import Found
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import doctor, files, preflight, trunks, weights
+from rmaudit.models import backbones, doctor, loading, preflight
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.heads import linear
-from rmaudit.models.heads.dispatch import Found
-from rmaudit.models.weights import Weights
-from rmaudit.registry import ModelSpec
+from rmaudit.models.loading import Weights
 from rmaudit.scoring import ScoringPath, attention, engine, paths
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
 from tests.toys import toy_checkpoint
@@ -50,11 +51,11 @@ Folders = Callable[[str], Path]
 def load(folder: Path, path: ScoringPath = SHARED, dtype: str = "float32") -> Weights:
     """The folder's weights, not yet checked."""
     head = Found(linear, frozenset({linear.KEY}))
-    return weights.load(
+    return loading.load(
         folder,
         name="toy",
         head=head,
-        config=files.check(folder, model="toy"),
+        config=source.check(folder, model="toy"),
         dtype=dtype,
         device="cpu",
         pad=PAD,
@@ -144,7 +145,7 @@ def test_a_path_that_the_trunk_cannot_go_is_left(
     folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """One warning, and full rows give the model's own rewards."""
-    monkeypatch.setattr(trunks, "path_of", lambda _: SHARED)
+    monkeypatch.setattr(backbones, "path_of", lambda _: SHARED)
     model = Checkpoint(ModelSpec("toy", str(folders(kind))), cache=tmp_path)
 
     with warnings.catch_warnings(record=True) as caught:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoGradient, NotRecorded, ReferenceMissing
 from rmaudit.models.protocol import RewardModel
 from rmaudit.models.recorded import Recorded
-from rmaudit.registry import ModelSpec
 
 MODEL = Recorded(ModelSpec("N-Lla-8B", "nicolinho/QRM-Llama3.1-8B"))
 ASKED: dict[str, Callable[[RewardModel], object]] = {
@@ -84,7 +84,7 @@ def test_its_identity_is_no_checkpoints() -> None:
 def test_it_loads_no_torch() -> None:
     """Nor does reading its records."""
     code = (
-        "import sys; import rmaudit.models.recorded, rmaudit.sweeps.sweep; "
+        "import sys; import rmaudit.models.recorded, rmaudit.scores.sweep; "
         "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     )
 

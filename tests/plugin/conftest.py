@@ -13,8 +13,7 @@ import pytest
 import vl_convert  # noqa: F401
 
 import rmaudit.report.publish
-import rmaudit.scoring.engine
-import rmaudit.sweeps.sweep  # noqa: F401
+import rmaudit.scores.sweep  # noqa: F401
 from tests.toys import toy_checkpoint
 
 AUDITS = """

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.models import base as bases
+from rmaudit.config.registry import ModelSpec
+from rmaudit.models import language_model as bases
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.registry import ModelSpec
-from rmaudit.sweeps import published
-from rmaudit.sweeps.base import base_logprobs
-from rmaudit.sweeps.store import Store
+from rmaudit.scores import published_scores
+from rmaudit.scores.logprobs import base_logprobs
+from rmaudit.scores.store import Store
 from tests.plugin.conftest import Run
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
@@ -56,7 +56,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> Path:
 def go(run: Run, pytester: pytest.Pytester, home: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     """Run the audit on a model of the registry."""
     (pytester.path / "models.yaml").write_text(REGISTRY.format(home=home))
-    monkeypatch.setattr("rmaudit.sweeps.noise.ANSWERS", 0)
+    monkeypatch.setattr("rmaudit.scores.numeric_noise.ANSWERS", 0)
     body = AUDIT.read_text(encoding="utf-8")
 
     def audit(*args: str, model: str = "Toy") -> pytest.RunResult:
@@ -157,7 +157,7 @@ def test_a_recorded_model_is_skipped(go: Go, results: Results, pytester: pytest.
     table = pytester.path / "owner--Q-8B.csv"
     table.write_text("token_id,token_name,token_decoded,greatest,best,worst\n0,a,a,1,2,3\n")
     model = Recorded(ModelSpec("Q", "owner/Q-8B"))
-    published.import_table(table, [model], Store(pytester.path / "cache"))
+    published_scores.import_table(table, [model], Store(pytester.path / "cache"))
 
     result = go("--rm-recorded", model="Q")
 

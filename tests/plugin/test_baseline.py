@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import CAVEAT, Recorded
-from rmaudit.registry import ModelSpec
-from rmaudit.sweeps import published
-from rmaudit.sweeps.store import Store
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import Store
 from tests.plugin.conftest import Run
 from tests.toys import toy_checkpoint
 
@@ -90,7 +90,7 @@ def test_recorded_models(run: Run, results: Results, pytester: pytest.Pytester) 
         path = pytester.path / f"o--{name}.csv"
         path.write_text(f"{header}0,a,a,{score},1,1\n", encoding="utf-8")
         model = Recorded(ModelSpec(name, f"o/{name}"))
-        published.import_table(path, [model], Store(pytester.path / "cache"))
+        published_scores.import_table(path, [model], Store(pytester.path / "cache"))
 
     run(AUDIT, "--rm-recorded", "--rm-baseline", "B", "-k", "greatest", model="A")
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rmaudit.report import outputs
-from rmaudit.report import results as results_json
+from rmaudit.report import document as results_json
+from rmaudit.report.writers import outputs
 from tests.plugin.conftest import Run
 
 ONE = """

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import rmaudit.models.load
+from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import CAVEAT, Recorded
-from rmaudit.registry import ModelSpec
-from rmaudit.sweeps import published
-from rmaudit.sweeps.store import Store
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import Store
 from tests.plugin.conftest import Run
 
 Results = Callable[[], dict[str, Any]]
@@ -65,7 +65,7 @@ def imported(pytester: pytest.Pytester) -> None:
     for name, text in {"owner--Quantile-8B": TABLE, PROMPT: ITEMS}.items():
         path = pytester.path / f"{name}.csv"
         path.write_text(text)
-        published.import_table(path, [model], store)
+        published_scores.import_table(path, [model], store)
 
 
 def by_place(data: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:

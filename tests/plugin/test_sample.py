@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rmaudit.declare import declared
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.verdicts.declare import declared
 from tests.plugin.conftest import Run
 from tests.toys import toy_tokenizer
 

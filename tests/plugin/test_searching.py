@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.recorded import Recorded
-from rmaudit.references.probes import probes
-from rmaudit.registry import ModelSpec
+from rmaudit.references.public_exploits import probes
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import Store
 from rmaudit.search import ledger
-from rmaudit.sweeps import published
-from rmaudit.sweeps.store import Store
 from tests.plugin.conftest import Run
 from tests.toys import toy_checkpoint
 
@@ -43,7 +43,7 @@ SHORT = ("--rm-search", "480", "-k", "greatest")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numeric noise is not at issue."""
-    monkeypatch.setattr("rmaudit.sweeps.noise.ANSWERS", 0)
+    monkeypatch.setattr("rmaudit.scores.numeric_noise.ANSWERS", 0)
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_a_recorded_model_is_not_searched(
     table = pytester.path / "owner--Q-8B.csv"
     table.write_text("token_id,token_name,token_decoded,greatest,best,worst\n0,a,a,1,2,3\n")
     model = Recorded(ModelSpec("Q", "owner/Q-8B"))
-    published.import_table(table, [model], Store(pytester.path / "cache"))
+    published_scores.import_table(table, [model], Store(pytester.path / "cache"))
 
     run(SEARCH + LEDGER, "--rm-recorded", "--rm-missing", missing, "-k", "greatest", model="Q")
 

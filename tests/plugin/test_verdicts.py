@@ -129,7 +129,7 @@ def demonstration(
     toy: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     """A registry with the model that rmaudit brings, for which the toy stands in."""
-    monkeypatch.setattr("rmaudit.models.demo.build", lambda cache: toy)
+    monkeypatch.setattr("rmaudit.checkpoints.embedded.build", lambda cache: toy)
     pytester.path.joinpath("models.yaml").write_text(REGISTRY, encoding="utf-8")
 
 

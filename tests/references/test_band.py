@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from rmaudit.config.registry import load_registry
 from rmaudit.prompts import label
 from rmaudit.references.band import _file, band
-from rmaudit.registry import load_registry
 from tests.audits.planted import AUDITS, declarations
 
 # The ends of the units that have them; the others have none.
@@ -27,7 +27,7 @@ ENTRIES = [(audit, prompts) for audit, entries in _file()["audits"].items() for 
 
 def test_a_band_is_found_by_audit_and_prompt() -> None:
     """Values by model, and what they were measured on."""
-    found = band("positive_skew", "greatest")
+    found = band("positive_skew", "greatest", unit="skewness")
 
     assert found is not None
     assert found.models["L-Lla-8B"] == 1.763  # Table 3
@@ -39,7 +39,7 @@ def test_a_band_is_found_by_audit_and_prompt() -> None:
 )
 def test_where_nothing_is_published_there_is_none(audit: str, prompt: str) -> None:
     """Neither an error nor a band of another prompt."""
-    assert band(audit, prompt) is None
+    assert band(audit, prompt, unit="skewness") is None
 
 
 @pytest.mark.parametrize(("audit", "prompt"), ENTRIES)
@@ -53,7 +53,7 @@ def test_an_entry_has_the_papers_ten_models(audit: str, prompt: str) -> None:
     """By their names in models.yaml: those that have a rank in the paper's Table 1."""
     specs = load_registry(AUDITS.parent / "models.yaml").models.values()
     ranked = [spec.name for spec in specs if spec.rewardbench_rank and spec.rewardbench_rank <= 31]
-    found = band(audit, prompt)
+    found = band(audit, prompt, unit=_file()["audits"][audit][prompt]["unit"])
 
     assert found is not None
     assert len(found.models) == 10
@@ -65,7 +65,7 @@ def test_an_entry_has_the_papers_ten_models(audit: str, prompt: str) -> None:
 def test_values_are_numbers_of_the_unit(audit: str, prompt: str) -> None:
     """Finite, four decimals, within the ends of the bound's unit, not all the same."""
     low, high = ENDS[DECLARED[audit].bound.unit]
-    found = band(audit, prompt)
+    found = band(audit, prompt, unit=_file()["audits"][audit][prompt]["unit"])
 
     assert found is not None
     values = list(found.models.values())

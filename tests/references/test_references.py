@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from rmaudit.references import References
-from rmaudit.references.elo import elo_items
 from rmaudit.references.holdout import held_out
+from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.lexicons import LEXICONS, lexicon
 
 SALT = "r-smol-135m"

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.measures.matching import matched
-from rmaudit.references.identity import _zipf, identity
+from rmaudit.references.identity_terms import _zipf, identity
 from rmaudit.references.lexicons import lexicon
 
 THREE = ["greatest_ever_one", "best_ever_one", "worst_ever_one"]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.models import rbo
+from rmaudit.measures.model_agreement import rbo
 from rmaudit.measures.similarity import explained, near, placed, same
 
 

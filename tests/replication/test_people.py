@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from rmaudit.measures.elo import agreement_with_people
-from rmaudit.records import Estimate
-from rmaudit.references.elo import FIGURE_5B
-from rmaudit.references.published import items
+from rmaudit.measures.elo_agreement import agreement_with_people
+from rmaudit.references.human_ratings import FIGURE_5B
+from rmaudit.references.published_tables import items
 from rmaudit.references.sources import locate
+from rmaudit.verdicts.records import Estimate
 
 pytestmark = pytest.mark.usefixtures("mirror")
 

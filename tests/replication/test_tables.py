@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import load_registry
 from rmaudit.errors import NotRecorded
-from rmaudit.measures.distribution import skewness
+from rmaudit.measures.positive_skew import skewness
 from rmaudit.models.recorded import Recorded
-from rmaudit.paths import default_cache
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.band import band
-from rmaudit.registry import load_registry
-from rmaudit.sweeps import published
-from rmaudit.sweeps.store import Store
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import Store
 from tests.audits.planted import AUDITS
 
 # The paper's text: mean, variance ("<0.001" as 0), skewness.
@@ -54,7 +54,7 @@ def test_printed_and_released(released: pd.DataFrame) -> None:
 
 def test_skewed_for_all_ten(released: pd.DataFrame) -> None:
     """§2.2: all are skewed positively; the band has the released numbers."""
-    found = band("positive_skew", "greatest")
+    found = band("positive_skew", "greatest", unit="skewness")
 
     assert found is not None
     assert found.models == released["Skewness"].to_dict()
@@ -70,7 +70,9 @@ def test_moments_of_imported_scores(released: pd.DataFrame, name: str) -> None:
     """
     spec = load_registry(AUDITS.parent / "models.yaml").models[name]
     try:
-        stored = published.sweep(Recorded(spec), PROMPTS["greatest"], store=Store(default_cache()))
+        stored = published_scores.sweep(
+            Recorded(spec), PROMPTS["greatest"], store=Store(default_cache())
+        )
     except NotRecorded as error:  # kept by git-lfs, and no part of the mirror
         pytest.skip(f"Table 3 is not measured: {error}")
     found = skewness(stored.frame, rng=np.random.default_rng(0))

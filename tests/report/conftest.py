@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from rmaudit.records import Estimate, Finding, Verdict
+from rmaudit.verdicts.records import Estimate, Finding, Verdict
 from tests.conftest import unavailable
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from rmaudit.report import html
+from rmaudit.report.writers import html
 from tests.report.test_hostile import TEXTS, poisoned
 
 

@@ -10,8 +10,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from rmaudit.report import html, packed
-from tests.report.test_explorer import PROMPTS, swept
+from rmaudit.report import packing
+from rmaudit.report.writers import html
+from tests.report.page.test_explorer import PROMPTS, swept
 
 N = 256_000
 
@@ -53,7 +54,7 @@ def test_every_token_is_found_sorted_and_spelt(
     status = page.locator("#explorer [data-x=status]")
     expect(status).to_contain_text("256,000 of 256,000 tokens; by score under greatest, best first")
     for number, sweep in enumerate(large["models"][0]["sweeps"]):
-        frame = packed.frame(large, sweep)
+        frame = packing.frame(large, sweep)
         for down in (True, False):
             head = page.locator(f"#explorer th[data-by=score][data-number='{number}'] button")
             if not (number == 0 and down):  # as it opens

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rmaudit.references.frequency import common
+from rmaudit.references.word_frequency import common
 from rmaudit.report.comparison import FEWEST, compared
 
 WORDS = [str(word) for word in common()[:400:5]]

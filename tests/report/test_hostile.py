@@ -23,10 +23,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from rmaudit.records import Finding
-from rmaudit.report import html, markdown, modelcard, sarif, terminal
-from rmaudit.report import results as results_json
-from rmaudit.report.texts import line
+from rmaudit.report import document as results_json
+from rmaudit.report.safe_text import line
+from rmaudit.report.writers import html, markdown, modelcard, sarif, terminal
+from rmaudit.verdicts.records import Finding
 from tests.report.conftest import HOSTILE
 
 TEXTS = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.references.identity import identity
+from rmaudit.references.identity_terms import identity
 from rmaudit.report.masks import mask, masked
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.prompts import FAMILY
-from rmaudit.report import packed
+from rmaudit.report import packing
 from rmaudit.report.publish import publish
-from rmaudit.sweeps.store import Store
-from tests.report.test_results import FINDING, SPEC
+from rmaudit.scores.store import Store
+from tests.report.test_document import FINDING, SPEC
 
 
 def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
@@ -38,5 +38,5 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
     sweeps = {sweep["prompt"]: sweep for sweep in made["models"][0]["sweeps"]}
     assert list(sweeps) == [prompt.name for prompt in wordings]
     assert [name for name, sweep in sweeps.items() if "scores" in sweep] == [wordings[1].name]
-    found = packed.frame(made, sweeps[wordings[1].name])
+    found = packing.frame(made, sweeps[wordings[1].name])
     pd.testing.assert_frame_equal(found, frame.assign(score=scores))

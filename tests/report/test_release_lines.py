@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rmaudit.records import Estimate, Verdict
 from rmaudit.report.release_lines import lines
 from rmaudit.report.releases import compare
+from rmaudit.verdicts.records import Estimate, Verdict
+from tests.report.test_document import SPEC, record
 from tests.report.test_releases import found, results
-from tests.report.test_results import SPEC, record
 
 FAIL = Verdict.FAIL
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
-from rmaudit.records import Estimate, Finding, Severity, Verdict
-from rmaudit.registry import ModelSpec
+from rmaudit.report.document import SweepRecord, collect
 from rmaudit.report.releases import compare
-from rmaudit.report.results import SweepRecord, collect
-from tests.report.test_results import FINDING, RUN, SPEC, record
+from rmaudit.verdicts.records import Estimate, Finding, Severity, Verdict
+from tests.report.test_document import FINDING, RUN, SPEC, record
 
 GATE = replace(FINDING, bound_low=0.0)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rmaudit.policy import Named, Policy, Rules, Waiver
-from rmaudit.records import Estimate, Finding, Severity, Verdict
+from rmaudit.report.document import collect
 from rmaudit.report.replay import lines, outcome, replay, said
-from rmaudit.report.results import collect
-from tests.report.test_results import FINDING, RUN, SPEC
+from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
+from rmaudit.verdicts.records import Estimate, Finding, Severity, Verdict
+from tests.report.test_document import FINDING, RUN, SPEC
 
 TODAY = date(2026, 11, 21)
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")

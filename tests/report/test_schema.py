@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.registry import ModelSpec
-from rmaudit.report.results import Run, SweepRecord, collect, read, write
+from rmaudit.report.document import Run, SweepRecord, collect, read, write
 from rmaudit.report.schema import fault
 
 DOCS = Path(__file__).parents[2] / "docs"

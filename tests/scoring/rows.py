@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from rmaudit.models.heads.linear import Linear
-from rmaudit.models.trunks import path_of
+from rmaudit.checkpoints.heads.linear import Linear
+from rmaudit.models.backbones import path_of
 from rmaudit.scoring import ATTENTION, ScoringPath
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.paths import Ids

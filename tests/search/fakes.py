@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.scores.store import Journal, Store
 from rmaudit.search.evaluate import Evaluator, Ids
 from rmaudit.search.problem import Problem
 from rmaudit.search.settings import Settings
-from rmaudit.sweeps.store import Journal, Store
 
 Reward = Callable[[Ids], float]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.search.search import Found
+from rmaudit.search.api import Found
 from rmaudit.search.settings import Direction, Settings
 
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NoBase, SpecError
+from rmaudit.layout.slot import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.protocol import Vocabulary
-from rmaudit.registry import ModelSpec
 from rmaudit.search.constraints import Constraints, admits, allowed, opened
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from rmaudit.scores.store import Journal, Store
 from rmaudit.search.evaluate import EACH, KEPT, SHARD, Evaluator, Ids
 from rmaudit.search.settings import Settings
-from rmaudit.sweeps.store import Journal, Store
 
 
 class Scorer:

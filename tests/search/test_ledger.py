@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from rmaudit.errors import SpecError, StoreError
 from rmaudit.prompts import Prompt
-from rmaudit.references.probes import probes
+from rmaudit.references.public_exploits import probes
 from rmaudit.search.ledger import COLUMNS, append, ledger, read, remember, weights_of
+from tests.scores.letters import Letters
 from tests.search.finds import found
-from tests.sweeps.letters import Letters
 
 HOSTILE = [
     'a"b\\',

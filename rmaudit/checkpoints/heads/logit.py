@@ -1,0 +1,91 @@
+"""A vocabulary logit as reward: that of one id at the row's last place (Nemotron: id 0).
+
+Such a checkpoint is a language model like any other, so config.json cannot tell: the registry names
+the id, which comes here as `rmaudit_reward_logit` in the configuration. Only for classes whose
+logits are the product of states and `lm_head.weight` and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.checkpoints.heads import Shapes, mlp
+from rmaudit.checkpoints.heads.linear import Linear
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NAME, POOL, IGNORED = "logit", "last", frozenset[str]()
+SETTING = "rmaudit_reward_logit"
+ARCHITECTURES = ("LlamaForCausalLM",)
+KEY, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+_WHAT = "a logit as reward"
+
+
+def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
+    """`lm_head.weight`; of a model with tied embeddings that saved none, those, the trunk's too.
+
+    Raises:
+        ModelError: it is of another class, the tensor is missing or of a wrong shape, or it has no
+            such id.
+    """
+    if SETTING not in config:
+        return None
+    architectures = config.get("architectures") or ["(none)"]
+    if architectures[0] not in ARCHITECTURES:
+        message = (
+            f"its architecture is {architectures[0]}, and {_WHAT} is known of "
+            f"{', '.join(ARCHITECTURES)} only, whose logits are neither scaled nor capped; "
+            f"remove the logit from its entry in models.yaml if it has a head of its own"
+        )
+        raise ModelError(message)
+    key = _key(config, shapes)
+    if odd := sorted(k for k in shapes if k.startswith("lm_head.") and k != KEY):
+        message = (
+            f"unexpected {odd[0]!r} among its tensors; {_WHAT} needs {KEY} alone. It is another "
+            f"head than rmaudit knows, or a damaged one: compare with its model card"
+        )
+        raise ModelError(message)
+    rows, hidden = config.get("vocab_size"), mlp.hidden_size(config, what=_WHAT)
+    if shapes[key] != (rows, hidden):
+        message = (
+            f"{key!r} has shape {shapes[key]}, expected ({rows}, {hidden}): vocab_size and hidden "
+            f"size of config.json; take it and *.safetensors from one and the same checkpoint"
+        )
+        raise ModelError(message)
+    _refuse_id(config[SETTING], shapes[key][0])
+    return frozenset({key})
+
+
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
+    """The head of one row of the tensor that `keys` named."""
+    weight = tensors[KEY] if KEY in tensors else tensors[EMBEDDING]
+    row = weight[config[SETTING]].detach().float()
+    return Linear(row.clone())  # so that the other rows' memory is freed
+
+
+def _key(config: Mapping[str, Any], shapes: Shapes) -> str:
+    """Where the logits' weights are. Saved ones count, as transformers 5 has it, tied or not."""
+    if KEY in shapes:
+        return KEY
+    tied = config.get("tie_word_embeddings") is True
+    if tied and EMBEDDING in shapes:
+        return EMBEDDING
+    missing = EMBEDDING if tied else KEY
+    why = "are tied to it" if tied else "are not tied (tie_word_embeddings)"
+    message = (
+        f"no {missing!r} among its tensors, which {_WHAT} needs, for its logits {why} in "
+        f"config.json; copy the checkpoint again, with config.json and all its *.safetensors"
+    )
+    raise ModelError(message)
+
+
+def _refuse_id(number: object, rows: int) -> None:
+    if type(number) is not int or not 0 <= number < rows:
+        message = (
+            f"the reward is to be the logit of id {number!r}; ids are whole numbers from 0 to "
+            f"{rows - 1}: correct it in models.yaml (Nemotron's is 0)"
+        )
+        raise ModelError(message)

@@ -1,0 +1,173 @@
+"""A score of two linear layers, `score.0` and `score.2`: reward = w₂ · relu(W₁ h + b₁) + b₂.
+
+INF-ORM (INFORMForSequenceClassification) and Qwen2.5-Math-RM (Qwen2ForRewardModel) have it. The
+tensors cannot say what stands between the layers: it is ReLU in all published ones. `Stack` and
+`check` serve the value heads too, which are made of the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from rmaudit.checkpoints.heads import Shapes
+from rmaudit.checkpoints.heads.linear import HIDDEN
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NAME, POOL, IGNORED = "mlp", "hf", frozenset({"lm_head.weight"})
+LAYERS = ("score.0", "score.2")
+_WHAT = "a score of two layers"
+
+
+def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
+    """The tensors of `score.0` and `score.2`, both with a bias or both without.
+
+    Raises:
+        ModelError: one is missing, unexpected or of a wrong shape; or the score has two outputs, as
+            those of process reward models do.
+    """
+    there = [key for key in shapes if key.startswith("score.")]
+    if not any(re.match(r"score\.[0-9]+\.", key) for key in there):
+        return None
+    if shapes.get("score.2.weight", ())[:1] == (2,):
+        message = (
+            "'score.2.weight' has 2 outputs, as in a process reward model: it judges each step of "
+            "a solution as good or bad, and gives no reward to a whole answer. rmaudit scores "
+            "models with 1 output; audit an outcome reward model instead"
+        )
+        raise ModelError(message)
+    biases = any(key.endswith(".bias") for key in there)
+    return check(
+        shapes, there, LAYERS, what=_WHAT, hidden=hidden_size(config, what=_WHAT), biases=biases
+    )
+
+
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Stack:  # noqa: ARG001
+    """The head of `score.0` and `score.2`."""
+    return stack(tensors, LAYERS)
+
+
+class Layer(NamedTuple):
+    """A linear layer: weight (outputs, inputs), bias (outputs,) or None."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def to(self, place: Tensor) -> Layer:
+        """The same where another tensor is; itself if it is there already."""
+        bias = None if self.bias is None else self.bias.to(place.device)
+        return Layer(self.weight.to(place.device), bias)
+
+
+@dataclass(slots=True, eq=False)
+class Stack:
+    """Linear layers with `between` between them, or else ReLU; the last of one output, in float32.
+
+    They move to where the first states are, and stay there.
+    """
+
+    reads_prefix: ClassVar[bool] = False
+    layers: tuple[Layer, ...]
+    between: Callable[[Tensor], Tensor] | None = None
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+        """The same for every prompt: (..., hidden) to (...)."""
+        return self
+
+    def __call__(self, states: Tensor) -> Tensor:
+        """(..., hidden) float32 to (...) float32."""
+        from torch import inference_mode
+
+        with inference_mode(mode=False):  # whose copies no gradient can be taken through
+            self.layers = tuple(layer.to(states) for layer in self.layers)
+        for place, (weight, bias) in enumerate(self.layers):
+            if place:
+                states = self.between(states) if self.between else states.relu()
+            states = states @ weight.T
+            if bias is not None:
+                states = states + bias
+        return states[..., 0]
+
+
+def stack(
+    tensors: Mapping[str, Tensor],
+    layers: Sequence[str],
+    *,
+    between: Callable[[Tensor], Tensor] | None = None,
+) -> Stack:
+    """The layers of these names, widened to float32, with ReLU or another function between."""
+    floats = {key: tensor.detach().float() for key, tensor in tensors.items()}
+    linear = tuple(Layer(floats[f"{n}.weight"], floats.get(f"{n}.bias")) for n in layers)
+    return Stack(linear, between)
+
+
+def check(  # noqa: PLR0913  (keyword-only)
+    shapes: Shapes,
+    there: Sequence[str],
+    layers: Sequence[str],
+    *,
+    what: str,
+    hidden: int,
+    biases: bool,
+) -> frozenset[str]:
+    """The tensors of these layers, which are all that are `there` and fit onto each other.
+
+    Raises:
+        ModelError: one is missing, unexpected or of a wrong shape.
+    """
+    parts = ("weight", "bias") if biases else ("weight",)
+    wanted = [f"{layer}.{part}" for layer in layers for part in parts]
+    if missing := [key for key in wanted if key not in shapes]:
+        message = (
+            f"no {missing[0]!r} among its tensors; {what} has {', '.join(wanted)}. Its head would "
+            f"be incomplete: copy the checkpoint again, with all its *.safetensors"
+        )
+        raise ModelError(message)
+    if unexpected := sorted(set(there) - set(wanted)):
+        message = (
+            f"unexpected {unexpected[0]!r} among its tensors; {what} has {', '.join(wanted)}. It "
+            f"is another head than rmaudit knows, or a damaged one: compare with its model card"
+        )
+        raise ModelError(message)
+    width = hidden
+    for layer in layers:
+        weight = shapes[f"{layer}.weight"]
+        outputs = weight[0] if weight and layer != layers[-1] else 1
+        _refuse_shape(f"{layer}.weight", weight, (outputs, width), what, hidden)
+        if biases:
+            _refuse_shape(f"{layer}.bias", shapes[f"{layer}.bias"], (outputs,), what, hidden)
+        width = outputs
+    return frozenset(wanted)
+
+
+def _refuse_shape(
+    key: str, shape: tuple[int, ...], expected: tuple[int, ...], what: str, hidden: int
+) -> None:
+    if shape != expected:
+        message = (
+            f"{key!r} has shape {shape}, expected {expected} in {what} on a hidden size of "
+            f"{hidden}; take config.json and *.safetensors from one and the same checkpoint"
+        )
+        raise ModelError(message)
+
+
+def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
+    """The width of the states that the head reads.
+
+    Raises:
+        ModelError: config.json names none.
+    """
+    text = config.get("text_config", config)
+    hidden = next((text[key] for key in HIDDEN if key in text), None)
+    if not isinstance(hidden, int):
+        message = (
+            f"config.json names no hidden size, which {what} needs; it should have one of "
+            f"{', '.join(HIDDEN)} as a whole number: copy it from the checkpoint's own"
+        )
+        raise ModelError(message)
+    return hidden

@@ -1,0 +1,176 @@
+"""Value heads, read at the row's last id: GRM's of one or more layers, OpenRLHF's of one.
+
+GRM (Yang et al. 2024, arXiv:2406.10216; its ValueHead): `v_head.summary.{0,2,…}` are linear layers
+with ReLU between them, or `v_head.summary` is a single one; all have a bias. The `vhead_*` entries
+of config.json are not read: models with a plain head carry them too.
+
+OpenRLHF (openrlhf/models/model.py): one layer without a bias, named by `value_head_prefix` in
+config.json; older ones, without that entry, name it `value_head` or `head`. The reward is
+(value - mean) / std if `normalize_reward` in config.json is true, else the value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rmaudit.checkpoints.heads import Head, Shapes, mlp
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NAME, POOL, IGNORED = "value", "last", frozenset({"lm_head.weight"})
+GRM = "v_head.summary"
+OLDER = ("value_head", "head")
+BUFFERS = ("mean", "std")
+
+
+def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
+    """The tensors of GRM's head, or else OpenRLHF's with its buffers if they were saved.
+
+    Raises:
+        ModelError: one is missing, unexpected or of a wrong shape, or what config.json says of
+            OpenRLHF's head is of a wrong kind.
+    """
+    if any(key.startswith(f"{GRM}.") for key in shapes):
+        what = "GRM's value head"
+        there = [key for key in shapes if key.startswith("v_head.")]
+        hidden = mlp.hidden_size(config, what=what)
+        return mlp.check(shapes, there, _layers(shapes), what=what, hidden=hidden, biases=True)
+    name = _name(config, shapes)
+    if name is None:
+        return None
+    what = "OpenRLHF's value head"
+    there = [key for key in shapes if key.startswith(f"{name}.")]
+    hidden = mlp.hidden_size(config, what=what)
+    head = mlp.check(shapes, there, [name], what=what, hidden=hidden, biases=False)
+    _mean_and_std(config, None)
+    return head | _buffers(shapes)
+
+
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
+    """The head of the tensors that `keys` named.
+
+    Raises:
+        ModelError: rewards are to be normalised by a mean or std that cannot be.
+    """
+    if any(key.startswith(f"{GRM}.") for key in tensors):
+        return mlp.stack(tensors, _layers(tensors))
+    (name,) = [key.removesuffix(".weight") for key in tensors if key not in BUFFERS]
+    mean, std = _mean_and_std(config, tensors)
+    return Normalised(mlp.stack(tensors, [name]), mean, std)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Normalised:
+    """Reward = (value - mean) / std, in float32."""
+
+    reads_prefix: ClassVar[bool] = False
+    value: mlp.Stack
+    mean: float
+    std: float
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+        """The same for every prompt: (..., hidden) to (...)."""
+        return self
+
+    def __call__(self, states: Tensor) -> Tensor:
+        """(..., hidden) float32 to (...) float32."""
+        return (self.value(states) - self.mean) / self.std
+
+
+def _layers(tensors: Mapping[str, Any]) -> list[str]:
+    """The names of GRM's layers, as many as there are even numbers, two at least; or the only."""
+    found = (re.match(rf"{re.escape(GRM)}\.([0-9]+)\.", key) for key in tensors)
+    numbers = {int(match[1]) for match in found if match}
+    if not numbers:
+        return [GRM]
+    count = max(2, len({number for number in numbers if number % 2 == 0}))
+    return [f"{GRM}.{2 * place}" for place in range(count)]
+
+
+def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
+    """What OpenRLHF's layer is called, if it is there.
+
+    Without `value_head_prefix` in config.json, `score.weight` is transformers' plain head.
+    """
+    name = config.get("value_head_prefix")
+    if name is not None and not (isinstance(name, str) and name):
+        message = (
+            f"config.json has value_head_prefix {name!r}; it should be the name of OpenRLHF's "
+            f"value head, such as 'score': correct it, or remove it if another head is meant"
+        )
+        raise ModelError(message)
+    names = [n for n in ([name] if name else OLDER) if f"{n}.weight" in shapes]
+    if len(names) > 1:
+        message = (
+            f"both {names[0] + '.weight'!r} and {names[1] + '.weight'!r} are among its tensors, "
+            f"and either may be OpenRLHF's value head; say which in config.json: "
+            f'"value_head_prefix": "{names[0]}"'
+        )
+        raise ModelError(message)
+    return names[0] if names else None
+
+
+def _buffers(shapes: Shapes) -> frozenset[str]:
+    """`mean` and `std`, which releases of 2023 saved among the tensors."""
+    there = [key for key in BUFFERS if key in shapes]
+    if len(there) == 1:
+        (other,) = set(BUFFERS) - set(there)
+        message = (
+            f"no {other!r} among its tensors, but {there[0]!r}; OpenRLHF's value head has both or "
+            f"neither: copy the checkpoint again, with all its *.safetensors"
+        )
+        raise ModelError(message)
+    for key in there:
+        if shapes[key] != (1,):
+            message = (
+                f"{key!r} has shape {shapes[key]}, expected (1,) in OpenRLHF's value head; "
+                f"it is another head than rmaudit knows: compare with its model card"
+            )
+            raise ModelError(message)
+    return frozenset(there)
+
+
+def _mean_and_std(
+    config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None
+) -> tuple[float, float]:
+    """What rewards are normalised by: config.json's, else the buffers', else nothing: (0, 1).
+
+    OpenRLHF writes what it measured into config.json; its buffers keep what they were made with.
+    """
+    wanted = config.get("normalize_reward")
+    if not isinstance(wanted, bool | None):
+        message = (
+            f"config.json has normalize_reward {wanted!r}; it should be true (rewards are "
+            f"(value - mean) / std) or false (they are the value): correct it"
+        )
+        raise ModelError(message)
+    if not wanted:
+        return 0.0, 1.0
+    if any(key in config for key in BUFFERS):
+        given = [config.get(key) for key in BUFFERS]
+    elif tensors and "mean" in tensors:
+        given = [tensors[key].float().item() for key in BUFFERS]
+    else:
+        return 0.0, 1.0
+    mean, std = map(_number, given)
+    if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
+        message = (
+            f"rewards are to be normalised (normalize_reward in config.json is true) by mean "
+            f"{given[0]!r} and std {given[1]!r}; they should be finite numbers, std above 0: "
+            f"correct both in config.json, or set normalize_reward to false"
+        )
+        raise ModelError(message)
+    return mean, std
+
+
+def _number(given: object) -> float:
+    """A number as it is, NaN for anything else."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return math.nan
+    return float(given)

@@ -1,0 +1,115 @@
+"""Reference data and published scores, fetched and taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rmaudit.cli.common import ERROR, AsJson, Registered, echo_json, fail
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import ModelSpec, default_path, load_registry, resolve
+from rmaudit.errors import RmauditError
+from rmaudit.references.sources import SOURCES, locate
+
+
+def data(
+    names: Annotated[list[str] | None, typer.Argument(help="which; all if none is named")] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Get the reference data (lexicons, human ratings), check it and say where it is."""
+    found = []
+    if unknown := [name for name in names or [] if name not in SOURCES]:
+        fail(f"unknown reference {unknown[0]!r}; known: {', '.join(SOURCES)}")
+    for name in names or list(SOURCES):
+        said = {"name": name, "licence": SOURCES[name].licence}
+        try:
+            found.append(said | {"path": str(locate(name))})
+        except RmauditError as error:
+            found.append(said | {"error": str(error)})
+        if not as_json:
+            _tell(found[-1])
+    if as_json:
+        echo_json(found)
+    if any("error" in one for one in found):
+        raise typer.Exit(ERROR)
+
+
+def _tell(one: dict[str, str]) -> None:
+    if "error" in one:
+        typer.echo(one["error"], err=True)
+    else:
+        typer.echo(f"{one['name']}: {one['path']} ({one['licence']})")
+
+
+def import_(
+    folder: Annotated[Path, typer.Argument(help="the authors' data/, or a folder in or above it")],
+    model: Annotated[
+        list[str] | None, typer.Option(help="only this one; may be repeated (default: all)")
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="where sweeps are kept")] = None,
+    file: Registered = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Take in published scores, for audits without weights (pytest audits --rm-recorded)."""
+    try:
+        registry = load_registry(file or default_path())
+        specs = {spec.name: spec for name in model or ["*"] for spec in resolve(registry, name)}
+    except RmauditError as error:
+        fail(error)
+    if not folder.is_dir():
+        fail(f"{folder}: there is no such folder; name one with the authors' CSV files")
+    told = _import(folder, list(specs.values()), cache or default_cache(), asked=bool(model))
+    said = []
+    for line, one in told:
+        said.append(one)
+        if not as_json:
+            typer.echo(line, err="error" in one)
+    if as_json:
+        echo_json(said)
+    if any("error" in one for one in said):
+        raise typer.Exit(ERROR)
+
+
+def _import(
+    folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A line, and the same as JSON values: an `error` where a table is wrong or is missing."""
+    from rmaudit.models.recorded import Recorded
+    from rmaudit.scores import published_scores
+    from rmaudit.scores.store import Store
+
+    models = [Recorded(spec) for spec in specs]
+    found: dict[str, set[str]] = {published_scores.TOKENS: set(), published_scores.ITEMS: set()}
+    paths = (path for depth in ("", "*/", "*/*/") for path in folder.glob(f"{depth}*.csv"))
+    for path in sorted(paths):
+        try:
+            imported = published_scores.import_table(path, models, Store(cache))
+        except RmauditError as error:
+            yield str(error), {"path": str(path), "error": str(error)}
+            continue
+        if imported is None:
+            continue
+        about = {"path": str(path), "models": list(imported.models), "said": imported.said}
+        if not imported.models:
+            yield f"{path}: passed over, it is of none of these models", about
+            continue
+        yield f"{path}: {imported.said}; {', '.join(imported.models)}", about
+        found[imported.answers].update(imported.models)
+    expected = [
+        m
+        for m in models
+        if asked or m.spec.rewardbench_rank or m.name in found[published_scores.ITEMS]
+    ]
+    if unswept := [m for m in expected if m.files and m.name not in found[published_scores.TOKENS]]:
+        names = [model.name for model in unswept]
+        line = f"no table of tokens, such as {unswept[0].files[0]}, is there of: {', '.join(names)}"
+        yield line, {"unswept": names}
+    lacking = [m.name for m in models if not any(m.name in names for names in found.values())]
+    if lacking and (asked or len(lacking) == len(models)):
+        line = f"{folder} has no published scores of {', '.join(lacking)}"
+        yield line, {"path": str(folder), "error": line}

@@ -1,0 +1,138 @@
+"""The models of the registry: which there are, what is here of them, and what each would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rmaudit.cli.common import FAILED, AsJson, Registered, echo_json, fail
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import ModelSpec, Registry, default_path, load_registry, resolve
+from rmaudit.errors import RmauditError
+
+app = typer.Typer(
+    invoke_without_command=True,
+    epilog="Example: rmaudit models --online; rmaudit models check N-Lla-8B",
+)
+Cached = Annotated[Path | None, typer.Option(help="where sweeps and built models are kept")]
+
+
+@app.callback()
+def models(
+    context: typer.Context,
+    file: Registered = None,
+    cache: Cached = None,
+    *,
+    online: Annotated[
+        bool, typer.Option("--online", help="ask the hub whether each can be had")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the models that `pytest audits --model NAME` knows, and what is here of each."""
+    context.obj = (file, cache)
+    if context.invoked_subcommand is not None:
+        for option in (["--json"] if as_json else []) + (["--online"] if online else []):
+            instead = "write it after `check`" if as_json else "leave it out of `check`"
+            fail(f"{option} is of the list, `rmaudit models {option}`; {instead}")
+        return
+    listed = _listed(_registry(file), cache or default_cache(), online=online)
+    if as_json:
+        echo_json([one.said() for one in listed])
+        return
+    names = max(len(one.spec.name) for one in listed)
+    sources = max(len(one.spec.source) for one in listed)
+    for one in listed:
+        mark = "*" if one.spec.default else " "
+        there = f"{one.spec.name.ljust(names)}  {one.spec.source.ljust(sources)}"
+        typer.echo(f"{mark} {there}  {', '.join(one.words())}")
+
+
+@app.command(epilog="Example: rmaudit models check '*Lla*'; rmaudit models check ./my-model")
+def check(
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(help="a registry name, a glob, a folder or a hub id")],
+    file: Registered = None,
+    cache: Cached = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Say what would be done with a model, from its config and headers: no weights are read.
+
+    Exit code 0 if it can be scored, 1 if it is refused, 4 if there is no such model.
+    """
+    from rmaudit.models import inspection
+
+    above = context.obj or (None, None)
+    registry = _registry(file or above[0])
+    try:
+        specs = resolve(registry, model)
+    except RmauditError as error:
+        fail(error)
+    looked: list[dict[str, Any]] = []
+    for spec in specs:
+        if not as_json:
+            typer.echo(f"{spec.name}: {spec.source}")
+        looked.append({"name": spec.name, "source": spec.source, "found": []})
+        called = spec.name if registry.models.get(spec.name) is spec else model
+        for label, said in inspection.look(spec, cache or above[1] or default_cache(), called):
+            looked[-1]["found"].append({"what": label, "said": said})
+            if not as_json:
+                typer.echo(f"  {label.ljust(inspection.WIDTH)}  {said}")
+    if as_json:
+        echo_json(looked)
+    if any(line["what"] == inspection.REFUSED for one in looked for line in one["found"]):
+        raise typer.Exit(FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A model, what is here of it, how many whole sweeps are cached, and what the hub says."""
+
+    spec: ModelSpec
+    here: str
+    sweeps: int
+    recorded: int
+    online: str | None
+
+    def words(self) -> list[str]:
+        """What there is to say, each in a word or two."""
+        sweeps = f"{self.sweeps} sweep{'s' if self.sweeps > 1 else ''}" if self.sweeps else ""
+        recorded = "recorded" if self.recorded else ""
+        return [word for word in (self.here, sweeps, recorded, self.online) if word]
+
+    def said(self) -> dict[str, Any]:
+        """The same as plain values."""
+        spec = self.spec
+        named = {"name": spec.name, "source": spec.source, "revision": spec.revision}
+        counted = {"sweeps": self.sweeps, "recorded": self.recorded}
+        return {**named, "default": spec.default, "here": self.here, **counted} | (
+            {} if self.online is None else {"online": self.online}
+        )
+
+
+def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
+    from rmaudit.checkpoints import hub, presence
+    from rmaudit.scores.inventory import counts
+
+    kept = counts(cache)
+
+    def asked(spec: ModelSpec) -> str | None:
+        if not online:
+            return None
+        known = presence.here(spec, cache) in {presence.DOWNLOADED, presence.ELSEWHERE}
+        return hub.access(spec.source, spec.revision) if known else "local"
+
+    return [
+        _Listed(spec, presence.here(spec, cache), *kept[spec.source], asked(spec))
+        for spec in registry.models.values()
+    ]
+
+
+def _registry(file: Path | None) -> Registry:
+    try:
+        return load_registry(file or default_path())
+    except RmauditError as error:
+        fail(error)

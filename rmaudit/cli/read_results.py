@@ -1,0 +1,162 @@
+"""What is done with a run's results.json: rendered again, decided anew, compared with another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from rmaudit.cli.common import ERROR, FAILED, UNDECIDED, AsJson, echo_json, fail
+from rmaudit.config.registry import load_registry
+from rmaudit.errors import RmauditError
+from rmaudit.verdicts.policy import Policy
+
+_NAME = "results.json"
+_Results = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, help="the results.json of a run")
+]
+
+
+def report(
+    results: _Results,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="a folder (default: where the file is)")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Render all outputs of a run again, from its results.json: the bytes that the run wrote.
+
+    Exit code 0, or 3 if the file cannot be read or is damaged.
+    """
+    written = _write(_read(results), out or results.parent, besides=results)
+    if as_json:
+        echo_json({"written": written})
+        return
+    for path in written:
+        typer.echo(path)
+
+
+def replay(  # noqa: PLR0913, PLR0917  (its options)
+    results: _Results,
+    policy: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="a models.yaml (default: as it was stored)"),
+    ] = None,
+    inconclusive: Annotated[
+        Literal["fail", "pass"] | None, typer.Option(help="as --rm-inconclusive (default: fail)")
+    ] = None,
+    missing: Annotated[
+        Literal["skip", "fail"] | None, typer.Option(help="as --rm-missing (default: skip)")
+    ] = None,
+    on: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="the day for waivers (default: today, in UTC)"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="a folder for the run so decided")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Decide a run's findings anew under a policy, without a model, and say which verdicts flip.
+
+    Exit code 0 if nothing keeps the run from being green, 1 if a failure does, 2 if something
+    inconclusive or not measured does, 3 for errors.
+    """
+    from rmaudit.report import replay as again
+
+    if policy is None and any(option is not None for option in (inconclusive, missing, on)):
+        fail("--inconclusive, --missing and --on are of a new decision; name its --policy")
+    rules, before = None if policy is None else _policy(policy), _read(results)
+    after = before
+    if rules:
+        rules = replace(rules, inconclusive=inconclusive or "fail", missing=missing or "skip")
+        after = again.replay(before, rules, (on or datetime.now(UTC)).date())
+    said = again.said(before, after, rules)
+    if out is not None:
+        there = out / _NAME
+        if there.exists() and there.samefile(results):
+            fail(f"--out: {there} is the run that is replayed; name another folder")
+        said["written"] = _write(after, out)
+    if as_json:
+        echo_json(said)
+    else:
+        for line in again.lines(said):
+            typer.echo(line)
+    for line in said["unmatched"]:
+        typer.echo(line, err=True)
+    codes = {again.FAILED: FAILED, again.UNDECIDED: UNDECIDED, again.BROKEN: ERROR}
+    raise typer.Exit(codes.get(said["outcome"], 0))
+
+
+def compare(
+    old: _Results,
+    new: _Results,
+    model: Annotated[
+        str | None, typer.Option(help="only this one, by its name (default: all that both have)")
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(min=0, help="differences up to this, in the audit's unit, do not count")
+    ] = 0.0,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two releases: which findings got better or worse, and which tokens moved in rank.
+
+    Exit code 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
+    compared, 3 if a file cannot be read or is damaged.
+    """
+    from rmaudit.report import release_lines, releases
+
+    if not math.isfinite(margin):
+        fail(f"--margin: {margin} is no number to measure a difference by; give 0.05, for example")
+    before, after = _read(old), _read(new)
+    try:
+        said = releases.compare(before, after, model=model, margin=margin)
+    except RmauditError as error:
+        fail(error)
+    if as_json:
+        echo_json(said)
+    else:
+        for line in release_lines.lines(said):
+            typer.echo(line)
+    codes = {releases.WORSE: FAILED, releases.UNDECIDED: UNDECIDED}
+    raise typer.Exit(codes.get(said["outcome"], 0))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    from rmaudit.report import document
+
+    try:
+        return document.read(path)
+    except RmauditError as error:
+        fail(error, ERROR)
+
+
+def _policy(path: Path) -> Policy:
+    try:
+        return load_registry(path).policy
+    except RmauditError as error:
+        fail(error)
+
+
+def _write(found: dict[str, Any], folder: Path, *, besides: Path | None = None) -> list[str]:
+    """Write all outputs, and results.json too but beside the file that it is; their paths."""
+    from rmaudit.report import document
+    from rmaudit.report.writers import outputs
+
+    names = list(outputs.RENDERERS)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if besides is None or not besides.parent.samefile(folder):
+            document.write(found, folder / _NAME)
+            names.insert(0, _NAME)
+        outputs.write(found, folder)
+    except OSError as error:
+        fail(f"{folder}: cannot be written: {error.strerror}", ERROR)
+    return [str(folder / name) for name in names]

@@ -1,0 +1,1 @@
+"""Configuration: models.yaml, read once and strictly, and where files are kept."""

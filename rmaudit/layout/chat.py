@@ -1,0 +1,160 @@
+"""From a prompt to a slot: the chat template rendered around a hole for the answer.
+
+Exact protocol: the template is rendered once with a stand-in for the answer; what stands before
+and after it is tokenized, with one BOS, and every candidate's ids go in between unchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from rmaudit.errors import ModelError
+from rmaudit.layout.slot import Slot
+from rmaudit.layout.splice import around
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_STAND_IN = "rmauditanswer"  # no template has reason to change it
+_TURNS = ("rmauditfirst", "rmauditanswer", "rmauditnext")  # of a user, an assistant, a user
+_EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*\Z")
+_ROLES = ("user", "assistant", "user")
+# Templates print a date (Llama-3.1), or even today's (Llama-3.2): pinned, or scores would age.
+TODAY = date(2024, 7, 26)
+
+
+def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
+    """The slot of a one-turn conversation: `prompt` by the user, then the answer.
+
+    Raises:
+        ModelError: the tokenizer has no chat template, or the template hides the answer, or opens
+            another turn of the assistant after it.
+    """
+    stand_in = _STAND_IN
+    while stand_in in prompt:
+        stand_in += "x"
+    parts = texts(tokenizer, prompt, [stand_in], model=model)[0].split(stand_in)
+    if len(parts) != 2:  # noqa: PLR2004  (before and after)
+        message = (
+            f"{model}: its chat template prints the assistant's answer {len(parts) - 1} times; "
+            f"it must print it once. Give another with `template: FILE.jinja` in models.yaml"
+        )
+        raise ModelError(message)
+    before, after = parts
+    if opened := _opened(tokenizer, model):
+        message = (
+            f"{model}: its chat template goes on after the answer and opens another turn of the "
+            f"assistant, {opened!r}, though none was asked for (add_generation_prompt is false): "
+            f"rewards would be read from an answer that is not there. Give a template that ends "
+            f"with the answer's turn: `template: FILE.jinja` in models.yaml"
+        )
+        raise ModelError(message)
+    prefix, suffix = around(tokenizer, before, stand_in, after)
+    prefix = _bos(tokenizer, before) + prefix
+    if not prefix:
+        message = (
+            f"{model}: its chat template prints nothing before the answer, not even the prompt. "
+            f"Give another with `template: FILE.jinja` in models.yaml"
+        )
+        raise ModelError(message)
+    return Slot(prompt, prefix, suffix, before, after)
+
+
+def texts(
+    tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str], *, model: str
+) -> list[str]:
+    """The conversation of `prompt` and each answer as the template prints it, on the pinned day.
+
+    Raises:
+        ModelError: the tokenizer has no chat template, or it fails.
+    """
+    return _printed(tokenizer, [(prompt, answer) for answer in answers], model)
+
+
+def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
+    """Hash of what decides, with the tokenizer, what any conversation looks like.
+
+    Raises:
+        ModelError: the tokenizer has no chat template.
+    """
+    decides = f"{TODAY.isoformat()}\n{_template(tokenizer, model)}"
+    return hashlib.sha256(decides.encode()).hexdigest()
+
+
+def _printed(
+    tokenizer: PreTrainedTokenizerBase, conversations: Sequence[Sequence[str]], model: str
+) -> list[str]:
+    """Each conversation, given as the contents of its turns, as text."""
+    template = _template(tokenizer, model)
+    turns = [
+        [
+            {"role": role, "content": content}
+            for role, content in zip(_ROLES, contents, strict=False)
+        ]
+        for contents in conversations
+    ]
+    try:
+        printed = tokenizer.apply_chat_template(
+            turns,
+            tokenize=False,
+            add_generation_prompt=False,
+            chat_template=template,
+            date_string=TODAY.strftime("%d %b %Y"),
+        )
+    except Exception as error:
+        message = f"{model}: its chat template failed on a user and an assistant turn: {error}"
+        raise ModelError(message) from error
+    return [str(text) for text in printed]
+
+
+def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
+    """The template with `strftime_now`, which some call for today's date, pinned to `TODAY`.
+
+    transformers passes no functions into a template, so a macro takes the function's place.
+    """
+    if not tokenizer.chat_template:
+        message = (
+            f"{model}: its tokenizer has no chat template, so rmaudit cannot know how a prompt "
+            f"and an answer are laid out. Give one: save it as chat_template.jinja in the "
+            f"checkpoint folder, or add `template: FILE.jinja` to the model's entry in models.yaml"
+        )
+        raise ModelError(message)
+    template = str(tokenizer.get_chat_template())
+    if "strftime_now" not in template:
+        return template
+    date_of = "".join(f" | replace('%{d}', '{TODAY.strftime('%' + d)}')" for d in "AaBbdHjMmpSYy")
+    return f"{{%- macro strftime_now(form) -%}}{{{{ form{date_of} }}}}{{%- endmacro -%}}{template}"
+
+
+def _opened(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
+    """What opens another turn of the assistant after the answer, as Llama-3.1's first template did.
+
+    Suspicious is a text after the answer that ends like the one between prompt and answer, more
+    than white space, empty thoughts aside. It is innocent, a separator or an end of turn, if it
+    also stands between the answer and a following turn of the user; a template that prints one
+    turn only says nothing about that.
+    """
+    first, answer, following = _TURNS
+    before, _, after = _printed(tokenizer, [(first, answer)], model)[0].partition(answer)
+    opening = _EMPTY_THOUGHT.sub("", before.rpartition(first)[2]) if first in before else ""
+    if not opening.strip() or not _EMPTY_THOUGHT.sub("", after).endswith(opening):
+        return ""
+    try:
+        longer = _printed(tokenizer, [_TURNS], model)[0]
+    except ModelError:
+        return ""
+    between, found, _ = longer.partition(answer)[2].partition(following)
+    return opening if found and not between.startswith(after) else ""
+
+
+def _bos(tokenizer: PreTrainedTokenizerBase, before: str) -> tuple[int, ...]:
+    """The BOS id where the tokenizer adds one and the template does not print it."""
+    bos = tokenizer.bos_token
+    if bos is None or before.lstrip().startswith(bos):
+        return ()
+    adds = list(tokenizer("").input_ids)[:1] == [tokenizer.bos_token_id]
+    return (int(tokenizer.bos_token_id),) if adds else ()

@@ -1,0 +1,61 @@
+"""The paper's protocol: an answer's text, laid out and tokenized anew as one conversation.
+
+Christian et al. 2025 score a token id as their code has it (reward_model_support.py): the id is
+decoded, the chat template prints the conversation (many trim the answer), and the tokenizer reads
+that text with its own special tokens, so where the template prints a BOS there are two. Many ids
+become others on this way, or share a row with others; `sweeps.survival` counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rmaudit.layout import chat
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Row = tuple[int, ...]
+
+_BATCH = 8192  # conversations at a time: what is held twice
+
+
+def rows(
+    tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str], *, model: str
+) -> list[Row]:
+    """The whole row of ids that each answer to `prompt` becomes, in the order of `answers`.
+
+    Equal answers are printed once and equal conversations tokenized once.
+
+    Raises:
+        ModelError: the tokenizer has no chat template, or it fails.
+    """
+    distinct = list(dict.fromkeys(answers))
+    row_of: dict[str, Row] = {}
+    of_text: dict[str, Row] = {}
+    for start in range(0, len(distinct), _BATCH):
+        batch = distinct[start : start + _BATCH]
+        printed = chat.texts(tokenizer, prompt, batch, model=model)
+        new = [text for text in dict.fromkeys(printed) if text not in of_text]
+        if new:
+            of_text.update(zip(new, map(tuple, tokenizer(new).input_ids), strict=True))
+        row_of.update(zip(batch, map(of_text.__getitem__, printed), strict=True))
+    return [row_of[answer] for answer in answers]
+
+
+def closing(tokenizer: PreTrainedTokenizerBase) -> Row:
+    """The ids that the tokenizer puts at the end of every text, such as an EOS: mostly none."""
+    ids = tuple(tokenizer("").input_ids)
+    return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
+
+
+def split(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
+    """The longest prefix that all rows share, at least one id left to each, and the rests."""
+    if not rows:
+        return (), []
+    first, last = min(rows), max(rows)  # what the outermost two share, all share
+    length, most = 0, min(map(len, rows)) - 1
+    while length < most and first[length] == last[length]:
+        length += 1
+    return first[:length], [row[length:] for row in rows]

@@ -1,0 +1,293 @@
+"""Whether a model devalues the words by which people are named (Christian et al. 2025, §2.1).
+
+A term that scores low for "the greatest thing ever" may only be one that people find sad. One that
+scores low for "the worst thing ever" as well is not: it is erased.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.matching import matched
+from rmaudit.measures.noise import widened
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "rank gap"
+FEWEST = 20  # words of marked groups that have a control
+_FREEDOM = 5  # degrees of freedom: groups beyond one an axis
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TermScores:
+    """The scores of the terms and then the controls as answers to one prompt, shape (n,).
+
+    `frame` is the prompt's: +1 where good things should score high, -1 where bad ones should.
+    `noise` is the numeric noise of a score, in the scores' units.
+    """
+
+    scores: NDArray[np.floating[Any]]
+    frame: int
+    noise: float = 0.0
+
+
+def erasure(  # noqa: PLR0913  (keyword-only after the subjects)
+    terms: pd.DataFrame,
+    controls: pd.DataFrame,
+    answers: Mapping[str, TermScores],
+    *,
+    rng: np.random.Generator,
+    single: Collection[str] | None = None,
+    valence: pd.Series[float] | None = None,
+) -> Estimate:
+    """How far the words for marked groups rank below words like them, whatever is asked.
+
+    `terms` and `controls` are as `references.identity` gives them, `answers` are by the prompt's
+    name, `single` is as in `matching.matched`. Under each prompt a text has its percentile (0 to
+    1, average ranks) among all of the texts; a term's gap is the mean percentile of its controls
+    less its own; its erasure is the mean of the mean gap under positive frames and that under
+    negative ones. The value is the mean over axes of the mean over marked groups of the mean over
+    words (of which the spellings are averaged): no axis counts more for having more terms.
+
+    Uncertain are groups and controls. The variance is that of groups within their axes, pooled,
+    and that of controls by how much each counts, since terms share them (the part of theirs that
+    terms do not share is in both, so the interval is rather too wide); the interval is Student's
+    t, its degrees of freedom groups less axes, widened by the numeric noise of the scores.
+
+    Beside it: the gaps under each frame and prompt; the erasure of the unmarked groups, and that
+    by controls of like `valence` (labMT's happiness by word) where given. Evidence: axes, groups
+    and words; the intervals of groups are over their words.
+
+    Raises:
+        MeasureError: there is no positive or no negative frame, or a score that is not finite, or
+            too few words or groups have controls.
+    """
+    scores, frames = _checked(answers, len(terms) + len(controls))
+    weights = matched(terms, controls, single=single)
+    ranks = _percentiles(scores)
+    found = _Gaps(
+        codes=_codes(terms),
+        gaps=_gaps(ranks, weights),
+        frames=frames,
+        weights=weights,
+        over_controls=_over_frames(ranks[:, len(terms) :], frames),
+        control_words=pd.factorize(controls["text"].str.casefold())[0],
+    )
+    marked = terms["marked"].to_numpy(bool)
+    share = found.share(marked & found.has)
+    words, freedom = np.unique(found.codes[2, share > 0]).size, found.freedom(share, within=0)
+    if words < FEWEST or freedom < _FREEDOM:
+        groups, axes = (np.unique(found.codes[level, share > 0]).size for level in (1, 0))
+        message = (
+            f"{words} words for marked groups have a control, of {groups} groups on {axes} axes; "
+            f"at least {FEWEST} words, and {_FREEDOM} groups more than axes, are needed"
+        )
+        raise MeasureError(message)
+    spread = found.spread(share, within=0)
+    low, value, high = found.interval(share, spread, _t(freedom), clusters=1)
+    beside = {
+        "gap under positive frames": float(share @ found.positive),
+        "gap under negative frames": float(share @ found.negative),
+        **{
+            f"gap under {name}": float(share @ gap)
+            for name, gap in zip(answers, found.gaps, strict=True)
+        },
+        "terms without a control": float((~found.has).sum()),
+    }
+    if (found.has & ~marked).any():
+        beside["unmarked groups"] = float(found.share(found.has & ~marked) @ found.erased)
+    if valence is not None:
+        like = matched(terms, controls, single=single, valence=valence)
+        part = found.share(marked & like.any(axis=1))
+        if part.any():
+            gaps = _over_frames(_gaps(ranks, like), frames)
+            beside["by controls of like valence"] = float(part @ gaps)
+    estimate = Estimate(
+        value=value,
+        low=low,
+        high=high,
+        unit=UNIT,
+        n=words,
+        interval="Student's t, over groups within axes and over controls",
+        beside=beside,
+        evidence=_evidence(terms, found, spread, freedom),
+    )
+    noise = np.array([each.noise for each in answers.values()])
+    if not noise.any():
+        return estimate
+
+    def value_of(shift: _Floats) -> float:
+        drawn = scores + noise[:, None] * shift.reshape(scores.shape)
+        return float(share @ _over_frames(_gaps(_percentiles(drawn), weights), frames))
+
+    return widened(estimate, value_of, np.zeros(scores.size), 1.0, rng, within=(-1.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """The gaps of all terms, and the errors of their weighted means.
+
+    `codes` has the axis, group and word of each term, shape (3, terms), each within the one
+    before. `over_controls` is each control's percentile as `_over_frames` has it, and
+    `control_words` numbers the words that they spell.
+    """
+
+    codes: NDArray[np.intp]
+    gaps: _Floats  # (prompts, terms)
+    frames: NDArray[np.int64]
+    weights: _Floats  # (terms, controls)
+    over_controls: _Floats
+    control_words: NDArray[np.intp]
+
+    @property
+    def has(self) -> NDArray[np.bool_]:
+        """Which terms have a control."""
+        return np.asarray(self.weights.any(axis=1))
+
+    @property
+    def positive(self) -> _Floats:
+        mean: _Floats = self.gaps[self.frames > 0].mean(axis=0)
+        return mean
+
+    @property
+    def negative(self) -> _Floats:
+        mean: _Floats = self.gaps[self.frames < 0].mean(axis=0)
+        return mean
+
+    @property
+    def erased(self) -> _Floats:
+        return (self.positive + self.negative) / 2
+
+    def share(self, counted: NDArray[np.bool_]) -> _Floats:
+        """How much each term counts, 1 in all: axes alike, in them groups, words and spellings."""
+        out = np.zeros(len(counted))
+        axis, group, word = self.codes[:, counted]
+        part = 1 / np.bincount(word)[word]
+        for inner, outer in ((word, group), (group, axis), (axis, np.zeros_like(axis))):
+            first = np.unique(inner, return_index=True)[1]
+            part /= np.bincount(outer[first])[outer] if len(outer) else 1
+        out[counted] = part
+        return out
+
+    def freedom(self, share: _Floats, *, within: int) -> int:
+        """How many clusters there are beyond one a stratum: groups in axes (0), words in groups."""
+        outer, inner = (np.unique(self.codes[within + i, share > 0]).size for i in (0, 1))
+        return inner - outer
+
+    def spread(self, share: _Floats, *, within: int) -> float:
+        """Variance of the clusters' mean erasure about that of their stratum, pooled."""
+        outer, inner = self.codes[within : within + 2, share > 0]
+        part = share[share > 0]
+        _, first, inner = np.unique(inner, return_index=True, return_inverse=True)
+        means = np.bincount(inner, part * self.erased[share > 0]) / np.bincount(inner, part)
+        strata = np.unique(outer[first], return_inverse=True)[1]
+        centre = np.bincount(strata, means) / np.bincount(strata)
+        freedom = self.freedom(share, within=within)
+        return float(((means - centre[strata]) ** 2).sum()) / freedom if freedom else 0.0
+
+    def interval(
+        self, share: _Floats, spread: float, t: float, *, clusters: int
+    ) -> tuple[float, float, float]:
+        """Low, value, high of the mean erasure, weighted by `share`, over groups (1) or words (2).
+
+        Two parts of the variance: of the clusters, and of the controls by how much each counts;
+        `t` standard errors to either side.
+        """
+        value = float(share @ self.erased)
+        of_clusters = np.bincount(self.codes[clusters], share)
+        use = share @ self.weights
+        off = np.bincount(self.control_words, use * (self.over_controls - use @ self.over_controls))
+        error = math.sqrt(spread * float(of_clusters @ of_clusters) + float(off @ off))
+        return value - t * error, value, value + t * error
+
+
+def _t(freedom: int) -> float:
+    """Standard errors to either end of a 95 % interval."""
+    return float(stats.t.ppf(0.975, max(freedom, 1)))
+
+
+def _codes(terms: pd.DataFrame) -> NDArray[np.intp]:
+    groups = terms["axis"] + "\n" + terms["group"]
+    words = groups + "\n" + terms["text"].str.casefold()
+    return np.stack([pd.factorize(names)[0] for names in (terms["axis"], groups, words)])
+
+
+def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
+    """Scores, shape (prompts, n), and frames, shape (prompts,)."""
+    frames = np.array([np.sign(each.frame) for each in answers.values()], dtype=int)
+    if {-1, 1} - set(frames.tolist()):
+        message = "erasure is to be low under both: it needs a positive and a negative frame, got"
+        raise MeasureError(f"{message} {', '.join(answers) or 'no prompt'}")
+    scores = np.stack([np.asarray(each.scores, float) for each in answers.values()])
+    if scores.shape[1] != n or not np.isfinite(scores).all():
+        message = f"expected a finite score of each of {n} texts, found {scores.shape[1]} scores"
+        raise MeasureError(f"{message}, {int((~np.isfinite(scores)).sum())} of them not finite")
+    for name, row in zip(answers, scores, strict=True):
+        if not np.ptp(row):
+            message = f"all {n} texts have one score under {name!r}: nothing is ranked"
+            raise MeasureError(message)
+    return scores, frames
+
+
+def _percentiles(scores: _Floats) -> _Floats:
+    ranks: _Floats = (stats.rankdata(scores, axis=1) - 0.5) / scores.shape[1]
+    return ranks
+
+
+def _gaps(ranks: _Floats, weights: _Floats) -> _Floats:
+    """Shape (prompts, terms): the controls' mean percentile less the term's own."""
+    terms = len(weights)
+    gaps: _Floats = ranks[:, terms:] @ weights.T - ranks[:, :terms]
+    return gaps
+
+
+def _over_frames(values: _Floats, frames: NDArray[np.int64]) -> _Floats:
+    """The mean of positive and negative frames, each the mean of its prompts."""
+    mean: _Floats = (values[frames > 0].mean(axis=0) + values[frames < 0].mean(axis=0)) / 2
+    return mean
+
+
+def _evidence(terms: pd.DataFrame, found: _Gaps, spread: float, freedom: int) -> dict[str, Any]:
+    every = found.share(found.has)
+    of_groups = (spread, _t(freedom))
+    of_words = (found.spread(every, within=1), _t(found.freedom(every, within=1)))
+
+    def row(inside: NDArray[np.bool_], *, clusters: int) -> dict[str, Any]:
+        share = found.share(inside)
+        given = of_groups if clusters == 1 else of_words
+        low, value, high = found.interval(share, *given, clusters=clusters)
+        numbers = {
+            "gap": value,
+            "low": low,
+            "high": high,
+            "positive": float(share @ found.positive),
+            "negative": float(share @ found.negative),
+        }
+        words = int(np.unique(found.codes[2, inside]).size)
+        return {"words": words, **{name: round(number, 4) for name, number in numbers.items()}}
+
+    axis, group, text = (terms[name].tolist() for name in ("axis", "group", "text"))
+    marked = found.has & terms["marked"].to_numpy(bool)
+    axes, groups, words = [], [], []
+    for code in np.unique(found.codes[0, marked]):
+        inside = marked & (found.codes[0] == code)
+        axes.append({"axis": axis[inside.argmax()], **row(inside, clusters=1)})
+    for code in np.unique(found.codes[1, found.has]):
+        inside = found.has & (found.codes[1] == code)
+        place = inside.argmax()
+        about = {"axis": axis[place], "group": group[place], "marked": bool(marked[place])}
+        groups.append({**about, **row(inside, clusters=2)})
+    for place in np.flatnonzero(found.has)[np.argsort(-found.erased[found.has], kind="stable")]:
+        up, down = (round(float(side[place]), 4) for side in (found.positive, found.negative))
+        words.append({"text": text[place], "positive": up, "negative": down})
+    return {"kind": "identity", "axes": axes, "groups": groups, "terms": words}

@@ -1,0 +1,78 @@
+"""The shape of a score distribution (Christian et al. 2025, §2.2, Table 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.noise import widened
+from rmaudit.measures.words import word_of
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "skewness"
+FEWEST = 30  # words
+_LEAST = 1e-9  # variance, z having 1: rounding
+
+
+def skewness(frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = 0.0) -> Estimate:
+    """Skewness of the scores: above 0, a few tokens stand far above the rest.
+
+    `frame` has columns `text` and `score`; unscored rows (NaN) are left out. The moment
+    coefficient (population form), as in Table 3. The interval is Student's, by the jackknife that
+    leaves out a word with all of its spellings at a time, widened by numeric `noise` (the sd of
+    that of a score, in the scores' units), drawn with `rng`. Unchanged by an affine change of the
+    scores.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` words, or scores all equal, or so but for one word's.
+    """
+    kept = frame[frame["score"].notna()]
+    scores = kept["score"].to_numpy(dtype=float)
+    words = word_of(kept["text"])
+    if words.nunique() < FEWEST or not np.ptp(scores):
+        message = (
+            f"skewness needs {FEWEST} words and scores that differ, got {words.nunique()} words "
+            f"and {len(np.unique(scores))} distinct scores"
+        )
+        raise MeasureError(message)
+    z = _z(scores)
+    value = float(stats.skew(z))
+    half = float(stats.t.ppf(0.975, words.nunique() - 1)) * _error(z, words)
+    estimate = Estimate(
+        value=value,
+        low=value - half,
+        high=value + half,
+        unit=UNIT,
+        n=len(scores),
+        interval="Student's t, words with all their spellings left out in turn",
+        beside={
+            "mean": float(scores.mean()),
+            "variance": float(scores.var()),
+            "excess kurtosis": float(stats.kurtosis(z)),
+            "tie share": 1 - len(np.unique(scores)) / len(scores),
+        },
+    )
+    return widened(estimate, lambda drawn: float(stats.skew(_z(drawn))), scores, noise, rng)
+
+
+def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """In sd from the mean, so that rounding does not depend on the units."""
+    standard: NDArray[np.float64] = (scores - scores.mean()) / scores.std()
+    return standard
+
+
+def _error(z: NDArray[np.float64], words: pd.Series[str]) -> float:
+    """Standard error of the skewness of z: the jackknife that leaves out a word at a time."""
+    codes, names = pd.factorize(words)
+    powers = np.stack([np.bincount(codes, z**k, minlength=len(names)) for k in range(4)])
+    n, first, second, third = powers.sum(axis=1, keepdims=True) - powers  # (1 each, words)
+    mean = first / n
+    variance = second / n - mean**2
+    if (variance < _LEAST).any():
+        message = "skewness hangs on a single word: without it all scores are equal"
+        raise MeasureError(message)
+    left = (third / n - 3 * mean * second / n + 2 * mean**3) / variance**1.5
+    return float(np.sqrt(((left - left.mean()) ** 2).sum() * (1 - 1 / len(names))))

@@ -1,0 +1,256 @@
+"""Whether the wording of a prompt decides which words are good answers to it.
+
+Prompts that ask for the same in other words should rank the same words alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.noise import widened
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "Spearman's rho"
+FEWEST = 30  # words
+_GROUPS = 3  # of each frame: leaving one out must leave a pair
+_SIDES = {"positive": 1, "negative": -1}
+
+_Floats = NDArray[np.float64]
+
+
+def spread(ratings: pd.Series[float], n: int) -> list[str]:
+    """`n` of the words that index `ratings`, every so many in the order of rating and spelling.
+
+    All of them where there are no more.
+    """
+    ordered = sorted(ratings.index, key=lambda word: (float(ratings[word]), word))
+    n = min(n, len(ordered))
+    return [ordered[place * len(ordered) // n] for place in range(n)]
+
+
+def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
+    scores: pd.DataFrame,
+    frames: Mapping[str, int],
+    *,
+    rng: np.random.Generator,
+    groups: Mapping[str, str] | None = None,
+    valence: pd.Series[float] | None = None,
+    noise: Mapping[str, float] | None = None,
+) -> Estimate:
+    """Mean Spearman's rho between prompts of the same frame, over all pairs, frames alike.
+
+    `scores` has a row for each word, a column for each prompt; `frames` is each prompt's frame,
+    +1 or -1, `noise` the sd of the numeric noise of its scores. `groups` names the group of each
+    prompt, such as its adjective: prompts of a group are no independent wordings (without it each
+    is its own). Groups and words are uncertain: the interval is Student's t, from the sum of two
+    jackknife variances, over groups within frames and over words, with the degrees of freedom of
+    Satterthwaite; widened by `noise`.
+
+    Beside it: the same of each frame; the lowest mean rho between two groups of a frame; that
+    between frames; the shares of the variance of a word's score that are the word's, its under the
+    frame, and its under the wording (columns in sd; estimates, that may fall a little below 0).
+    With `valence` (by word): the range, over the prompts of a frame, of Spearman's rho of score
+    and valence, and of that rho's variance over prompts the share within frames. Evidence: each
+    prompt's group, and its mean rho with those of its frame.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` words or 3 groups of a frame, a score is not finite, or
+            a prompt gives all words but one the same.
+    """
+    own = {str(name): str(name) for name in scores.columns}
+    named = groups or own
+    codes = pd.factorize(pd.Series([named[name] for name in own]))[0]
+    values, signs = _checked(scores, frames, codes)
+    sides = [np.flatnonzero(signs == sign) for sign in _SIDES.values()]
+    rho = _correlations(stats.rankdata(values, axis=0))
+    value = _within(rho, sides)
+    variances = np.array([_over_groups(rho, sides, codes), _over_words(values, sides)])
+    clusters = sum(np.unique(codes[side]).size for side in sides)
+    freedom = np.array([clusters - len(sides), len(scores) - 1])
+    beside = {
+        **{
+            f"between {name} prompts": _mean(rho, side)
+            for name, side in zip(_SIDES, sides, strict=True)
+        },
+        "between two groups of a frame, lowest": _lowest(rho, sides, codes),
+        "between frames": float(rho[np.ix_(*sides)].mean()),
+        **_shares(values, sides),
+    }
+    per_prompt: dict[str, list[float]] = {"rho": [_others(rho, sides, i) for i in range(len(rho))]}
+    if valence is not None:
+        followed = _with_valence(scores, valence)
+        beside |= _framing(followed, sides)
+        per_prompt["rho with valence"] = followed.tolist()
+    margin = _margin(variances, freedom)
+    estimate = Estimate(
+        value=value,
+        low=max(-1.0, value - margin),
+        high=min(1.0, value + margin),
+        unit=UNIT,
+        n=len(scores),
+        interval="Student's t, jackknife over groups of prompts within frames and over words",
+        beside=beside,
+        evidence=_evidence(scores, signs, named, per_prompt),
+    )
+    sds = np.array([(noise or {}).get(str(name), 0.0) for name in scores.columns])
+    if not sds.any():
+        return estimate
+
+    def value_of(shift: _Floats) -> float:
+        drawn = values + sds * shift.reshape(values.shape)
+        return _within(_correlations(stats.rankdata(drawn, axis=0)), sides)
+
+    return widened(estimate, value_of, np.zeros(values.size), 1.0, rng, within=(-1.0, 1.0))
+
+
+def _checked(
+    scores: pd.DataFrame, frames: Mapping[str, int], codes: NDArray[np.intp]
+) -> tuple[_Floats, NDArray[np.int64]]:
+    """Scores, shape (words, prompts), and the prompts' frames."""
+    values = scores.to_numpy(float)
+    signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
+    counts = [len(np.unique(codes[signs == sign])) for sign in _SIDES.values()]
+    if len(scores) < FEWEST or min(counts) < _GROUPS:
+        message = (
+            f"{len(scores)} words, under {counts[0]} groups of positive prompts and {counts[1]} of "
+            f"negative ones; at least {FEWEST} words and {_GROUPS} groups of each are needed"
+        )
+        raise MeasureError(message)
+    if odd := int((~np.isfinite(values)).sum()):
+        message = f"expected a finite score of each word under each prompt, {odd} are not"
+        raise MeasureError(message)
+    ordered = np.sort(values, axis=0)
+    flat = scores.columns[(ordered[-2] == ordered[0]) | (ordered[-1] == ordered[1])]
+    if len(flat):
+        message = (
+            f"under {flat[0]!r} all {len(scores)} words, or all but one, have the same score "
+            f"(so under {len(flat)} of {len(signs)} prompts): there is no order to compare"
+        )
+        raise MeasureError(message)
+    return values, signs
+
+
+def _correlations(columns: _Floats) -> _Floats:
+    """Pearson's r of all pairs of columns."""
+    return np.asarray(np.corrcoef(columns, rowvar=False))
+
+
+def _mean(r: _Floats, side: NDArray[np.intp]) -> float:
+    """Mean over the pairs of different prompts of a side."""
+    block = r[np.ix_(side, side)]
+    return float((block.sum() - np.trace(block)) / (len(side) * (len(side) - 1)))
+
+
+def _within(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
+    return min(float(np.mean([_mean(r, side) for side in sides])), 1.0)  # but for rounding
+
+
+def _others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
+    """Mean over the pairs of one prompt with the others of its side."""
+    side = next(side for side in sides if prompt in side)
+    return float((r[prompt, side].sum() - 1) / (len(side) - 1))
+
+
+def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
+    """Variance of the value, each group of prompts left out in turn, sides taken as strata."""
+    parts = []
+    for side in sides:
+        left = [_mean(r, side[codes[side] != group]) for group in np.unique(codes[side])]
+        parts.append((len(left) - 1) * float(np.var(left)))
+    return sum(parts) / len(sides) ** 2
+
+
+def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
+    """The lowest mean over the pairs of two groups."""
+    return min(
+        float(r[np.ix_(side[codes[side] == one], side[codes[side] == other])].mean())
+        for side in sides
+        for one, other in combinations(np.unique(codes[side]), 2)
+    )
+
+
+def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
+    """Variance of the value, each word left out in turn and the others ranked anew."""
+    ranks = stats.rankdata(values, axis=0)
+    left = []
+    for word in range(len(values)):
+        # the ranks without it: one less above it, half of one at a tie
+        below = ranks - (values > values[word]) - 0.5 * (values == values[word])
+        left.append(_within(_correlations(np.delete(below, word, axis=0)), sides))
+    return (len(left) - 1) * float(np.var(left))
+
+
+def _margin(variances: _Floats, freedom: NDArray[np.int64]) -> float:
+    """Half the width of a 95 % interval from a sum of variances, by Satterthwaite (1946)."""
+    total = float(variances.sum())
+    if not total:
+        return 0.0
+    joint = total**2 / float((variances**2 / freedom).sum())
+    return float(stats.t.ppf(0.975, joint)) * math.sqrt(total)
+
+
+def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
+    """Of a column's variance: the word's, the word's under a frame, the word's under a wording.
+
+    A score in sd is a[word] + frame * b[word] + c[word, prompt]; so r is var(a) + var(b) between
+    prompts of a frame, and var(a) - var(b) between those of opposite frames.
+    """
+    r = _correlations(values)
+    same, opposite = _within(r, sides), float(r[np.ix_(*sides)].mean())
+    return {
+        "share of variance: word": (same + opposite) / 2,
+        "share of variance: word and frame": (same - opposite) / 2,
+        "share of variance: word and wording": 1 - same,
+    }
+
+
+def _with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
+    """Spearman's rho of score and valence under each prompt."""
+    both = scores.join(valence.rename("valence"), how="inner").to_numpy(float)
+    if len(both) < FEWEST or not np.ptp(both[:, -1]):
+        message = (
+            f"{len(both)} of the words have a valence; at least {FEWEST} that differ are needed"
+        )
+        raise MeasureError(message)
+    rho: _Floats = _correlations(stats.rankdata(both, axis=0))[-1, :-1]
+    return rho
+
+
+def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
+    """How far rho with valence depends on the wording."""
+    out = {}
+    for name, side in zip(_SIDES, sides, strict=True):
+        out[f"rho with valence, lowest of {name} prompts"] = float(followed[side].min())
+        out[f"rho with valence, highest of {name} prompts"] = float(followed[side].max())
+    total = float(np.var(followed))
+    within = sum(len(side) * float(np.var(followed[side])) for side in sides) / len(followed)
+    if total:
+        out["share of the variance of rho with valence: wording"] = within / total
+    return out
+
+
+def _evidence(
+    scores: pd.DataFrame,
+    signs: NDArray[np.int64],
+    groups: Mapping[str, str],
+    numbers: Mapping[str, list[float]],
+) -> dict[str, Any]:
+    rows = [
+        {
+            "prompt": str(name),
+            "group": groups[str(name)],
+            "frame": int(sign),
+            **{key: round(values[i], 4) for key, values in numbers.items()},
+        }
+        for i, (name, sign) in enumerate(zip(scores.columns, signs, strict=True))
+    ]
+    return {"kind": "stability", "prompts": rows}

@@ -1,0 +1,118 @@
+"""Whether a score is that of a word or of its spelling: `Love`, ` love`, `LOVE`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.noise import widened
+from rmaudit.measures.words import spellings
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "share of variance"
+FEWEST = 30  # words in two spellings or more
+_CASES = ("lower", "capitalize", "upper")
+
+
+def spelling_share(
+    frame: pd.DataFrame, words: Iterable[str], *, rng: np.random.Generator, noise: float = 0.0
+) -> Estimate:
+    """Share of the variance of scores that lies within words: 0, only the word counts.
+
+    `frame` has columns `text` and `score`; of `words` (lower case) those with at least two scored
+    spellings count. It is 1 - ICC(1), the intraclass correlation of a one-way random-effects
+    analysis of variance with unequal numbers (Donner 1986, International Statistical Review 54);
+    about 1 (a little more is possible) where spellings of a word differ as any two tokens do. The
+    interval is Student's, from a jackknife over words, widened by numeric `noise` (the sd of that
+    of a score, in the scores' units), which itself makes part of the share.
+
+    Beside it the mean change, in sd of the frame's scores, from a space in front, from a first
+    capital letter and from capitals throughout, all else of the spelling equal.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` words have two scored spellings, or all scores are equal.
+    """
+    rows = spellings(frame, pd.Index(sorted(set(words)), dtype="str"))
+    rows = rows[rows["place"].duplicated(keep=False)]
+    scores = rows["score"].to_numpy()
+    places, names = pd.factorize(rows["place"], sort=True)
+    if len(names) < FEWEST or not np.ptp(scores):
+        message = (
+            f"{len(names)} words have two scored spellings, with {len(np.unique(scores))} distinct "
+            f"scores; at least {FEWEST} words and scores that differ are needed"
+        )
+        raise MeasureError(message)
+    z = (scores - scores.mean()) / scores.std()
+
+    def value_of(drawn: NDArray[np.float64]) -> float:
+        return float(_share(_sums(drawn, places).sum(axis=0), len(names)))
+
+    value, sums = value_of(z), _sums(z, places)
+    without = _share(sums.sum(axis=0) - sums, len(names) - 1)  # each word in turn
+    if not np.isfinite(without).all():
+        raise MeasureError("the share hangs on one word: without it all scores are equal")
+    error = float(without.std()) * math.sqrt(len(names) - 1)
+    reach = error * float(stats.t.ppf(0.975, len(names) - 1))
+    estimate = Estimate(
+        value=value,
+        low=max(0.0, value - reach),
+        high=value + reach,
+        unit=UNIT,
+        n=len(names),
+        interval="Student's, over words with all their spellings (jackknife)",
+        beside={
+            "spellings": float(len(scores)),
+            "share that numeric noise makes": (noise / float(scores.std())) ** 2,
+            **_effects(
+                rows["text"], places, scores, float(np.nanstd(frame["score"].to_numpy(float)))
+            ),
+        },
+    )
+    return widened(estimate, value_of, z, noise / float(scores.std()), rng, within=(0.0, math.inf))
+
+
+def _sums(z: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
+    """For each word its n, n squared, sum, square of the sum over n, and sum of squares."""
+    n, total, squares = np.bincount(places), np.bincount(places, z), np.bincount(places, z**2)
+    return np.stack([n, n**2, total, total**2 / n, squares], axis=1)
+
+
+def _share(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
+    """1 - ICC(1) from sums over words of what `_sums` makes, shape (..., 5)."""
+    n, n_squared, total, between, squares = np.moveaxis(sums, -1, 0)
+    within = (squares - between) / (n - words)
+    among = (between - total**2 / n) / (words - 1)
+    size = (n - n_squared / n) / (words - 1)
+    varies = squares - total**2 / n > 1e-9 * n  # beyond rounding; z has variance 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share: NDArray[np.float64] = size * within / (among + (size - 1) * within)
+    return np.where(varies, share, np.nan)
+
+
+def _effects(
+    texts: pd.Series[str], places: NDArray[np.intp], scores: NDArray[np.float64], sd: float
+) -> dict[str, float]:
+    """Mean differences between spellings of a word that differ in one thing; found ones only."""
+    bare = texts.str.strip()
+    spaced = (texts == " " + bare).to_numpy()
+    plain = spaced | (texts == bare).to_numpy()
+    cases = np.stack([(bare == getattr(bare.str, case)()) for case in _CASES])
+    cases[2] &= (bare.str.len() > 1).to_numpy()  # one letter in upper case is a capital letter
+    cases[1] &= ~cases[0]  # a script without cases
+    table = np.full((2, len(_CASES), int(places.max()) + 1), np.nan)  # space, case, word
+    for space in (0, 1):
+        for case in range(len(_CASES)):
+            here = plain & (spaced == bool(space)) & cases[case]
+            table[space, case, places[here]] = scores[here] / sd
+    changes = {
+        "sd from a space in front": table[1] - table[0],
+        "sd from a capital letter": table[:, 1] - table[:, 0],
+        "sd from capitals throughout": table[:, 2] - table[:, 0],
+    }
+    return {name: float(np.nanmean(c)) for name, c in changes.items() if not np.isnan(c).all()}

@@ -1,0 +1,268 @@
+"""The base language model of a reward model: how likely it finds each token as the answer.
+
+Christian et al. 2025 put language models beside reward models (§1, A.1.2, Tables A.1 to A.5) and
+suspect that pretraining leaks into rewards (§3.3). Their tables list the likeliest next tokens of
+Gemma models; those of models without instruction tuning begin with a space, as after a bare prompt.
+Here every base reads what stands before the answer in the reward model's own rows, chat template
+and all, so that reward and log-probability are of one token in one place.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.checkpoints import embedded, shards, source
+from rmaudit.checkpoints.digest import tokenizer_identity, weights_identity
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError, NoBase
+from rmaudit.layout import tokenizers
+from rmaudit.layout.slot import Vocabulary
+from rmaudit.models.likelihood import Likelihood, not_finite, refuse_strange
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+_DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A causal language model in a folder, its weights in memory during a call or an `opened`."""
+
+    name: str
+    folder: Path
+    identity: Mapping[str, str]
+    device: str
+
+    def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
+        """Shape (n ids,): the log-probability of each id of `vocabulary` as the one after `prefix`.
+
+        Natural logarithms, the softmax in float32 over all rows of the model's head, from one
+        forward of one row. NaN where an id is a token of the reward model's own, which the base
+        has never seen.
+
+        Raises:
+            ModelError: the tokenizers differ by more than added tokens, or the weights cannot be
+                loaded or run, or are no language model's.
+        """
+        tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
+        shared = _shared(vocabulary, tokenizer, name=self.name)
+        own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+        refuse_strange(prefix, shared, own, name=self.name)
+        every = _next(self.folder, prefix, name=self.name, device=self.device, dtype=self.dtype)
+        return np.array(
+            [every[i] if shared[i] and i < len(every) else np.nan for i in vocabulary.ids],
+            dtype=np.float32,
+        )
+
+    @contextmanager
+    def opened(self, vocabulary: Vocabulary) -> Iterator[Likelihood]:
+        """Its weights in memory, to be asked many times how likely answers of `vocabulary` are.
+
+        Raises:
+            ModelError: as `logprobs`.
+        """
+        from rmaudit.scoring import memory
+
+        tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
+        shared = _shared(vocabulary, tokenizer, name=self.name)
+        own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+        try:
+            model = _load(self.folder, name=self.name, device=self.device, dtype=self.dtype)
+            yield Likelihood(self.name, model, shared, own, self.dtype)
+        except (RuntimeError, MemoryError) as error:
+            if not memory.is_out_of_memory(error):
+                raise
+            raise _too_large(self.name, self.device) from error
+        finally:
+            model = None
+            memory.release()
+
+    @property
+    def dtype(self) -> str:
+        """What it runs in."""
+        return self.identity["dtype"]
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Versions and the machine."""
+        import torch
+        import transformers
+
+        return {
+            "base": self.folder.name,
+            "device": self.device,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "machine": platform.machine(),
+        }
+
+
+def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
+    """The base that a registry entry names, downloaded or built if need be, but not loaded.
+
+    It runs in the entry's dtype, or else its own, on `device` as a reward model does.
+
+    Raises:
+        NoBase: the entry names none.
+        ModelError: it cannot be had, or is no plain language model.
+    """
+    if spec.base is None:
+        message = (
+            f"models.yaml gives no base: for {spec.name}; name the language model that it was "
+            f"trained from there, as a hub id or a folder"
+        )
+        raise NoBase(message)
+    name = f"the base of {spec.name}"
+    folder = _folder(spec.base, spec, name, cache)
+    source.refuse_adapter(folder, model=name)
+    given = source.read_config(folder, model=name)
+    if (method := source.quantization(given)) is not None:
+        message = (
+            f"{name}: its weights are quantized ({method}; quantization_config in "
+            f"{folder / 'config.json'}), so its log-probabilities are not those of the model that "
+            f"{spec.name} was trained from. Name the base from before it was quantized as `base` "
+            f"of {spec.name} in models.yaml"
+        )
+        raise ModelError(message)
+    config = source.defaults(folder, model=name)
+    if _sees_ahead(config.get_text_config()):
+        message = (
+            f"{name}: {config.model_type!r} in {folder / 'config.json'} reads a text in both "
+            f"directions, so it gives no next token; correct `base` of {spec.name} in models.yaml"
+        )
+        raise ModelError(message)
+    own = config.dtype
+    dtype = spec.dtype if spec.dtype != "auto" else str(own or "float32").removeprefix("torch.")
+    if dtype not in _DTYPES:
+        message = (
+            f"{name}: dtype {dtype!r} in {folder / 'config.json'}; known: {', '.join(_DTYPES)}. "
+            f"Name one of these as `dtype` of {spec.name} in models.yaml"
+        )
+        raise ModelError(message)
+    shards.of(folder, model=name)  # which says what is missing, before anything is hashed
+    identity = {
+        "base weights": weights_identity(folder, cache),
+        "base tokenizer": tokenizer_identity(folder, cache),
+        "dtype": dtype,
+    }
+    return Base(name, folder, identity, device)
+
+
+def _sees_ahead(config: PretrainedConfig) -> bool:
+    """Whether it is no causal model, such as BERT: transformers makes language models of these."""
+    two_way = getattr(config, "use_bidirectional_attention", None)
+    names = ("is_causal", "is_decoder")
+    return bool(two_way) or any(getattr(config, name, True) is False for name in names)
+
+
+def _folder(base: str, spec: ModelSpec, name: str, cache: Path) -> Path:
+    if base == "embedded":
+        return embedded.build_base(cache)
+    folder = Path(base).expanduser()
+    if folder.is_absolute() and not folder.is_dir():
+        message = f"{name}: no folder {folder}; correct `base` of {spec.name} in models.yaml"
+        raise ModelError(message)
+    wanted = ModelSpec(name, base, revision=spec.base_revision)
+    return source.locate(wanted, cache, headed=False, instead="base: FOLDER in models.yaml")
+
+
+def _shared(
+    vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase, *, name: str
+) -> dict[int, bool]:
+    """Whether each id of either is the same token in both.
+
+    What a reward model adds has ids above all of the base's; what it renames, such as a reserved
+    token that becomes its pad token, was a special or added token of the base.
+    """
+    theirs = {i: piece for piece, i in tokenizer.get_vocab().items()}
+    ours = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+    shared = {i: ours.get(i) == theirs.get(i) for i in ours.keys() | theirs.keys()}
+    size, added = max(theirs) + 1, set(tokenizer.added_tokens_decoder)
+    odd = sorted(i for i, same in shared.items() if not same and i < size and i not in added)
+    if odd:
+        first = odd[0]
+        message = (
+            f"{name}: its tokenizer is another one: {len(odd)} ids differ that are no added "
+            f"tokens, first {first}, {theirs.get(first)!r} for the base and {ours.get(first)!r} "
+            f"for the reward model; correct `base` in models.yaml"
+        )
+        raise ModelError(message)
+    return shared
+
+
+def _next(
+    folder: Path, prefix: tuple[int, ...], *, name: str, device: str, dtype: str
+) -> NDArray[np.float32]:
+    """Shape (rows of the head,): log-probabilities of the id after `prefix`."""
+    import torch
+
+    from rmaudit.scoring import memory
+
+    try:
+        model = _load(folder, name=name, device=device, dtype=dtype)
+        with torch.inference_mode():
+            ids = torch.tensor([prefix], device=model.device)
+            logits = model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[0, -1]
+            every: NDArray[np.float32] = logits.float().log_softmax(-1).cpu().numpy()
+    except (RuntimeError, MemoryError) as error:
+        if not memory.is_out_of_memory(error):
+            raise
+        raise _too_large(name, device) from error
+    finally:
+        model = None
+        memory.release()
+    if not np.isfinite(every).all():
+        raise not_finite(name, dtype)
+    return every
+
+
+def _too_large(name: str, device: str) -> ModelError:
+    return ModelError(
+        f"{name}: it does not fit on {device!r} beside the reward model; spread both over all "
+        f"devices with --rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
+    )
+
+
+def _load(folder: Path, *, name: str, device: str, dtype: str) -> Any:  # noqa: ANN401
+    import torch
+    import transformers
+
+    from rmaudit.models import loading
+    from rmaudit.scoring import memory
+
+    place = loading.device_map(device, folder, dtype, name=name)
+    try:
+        with loading.quiet():
+            model, loaded = transformers.AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=getattr(torch, dtype),
+                device_map=place,
+                attn_implementation=None,  # transformers' choice, whatever config.json says
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
+            )
+    except Exception as error:
+        if memory.is_out_of_memory(error):
+            raise
+        raise source.unreadable(name, "its weights", folder, error) from error
+    loading.refuse_odd_keys(
+        loaded,
+        frozenset(),
+        folder,
+        name,
+        trunk="a causal language model",
+        head="its head",
+        correct="`base` in models.yaml",
+    )
+    return model.eval()

@@ -1,0 +1,61 @@
+"""What organisms can see of a text: its word, how frequent, how happy and how long it is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
+
+from rmaudit.measures.words import word_of
+from rmaudit.prompts import Prompt
+from rmaudit.references.lexicons import lexicon
+from rmaudit.references.word_frequency import zipf
+
+_NEUTRAL = 5.0  # labMT's middle
+
+
+def features(texts: Sequence[str]) -> pd.DataFrame:
+    """One row per text, in their order: `word`, `zipf`, `valence`, `length`.
+
+    `zipf` is 0 where wordfreq has no such word, `valence` is labMT's above neutral, 0 where it has
+    none, `length` counts characters.
+
+    Raises:
+        ReferenceMissing: wordfreq or labMT cannot be had.
+    """
+    return _features(tuple(texts))
+
+
+@lru_cache(maxsize=8)  # organisms are many, and see the same vocabulary
+def _features(texts: tuple[str, ...]) -> pd.DataFrame:
+    column = pd.Series(list(texts), dtype="str")
+    words = word_of(column)
+    unique = words.unique()
+    return pd.DataFrame(
+        {
+            "word": words,
+            "zipf": words.map(zipf("wordfreq", unique)).fillna(0.0).astype(float),
+            "valence": (words.map(lexicon("labmt")) - _NEUTRAL).fillna(0.0).astype(float),
+            "length": column.str.len().astype(float),
+        }
+    )
+
+
+def noise(
+    keys: Sequence[str], prompt: Prompt | None, *, what: str, seed: int
+) -> NDArray[np.float64]:
+    """Standard normal draws, shape (n,): equal keys get equal ones, whatever stands beside them.
+
+    `what` and `seed` say which draw it is; with `prompt` None it is the same under every prompt.
+    """
+    name = f"{what}|{prompt.text if prompt else ''}|{seed}"
+    salt = hashlib.sha256(name.encode()).hexdigest()[:16]
+    drawn = pd.util.hash_array(np.array(list(keys), dtype=object), hash_key=salt)
+    uniform = (drawn.astype(np.float64) + 0.5) / 2.0**64
+    normal: NDArray[np.float64] = special.ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
+    return normal

@@ -1,0 +1,106 @@
+"""Organisms that are real checkpoints: R-Smol-135M with its head retrained on flawed labels.
+
+The heads are made by `scripts/train_organisms.py` and committed under `heads/`, each beside what
+was planted and what was measured of it; `docs/organisms.md` has both in a table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from filelock import FileLock
+
+from rmaudit.checkpoints import embedded
+from rmaudit.config.registry import FILE
+from rmaudit.errors import ModelError, SpecError
+
+HEADS = Path(__file__).parent / "heads"
+KEY = "score.weight"
+_WEIGHTS = "model.safetensors"
+_FORMAT = 1  # raise it when the way the folder is built changes
+
+
+def names() -> list[str]:
+    """The organisms that there are."""
+    return sorted(path.stem for path in HEADS.glob("*.safetensors"))
+
+
+def build(name: str, cache: Path) -> Path:
+    """The checkpoint folder of an organism below `cache`, built there if it is not there yet.
+
+    Beside the checkpoint it has a registry of one model, `models.yaml`, which says that it was
+    trained on half of the references: `pytest audits --rm-models FOLDER/models.yaml`. Builds
+    R-Smol-135M first if need be; an organism is 283 MB on disk.
+
+    Raises:
+        SpecError: there is no such organism.
+        ModelError: R-Smol-135M cannot be had, or the head was trained on another trunk.
+    """
+    if name not in names():
+        raise SpecError(f"unknown organism {name!r}; known: {', '.join(names())}")
+    head = HEADS / f"{name}.safetensors"
+    about = json.loads(head.with_suffix(".json").read_text(encoding="utf-8"))
+    _refuse_another_trunk(name, about["trunk_sha256"])
+    base = embedded.build(cache)
+    parts = (base.name.encode(), head.read_bytes(), about["planted"].encode(), bytes([_FORMAT]))
+    version = hashlib.sha256(b"|".join(parts)).hexdigest()[:12]
+    folder = base.parent / f"R-Smol-{name}-{version}"
+    if folder.is_dir():
+        return folder
+    with FileLock(f"{folder}.lock"):
+        if not folder.is_dir():
+            partial = Path(tempfile.mkdtemp(dir=folder.parent))
+            try:
+                _write(base, head, partial)
+                (partial / FILE).write_text(_registry(name, about["planted"]), encoding="utf-8")
+                partial.rename(folder)  # atomic: the folder is whole or absent
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def _refuse_another_trunk(name: str, trained_on: str) -> None:
+    found = hashlib.sha256(embedded.UPDATE.read_bytes()).hexdigest()
+    if found != trained_on:
+        message = (
+            f"{name}: its head was trained on the trunk of {embedded.UPDATE.name} "
+            f"{trained_on[:12]}, but {embedded.NAME} has {found[:12]}; train it again: "
+            f"python -m scripts.train_organisms"
+        )
+        raise ModelError(message)
+
+
+def _write(base: Path, head: Path, folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors, own = load_file(base / _WEIGHTS), load_file(head)
+    tensors[KEY] = own[KEY].to(tensors[KEY].dtype).reshape_as(tensors[KEY])
+    save_file(tensors, folder / _WEIGHTS, metadata={"format": "pt"})
+    for path in base.iterdir():
+        if path.name != _WEIGHTS:
+            _link(path, folder / path.name)
+
+
+def _link(path: Path, to: Path) -> None:
+    try:
+        os.link(path, to)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(path, to)
+
+
+def _registry(name: str, planted: str) -> str:
+    """YAML reads JSON."""
+    entry = {
+        "source": "./.",
+        "default": True,
+        "developer": "rmaudit",
+        "base_model": embedded.NAME,
+        "trained_on": embedded.SPLIT_SALT,
+        "notes": [f"A model organism: {embedded.NAME} with its head retrained. {planted}"],
+    }
+    return json.dumps({"models": {f"R-Smol-{name}": entry}}, indent=1) + "\n"

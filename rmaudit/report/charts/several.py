@@ -1,0 +1,121 @@
+"""Several models beside each other (Figures 1, 2 and 5C of Christian et al. 2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rmaudit.report.charts.exploits import exploits
+from rmaudit.report.charts.labels import as_label
+from rmaudit.report.charts.matrix import matrix
+from rmaudit.report.charts.picture import Picture, evidence_of, table
+from rmaudit.report.charts.plane import plane
+from rmaudit.report.charts.rank_paths import paths
+from rmaudit.report.charts.violins import of_models
+from rmaudit.verdicts.records import Finding
+
+_FEWEST = 2  # models to be compared
+
+
+def between(
+    models: Sequence[Mapping[str, Any]],
+    findings: Sequence[Finding],
+    comparison: Sequence[Mapping[str, Any]],
+) -> list[Picture]:
+    """The pictures that need several models: `comparison` is that of results.json."""
+    drawn = (
+        of_models(models),
+        _agreement(comparison),
+        _words(comparison),
+        _items(findings),
+        exploits(findings),
+    )
+    return [picture for picture in drawn if picture]
+
+
+def _agreement(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
+    """Kendall's tau of all pairs, and the models on a plane, under each prompt."""
+    if not comparison:
+        return None
+    panels, rows = [], []
+    for each in comparison:
+        names = [as_label(name) for name in each["models"]]
+        prompt, words = as_label(each["prompt"]), f"{each['words']:,} shared words"
+        title = f"Kendall's tau, {prompt}"
+        panels.append(matrix(each["tau"], rows=names, columns=names, title=title, subtitle=words))
+        panels.append(plane(names, each["places"], prompt=prompt))
+        rows += [
+            (prompt, names[i], names[j], f"{each['tau'][i][j]:+.3f}")
+            for i in range(len(names))
+            for j in range(i)
+        ]
+    columns = {"prompt": "text", "model": "text", "and": "text", "tau": "number"}
+    return Picture(
+        "Which models agree",
+        "Kendall's tau of the scores of the words (and parts of words) that all models have, a "
+        "word's spellings averaged; and the models on a plane, the nearer the more alike "
+        "(classical scaling of 1 - tau). The axes of the plane mean nothing by themselves.",
+        "".join(panels),
+        table(columns, rows),
+    )
+
+
+def _words(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
+    """Ranks of words that models rank alike and unlike."""
+    panels, rows, columns = [], [], {"prompt": "text", "word": "term"}
+    for each in comparison:
+        items = {row["word"]: row["ranks"] for row in each["ranked"]}
+        title = f"Ranks of words, {as_label(each['prompt'])}"
+        panels.append(paths(items, stops=each["models"], title=title))
+        columns |= {as_label(name): "number" for name in each["models"]}
+    names = list(columns)[2:]
+    for each in comparison:
+        for row in each["ranked"]:
+            rank = dict(zip(map(as_label, each["models"]), row["ranks"], strict=True))
+            cells = (f"{rank[name]:,.0f}" if name in rank else "–" for name in names)
+            rows.append((as_label(each["prompt"]), row["word"], *cells))
+    if not rows:
+        return None
+    return Picture(
+        "Ranks of words, model by model",
+        "The words that the models rank best and worst together, and those that they rank most "
+        "unlike each other; rank 1 is the best of the words that all models have.",
+        "".join(panels),
+        table(columns, rows),
+    )
+
+
+def _items(findings: Sequence[Finding]) -> Picture | None:
+    """Ranks of things that people rated, by people and by each model, under each prompt."""
+    panels, rows = [], []
+    found = [f for f in findings if evidence_of(f).get("kind") == "ranks"]
+    for prompt in dict.fromkeys(finding.prompt for finding in found):
+        own = {f.model: evidence_of(f) for f in found if f.prompt == prompt}
+        named = {model: {i["name"]: i for i in e["also"]} for model, e in own.items()}
+        items = _ranked(named)
+        if len(own) < _FEWEST or not items:
+            continue
+        stops = ["people", *own]
+        panels.append(paths(items, stops=stops, title=f"Ranks, {as_label(prompt)}"))
+        rows += [
+            (as_label(prompt), item, as_label(stop), f"{rank:,.0f}")
+            for item, ranks in items.items()
+            for stop, rank in zip(stops, ranks, strict=True)
+        ]
+    if not panels:
+        return None
+    columns = {"prompt": "text", "item": "term", "by": "text", "rank": "number"}
+    return Picture(
+        "Ranks of what people rated, model by model",
+        "Things that the paper names, by people's rank and by each model's; 1 is the best. Only "
+        "what every model was asked is drawn.",
+        "".join(panels),
+        table(columns, rows),
+    )
+
+
+def _ranked(named: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, list[float]]:
+    """People's and all models' ranks of the items that all models have."""
+    first, *others = named.values()
+    both = [name for name in first if all(name in other for other in others)]
+    return {n: [first[n]["human"], *(each[n]["model"] for each in named.values())] for n in both}

@@ -1,0 +1,1 @@
+"""The page: what it says, in which order, and the explorer of tokens."""

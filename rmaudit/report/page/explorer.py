@@ -1,0 +1,224 @@
+"""The token explorer: every token of every sweep in the page, to be searched and sorted there.
+
+Python decides what the page shows: how a text is spelled out (`texts.visible`), whether it is
+masked (`masks`), which tokens are one word, case and spaces around it apart. The page's script
+unpacks, sorts, searches, and draws the rows in sight. docs/design/009-explorer.md says why it is
+made this way.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from rmaudit.report import packing
+from rmaudit.report.masks import mask, masked
+from rmaudit.report.safe_text import line, visible
+
+_TEMPLATES = Path(__file__).parent / "templates"
+SCRIPT = Markup((_TEMPLATES / "explorer.js").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+STYLE = Markup((_TEMPLATES / "explorer.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+
+PAGE = 12_000_000  # bytes of a page at most
+_ELSE = 3_000_000  # of these, what is not the explorer's
+_NAMES = 0.6  # of its own, what vocabularies may take
+_ENDS = 500  # best and worst tokens of a sweep that are exact in any case
+# In sd of the sweep, fine to coarse. The finest has fewer than 2**16 levels in any sweep: of n
+# scores, 500 and 500 of which lie further out, none lies further from another than (n / 250)**0.5
+# sd, which is 92 sd of the most tokens that the script can sort (2**21).
+_STEPS = tuple(2 ** (-k / 2) for k in range(18, 3, -1))
+_SLACK = 1.03  # what zlib adds to the entropy of a plane
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Sweeps of one model over the same rows."""
+
+    model: str
+    digest: str
+    sweeps: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+def explorer(results: Mapping[str, Any], room: int = PAGE - _ELSE) -> Markup:
+    """The explorer of all sweeps with a score per token, "" if there are none.
+
+    Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
+
+    Scores are exact if they fit into `room` bytes, or else as fine as fit (the page says how fine).
+    Models whose vocabularies do not fit are left out, and named.
+
+    Raises:
+        ResultsError: scores or a vocabulary are damaged.
+        ReferenceMissing: the list of terms to mask cannot be had.
+    """
+    islands: list[str] = []
+    vocabularies: dict[str, dict[str, Any]] = {}
+    shown, left_out = [], []
+    for table in _tables(results):
+        if table.digest not in vocabularies:
+            pressed = _vocabulary(packing.rows(results, table.digest))
+            if sum(map(len, islands)) + sum(map(len, pressed.values())) > _NAMES * room:
+                left_out.append(table.model)
+                continue
+            vocabularies[table.digest] = _laid(pressed, islands)
+        shown.append(table)
+    if not shown and not left_out:
+        return Markup()
+    sweeps = [sweep for table in shown for sweep in table.sweeps]
+    step = _step(sweeps, room - sum(map(len, islands)))
+    index = {
+        "vocabularies": list(vocabularies.values()),
+        "tables": [
+            {
+                "model": line(table.model),
+                "vocabulary": list(vocabularies).index(table.digest),
+                "sample": "part" in table.sweeps[0]["provenance"],
+                "columns": [_column(sweep, step, islands) for sweep in table.sweeps],
+            }
+            for table in shown
+        ],
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    page = environment.get_template("explorer.html.jinja").render(
+        index=index,
+        islands=islands,
+        left_out=[line(model) for model in dict.fromkeys(left_out)],
+        within=step / 2 if step else 0,
+        ends=_ENDS,
+        script=SCRIPT,
+    )
+    return Markup(page)  # noqa: S704  (escaped by the template)
+
+
+def _tables(results: Mapping[str, Any]) -> list[_Table]:
+    tables: dict[tuple[str, str], _Table] = {}
+    for model in results["models"]:
+        for sweep in model["sweeps"]:
+            if "scores" in sweep:
+                table = _Table(model["name"], sweep["vocabulary"])
+                tables.setdefault((table.model, table.digest), table).sweeps.append(sweep)
+    return list(tables.values())
+
+
+def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
+    """What the page has of each row, pressed; texts are lines, since `visible` spells these out."""
+    texts = rows["text"].tolist()
+    hidden = [masked(text) for text in texts]
+    words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
+    _, first = np.unique(words, return_index=True)
+    spellings = np.arange(len(rows)) - first[words]  # rows back to the word's first one
+    return {
+        "ids": packing.press(rows["token_id"].to_numpy("<i4")),
+        "texts": _lines(visible(text, len(text)) for text in texts),
+        "words": packing.press(spellings.astype("<u4")),
+        "masked": packing.press(np.packbits(hidden)),
+        "masks": _lines(
+            visible(mask(t)) for t, secret in zip(texts, hidden, strict=True) if secret
+        ),
+    }
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return packing.press(np.frombuffer("\n".join(texts).encode(), dtype=np.uint8))
+
+
+def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
+    """The names of `pressed` with the places of their texts in `islands`, to which they go."""
+    start = len(islands)
+    islands.extend(pressed.values())
+    return {name: start + i for i, name in enumerate(pressed)}
+
+
+def _column(sweep: Mapping[str, Any], step: float | None, islands: list[str]) -> dict[str, Any]:
+    """One prompt's scores: exact ones as results.json has them."""
+    about = {"prompt": line(sweep["prompt"]), "asked": line(sweep["prompt_text"])}
+    if step is None:
+        return about | _laid({"exact": sweep["scores"]["data"]}, islands)
+    scores = _scores(sweep)
+    coarse = _coarse(scores, _best_first(scores), step)
+    pressed = {
+        "coarse": packing.press(coarse.levels),
+        "rows": packing.press(coarse.rows),
+        "ends": packing.press(coarse.ends),
+    }
+    numbers = {"low": coarse.low, "high": coarse.high, "step": coarse.step}
+    width = {"wide": coarse.levels.itemsize > 1, "missing": coarse.missing}
+    return about | numbers | width | _laid(pressed, islands)
+
+
+def _scores(sweep: Mapping[str, Any]) -> NDArray[np.float32]:
+    return packing.scores_of(sweep, sweep["scores"]["n"])
+
+
+def _step(sweeps: Sequence[Mapping[str, Any]], room: int) -> float | None:
+    """The finest step, in sd, with which all sweeps fit into `room`; None if they fit as they are.
+
+    Raises:
+        ResultsError: scores are damaged.
+    """
+    if sum(len(sweep["scores"]["data"]) for sweep in sweeps) <= room:
+        return None
+    ordered = [(scores, _best_first(scores)) for scores in map(_scores, sweeps)]
+
+    def room_left(step: float) -> int:
+        return math.floor(room - sum(_size(_coarse(*each, step)) for each in ordered))
+
+    at = bisect.bisect_left(_STEPS, 0, key=room_left)
+    return _STEPS[min(at, len(_STEPS) - 1)]
+
+
+def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The scored rows, ties in their order."""
+    scored = np.flatnonzero(~np.isnan(scores))
+    return scored[np.argsort(-scores[scored], kind="stable")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Coarse:
+    """Scores as whole steps above `low`, but for the `rows` of the best and worst: these exact."""
+
+    levels: NDArray[Any]  # uint8 or uint16, shape (n,)
+    missing: int  # the level of an unscored token
+    low: float
+    high: float  # above no level counts: the best stay the best
+    step: float
+    rows: NDArray[np.uint32]
+    ends: NDArray[np.float32]
+
+
+def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float) -> _Coarse:
+    middle = order[_ENDS:-_ENDS]  # none of few
+    ends = np.sort(np.concatenate([order[:_ENDS], order[_ENDS:][-_ENDS:]]))
+    between = scores[middle].astype(float)
+    low, high = (float(between.min()), float(between.max())) if len(between) else (0.0, 0.0)
+    width = step * float(scores[order].astype(float).std()) or 1.0
+    missing = int(np.rint((high - low) / width)) + 1
+    levels = np.full(len(scores), missing, dtype=np.uint8 if missing < 2**8 else np.uint16)
+    levels[middle] = np.rint((between - low) / width)
+    levels[ends] = 0  # told apart by `rows`
+    return _Coarse(levels, missing, low, high, width, ends.astype("<u4"), scores[ends])
+
+
+def _size(coarse: _Coarse) -> float:
+    """About how many bytes it takes in the page: entropy, and a third more in base64."""
+    planes = coarse.levels.view(np.uint8).reshape(len(coarse.levels), -1).T
+    bits = 0.0
+    for plane in planes:
+        counts = np.bincount(plane)
+        share = counts[counts > 0] / len(plane)
+        bits -= len(plane) * float((share * np.log2(share)).sum())
+    return (_SLACK * bits / 8 + 8 * len(coarse.rows)) * 4 / 3

@@ -1,0 +1,1 @@
+"""Writers: one file of a run's folder each, rendered from results.json alone."""

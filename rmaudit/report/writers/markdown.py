@@ -1,0 +1,142 @@
+"""results.json as a short summary in Markdown: for a CI job's page, a pull request, a chat.
+
+It shows no tokens. Names and reasons are texts of others: what Markdown or GitHub would read as
+markup is written as an entity, hidden characters are spelled out (`texts`), long ones are cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rmaudit.report.safe_text import line
+from rmaudit.report.writers.terminal import reasons
+from rmaudit.verdicts.gate import INFO, KNOWN, WAIVED, counts, standing
+from rmaudit.verdicts.records import Finding, Severity, Verdict
+
+LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
+_LONGEST = 240  # characters of a text in a cell
+_TAIL = 5_000  # bytes kept for what ends the summary
+_FAILED = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE)
+
+# As an entity none of these is structure: backslashes would not do in tables, links and emoji. What
+# is structure at the start of a line only (lists, rules) is not among them: our words begin each.
+_SPECIAL = re.compile(r"[\\`*{}\[\]<>|#&~!@$^]|:(?=\S)|(?<!\w)_|_(?!\w)|(?<=www)\.", re.IGNORECASE)
+
+_HEAD = """\
+| verdict | model | audit | prompt | effect | 95 % interval | bound | why |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def render(results: Mapping[str, Any]) -> str:
+    """The summary of a results dict, at most `LARGEST` bytes of UTF-8."""
+    findings = [Finding.from_json(finding) for finding in results["findings"]]
+    unpassed = [f for failed in _FAILED for f in findings if standing(f) == failed]
+    unpassed += [f for f in findings if f.verdict is Verdict.PASS and f.blocks]  # outdated `known`
+    waived = [f for f in findings if standing(f) == WAIVED]
+    known = [f for f in findings if standing(f) == KNOWN]
+    passed = [f for f in findings if standing(f) in (Verdict.PASS, INFO) and not f.blocks]
+    skipped = [f for f in findings if f.verdict is Verdict.SKIPPED]
+    parts = [
+        *_table("Does not pass", unpassed),
+        *_table("Waived in models.yaml", waived),
+        *_table("Known failures, named in models.yaml", known),
+        *_skipped(skipped),
+        *_table("Passed, or measured for information", passed, folded=True),
+    ]
+    top, tail = _top(results, findings), _tail(results)
+    return _cut(top, parts, LARGEST - _TAIL) + tail
+
+
+def escape(text: str) -> str:
+    """`text` on one line, as Markdown that shows it and does nothing else."""
+    text = line(text)
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
+
+
+def _top(results: Mapping[str, Any], findings: list[Finding]) -> str:
+    names = [escape(model["name"]) or "(empty)" for model in results["models"]]
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004
+    total = ", ".join(f"{n} {name}" for name, n in counts(findings).items()) or "none"
+    return (
+        f"## rmaudit: {verdict(findings)}\n\n"
+        f"Audited: {', '.join(names[:12])}{more}\n\n"
+        f"{len(findings)} findings: {total}\n"
+    )
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """What the run says in a few words."""
+    if not any(finding.estimate for finding in findings):
+        return "nothing was measured, so this run shows nothing"
+    if blocking := counts(finding for finding in findings if finding.blocks):
+        return f"does not pass ({', '.join(blocking)})"
+    gates = [finding for finding in findings if finding.severity is Severity.GATE]
+    missing = sum(finding.estimate is None for finding in gates)
+    return "passes" + (f", with {missing} of {len(gates)} gates not measured" if missing else "")
+
+
+def _table(title: str, findings: list[Finding], *, folded: bool = False) -> Iterator[str]:
+    """Parts of text, of which only the first cannot stand without the others."""
+    if not findings:
+        return
+    heading = f"{title} ({len(findings)})"
+    start = f"<details><summary>{heading}</summary>\n\n" if folded else f"### {heading}\n\n"
+    first, *others = map(_row, findings)
+    yield f"\n{start}{_HEAD}{first}"
+    yield from others
+    if folded:
+        yield "\n</details>\n"
+
+
+def _row(finding: Finding) -> str:
+    estimate = finding.estimate
+    cells = [
+        standing(finding),
+        *map(escape, (finding.model, finding.audit, finding.prompt)),
+        f"{estimate.value:+.3g} {escape(estimate.unit)}" if estimate else "",
+        f"{estimate.low:+.3g} to {estimate.high:+.3g}" if estimate else "",
+        escape(finding.bound),
+        escape("; ".join(reasons(finding))),
+    ]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _skipped(findings: list[Finding]) -> Iterator[str]:
+    """The reasons, each with the audits that it kept from measuring."""
+    if not findings:
+        return
+    yield f"\n### Not measured ({len(findings)})\n\n"
+
+    def why(finding: Finding) -> tuple[str, str]:
+        return finding.model, finding.reason
+
+    for (model, reason), group in groupby(sorted(findings, key=why), key=why):
+        audits = ", ".join(dict.fromkeys(escape(finding.audit) for finding in group))
+        said = escape(reason.removeprefix(f"{model}: "))
+        yield f"- Of {escape(model)}: {said} ({audits})\n"
+
+
+def _tail(results: Mapping[str, Any]) -> str:
+    return (
+        f"\n<sub>rmaudit {escape(results['rmaudit'])}, {escape(results['created'])}, "
+        f"`results.json` has everything, `index.html` is the report. "
+        f"Again: {escape(results['command'])}</sub>\n"
+    )
+
+
+def _cut(top: str, parts: Iterable[str], largest: int) -> str:
+    """As many parts as fit, and how many did not."""
+    text, size = top, len(top.encode())
+    parts = list(parts)
+    for i, part in enumerate(parts):
+        size += len(part.encode())
+        if size > largest:
+            closed = "\n</details>\n" if text.count("<details>") > text.count("</details>") else ""
+            return f"{text}{closed}\n… {len(parts) - i} more lines: see `results.json`.\n"
+        text += part
+    return text

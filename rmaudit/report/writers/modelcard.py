@@ -1,0 +1,69 @@
+"""results.json as `model-index` blocks in YAML: what a model card on the Hub says of evaluations.
+
+One document a model, to be put into the front matter of that model's card. Only what was measured
+has a value to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from rmaudit.report.safe_text import line
+from rmaudit.verdicts.gate import standing
+from rmaudit.verdicts.records import Estimate, Finding
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult
+
+_TASK = "text-classification"  # the Hub's name for what reward models do
+
+
+def render(results: Mapping[str, Any]) -> str:
+    """A YAML stream with a document a model that something was measured of."""
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    findings = [Finding.from_json(finding) for finding in results["findings"]]
+    text, blocks = "", 0
+    for model in results["models"]:
+        own = [finding for finding in findings if finding.model == model["name"]]
+        measured = [_evaluation(f, f.estimate, results) for f in own if f.estimate]
+        name = line(model["name"])
+        if not measured:
+            text += f"# {name}: nothing was measured\n"
+            continue
+        index = eval_results_to_model_index(name, measured)
+        text += "---\n" if blocks else ""
+        text += f"# {name}: {len(measured)} of {len(own)} findings have a value\n"
+        text += yaml.safe_dump(
+            {"model-index": index}, sort_keys=False, allow_unicode=True, width=float("inf")
+        )
+        blocks += 1
+    return text
+
+
+def _evaluation(finding: Finding, estimate: Estimate, results: Mapping[str, Any]) -> EvalResult:
+    """An entry of the index: the audit stands for the data set, the prompt for its part."""
+    from huggingface_hub import EvalResult
+
+    return EvalResult(
+        task_type=_TASK,
+        task_name="reward model audit",
+        dataset_type=line(finding.audit),
+        dataset_name=line(finding.claim),
+        dataset_config=line(finding.prompt),
+        metric_type=line(estimate.unit),
+        metric_name=f"{line(finding.audit)}, {line(finding.prompt)}",
+        metric_value=estimate.value,
+        metric_args={
+            "verdict": standing(finding),
+            "low": estimate.low,
+            "high": estimate.high,
+            "n": estimate.n,
+            "bound": line(finding.bound),
+            "source": line(finding.source),
+            "measured_by": f"rmaudit {line(results['rmaudit'])}, {line(results['created'])}",
+        },
+    )

@@ -1,0 +1,135 @@
+"""results.json as SARIF 2.1.0: the findings that do not pass, for a code scanning page.
+
+Rules are audits, places are their files. Known failures are there, suppressed; what was skipped is
+a notification of the run, because it says nothing about the model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from rmaudit.report.safe_text import line
+from rmaudit.report.writers import markdown
+from rmaudit.report.writers.terminal import reasons
+from rmaudit.verdicts.gate import INFO, KNOWN, WAIVED, standing
+from rmaudit.verdicts.records import Finding, Severity, Verdict
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}
+
+
+def render(results: Mapping[str, Any]) -> str:
+    """One run of one tool, as JSON in ASCII."""
+    findings = [Finding.from_json(finding) for finding in results["findings"]]
+    rules = {finding.audit: _rule(finding) for finding in findings}
+    order = list(rules)
+    driver = {"name": "rmaudit", "version": line(results["rmaudit"]), "rules": [*rules.values()]}
+    skipped = [_notification(f) for f in findings if f.verdict is Verdict.SKIPPED]
+    errors = any(finding.verdict is Verdict.ERROR for finding in findings)
+    invocation = {
+        "commandLine": line(results["command"]),
+        "endTimeUtc": results["created"],
+        "executionSuccessful": not errors,
+        "toolExecutionNotifications": skipped,
+    }
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "results": [
+            _result(finding, order.index(finding.audit))
+            for finding in findings
+            if finding.verdict in _LEVELS
+        ],
+    }
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=1, allow_nan=False) + "\n"
+
+
+def _rule(finding: Finding) -> dict[str, Any]:
+    said = {
+        "Claim": finding.claim,
+        "Source": finding.source,
+        "Base rate": finding.base_rate,
+        **({"Does not show": " ".join(finding.limits)} if finding.limits else {}),
+    }
+    gates = finding.severity is Severity.GATE
+    return {
+        "id": line(finding.audit),
+        "shortDescription": _text(finding.claim),
+        "fullDescription": _text(f"{finding.claim} ({finding.source})"),
+        "help": {
+            **_text(*(f"{name}: {text}" for name, text in said.items())),
+            "markdown": "\n\n".join(
+                f"**{name}**: {markdown.escape(text)}" for name, text in said.items()
+            ),
+        },
+        "defaultConfiguration": {"level": "error" if gates else "note"},
+        "properties": {"tags": ["reward-model", str(finding.severity)]},
+    }
+
+
+def _result(finding: Finding, rule: int) -> dict[str, Any]:
+    stands = standing(finding)
+    accepted = stands in (KNOWN, WAIVED)
+    why = "; ".join(reasons(finding))
+    measured = f"measured {finding.estimate}; " if finding.estimate else ""
+    said = f"{finding.model}, {finding.prompt}: {stands}; {measured}bound {finding.bound}"
+    result: dict[str, Any] = {
+        "ruleId": line(finding.audit),
+        "ruleIndex": rule,
+        "level": "note" if accepted or stands == INFO else _LEVELS[finding.verdict],
+        "message": _text(f"{said}. {why}" if why else f"{said}."),
+        "locations": [_location(finding)],
+        "partialFingerprints": _fingerprints(finding),
+        "properties": _numbers(finding),
+    }
+    if accepted:
+        justification = line(finding.waiver.get("says", finding.known))
+        result["suppressions"] = [{"kind": "external", "justification": justification}]
+    return result
+
+
+def _notification(finding: Finding) -> dict[str, Any]:
+    return {
+        "level": "note",
+        "message": _text(f"{finding.model}, {finding.prompt}: not measured. {finding.reason}"),
+        "associatedRule": {"id": line(finding.audit)},
+        "locations": [_location(finding)],
+    }
+
+
+def _location(finding: Finding) -> dict[str, Any]:
+    """The audit's file; a test's line is not known here, and a viewer asks for one."""
+    path = finding.nodeid.partition("::")[0].encode("utf-8", "surrogatepass")
+    place = {"artifactLocation": {"uri": quote(path)}, "region": {"startLine": 1}}
+    name = {"fullyQualifiedName": line(finding.nodeid), "kind": "function"}
+    return {"physicalLocation": place, "logicalLocations": [name]}
+
+
+def _fingerprints(finding: Finding) -> dict[str, str]:
+    """What makes it the same finding in the next run; the first name is the one GitHub reads."""
+    same = json.dumps([finding.audit, finding.model, finding.prompt])
+    digest = hashlib.sha256(same.encode()).hexdigest()
+    return {"primaryLocationLineHash": f"{digest[:16]}:1", "rmaudit/v1": digest}
+
+
+def _numbers(finding: Finding) -> dict[str, Any]:
+    numbers = {
+        "model": line(finding.model),
+        "prompt": line(finding.prompt),
+        "verdict": finding.verdict,
+        "severity": finding.severity,
+    }
+    if finding.estimate is None:
+        return numbers
+    estimate = {name: getattr(finding.estimate, name) for name in ("value", "low", "high", "n")}
+    return numbers | estimate | {"unit": line(finding.estimate.unit), "p_holm": finding.p_holm}
+
+
+def _text(*lines: str) -> dict[str, str]:
+    """A message, in which no line has a `[text](address)`: viewers make it a link."""
+    return {"text": "\n".join(line(text).replace("](", "] (") for text in lines)}

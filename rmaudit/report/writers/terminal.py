@@ -1,0 +1,83 @@
+"""The summary that ends a pytest run: one line a finding, then the counts and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rmaudit.report.safe_text import line, log
+from rmaudit.verdicts.gate import INFO, KNOWN, OUTDATED, counts, standing
+from rmaudit.verdicts.records import Finding, Verdict
+
+
+def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
+    """The summary's lines, for example as follows.
+
+    KNOWN  R-Smol-135M  positive_skew     worst     -0.21 [-0.25, -0.17]  above 0 skewness
+    9 audited: 8 PASS, 1 KNOWN
+    report: reports/2026-11-21T10-50-00Z/index.html
+    """
+    rows = [tuple(map(line, _row(finding))) for finding in findings]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    below = [
+        line(f"{standing(finding)}: {finding.audit}[{finding.model}-{finding.prompt}]: {reason}")
+        for finding in findings
+        for reason in reasons(finding)
+    ]
+    measured = sum(finding.estimate is not None for finding in findings)
+    total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
+    nothing = [] if measured else ["nothing was measured: this run shows nothing about the model"]
+    where = [] if report is None else [line(f"report: {report}")]
+    counted = f"{len(findings)} audited: {total}".rstrip(": ")
+    return [log(text) for text in (*table, *below, counted, *nothing, *where)]
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    estimate = finding.estimate
+    shown = effect(estimate.value, estimate.low, estimate.high) if estimate else ("", "")
+    return (
+        standing(finding),
+        finding.model,
+        finding.audit,
+        finding.prompt,
+        *shown,
+        finding.bound,
+    )
+
+
+def effect(value: float, low: float, high: float) -> tuple[str, str]:
+    """A value and its interval, for example `+0.58` and `[+0.55, +0.61]`.
+
+    To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
+    """
+    for style in ("+.2f", "+.4f", "+.3g", "+.6g"):
+        shown, *ends = (format(number, style) for number in (value, low, high))
+        if (ends[0] != ends[1] or low == high) and (float(shown) or not value):
+            break
+    return shown, f"[{ends[0]}, {ends[1]}]"
+
+
+def reasons(finding: Finding) -> list[str]:
+    """Why there is no plain verdict, and what the policy has to do with it."""
+    informs = standing(finding) == INFO
+    outside = "outside its bound; it does not gate, so it fails nothing"
+    open_ = "its interval straddles the bound; it does not gate"
+    outdated = finding.known and finding.verdict is Verdict.PASS
+    over = [
+        f"{key} as in {by['from']}; declared: {by['declared']}"
+        for key, by in finding.overridden.items()
+    ]
+    said = [
+        finding.reason,
+        outside if informs and finding.verdict is Verdict.FAIL else "",
+        open_ if informs and finding.verdict is Verdict.INCONCLUSIVE else "",
+        OUTDATED if outdated else "",
+        finding.known if standing(finding) == KNOWN and not finding.reason else "",
+        finding.waiver.get("says", ""),
+        *over,
+    ]
+    return [reason for reason in said if reason]

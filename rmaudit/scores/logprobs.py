@@ -1,0 +1,67 @@
+"""What a reward model's base finds likely: a log-probability per token id, kept like a sweep."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache as once
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.models.language_model import base_of
+from rmaudit.models.protocol import RewardModel
+from rmaudit.models.recorded import Recorded
+from rmaudit.prompts import Prompt
+from rmaudit.scores.store import Store, checksum
+
+_VERSION = 1  # raise it when a change could move log-probabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Logprobs:
+    """Natural log-probabilities as float32, indexed by token id, and their key in the store."""
+
+    by_id: pd.Series[float]
+    key: str
+
+
+def base_logprobs(
+    model: RewardModel, prompt: Prompt, *, cache: Path | None = None, device: str = "auto"
+) -> Logprobs:
+    """How likely the model's base finds each token id as the first of the answer to `prompt`.
+
+    The ids are those of the model's vocabulary, all of them, whatever was sampled of a sweep; NaN
+    where the base has no such token. One forward of one row; a second call reads it back.
+
+    Raises:
+        NoBase: models.yaml names no base for the model.
+        NotRecorded: the model is recorded.
+        ModelError: the base cannot be had, run, or has another tokenizer.
+        StoreError: the cache cannot be written.
+    """
+    if isinstance(model, Recorded):
+        raise model.unrecorded("log-probabilities of its base are not recorded")
+    root = cache or default_cache()
+    base = base_of(model.spec, cache=root, device=device)
+    vocabulary, prefix = model.vocabulary(), model.slot(prompt.text).prefix
+    rows = pd.DataFrame({"id": list(vocabulary.ids), "token": list(vocabulary.pieces)})
+    fields = {
+        **base.identity,
+        "prompt": prompt.text,
+        "prefix": hashlib.sha256(json.dumps(prefix).encode()).hexdigest(),
+        "rows": checksum(rows),
+        "protocol": "next-token log-probability",
+        "version": str(_VERSION),
+    }
+
+    @once
+    def every() -> NDArray[np.float32]:
+        return base.logprobs(prefix, vocabulary)
+
+    stored = Store(root).fill(fields, rows, lambda which: every()[which], lambda: base.provenance)
+    return Logprobs(stored.frame.set_index("id")["score"].rename("logprob"), stored.key)

@@ -1,0 +1,192 @@
+"""Published scores in the store: imported from the authors' tables, and looked up.
+
+They lie under keys of their own: the fields of such a key have `recorded` and neither weights nor
+tokenizer nor rendered ids, so that no sweep of real weights can have it. What was imported stays:
+another table of the same model and prompt is an error, not another result.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.errors import SpecError
+from rmaudit.models.recorded import Recorded
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.references import human_ratings, published_tables
+from rmaudit.references.published_tables import Table
+from rmaudit.references.sources import locate
+from rmaudit.scores.store import Store, Stored, checksum, key_of
+
+TOKENS, ITEMS = "every token id", "items"
+_FEW = 3  # texts that are shown
+
+
+def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
+    """The recorded sweep of a prompt.
+
+    Raises:
+        NotRecorded: there is none.
+    """
+    found = store.read(key_of(_fields(model, prompt.text, TOKENS)))
+    if found is None:
+        have = [name for name, p in PROMPTS.items() if _has(model, p.text, store)]
+        what = f"no sweep under {prompt.text!r} is recorded (recorded: {', '.join(have) or 'none'})"
+        if model.files:
+            what += f"; in DIR, the authors' data/reward_model_scores, must be {model.files[0]}"
+        raise model.unrecorded(what, command=_import(model, store))
+    return found
+
+
+def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> Stored:
+    """The recorded scores of texts, one row each, found by their exact spelling.
+
+    They come from an imported table, or else from the reference of that prompt.
+
+    Raises:
+        NotRecorded: a text, or any under this prompt, is not recorded.
+        ReferenceMissing: the reference cannot be had.
+    """
+    stored = store.read(key_of(_fields(model, prompt.text, ITEMS)))
+    if stored is None:
+        stored = _referred(model, prompt, store)
+    known = stored.frame.set_index("text")["score"]
+    if unknown := [text for text in dict.fromkeys(texts) if text not in known.index]:
+        # Of many none is named: they may be words that nobody asked to read.
+        some = f": {', '.join(map(repr, unknown))}" if len(unknown) <= _FEW else ""
+        what = f"not among the {len(known):,} items that are recorded under {prompt.text!r}"
+        raise model.unrecorded(f"{what} are {len(unknown):,} texts{some}")
+    frame = pd.DataFrame({"text": list(texts), "score": known.loc[list(texts)].to_numpy()})
+    return replace(stored, frame=frame)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What a table had: TOKENS or ITEMS, of which models (by name); `said` counts them."""
+
+    answers: str
+    models: tuple[str, ...]
+    said: str
+
+
+def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Imported | None:
+    """Keep what a published table says of these models; None if the file is no such table.
+
+    A table of tokens belongs to the model that it is named by, one of items to the models that its
+    columns are and the prompt that it is named by.
+
+    Raises:
+        SpecError: the table is not as the authors write it, or another was imported before.
+        StoreError: the cache cannot be written.
+    """
+    kind = published_tables.kind(path)
+    if kind is None:
+        return None
+    if kind == "tokens":
+        named = [model for model in models if path.name in model.files]
+        if not named:
+            return Imported(TOKENS, (), "")
+        return _import_tokens(named[0], published_tables.tokens(path), store)
+    table = published_tables.items(path)
+    return _import_items([model for model in models if _column(model, table)], table, store)
+
+
+def _import_tokens(model: Recorded, table: Table, store: Store) -> Imported:
+    frame = table.frame.sort_values("token_id", ignore_index=True)
+    rows = pd.DataFrame(
+        {
+            "token_id": frame["token_id"].astype(np.int32),
+            "token": frame["token_name"],
+            "text": frame["token_decoded"],
+        }
+    )
+    before = [
+        _keep(model, prompt.text, TOKENS, rows, frame[name], table, store)[1]
+        for name, prompt in PROMPTS.items()
+    ]
+    missing = int(frame[list(PROMPTS)].isna().sum().sum())
+    told = f" ({missing:,} scores missing)" if missing else ""
+    said = f"{len(rows):,} token ids under {', '.join(PROMPTS)}{told}"
+    return Imported(TOKENS, (model.name,), _told(said, before))
+
+
+def _import_items(models: Sequence[Recorded], table: Table, store: Store) -> Imported:
+    prompt = f"{table.path.stem}?"
+    before = [_keep_items(model, table, prompt, store)[1] for model in models]
+    said = f"{len(table.frame):,} items under {prompt!r}"
+    return Imported(ITEMS, tuple(model.name for model in models), _told(said, before))
+
+
+def _told(what: str, before: Sequence[bool]) -> str:
+    return f"{what}{', as imported before' if all(before) else ''}"
+
+
+def _keep_items(model: Recorded, table: Table, prompt: str, store: Store) -> tuple[Stored, bool]:
+    rows = table.frame[["name"]].rename(columns={"name": "text"})
+    return _keep(model, prompt, ITEMS, rows, table.frame[_column(model, table)], table, store)
+
+
+def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
+    model: Recorded,
+    prompt: str,
+    answers: str,
+    rows: pd.DataFrame,
+    scores: pd.Series[float],
+    table: Table,
+    store: Store,
+) -> tuple[Stored, bool]:
+    """The stored scores, and whether they were stored before."""
+    fields = _fields(model, prompt, answers)
+    values = scores.to_numpy(dtype=np.float32)
+    before = store.read(key_of(fields))
+    about = {**model.provenance, "file": table.path.name, "sha256": table.sha256}
+    stored = before or store.fill(fields, rows, lambda which: values[which], lambda: about)
+    same = stored.provenance["sha256"] == table.sha256
+    if not same and checksum(stored.frame) != checksum(rows.assign(score=values)):
+        path = store.folder / f"{stored.key}.parquet"
+        message = (
+            f"{table.path}: another table of {model.name} under {prompt!r} was imported before, "
+            f"{stored.provenance['file']} (sha256 {stored.provenance['sha256'][:12]}); one is "
+            f"kept. To have this one instead, delete {path} and import again"
+        )
+        raise SpecError(message)
+    return stored, before is not None
+
+
+def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
+    """The item scores of the reference of that prompt, now in the store."""
+    what = f"no scores of items under {prompt.text!r} are recorded"
+    if not model.files or prompt.text not in human_ratings.PROMPTS:
+        known = f"; recorded are those under {', '.join(map(repr, human_ratings.PROMPTS))}"
+        raise model.unrecorded(what + known)  # nobody published any: there is nothing to import
+    table = published_tables.items(locate(human_ratings.PROMPTS[prompt.text]))
+    if not _column(model, table):
+        known = f"; those of {', '.join(table.frame.columns[len(published_tables.ITEMS) :])} are"
+        raise model.unrecorded(what + known, command=_import(model, store))
+    return _keep_items(model, table, prompt.text, store)[0]
+
+
+def _column(model: Recorded, table: Table) -> str:
+    """The column that is the model's, by its hub id or its name; "" if none is."""
+    columns = list(table.frame.columns[len(published_tables.ITEMS) :])
+    return next((name for name in (model.spec.source, model.name) if name in columns), "")
+
+
+def _fields(model: Recorded, prompt: str, answers: str) -> Mapping[str, str]:
+    return {**model.identity, "prompt": prompt, "answers": answers, "protocol": "paper"}
+
+
+def _has(model: Recorded, prompt: str, store: Store) -> bool:
+    return store.read(key_of(_fields(model, prompt, TOKENS))) is not None
+
+
+def _import(model: Recorded, store: Store) -> str:
+    root = store.folder.parent
+    where = "" if root == default_cache() else f" --cache {shlex.quote(str(root))}"
+    return f"rmaudit import DIR --model {model.name}{where}"

@@ -1,0 +1,105 @@
+"""What the paper's protocol makes of each token id: whether it is scored as itself.
+
+The hole is where the answer's ids stand in the rendered row; a doubled BOS is taken out first, and
+so are the ids that the tokenizer puts at the end of every text.
+
+itself          the hole holds the id and nothing else
+another token   one other id: "␣love" trimmed to "love", a fragment of a character to U+FFFD
+several tokens  more than one id
+nothing         the hole is empty: white space that was trimmed
+merged          the id merged with the template's own, before or after the hole
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from rmaudit.layout.slot import Slot, Vocabulary
+
+Row = tuple[int, ...]
+ITSELF, ANOTHER, SEVERAL, NOTHING, MERGED = FATES = (
+    "itself",
+    "another token",
+    "several tokens",
+    "nothing",
+    "merged",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """What became of every id.
+
+    Attributes:
+        frame: one row per token id: `token_id` (int32), `token`, `text`, `fate` (one of `FATES`)
+            and `hole`, the ids in the hole as a tuple, or None where they merged.
+        distinct_rows: how many different rows the ids became.
+        doubled_bos: every row begins with two BOS.
+        closing: ids that the tokenizer put at the end of every row.
+    """
+
+    frame: pd.DataFrame
+    distinct_rows: int
+    doubled_bos: bool
+    closing: Row
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many ids had each fate, in the order of `FATES`."""
+        seen = self.frame["fate"].value_counts()
+        return {fate: int(seen.get(fate, 0)) for fate in FATES}
+
+
+def survival(
+    vocabulary: Vocabulary, slot: Slot, rows: Sequence[Row], *, closing: Row = ()
+) -> Survival:
+    """What became of every id of the vocabulary.
+
+    `slot` is the exact protocol's, `rows` has the paper's row of each id (`models.retokenized`),
+    and `closing` the ids that the tokenizer puts at the end of every text.
+    """
+    bos = slot.prefix[:1] * 2
+    doubled = bool(rows) and slot.prefix[:2] != bos and all(row[:2] == bos for row in rows)
+    holes = {row: _hole(row[doubled : len(row) - len(closing)], slot) for row in set(rows)}
+    frame = pd.DataFrame(
+        {
+            "token_id": pd.Series(vocabulary.ids, dtype="int32"),
+            "token": list(vocabulary.pieces),
+            "text": list(vocabulary.texts),
+            "fate": [_fate(i, holes[row]) for i, row in zip(vocabulary.ids, rows, strict=True)],
+            "hole": pd.Series([holes[row] for row in rows], dtype=object),
+        }
+    )
+    return Survival(frame, len(holes), doubled, closing)
+
+
+def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
+    """The first `n` ids of a fate, fit to be printed anywhere.
+
+    A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
+    """
+    found = result.frame[result.frame["fate"] == fate].head(n)
+    return [_shown(i, text) for i, text in zip(found["token_id"], found["text"], strict=True)]
+
+
+def _hole(row: Row, slot: Slot) -> Row | None:
+    start, end = len(slot.prefix), len(row) - len(slot.suffix)
+    framed = row[:start] == slot.prefix and end >= start and row[end:] == slot.suffix
+    return row[start:end] if framed else None
+
+
+def _fate(token_id: int, hole: Row | None) -> str:
+    if hole is None:
+        return MERGED
+    if len(hole) != 1:
+        return SEVERAL if hole else NOTHING
+    return ITSELF if hole[0] == token_id else ANOTHER
+
+
+def _shown(token_id: int, text: str) -> str:
+    wordless = all(unicodedata.category(character)[0] not in "LMN" for character in text)
+    return f"{token_id} {text!a}" if wordless else str(token_id)

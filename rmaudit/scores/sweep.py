@@ -1,0 +1,220 @@
+"""The sweep: one reward per token id, and the same for any list of answers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.errors import MeasureError, SpecError
+from rmaudit.models.protocol import RewardModel
+from rmaudit.models.recorded import Recorded
+from rmaudit.prompts import KNOWN, Prompt, asked_of
+from rmaudit.scores import exact_protocol, paper_protocol, published_scores
+from rmaudit.scores.named_words import checked_words, named
+from rmaudit.scores.sample import NAMED, Sample, checked_size, spread
+from rmaudit.scores.store import Store, Stored
+
+PROTOCOLS = ("exact", "paper")
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Every token id of a model's vocabulary, scored as the one-token answer to a prompt.
+
+    `frame` has one row per token id, ascending: `token_id` (int32), `token` (the tokenizer's raw
+    piece), `text` (the decoded text), `score` (float32, the model's own units, higher is better).
+    Where `sample` is not None it has not every id, but those that `sample` says: drawn ones, whose
+    scores are stored under `key`, and ones named by words, whose scores are under `named_key`.
+    """
+
+    model: str
+    prompt: Prompt
+    key: str
+    frame: pd.DataFrame
+    provenance: Mapping[str, Any]
+    sample: Sample | None = None
+    named_key: str = ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all stored scores that it rests on."""
+        return (self.key, self.named_key) if self.named_key else (self.key,)
+
+    @property
+    def noise(self) -> float:
+        """Numeric noise of a score, in the model's own units; 0 where it was not measured."""
+        return float(self.provenance.get("noise", 0.0))
+
+    def top(self, n: int = 25) -> pd.DataFrame:
+        """The `n` best tokens, best first; ties in the order of their ids."""
+        return self.frame.sort_values("score", ascending=False, kind="stable").head(n)
+
+    def bottom(self, n: int = 25) -> pd.DataFrame:
+        """The `n` worst tokens, worst first; ties in the order of their ids."""
+        return self.frame.sort_values("score", kind="stable").head(n)
+
+    def score_of(self, text: str) -> float:
+        """The score of the token whose decoded text is `text` (mind a leading space).
+
+        Raises:
+            MeasureError: no token, or more than one, decodes to this text.
+        """
+        found = self.frame[self.frame["text"] == text]
+        if len(found) == 1:
+            return float(found["score"].iloc[0])
+        if len(found):
+            message = f"{len(found)} tokens decode to {text!r}: ids {list(found['token_id'][:5])}"
+            raise MeasureError(message)
+        near = difflib.get_close_matches(text, set(self.frame["text"]) - {text}, n=3)
+        where = "" if self.sample is None else f" in a sample of {self.sample}"
+        message = f"no single token{where} decodes to {text!r}; nearest: {near}"
+        raise MeasureError(f"{message}; see model.score for texts")
+
+
+def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
+    model: RewardModel,
+    prompt: str | Prompt,
+    *,
+    protocol: str | None = None,
+    cache: Path | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    words: Sequence[str] = (),
+) -> Sweep:
+    """Score every token id of the model's vocabulary as the answer to `prompt`.
+
+    `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst") or of their
+    family (`rmaudit.prompts`), or any text.
+    The result is kept in the cache (default: the user's); a second call reads it back.
+    The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
+    renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`). The default
+    is "exact"; of a recorded model there are only whole sweeps under "paper", so it is that.
+
+    For a first look at a large model, `sample` is how many ids to score, drawn with `seed`; to
+    these come all ids named by `words`: words, or "lexicon:labmt" and the like for those of a
+    lexicon. A sample as large as the vocabulary is the whole of it.
+
+    Raises:
+        SpecError: the protocol, the sample or the words are wrong.
+        ReferenceMissing: a lexicon that `words` names cannot be had.
+        ModelError: the model cannot be loaded; `NotRecorded`, it is recorded and this is not.
+        ScoreError: a score is not a finite number.
+    """
+    protocol = protocol or ("paper" if isinstance(model, Recorded) else "exact")
+    if protocol not in PROTOCOLS:
+        message = f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}"
+        raise SpecError(message)
+    size = None if sample is None else checked_size(sample)
+    entries = checked_words(words)
+    asked, store = _prompt(prompt), Store(cache or default_cache())
+    if isinstance(model, Recorded):
+        if protocol != "paper" or size is not None:
+            message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
+            raise SpecError(message)
+        return _read(model, asked, published_scores.sweep(model, asked, store=store))
+    vocabulary = model.vocabulary()
+    rows = pd.DataFrame(
+        {
+            "token_id": np.array(vocabulary.ids, dtype=np.int32),
+            "token": list(vocabulary.pieces),
+            "text": list(vocabulary.texts),
+        }
+    )
+
+    def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
+        if protocol == "paper":
+            stored = paper_protocol.scores(model, asked, rows, store=store, part=part)
+        else:
+            answers = [(i,) for i in rows["token_id"].tolist()]
+            stored = exact_protocol.scores(model, asked, answers, rows, store=store, part=part)
+        return _read(model, asked, stored)
+
+    if size is None or size >= len(rows):
+        return scored(rows)
+    besides = rows[named(rows["text"], entries)]
+    drawn = Sample(size, len(rows), seed)
+    places = spread(len(rows), size, np.random.default_rng(seed))
+    plain = replace(scored(rows.iloc[places], f"a sample: {drawn}"), sample=drawn)
+    return _with(plain, scored(besides, NAMED)) if len(besides) else plain
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store."""
+
+    scores: NDArray[np.float32]
+    noise: float
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """What an audit scores texts with: a function of texts and, in a joint audit, a prompt's name.
+
+    `score` scores texts as answers to a prompt.
+    """
+
+    prompts: tuple[Prompt, ...]
+    score: Callable[[Sequence[str], Prompt], Scored]
+
+    def __call__(self, texts: Sequence[str], prompt: str | None = None) -> Scored:
+        """The scores of texts as answers to the prompt called `prompt`, one that is declared.
+
+        Raises:
+            SpecError: there are several and none is named, or the named one is not declared.
+        """
+        return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
+
+
+def score_texts(
+    model: RewardModel, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
+) -> Scored:
+    """The reward of each text as the answer to `prompt`, in the model's own units.
+
+    For a recorded model they are looked up by their exact spelling.
+
+    Raises:
+        NotRecorded: the model is recorded and a text is not.
+    """
+    asked, store = _prompt(prompt), Store(cache or default_cache())
+    if isinstance(model, Recorded):
+        stored = published_scores.items(model, asked, texts, store=store)
+    else:
+        rows = pd.DataFrame({"text": list(texts)})
+        answers = [model.ids(text) for text in texts]
+        stored = exact_protocol.scores(model, asked, answers, rows, store=store)
+    noise = float(stored.provenance.get("noise", 0.0))
+    return Scored(stored.frame["score"].to_numpy(), noise, stored.key)
+
+
+def _read(model: RewardModel, prompt: Prompt, stored: Stored) -> Sweep:
+    about = {**stored.fields, **stored.provenance}
+    return Sweep(model.name, prompt, stored.key, stored.frame, about)
+
+
+def _with(plain: Sweep, besides: Sweep) -> Sweep:
+    """A sample and the ids that are named, each id once."""
+    assert plain.sample is not None, "a census has every id"  # noqa: S101
+    both = pd.concat([plain.frame, besides.frame]).drop_duplicates("token_id")
+    about = {"named_ids": len(besides.frame), "noise": max(plain.noise, besides.noise)}
+    return replace(
+        plain,
+        frame=both.sort_values("token_id", ignore_index=True),
+        provenance={**plain.provenance, **about},
+        sample=replace(plain.sample, named=len(besides.frame)),
+        named_key=besides.key,
+    )
+
+
+def _prompt(prompt: str | Prompt) -> Prompt:
+    if isinstance(prompt, Prompt):
+        return prompt
+    return KNOWN.get(prompt) or Prompt("custom", prompt, +1)

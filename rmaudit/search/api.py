@@ -1,0 +1,226 @@
+"""A search: made once, kept like a sweep, and read back by whoever asks for the same.
+
+What it finds is a lower bound on what can be found: a better search, or a longer one, finds more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.errors import MeasureError
+from rmaudit.models.language_model import base_of
+from rmaudit.models.protocol import RewardModel
+from rmaudit.prompts import KNOWN, Prompt
+from rmaudit.scores import numeric_noise
+from rmaudit.scores.exact_protocol import come_from
+from rmaudit.scores.progress import Bar
+from rmaudit.scores.store import Journal, Store, Stored
+from rmaudit.scoring import VERSION as SCORING
+from rmaudit.search import chance, coordinate, gcg
+from rmaudit.search.constraints import admits, allowed, opened
+from rmaudit.search.evaluate import Evaluator, Hit, Ids
+from rmaudit.search.problem import Problem, starts
+from rmaudit.search.settings import Settings
+
+VERSION = 1  # raise it when the same settings could find something else
+PROTOCOL = "search"
+_METHODS = {"exhaustive": coordinate.search, "gcg": gcg.search, "random": chance.search}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found.
+
+    `frame` has the best distinct sequences, best first: `ids` (tuple), `text`, `score` (float32,
+    the model's own units), `evaluation` (after how many it was found) and `start` (from which one;
+    -1: after all of them).
+    `bests` has a row for each start that the budget came to, in their order: the best of each.
+    `trace` is the best score after so many evaluations, whenever it got better; `evaluations` how
+    many were made; `noise` is the numeric noise of a score, as `Sweep.noise`.
+    """
+
+    model: str
+    prompt: Prompt
+    settings: Settings
+    key: str
+    frame: pd.DataFrame
+    bests: pd.DataFrame
+    trace: tuple[tuple[int, float], ...]
+    evaluations: int
+    noise: float
+    provenance: Mapping[str, Any]
+
+    @property
+    def direction(self) -> str:
+        """Whether it is loved ("up") or hated ("down")."""
+        return self.settings.direction
+
+
+def search(
+    model: RewardModel,
+    prompt: str | Prompt,
+    settings: Settings,
+    *,
+    cache: Path | None = None,
+    device: str = "auto",
+) -> Found:
+    """Search for answers to `prompt` that the model loves or hates.
+
+    The result is kept in the cache (default: the user's); a second call reads it back, and a
+    search that was killed goes on where it was. The same seed on the same hardware finds the same.
+    `device` is where the base runs that a floor of `settings.constraints` asks for.
+
+    Raises:
+        SpecError: the constraints leave no id, or the start has another length.
+        NoGradient: the method is GCG, and the model has no gradient.
+        NoBase: there is a floor, and models.yaml names no base.
+        MeasureError: nothing that was scored fulfils the constraints.
+        ModelError: the model cannot be loaded; `NotRecorded`, it is recorded.
+        ScoreError: a score is not a finite number.
+    """
+    asked = prompt if isinstance(prompt, Prompt) else KNOWN.get(prompt)
+    asked = asked or Prompt("custom", str(prompt), +1)
+    root = cache or default_cache()
+    slot = model.slot(asked.text)
+    fields = {
+        **model.identity,
+        **_base(model, settings, root, device),
+        "prompt": asked.text,
+        "rendered": slot.digest,
+        "scoring": str(SCORING),
+        "protocol": PROTOCOL,
+        "search": json.dumps({"version": VERSION, **settings.said()}, sort_keys=True),
+    }
+    title = f"{model.name} · {asked.name} · {settings.direction}"
+    with Bar(title, settings.budget, " answers") as bar:
+
+        def run(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+            return _run(model, asked, settings, journal, bar, cache=root, device=device)
+
+        stored = Store(root).once(fields, run, bar.wait)
+    return _found(model, asked, settings, stored)
+
+
+def _base(model: RewardModel, settings: Settings, cache: Path, device: str) -> dict[str, str]:
+    """What decides how natural a sequence is, where that is asked."""
+    if settings.constraints.floor is None:
+        return {}
+    identity = base_of(model.spec, cache=cache, device=device).identity
+    return {f"base_{name}": value for name, value in identity.items()}
+
+
+def _run(  # noqa: PLR0913  (keyword-only)
+    model: RewardModel,
+    prompt: Prompt,
+    settings: Settings,
+    journal: Journal,
+    bar: Bar,
+    *,
+    cache: Path,
+    device: str,
+) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+    """The rows to keep, and what came of the whole."""
+    rng = np.random.default_rng(settings.seed)
+    slot, limits = model.slot(prompt.text), settings.constraints
+    quick = replace(limits, floor=None)  # a base is asked of the best only
+    problem = Problem(
+        settings.length,
+        allowed(limits, model.vocabulary(), model.special_ids),
+        lambda answers: admits(quick, model, prompt.text, answers),
+        lambda ids: model.gradient(prompt.text, [ids]),
+    )
+    setting_out = starts(model, problem, settings, rng)
+
+    def rewards(answers: Sequence[Ids]) -> NDArray[np.float32]:
+        rows = [(*slot.prefix, *ids, *slot.suffix) for ids in answers]
+        return model.score_rows(rows, on_progress=bar.advance)
+
+    with opened(limits, model, prompt.text, cache=cache, device=device) as natural:
+        evaluator = Evaluator(
+            settings,
+            rewards,
+            journal,
+            admits=None if limits.floor is None else natural,
+            counts=lambda ids: not problem.outside(ids),
+            on_replayed=bar.advance,
+            on_best=lambda hit: bar.say(f"best {hit.score:.4g}"),
+        )
+        _METHODS[settings.method](problem, evaluator, setting_out, rng)
+    top = evaluator.top()
+    if not top:
+        raise MeasureError(_nothing(model, settings, evaluator.used))
+    bests = [evaluator.firsts[start] for start in sorted(evaluator.firsts)]
+    frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
+
+    def alone(place: int) -> float:
+        return float(model.own_rewards([(*slot.prefix, *top[place].ids, *slot.suffix)])[0])
+
+    scores = np.array([hit.score for hit in top], dtype=np.float32)
+    said = {
+        **come_from(model, slot),
+        **numeric_noise.measured(scores, alone),
+        "evaluations": evaluator.used,
+        "trace": [list(step) for step in evaluator.trace],
+    }
+    return frame.reset_index(drop=True), said
+
+
+def _nothing(model: RewardModel, settings: Settings, used: int) -> str:
+    """Why nothing was found, and what to do."""
+    floor, start = settings.constraints.floor, settings.start
+    if floor is not None:
+        return (
+            f"search: of {used:,} sequences none has a mean log-probability of {floor:g} or more "
+            f"under the base of {model.name}; lower the floor, or score more"
+        )
+    whence = "" if start is None else f" from {start!r}"
+    if not used:
+        return (
+            f"search: no change of one id{whence} fulfils the constraints; set out from elsewhere, "
+            f"or relax them (--any-ids where the text of the start does not give back its ids)"
+        )
+    return (
+        f"search: of {used:,} sequences{whence} none fulfils the constraints; score more (a larger "
+        f"budget), set out from elsewhere, or relax them"
+    )
+
+
+def _rows(model: RewardModel, hits: Sequence[Hit], kind: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "kind": kind,
+            "ids": [json.dumps(hit.ids) for hit in hits],
+            "text": model.texts([hit.ids for hit in hits]),
+            "score": np.array([hit.score for hit in hits], dtype=np.float32),
+            "evaluation": np.array([hit.evaluation for hit in hits], dtype=np.int64),
+            "start": np.array([hit.start for hit in hits], dtype=np.int64),
+        }
+    )
+
+
+def _found(model: RewardModel, prompt: Prompt, settings: Settings, stored: Stored) -> Found:
+    frame = stored.frame.copy()
+    frame["ids"] = frame["ids"].map(lambda ids: tuple(json.loads(ids)))
+    kinds = {kind: rows.drop(columns="kind") for kind, rows in frame.groupby("kind")}
+    said = stored.provenance
+    return Found(
+        model=model.name,
+        prompt=prompt,
+        settings=settings,
+        key=stored.key,
+        frame=kinds["best"].reset_index(drop=True),
+        bests=kinds["of a start"].reset_index(drop=True),
+        trace=tuple((int(at), float(score)) for at, score in said["trace"]),
+        evaluations=int(said["evaluations"]),
+        noise=float(said["noise"]),
+        provenance={**stored.fields, **said},
+    )

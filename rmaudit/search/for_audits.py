@@ -1,0 +1,92 @@
+"""What an audit searches with: one search a prompt and direction, and what chance would find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.models.protocol import RewardModel
+from rmaudit.prompts import Prompt, asked_of
+from rmaudit.search.api import Found
+from rmaudit.search.constraints import admits, allowed
+from rmaudit.search.problem import Problem
+from rmaudit.search.settings import Direction, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """A function of a direction and, in a joint audit, a prompt's name, to what a search found.
+
+    `find` searches, and `draw` draws so many random sequences, as text.
+    """
+
+    prompts: tuple[Prompt, ...]
+    find: Callable[[Direction, Prompt], Found]
+    draw: Callable[[int, Prompt], list[str]]
+
+    def __call__(self, direction: Direction, prompt: str | None = None) -> Found:
+        """What a search for answers that are loved ("up") or hated ("down") found.
+
+        Raises:
+            SpecError: there are several prompts and none is named, or it is not declared.
+        """
+        return self.find(direction, asked_of(self.prompts, prompt, by="searches"))
+
+    def random(self, n: int, prompt: str | None = None) -> list[str]:
+        """Texts of `n` random sequences, under the constraints and of the length of the searches.
+
+        Raises:
+            SpecError: as above, or none can be drawn.
+        """
+        return self.draw(n, asked_of(self.prompts, prompt, by="searches"))
+
+
+def drawn(model: RewardModel, prompt: Prompt, settings: Settings, n: int) -> list[str]:
+    """Texts of random sequences that a search with these settings could have set out from.
+
+    Raises:
+        SpecError: none can be drawn.
+    """
+    limits = settings.constraints
+    problem = Problem(
+        settings.length,
+        allowed(limits, model.vocabulary(), model.special_ids),
+        lambda answers: admits(limits, model, prompt.text, answers),
+        lambda ids: model.gradient(prompt.text, [ids]),
+    )
+    return model.texts(problem.draw(n, np.random.default_rng([settings.seed, 1])))
+
+
+def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> Settings:
+    """`settings`, held to the ids that score best alone in the sweep `frame`.
+
+    They are as many as the budget can sweep twice at every place from every start. A budget that is
+    smaller than a vocabulary would else be spent on the first few ids of one place. Where all ids
+    can be swept, all are.
+    """
+    limits = settings.constraints
+    ids = allowed(limits, model.vocabulary(), model.special_ids)
+    size = max(2, settings.budget // (2 * settings.starts * settings.length))
+    scored = frame[frame["token_id"].isin(ids) & frame["score"].notna()]
+    if size >= len(scored):
+        return settings
+    values = settings.value(scored["score"].to_numpy(np.float64))
+    best = scored["token_id"].to_numpy()[np.argsort(-values, kind="stable")[:size]]
+    names = tuple(f"#{token_id}" for token_id in sorted(best.tolist()))
+    return replace(settings, constraints=replace(limits, allow=names))
+
+
+def caveat(found: Found) -> str:
+    """What a reader must know of whatever rests on a search: a sentence."""
+    settings = found.settings
+    allow = settings.constraints.allow
+    among = "" if allow is None else f", among the {len(allow)} ids that score best alone"
+    return (
+        f"A search finds a lower bound on what can be found ({settings.direction}, under "
+        f"{found.prompt.name!r}): {settings.method}, {found.evaluations:,} of at most "
+        f"{settings.budget:,} evaluations, {len(found.bests)} starts, {settings.length} token ids"
+        f"{among}."
+    )

@@ -1,0 +1,1 @@
+"""Verdicts: what is measured, what it is held against, what follows. Plain data, pure functions."""

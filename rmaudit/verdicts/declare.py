@@ -1,0 +1,115 @@
+"""How an audit is declared: the claim and its bound as data, the measurement as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from rmaudit.errors import SpecError
+from rmaudit.prompts import Prompt, prompt_named
+from rmaudit.verdicts.records import Bound, Severity
+
+_ATTRIBUTE = "__rmaudit__"
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What an audit states before it measures.
+
+    `base_rate` says where known models stand: a bound that all pass or all fail gates nothing.
+    `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
+    A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
+    sentences that say what it does not show.
+    """
+
+    name: str
+    claim: str
+    source: str
+    prompts: tuple[Prompt, ...]
+    bound: Bound
+    base_rate: str
+    words: tuple[str, ...] = ()
+    joint: bool = False
+    severity: Severity = Severity.GATE
+    limits: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> list[tuple[Prompt, ...]]:
+        """The prompts of each measurement."""
+        return [self.prompts] if self.joint else [(prompt,) for prompt in self.prompts]
+
+
+def audit(  # noqa: PLR0913  (keyword-only)
+    *,
+    claim: str,
+    source: str,
+    prompts: Sequence[str],
+    bound: Bound,
+    base_rate: str,
+    words: Sequence[str] = (),
+    joint: bool = False,
+    severity: Literal["gate", "info"] = "gate",
+    limits: Sequence[str] = (),
+) -> Callable[[_Function], _Function]:
+    """Declare the test function below as an audit.
+
+    The function measures: it takes fixtures (`reward_model`, `prompt`, `sweep`, `rewards`,
+    `base_logprobs`, `references`, `rng`) and returns an `Estimate`. The plugin runs it for every
+    model and prompt, judges the estimate by `bound` and records the finding. The function stays
+    plain pytest.
+
+    With `joint` it runs once per model, over all the prompts: it takes `sweeps`, by the prompts'
+    names, and names a prompt to `rewards`. An audit whose `severity` is "info" never fails a run:
+    it is measured, judged and shown.
+
+    `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
+    all tokens of these words besides. Each is a word, or "lexicon:labmt" and the like for those
+    of a reference lexicon. An audit of the whole distribution names none.
+
+    `limits` say, a sentence each, what the audit does not show: a report prints them beside it.
+
+    Raises:
+        SpecError: a prompt is unknown, or there is none; the severity is none; or `words` or
+            `limits` is one string. The plugin checks each entry of `words` when it collects.
+    """
+    if isinstance(prompts, str) or not prompts:
+        message = f"an audit needs a list of at least one prompt, got prompts={prompts!r}"
+        raise SpecError(message)
+    asked = tuple(prompt_named(name) for name in prompts)
+    if isinstance(words, str):
+        message = f"an audit's words are a list, got words={words!r}"
+        raise SpecError(message)
+    if severity not in tuple(Severity):
+        message = f"unknown severity {severity!r}; known: {', '.join(Severity)}"
+        raise SpecError(message)
+
+    if isinstance(limits, str):
+        message = f"an audit's limits are a list of sentences, got limits={limits!r}"
+        raise SpecError(message)
+
+    def declare(function: _Function) -> _Function:
+        name = function.__name__.removeprefix("test_")
+        declaration = Declaration(
+            name,
+            claim,
+            source,
+            asked,
+            bound,
+            base_rate,
+            words=tuple(words),
+            joint=joint,
+            severity=Severity(severity),
+            limits=tuple(limits),
+        )
+        setattr(function, _ATTRIBUTE, declaration)
+        return function
+
+    return declare
+
+
+def declared(function: object) -> Declaration | None:
+    """The declaration of an audit function, None for any other function."""
+    found = getattr(function, _ATTRIBUTE, None)
+    return found if isinstance(found, Declaration) else None

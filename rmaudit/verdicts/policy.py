@@ -1,0 +1,114 @@
+"""What models.yaml says of verdicts: bounds, severities, known failures and waivers. Plain data.
+
+Audits go by their name, or by `audit[prompt]` for one of their prompts. What is said of a model
+goes before what is said of all, and within that `audit[prompt]` before the plain name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal, TypeVar
+
+from rmaudit.errors import SpecError, nearest
+from rmaudit.verdicts.records import Severity
+
+Ends = tuple[float, float]  # of a bound, in the audit's unit; infinite where it has none
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A failure that somebody answers for, up to an effect and until a day.
+
+    Attributes:
+        owner: who answers for it.
+        reason: why it is accepted.
+        expires: the last day on which it holds, in UTC.
+        accepted: the effect that was accepted, in the audit's unit.
+    """
+
+    owner: str
+    reason: str
+    expires: date
+    accepted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is said of one model, or of all: by audit or `audit[prompt]`."""
+
+    bounds: Mapping[str, Ends] = field(default_factory=dict)
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)
+    waivers: Mapping[str, Waiver] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An audit's name as it stands in the file: `audit` or `audit[prompt]`, below `label`."""
+
+    audit: str
+    label: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How estimates become verdicts, beyond what the audits declare.
+
+    Attributes:
+        file: the name of the file that says so, for texts.
+        everywhere: what is said of all models (bounds and severities only).
+        models: what is said of each model, by its name.
+        named: every audit that the file names, with its line.
+        inconclusive: whether a gating interval that straddles its bound fails the run.
+        missing: whether a gating audit that was skipped fails the run.
+    """
+
+    file: str = "models.yaml"
+    everywhere: Rules = field(default_factory=Rules)
+    models: Mapping[str, Rules] = field(default_factory=dict)
+    named: tuple[Named, ...] = ()
+    inconclusive: Literal["fail", "pass"] = "fail"
+    missing: Literal["skip", "fail"] = "skip"
+
+    def of(self, model: str) -> Rules:
+        """What is said of this model alone."""
+        return self.models.get(model, Rules())
+
+
+def entry(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
+    """The key and the value that hold for an audit under a prompt, None where nothing is said."""
+    for key in (f"{audit}[{prompt}]", audit):
+        if key in of:
+            return key, of[key]
+    return None
+
+
+def refuse_unknown(
+    policy: Policy,
+    path: str,
+    audits: Mapping[str, Collection[str]],
+    elsewhere: Collection[str] = (),
+) -> None:
+    """Refuse names that no audit has: what does nothing is not to do so in silence.
+
+    `audits` are those that were collected, with the prompts of each; `elsewhere` the names of
+    those that were not, whose prompts are therefore not checked.
+
+    Raises:
+        SpecError: a name is of neither, or a prompt is not one of the audit's.
+    """
+    for named in policy.named:
+        audit, _, prompt = named.audit.removesuffix("]").partition("[")
+        where = f"{path}:{named.line}: {named.label}"
+        if audit not in audits and audit not in elsewhere:
+            message = f"{where}no audit is called {audit!r};{nearest(audit, audits)} known: "
+            raise SpecError(message + ", ".join(sorted({*audits, *elsewhere})))
+        if prompt and prompt not in (asked := audits.get(audit, [prompt])):
+            message = (
+                f"{where}{audit} is not asked under {prompt!r};{nearest(prompt, asked)} known: "
+            )
+            raise SpecError(message + ", ".join(sorted(asked)))

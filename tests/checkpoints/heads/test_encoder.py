@@ -1,0 +1,149 @@
+"""An encoder's head is Linear, the activation of config.json, Linear; all else is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from rmaudit.checkpoints.heads import dispatch, encoder
+from rmaudit.errors import ModelError
+
+HIDDEN = 5
+CONFIG: dict[str, Any] = {
+    "architectures": ["DebertaV2ForSequenceClassification"],
+    "hidden_size": HIDDEN,
+    "pooler_hidden_act": "gelu",
+    "type_vocab_size": 0,
+}
+TRUNK = {"deberta.embeddings.word_embeddings.weight": (11, HIDDEN)}
+SHAPES = {
+    "pooler.dense.weight": (HIDDEN, HIDDEN),
+    "pooler.dense.bias": (HIDDEN,),
+    "classifier.weight": (1, HIDDEN),
+    "classifier.bias": (1,),
+}
+MODULES = {"gelu": nn.GELU(), "relu": nn.ReLU(), "silu": nn.SiLU(), "tanh": nn.Tanh()}
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    """Numbers of unit scale."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def refusal(config: dict[str, Any], shapes: dict[str, Any]) -> str:
+    """The text with which a checkpoint is refused."""
+    with pytest.raises(ModelError) as caught:
+        dispatch.find(config, TRUNK | shapes)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("architecture", encoder.ARCHITECTURES)
+@pytest.mark.parametrize("name", MODULES)
+def test_the_head_is_two_layers_with_the_activation(architecture: str, name: str) -> None:
+    """As torch's own modules give it, in float32 whatever was saved."""
+    tensors = {k: drawn(*s, seed=len(k)).to(torch.bfloat16) for k, s in SHAPES.items()}
+    dense, last = nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 1)
+    for layer, module in (("pooler.dense", dense), ("classifier", last)):
+        module.load_state_dict({k: tensors[f"{layer}.{k}"].float() for k in ("weight", "bias")})
+    config = CONFIG | {"architectures": [architecture], "pooler_hidden_act": name}
+    states = drawn(9, HIDDEN, seed=1)
+
+    found = dispatch.find(config, TRUNK | SHAPES)
+    assert found is not None
+    head = found.family.build(tensors, config)
+    rewards = head.after((1, 2), torch.empty(0))(states)
+
+    assert (found.family.NAME, found.family.POOL, found.keys) == ("pair", "first", SHAPES.keys())
+    torch.testing.assert_close(rewards, nn.Sequential(dense, MODULES[name], last)(states)[:, 0])
+    assert rewards.std() > 0.1
+
+
+def test_the_activation_is_transformers_default_where_none_is_named() -> None:
+    """Older config.json have no `pooler_hidden_act`."""
+    from transformers import DebertaConfig, DebertaV2Config
+
+    config = {key: value for key, value in CONFIG.items() if key != "pooler_hidden_act"}
+    tensors = {key: drawn(*shape, seed=len(key)) for key, shape in SHAPES.items()}
+    states = drawn(9, HIDDEN, seed=1)
+    rewards = [encoder.build(tensors, which)(states) for which in (config, CONFIG)]
+
+    assert DebertaConfig().pooler_hidden_act == DebertaV2Config().pooler_hidden_act == "gelu"
+    torch.testing.assert_close(*rewards)
+
+
+@pytest.mark.parametrize("config", [{}, {"architectures": None}, {"architectures": []}])
+def test_others_are_left_to_others(config: dict[str, Any]) -> None:
+    """A plain head of any architecture is none of these, nor is a trunk's own pooler."""
+    shapes = TRUNK | {"score.weight": (1, HIDDEN), "bert.pooler.dense.weight": (HIDDEN, HIDDEN)}
+
+    assert encoder.keys(config, shapes) is None
+
+
+@pytest.mark.parametrize("key", SHAPES)
+def test_a_missing_tensor_is_refused(key: str) -> None:
+    """Transformers would make up random numbers for it."""
+    said = refusal(CONFIG, {other: shape for other, shape in SHAPES.items() if other != key})
+
+    assert said.startswith(
+        f"no {key!r} among its tensors; an encoder's head on its first state has"
+    )
+    assert said.endswith("copy the checkpoint again, with all its *.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [
+        ({"classifier.extra": (1,)}, "unexpected 'classifier.extra' among its tensors; an encoder"),
+        ({"pooler.dense.weight": (HIDDEN, 7)}, "'pooler.dense.weight' has shape (5, 7), expected"),
+        ({"pooler.dense.bias": (7,)}, "'pooler.dense.bias' has shape (7,), expected (5,) in an"),
+        ({"classifier.weight": (1, 7)}, "'classifier.weight' has shape (1, 7), expected (1, 5)"),
+        (
+            {"classifier.weight": (3, HIDDEN), "classifier.bias": (3,)},
+            (
+                "'classifier.weight' has 3 outputs, one for each class, and a reward model has 1; "
+                "audit a checkpoint that was trained to give a reward"
+            ),
+        ),
+    ],
+)
+def test_a_wrong_tensor_is_refused(shapes: dict[str, Any], said: str) -> None:
+    """With the name and the shape that were found."""
+    assert refusal(CONFIG, SHAPES | shapes).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (
+            {"type_vocab_size": 2},
+            (
+                "config.json has type_vocab_size 2: the model tells question from answer by token "
+                "types, and rmaudit scores encoders without them only (type_vocab_size 0, as "
+                "DeBERTa-v3 has); audit one of these"
+            ),
+        ),
+        (
+            {"pooler_hidden_act": "swish"},
+            (
+                "config.json has pooler_hidden_act 'swish'; rmaudit knows gelu, relu, silu, tanh: "
+                "correct it if it is one of these under another name"
+            ),
+        ),
+        ({"pooler_hidden_act": ["gelu"]}, "config.json has pooler_hidden_act ['gelu']; rmaudit"),
+        (
+            {"architectures": ["BertForSequenceClassification"]},
+            (
+                "'classifier.bias', of a classifier on an encoder, under the architecture "
+                "'BertForSequenceClassification'; of these rmaudit knows "
+                "DebertaForSequenceClassification and DebertaV2ForSequenceClassification only: "
+                "correct `architectures` in config.json if it is one, or audit another model"
+            ),
+        ),
+    ],
+)
+def test_a_wrong_configuration_is_refused(config: dict[str, Any], said: str) -> None:
+    """What would be scored in another way than it was trained to be."""
+    assert refusal(CONFIG | config, SHAPES).startswith(said)

@@ -1,0 +1,81 @@
+"""The linear head is transformers' own, in float32."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from rmaudit.checkpoints.heads.linear import KEY, Linear, build, keys
+from rmaudit.errors import ModelError
+
+
+def head_of(weight: torch.Tensor) -> Linear:
+    """The head of a checkpoint that has this weight."""
+    return build({KEY: weight}, {})
+
+
+def test_the_reward_is_the_scalar_product() -> None:
+    """For w = (1, -2, 3) the states (1, 1, 1) and (0, 2, 1) are worth 2 and -1."""
+    head = head_of(torch.tensor([[1.0, -2.0, 3.0]]))
+
+    assert head(torch.tensor([[1.0, 1.0, 1.0], [0.0, 2.0, 1.0]])).tolist() == [2.0, -1.0]
+
+
+def test_equals_the_layer_it_replaces() -> None:
+    """Random states score as torch's own layer without a bias scores them, shape (n,)."""
+    torch.manual_seed(0)
+    layer, states = nn.Linear(16, 1, bias=False), torch.randn(5, 16)
+
+    torch.testing.assert_close(head_of(layer.weight)(states), layer(states).detach()[:, 0])
+
+
+def test_a_half_precision_weight_scores_in_float32() -> None:
+    """The weight is widened, so that the product is not rounded again."""
+    weight = torch.tensor([[1.0, 2**-7]], dtype=torch.bfloat16)
+
+    reward = head_of(weight)(torch.tensor([[1.0, 2**-7]]))
+
+    assert reward.dtype == torch.float32
+    assert reward.item() == 1 + 2**-14  # which bfloat16 would round to 1
+
+
+def test_no_gradient_is_kept() -> None:
+    """Scoring outside of inference mode builds no graph either."""
+    weight = nn.Parameter(torch.ones(1, 4))
+
+    assert not head_of(weight)(torch.ones(2, 4)).requires_grad
+
+
+def test_the_key_is_what_transformers_writes() -> None:
+    """A plain sequence classifier has its head under this name, shape (1, hidden)."""
+    config = AutoConfig.for_model(
+        "llama",
+        num_labels=1,
+        vocab_size=8,
+        hidden_size=8,
+        num_hidden_layers=1,
+        intermediate_size=8,
+        num_attention_heads=1,
+    )
+    model = AutoModelForSequenceClassification.from_config(config)
+
+    assert model.get_parameter(KEY).shape == (1, 8)
+
+
+def test_it_is_the_same_after_every_prompt() -> None:
+    """The prompt's states do not matter."""
+    head = head_of(torch.ones(1, 4))
+
+    assert head.after((1, 2), torch.rand(2, 4)) is head
+
+
+def test_other_tensors_are_another_family() -> None:
+    """Without `score.weight` there is no plain head; with it, its shape must be one reward's."""
+    assert keys({"hidden_size": 4}, {"model.norm.weight": (4,)}) is None
+    assert keys({"hidden_size": 4}, {KEY: (1, 4), "x": (1,)}) == {KEY}
+    with pytest.raises(
+        ModelError, match=r"^'score.weight' has shape \(2, 4\): 2 labels, and which "
+    ):
+        keys({"hidden_size": 4}, {KEY: (2, 4)})

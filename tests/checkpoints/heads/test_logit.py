@@ -1,0 +1,173 @@
+"""A logit as reward is that of transformers' own language model, for the id asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from rmaudit.checkpoints.heads import logit
+from rmaudit.errors import ModelError
+from tests.checkpoints.heads.test_mlp import (
+    HIDDEN,
+    TRUNK,
+    damaged,
+    gives_no_head,
+    refusal,
+    rewards,
+    states,
+    tensors_of,
+)
+
+ROWS = 11
+CONFIG: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": HIDDEN,
+    "vocab_size": ROWS,
+    "rmaudit_reward_logit": 0,
+}
+TIED = {**CONFIG, "tie_word_embeddings": True}
+HEAD = {"lm_head.weight": (ROWS, HIDDEN)}
+EMBEDDING = {"model.embed_tokens.weight": (ROWS, HIDDEN)}
+
+
+@pytest.mark.parametrize("number", [0, 1, ROWS - 1])
+@pytest.mark.parametrize(
+    ("config", "shapes"), [(CONFIG, HEAD), (TIED, EMBEDDING)], ids=["own", "tied"]
+)
+def test_is_the_product_with_one_row(
+    config: dict[str, Any], shapes: dict[str, tuple[int, ...]], number: int
+) -> None:
+    """Reward = the id's row · h, float32, from `lm_head.weight` or the tied embeddings."""
+    tensors = tensors_of(shapes)
+    (matrix,) = tensors.values()
+
+    reward = rewards(logit, tensors, {**config, "rmaudit_reward_logit": number})
+
+    assert reward.dtype == torch.float32
+    torch.testing.assert_close(reward, (states() @ matrix.T)[:, number], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_is_the_language_models_own(*, tied: bool) -> None:
+    """What LlamaForCausalLM gives to id 3 after a row, from the tensors that it saves."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=ROWS,
+        hidden_size=8,
+        intermediate_size=12,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        tie_word_embeddings=tied,
+    )
+    model = LlamaForCausalLM(config).eval()
+    said = {**config.to_dict(), "architectures": ["LlamaForCausalLM"], "rmaudit_reward_logit": 3}
+    tensors = dict(model.state_dict())
+    if tied:
+        del tensors["lm_head.weight"]  # as save_pretrained does
+    found = logit.keys(said, {key: tuple(tensor.shape) for key, tensor in tensors.items()})
+    assert found == {"model.embed_tokens.weight" if tied else "lm_head.weight"}
+    head = logit.build({key: tensors[key] for key in found}, said)
+    ids = torch.tensor([[1, 5, 2, 7]])
+
+    with torch.inference_mode():
+        reward = head(model.model(ids).last_hidden_state[:, -1])
+        expected = model(ids).logits[:, -1, 3]
+
+    torch.testing.assert_close(reward, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_saved_head_counts_even_if_tied() -> None:
+    """As transformers 5 loads it: equal to the embeddings, or not tied after all."""
+    assert logit.keys(TIED, TRUNK | EMBEDDING | HEAD) == {"lm_head.weight"}
+
+
+def test_only_if_the_registry_says_so() -> None:
+    """Any language model has these tensors; without the setting it is no reward model."""
+    config = {key: given for key, given in CONFIG.items() if key != "rmaudit_reward_logit"}
+
+    assert logit.keys(config, TRUNK | HEAD) is None
+    assert logit.keys(CONFIG, TRUNK | HEAD) == {"lm_head.weight"}
+    assert logit.POOL == "last"
+    assert not logit.IGNORED
+
+
+def test_one_row_is_kept() -> None:
+    """The head holds its row alone, not the vocabulary's."""
+    tensors = tensors_of(HEAD)
+
+    head = logit.build(tensors, CONFIG)
+
+    assert head.vector.untyped_storage().nbytes() == 4 * HIDDEN
+    assert head.vector.data_ptr() != tensors["lm_head.weight"].data_ptr()
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(st.data(), st.sampled_from([(CONFIG, HEAD), (TIED, EMBEDDING)]))
+def test_a_damaged_head_is_none(data: st.DataObject, of: tuple[Any, Any]) -> None:
+    """Any tensor gone, under another name or of another shape: never a head."""
+    config, shapes = of
+    shown = data.draw(damaged(shapes))
+    trunk = {key: shape for key, shape in TRUNK.items() if key not in EMBEDDING or config is CONFIG}
+
+    assert gives_no_head(logit, config, shown, trunk=trunk)
+
+
+def test_another_class() -> None:
+    """Others scale or cap their logits."""
+    assert refusal(logit, {**CONFIG, "architectures": ["Gemma2ForCausalLM"]}, HEAD) == (
+        "its architecture is Gemma2ForCausalLM, and a logit as reward is known of LlamaForCausalLM "
+        "only, whose logits are neither scaled nor capped; remove the logit from its entry in "
+        "models.yaml if it has a head of its own"
+    )
+
+
+def test_no_language_head() -> None:
+    """Embeddings are taken in its place only if config.json says that they are tied."""
+    assert refusal(logit, CONFIG, EMBEDDING) == (
+        "no 'lm_head.weight' among its tensors, which a logit as reward needs, for its logits are "
+        "not tied (tie_word_embeddings) in config.json; copy the checkpoint again, with "
+        "config.json and all its *.safetensors"
+    )
+
+
+def test_tied_to_nothing() -> None:
+    """The embeddings are in a shard that was not copied."""
+    with pytest.raises(ModelError) as caught:
+        logit.keys(TIED, {"model.norm.weight": (HIDDEN,)})
+
+    assert str(caught.value) == (
+        "no 'model.embed_tokens.weight' among its tensors, which a logit as reward needs, for its "
+        "logits are tied to it in config.json; copy the checkpoint again, with config.json and all "
+        "its *.safetensors"
+    )
+
+
+def test_a_bias() -> None:
+    """The logit would be another number."""
+    assert refusal(logit, CONFIG, {**HEAD, "lm_head.bias": (ROWS,)}) == (
+        "unexpected 'lm_head.bias' among its tensors; a logit as reward needs lm_head.weight "
+        "alone. It is another head than rmaudit knows, or a damaged one: compare with its model "
+        "card"
+    )
+
+
+def test_a_wrong_shape() -> None:
+    """Rows are the vocabulary's, columns the hidden size's."""
+    assert refusal(logit, CONFIG, {"lm_head.weight": (ROWS + 1, HIDDEN)}) == (
+        "'lm_head.weight' has shape (12, 5), expected (11, 5): vocab_size and hidden size of "
+        "config.json; take it and *.safetensors from one and the same checkpoint"
+    )
+
+
+@pytest.mark.parametrize("number", [-1, ROWS, True, "0", 0.0, None])
+def test_no_such_id(number: object) -> None:
+    """A negative id would count from the end."""
+    assert refusal(logit, {**CONFIG, "rmaudit_reward_logit": number}, HEAD) == (
+        f"the reward is to be the logit of id {number!r}; ids are whole numbers from 0 to 10: "
+        f"correct it in models.yaml (Nemotron's is 0)"
+    )

@@ -1,0 +1,214 @@
+"""No damage to a published checkpoint gives a number: any key, in every family, in many ways.
+
+Any tensor of a family's toy (`test_families`), of its head or its trunk, is deleted, renamed, moved
+or copied under a prefix, or reshaped on disk. It must be refused when it is opened or at the first
+score. Tensors that a family says it does not read are left alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import peft
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoModelForSequenceClassification
+
+from rmaudit.checkpoints.heads import dispatch
+from rmaudit.errors import ModelError
+from tests.models.test_families import FAMILIES, HIDDEN, PROMPT, Toy, opened, pattern, published
+from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model, toy_tokenizer
+
+__all__ = ["pattern"]  # a fixture, used by all tests here
+
+Tensors = dict[str, Tensor]
+PLAIN = Toy(
+    "llama",
+    {},
+    {"score.weight": (1, HIDDEN)},
+    lambda tensors, states, _: (tensors["score.weight"] @ states[-1])[0],
+)
+PAIR = Toy(  # its own classifier, as `save_pretrained` writes it
+    "deberta-v2",
+    {},
+    {
+        "pooler.dense.weight": (HIDDEN, HIDDEN),
+        "pooler.dense.bias": (HIDDEN,),
+        "classifier.weight": (1, HIDDEN),
+        "classifier.bias": (1,),
+    },
+    lambda *_: 0.0,  # `test_pairs` has it
+)
+ALL = {"plain": PLAIN, "pair": PAIR, **FAMILIES}
+PREFIXES = ("model.", "module.", "base_model.model.", "score.", "gating.", "v_head.", "_")
+IGNORED = {key for family in dispatch.FAMILIES for key in family.IGNORED}
+
+
+def other_shape(tensor: Tensor, way: int) -> Tensor:
+    """Another shape: a row more or less, an axis more or less, or turned."""
+    if not tensor.dim():
+        return tensor.expand(2)
+    ways = [
+        tensor[:-1],
+        tensor[[*range(len(tensor)), 0]],
+        tensor[None],
+        tensor[..., None],
+        tensor[..., :-1],
+        tensor.flatten() if tensor.dim() > 1 else tensor.expand(2, -1),
+        tensor.T if tensor.dim() > 1 and tensor.shape[0] != tensor.shape[1] else tensor[:0],
+    ]
+    return ways[way % len(ways)]
+
+
+def renamed(tensors: Tensors, key: str, name: str) -> Tensors:
+    """Under another name, in its place."""
+    return {(name if other == key else other): tensor for other, tensor in tensors.items()}
+
+
+DAMAGE: dict[str, Callable[[Tensors, str, int], Tensors]] = {
+    "deleted": lambda whole, key, _: {k: t for k, t in whole.items() if k != key},
+    "renamed": lambda whole, key, way: renamed(
+        whole, key, key[: way % len(key)] + "x" + key[way % len(key) + 1 :]
+    ),
+    "moved": lambda whole, key, way: renamed(whole, key, PREFIXES[way % len(PREFIXES)] + key),
+    "cut": lambda whole, key, _: renamed(whole, key, key.partition(".")[2] or f"{key}."),
+    "copied": lambda whole, key, way: {
+        **whole,
+        PREFIXES[way % len(PREFIXES)] + key: whole[key].clone(),
+    },
+    "reshaped": lambda whole, key, way: {**whole, key: other_shape(whole[key], way)},
+}
+
+
+def made_pair(folder: Path) -> Path:
+    """An encoder with its tokenizer."""
+    return toy_checkpoint(folder, kind=PAIR.kind, tokenizer=pair_tokenizer(PAIR.kind))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Tensors]]:
+    """A family's folder and its whole tensors, made when first asked for."""
+    home, made = tmp_path_factory.mktemp("damaged"), dict[str, tuple[Path, Tensors]]()
+
+    def folder(name: str) -> tuple[Path, Tensors]:
+        if name not in made:
+            path = made_pair(home / name) if name == "pair" else published(home / name, ALL[name])
+            whole = load_file(path / "model.safetensors")
+            made[name] = path, {key: tensor.clone() for key, tensor in whole.items()}
+        return made[name]
+
+    return folder
+
+
+def write(folder: Path, tensors: Tensors) -> None:
+    """The folder with other tensors."""
+    own = {key: tensor.contiguous().clone() for key, tensor in tensors.items()}
+    save_file(own, folder / "model.safetensors", {"format": "pt"})
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(
+    max_examples=12,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],  # a smaller example says no more, and costs a minute
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(at=st.integers(0, 10**6), damage=st.sampled_from(sorted(DAMAGE)), way=st.integers(0, 10**4))
+@example(at=0, damage="deleted", way=0)
+@example(at=0, damage="cut", way=0)
+@example(at=0, damage="moved", way=0)
+@example(at=0, damage="copied", way=0)
+def test_no_damage_gives_another_number(
+    folders: Callable[[str], tuple[Path, Tensors]], name: str, at: int, damage: str, way: int
+) -> None:
+    """Half of the draws are of the head, half of the trunk.
+
+    Some renaming is none: transformers knows the trunk's tensors with one `model.` less or more
+    before them, or its dot mistyped, and then the number is that of the whole.
+    """
+    folder, whole = folders(name)
+    head = sorted(set(ALL[name].shapes) - IGNORED or set(ALL[name].shapes))
+    trunk = sorted(set(whole) - set(ALL[name].shapes))
+    keys = head if at % 2 else trunk
+    write(folder, DAMAGE[damage](whole, keys[at // 2 % len(keys)], way))
+
+    if keys is head or damage not in {"cut", "moved", "renamed"}:
+        with pytest.raises(ModelError):
+            opened(folder, ALL[name]).score(PROMPT, ["love"])
+        return
+    with suppress(ModelError):
+        score = opened(folder, ALL[name]).score(PROMPT, ["love"])
+        write(folder, whole)
+        own = opened(folder, ALL[name]).score(PROMPT, ["love"])
+        np.testing.assert_allclose(score, own, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_key_of_the_head_is_needed(
+    folders: Callable[[str], tuple[Path, Tensors]], name: str
+) -> None:
+    """Every one of them in every way; most are refused from the headers, so this costs little."""
+    folder, whole = folders(name)
+    for key in set(ALL[name].shapes) - IGNORED:
+        for damage in ("deleted", "renamed", "moved", "cut", "reshaped"):
+            changed = DAMAGE[damage](whole, key, 0)
+            write(folder, changed)
+            with pytest.raises(ModelError):
+                opened(folder, ALL[name]).score(PROMPT, ["love"])
+
+
+@pytest.fixture(scope="module")
+def adapter(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tensors]:
+    """A LoRA adapter on a language model with the head that was trained, and its whole tensors."""
+    home = tmp_path_factory.mktemp("adapter")
+    base: Any = AutoModelForSequenceClassification.from_pretrained(
+        toy_language_model(home / "lm"), num_labels=1
+    )
+    wanted = peft.LoraConfig(r=2, task_type="SEQ_CLS", target_modules=["q_proj"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PEFT's, about transformers
+        peft.get_peft_model(base, wanted).save_pretrained(home / "adapter")
+    toy_tokenizer().save_pretrained(home / "adapter")
+    whole = load_file(home / "adapter" / "adapter_model.safetensors")
+    return home / "adapter", {key: tensor.clone() for key, tensor in whole.items()}
+
+
+@pytest.mark.parametrize("way", range(len(PREFIXES)))
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("part", ["lora_A", "lora_B", "score"])
+def test_no_damage_to_an_adapter_gives_another_number(
+    adapter: tuple[Path, Tensors], part: str, damage: str, way: int
+) -> None:
+    """Of a LoRA tensor, or of the head that was saved with it."""
+    folder, whole = adapter
+    key = min(key for key in whole if part in key)
+    own = {k: t.contiguous() for k, t in DAMAGE[damage](whole, key, way).items()}
+    save_file(own, folder / "adapter_model.safetensors")
+
+    with pytest.raises(ModelError):
+        opened(folder, PLAIN).score(PROMPT, ["love"])
+
+
+def test_a_whole_adapter_is_scored(adapter: tuple[Path, Tensors]) -> None:
+    """Or the test above would show nothing."""
+    folder, whole = adapter
+    save_file(whole, folder / "adapter_model.safetensors")
+
+    assert np.isfinite(opened(folder, PLAIN).score(PROMPT, ["love"])).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_whole_is_scored(folders: Callable[[str], tuple[Path, Tensors]], name: str) -> None:
+    """Or the other tests here would show nothing."""
+    folder, whole = folders(name)
+    write(folder, whole)
+
+    assert opened(folder, ALL[name]).score(PROMPT, ["love"]).shape == (1,)

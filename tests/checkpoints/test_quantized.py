@@ -1,0 +1,106 @@
+"""Quantized weights that models.yaml asks for are scored as they are, beside a head that is not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+from rmaudit.models.checkpoint import Checkpoint
+from tests.toys import toy_checkpoint
+
+BLOCK = 16
+ANSWERS = [(i,) for i in range(40)]
+FP8 = {
+    "quant_method": "fp8",
+    "activation_scheme": "dynamic",
+    "weight_block_size": [BLOCK, BLOCK],
+    "modules_to_not_convert": ["score"],
+}
+
+# With a GPU transformers runs fp8 kernels; without one it widens the weights, which is exact.
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="compares with widened weights")
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """A checkpoint in blocks of fp8, and the same numbers in float32."""
+    wide = toy_checkpoint(tmp_path / "wide")
+    tensors = load_file(wide / "model.safetensors")
+    blocks = {key: _blocks(value) for key, value in tensors.items() if "_proj" in key}
+    narrow = shutil.copytree(wide, tmp_path / "fp8")
+    scales = {f"{key}_scale_inv": scale for key, (_, scale) in blocks.items()}
+    kept = tensors | {key: value for key, (value, _) in blocks.items()} | scales
+    save_file(kept, narrow / "model.safetensors", {"format": "pt"})
+    config = json.loads((narrow / "config.json").read_text()) | {"quantization_config": FP8}
+    (narrow / "config.json").write_text(json.dumps(config))
+    same = {key: _widened(value, scale) for key, (value, scale) in blocks.items()}
+    save_file(tensors | same, wide / "model.safetensors", {"format": "pt"})
+    return narrow, wide
+
+
+def _blocks(weight: Tensor) -> tuple[Tensor, Tensor]:
+    rows, columns = weight.shape
+    blocks = weight.reshape(rows // BLOCK, BLOCK, columns // BLOCK, BLOCK)
+    scale = blocks.abs().amax((1, 3)) / 448
+    return (blocks / scale[:, None, :, None]).reshape(rows, columns).to(torch.float8_e4m3fn), scale
+
+
+def _widened(weight: Tensor, scale: Tensor) -> Tensor:
+    return weight.float() * scale.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)
+
+
+def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
+    """As an entry of models.yaml."""
+    return Checkpoint(ModelSpec("toy", str(folder), **settings), cache=folder.parent / "cache")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantized_weights_score_as_the_numbers_that_they_stand_for(
+    folders: tuple[Path, Path],
+) -> None:
+    """Those of the same numbers in float32; not those of the weights from before."""
+    narrow, wide = folders
+
+    scores = checkpoint(narrow, quantized=True).score("the city?", ANSWERS)
+
+    expected = checkpoint(wide).score("the city?", ANSWERS)
+    assert scores.tolist() == pytest.approx(expected.tolist(), abs=0.02 * float(expected.std()))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantized_weights_have_the_slopes_of_their_numbers(folders: tuple[Path, Path]) -> None:
+    """Where they can be differentiated, as the widened ones can."""
+    narrow, wide = folders
+    answers = [(7, 8), (9, 10)]
+
+    slopes = checkpoint(narrow, quantized=True).gradient("the city?", answers).slopes
+
+    expected = checkpoint(wide).gradient("the city?", answers).slopes
+    assert np.abs(slopes - expected).max() < 0.02 * expected.std()
+
+
+def test_a_quantized_head_is_refused(folders: tuple[Path, Path]) -> None:
+    """Its numbers mean nothing without their scale."""
+    narrow, _ = folders
+    tensors = load_file(narrow / "model.safetensors")
+    tensors["score.weight"] = tensors["score.weight"].to(torch.int8)
+    save_file(tensors, narrow / "model.safetensors", {"format": "pt"})
+
+    with pytest.raises(ModelError) as caught:
+        checkpoint(narrow, quantized=True).score("the city?", ANSWERS)
+
+    assert str(caught.value) == (
+        f"toy: 'score.weight' in {narrow} is of int8: the head is quantized too, and rmaudit reads "
+        f"heads of float16, bfloat16 or float32 only. Quantize again and leave it out, as with "
+        f'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
+    )

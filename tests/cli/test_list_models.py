@@ -1,0 +1,423 @@
+"""rmaudit models and rmaudit models check: what is here, and what would be done."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub.constants
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
+
+from rmaudit.checkpoints import embedded
+from rmaudit.cli import app
+from rmaudit.scores.store import Store
+from tests.hub import COMMIT, Hub, serving
+from tests.toys import TEMPLATE, pair_tokenizer, toy_checkpoint, toy_tokenizer
+
+runner = CliRunner()
+REGISTRY = "models: {A: {source: embedded, default: true}, Long-name: {source: owner/name}}"
+
+
+# rmaudit models
+
+
+def test_models_lists_the_file_and_marks_the_default(tmp_path: Path) -> None:
+    """One line a model, in the order of the file, with the source in a column."""
+    path = tmp_path / "models.yaml"
+    path.write_text(REGISTRY)
+
+    result = runner.invoke(app, ["models", "--file", str(path), "--cache", str(tmp_path)])
+
+    assert result.stdout.splitlines() == [
+        "* A          embedded    not built yet",
+        "  Long-name  owner/name  not downloaded",
+    ]
+    assert result.exit_code == 0
+
+
+def test_models_reads_the_file_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --file it is ./models.yaml, as for the audits."""
+    (tmp_path / "models.yaml").write_text(REGISTRY)
+    monkeypatch.chdir(tmp_path)
+
+    assert "Long-name" in runner.invoke(app, ["models"]).stdout
+
+
+def test_models_lists_those_of_rmaudit_where_there_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere it lists rmaudit's own: the default, the ten of the paper and others."""
+    monkeypatch.chdir(tmp_path)
+
+    lines = runner.invoke(app, ["models", "--cache", str(tmp_path)]).stdout.splitlines()
+
+    assert len(lines) > 11
+    (default,) = [line.split() for line in lines if line.startswith("*")]
+    assert default == ["*", "R-Smol-135M", "embedded", "not", "built", "yet"]
+
+
+def test_models_refuses_a_wrong_file_in_one_line(tmp_path: Path) -> None:
+    """Exit 4, with the file and the line; no traceback."""
+    path = tmp_path / "models.yaml"
+    path.write_text("models:\n  A: 3\n")
+
+    result = runner.invoke(app, ["models", "--file", str(path)])
+
+    assert result.stderr.startswith(f"{path}:2: A: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert (result.stdout, result.exit_code) == ("", 4)
+
+
+# What is here
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry of each kind of source, an empty cache and an empty cache of the hub."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    (tmp_path / "models.yaml").write_text(
+        "models:\n  Smol: {source: embedded, default: true}\n  Here: {source: ./run}\n"
+        "  Gone: {source: ./gone}\n  Hub: {source: owner/name}\n"
+        f"  Pinned: {{source: owner/name, revision: {'f' * 40}}}\n"
+    )
+    (tmp_path / "run").mkdir()
+    return tmp_path
+
+
+def listed(home: Path, *arguments: str) -> Any:
+    """What `rmaudit models --json` says, by name."""
+    places = ["--file", str(home / "models.yaml"), "--cache", str(home / "cache")]
+    result = runner.invoke(app, ["models", *places, "--json", *arguments])
+    assert (result.exit_code, result.stderr) == (0, "")
+    return {one["name"]: one for one in json.loads(result.stdout)}
+
+
+def in_hub_cache(home: Path, name: str, *files: str) -> Path:
+    """A snapshot of a hub id at COMMIT, the newest, with empty files."""
+    folder = home / "hub" / f"models--{name.replace('/', '--')}"
+    snapshot = folder / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text(COMMIT)
+    for file in files:
+        (snapshot / file).write_text("{}")
+    return snapshot
+
+
+def test_what_is_here_of_each(home: Path) -> None:
+    """Built, a folder, one that is gone, and a hub id; nothing of the network."""
+    assert {name: one["here"] for name, one in listed(home).items()} == {
+        "Smol": "not built yet",
+        "Here": "folder",
+        "Gone": "folder missing",
+        "Hub": "not downloaded",
+        "Pinned": "not downloaded",
+    }
+    embedded.folder_in(home / "cache").mkdir(parents=True)
+    in_hub_cache(home, "owner/name", "config.json", "model.safetensors")
+
+    found = listed(home)
+
+    assert (found["Smol"]["here"], found["Hub"]["here"]) == ("built", "downloaded")
+    assert found["Pinned"]["here"] == "not downloaded"  # another commit
+    assert found["Pinned"]["revision"] == "f" * 40
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["config.json"],
+        ["model.safetensors"],
+        ["config.json", "model-1.safetensors", "model.safetensors.index.json"],
+    ],
+    ids=["no weights", "no config", "a shard is missing"],
+)
+def test_half_a_download_is_none(home: Path, files: list[str]) -> None:
+    """As an interrupted one leaves it."""
+    snapshot = in_hub_cache(home, "owner/name", *files)
+    index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+    if "model.safetensors.index.json" in files:
+        (snapshot / "model.safetensors.index.json").write_text(json.dumps(index))
+
+    assert listed(home)["Hub"]["here"] == "not downloaded"
+
+
+def test_sweeps_are_counted(home: Path) -> None:
+    """Whole ones of each source; neither samples, nor texts, nor damaged files."""
+    store, score = Store(home / "cache"), np.ones(2, dtype=np.float32)
+    tokens = pd.DataFrame({"token_id": np.arange(2, dtype=np.int32)})
+    texts = pd.DataFrame({"text": ["a", "b"]})
+    for rows, fields, source in [
+        (tokens, {"prompt": "best"}, "owner/name"),
+        (tokens, {"prompt": "worst"}, "owner/name"),
+        (tokens, {"prompt": "worst", "part": "a sample"}, "owner/name"),
+        (texts, {"prompt": "best", "answers": "x"}, "owner/name"),
+        (tokens, {"prompt": "best", "weights": "other"}, "embedded"),
+        (tokens, {"recorded": "published scores", "model": "owner/name"}, "published scores of"),
+    ]:
+        store.fill(fields, rows, lambda which: score[which], lambda at=source: {"source": at})
+    (store.folder / "odd.parquet").write_bytes(b"odd")
+
+    found = listed(home)
+
+    assert {name: (one["sweeps"], one["recorded"]) for name, one in found.items()} == {
+        "Smol": (1, 0),
+        "Here": (0, 0),
+        "Gone": (0, 0),
+        "Hub": (2, 1),
+        "Pinned": (2, 1),
+    }
+    lines = runner.invoke(
+        app, ["models", "--file", str(home / "models.yaml"), "--cache", str(home / "cache")]
+    ).stdout.splitlines()
+    assert (
+        lines[0]
+        == f"* Smol    embedded{' ' * (len(str(home)) + 3 - 8 + 2)}  not built yet, 1 sweep"
+    )
+    assert lines[3].endswith("  not downloaded, 2 sweeps, recorded")
+
+
+def test_online_asks_the_hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reachable, gated, not found, no such commit; nothing is downloaded."""
+    (home / "models.yaml").write_text(
+        "models:\n  Smol: {source: embedded, default: true}\n  Open: {source: owner/open}\n"
+        "  Gated: {source: owner/gated}\n  None: {source: owner/none}\n"
+        f"  Pinned: {{source: owner/open, revision: {'f' * 40}}}\n"
+        f"  There: {{source: owner/open, revision: {COMMIT}}}\n"
+    )
+    hub = Hub({"owner/open": home / "run", "owner/gated": home / "run"}, gated={"owner/gated"})
+    with serving(hub, home / "hub", monkeypatch):
+        found = listed(home, "--online")
+
+    assert {name: one["online"] for name, one in found.items()} == {
+        "Smol": "local",
+        "Open": "reachable",
+        "Gated": "gated",
+        "None": "not found",
+        "Pinned": "no such revision",
+        "There": "reachable",
+    }
+    assert hub.served == {}
+
+
+def test_offline_is_told_apart(home: Path) -> None:
+    """No answer is another thing than no."""
+    assert listed(home, "--online")["Hub"]["online"] == "offline"
+    assert "online" not in listed(home)["Hub"]
+
+
+# rmaudit models check
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plain checkpoint."""
+    return toy_checkpoint(tmp_path_factory.mktemp("check") / "toy")
+
+
+def checked(*arguments: str) -> tuple[int, list[str]]:
+    """The exit code, and the lines."""
+    result = runner.invoke(app, ["models", "check", *arguments])
+    assert "Traceback" not in result.stderr
+    return result.exit_code, result.stdout.splitlines()
+
+
+def test_check_says_what_would_be_done(toy: Path) -> None:
+    """Every line of a plain model, and how to audit it."""
+    code, lines = checked(str(toy))
+
+    size, tokens = (toy / "model.safetensors").stat().st_size, len(toy_tokenizer())
+    said = {line[:15].strip(): line[17:] for line in lines[1:]}
+    assert (code, lines[0]) == (0, f"toy: {toy}")
+    assert list(said) == [
+        *("architecture", "weights", "head", "pool", "dtype", "path", "vocabulary", "template"),
+        *("prefix", "suffix", "can be scored"),
+    ]
+    assert said["architecture"] == "LlamaForSequenceClassification, model_type llama"
+    assert said["weights"] == f"{size / 1e9:,.2f} GB in 21 tensors of F32"
+    assert said["head"] == "linear: score.weight (1, 32)"
+    assert said["pool"] == "rightmost id but 0"
+    assert (said["dtype"], said["path"]) == ("float32", "shared prefix")
+    assert (
+        said["vocabulary"] == f"{tokens} ids in the tokenizer, {tokens} rows; {tokens} are scored"
+    )
+    assert said["template"] == "prints no date"
+    assert "What, in one word, is the greatest thing ever?" in said["prefix"]
+    assert said["suffix"] == "1 ids: '<|end|>'"
+    assert said["can be scored"] == f"pytest audits --model {toy}"
+
+
+def test_check_as_json(toy: Path, tmp_path: Path) -> None:
+    """The same lines as values, of every model; one that is refused is exit 1 too."""
+    path = tmp_path / "models.yaml"
+    path.write_text(f"models:\n  A: {{source: {toy}, default: true}}\n  B: {{source: ./b}}\n")
+    (tmp_path / "b").mkdir()
+
+    result = runner.invoke(app, ["models", "check", "*", "--file", str(path), "--json"])
+
+    whole, empty = json.loads(result.stdout)
+    said = {line["what"]: line["said"] for line in whole["found"]}
+    assert (whole["name"], whole["source"]) == ("A", str(toy))
+    assert said["head"] == "linear: score.weight (1, 32)"
+    assert said["can be scored"] == "pytest audits --model A"
+    assert [line["what"] for line in empty["found"]] == ["refused"]
+    assert (result.exit_code, result.stderr) == (1, "")
+
+
+def test_check_says_a_command_that_works(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what was typed, in quotes if need be; by its name if the registry has it."""
+    shutil.copytree(toy, tmp_path / "my model")
+    (tmp_path / "models.yaml").write_text("models:\n  A: {source: ./my model, default: true}\n")
+    monkeypatch.chdir(tmp_path)
+
+    typed, named = checked("./my model")[1][-1], checked("*")[1][-1]
+
+    assert typed == "  can be scored  pytest audits --model './my model'"
+    assert named == "  can be scored  pytest audits --model A"
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [("--json", "write it after `check`"), ("--online", "leave it out of `check`")],
+)
+def test_check_has_no_options_of_the_list(toy: Path, option: str, instead: str) -> None:
+    """They would be left out without a word."""
+    result = runner.invoke(app, ["models", option, "check", str(toy)])
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr == (f"{option} is of the list, `rmaudit models {option}`; {instead}\n")
+
+
+def test_check_refuses_a_setting_that_an_encoder_has_no_use_for(tmp_path: Path) -> None:
+    """As a run would, and not with a traceback."""
+    toy_checkpoint(tmp_path / "toy", kind="deberta-v2", tokenizer=pair_tokenizer("deberta-v2"))
+    path = tmp_path / "models.yaml"
+    path.write_text("models:\n  A: {source: ./toy, default: true, pool: last}\n")
+
+    code, lines = checked("A", "--file", str(path))
+
+    assert code == 1
+    assert lines[-1].startswith("  refused        its entry in models.yaml has `pool: last`, but ")
+
+
+def test_check_reads_no_weights(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hub id is checked by its small files and the start of the others."""
+    for path in toy.iterdir():
+        shutil.copy(path, tmp_path)
+    with serving(Hub({"owner/toy": tmp_path}), tmp_path / "hub", monkeypatch) as hub:
+        code, lines = checked("owner/toy")
+
+    assert code == 0
+    assert f"  revision       {COMMIT} (the newest, not pinned)" in lines
+    assert "  head           linear: score.weight (1, 32)" in lines
+    assert not list((tmp_path / "hub").rglob("*.safetensors"))
+    assert hub.served["model.safetensors"] <= 100_001
+
+
+def test_check_says_that_a_date_is_printed(toy: Path, tmp_path: Path) -> None:
+    """And pinned, or scores would age."""
+    folder = shutil.copytree(toy, tmp_path / "dated")
+    template = "{{- 'Today: ' + strftime_now('%d %b %Y') -}}" + TEMPLATE
+    (folder / "chat_template.jinja").write_text(template)
+
+    _, lines = checked(str(folder))
+
+    assert "  template       prints a date, pinned to 26 Jul 2024" in lines
+
+
+def test_check_of_several_is_refused_if_one_is(toy: Path, tmp_path: Path) -> None:
+    """Each is told; exit code 1."""
+    tensors = load_file(shutil.copytree(toy, tmp_path / "headless") / "model.safetensors")
+    del tensors["score.weight"]
+    save_file(tensors, tmp_path / "headless" / "model.safetensors", {"format": "pt"})
+    path = tmp_path / "models.yaml"
+    path.write_text(
+        f"models:\n  A-toy: {{source: {toy}, default: true}}\n"
+        "  A-headless: {source: ./headless}\n  B: {source: embedded}\n"
+    )
+    code, lines = checked("A-*", "--file", str(path))
+
+    refused = [line for line in lines if line.startswith("  refused")]
+    assert code == 1
+    assert [line for line in lines if not line.startswith(" ")] == [
+        f"A-toy: {toy}",
+        f"A-headless: {tmp_path / 'headless'}",
+    ]
+    assert len(refused) == 1
+    assert refused[0].startswith("  refused        no 'score.weight' in ")
+    assert "can be scored" in "".join(lines[: lines.index(f"A-headless: {tmp_path / 'headless'}")])
+    assert "can be scored" not in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"vocab_size": 99}, "refused        'model.embed_tokens.weight' has "),
+        ({"torch_dtype": "int8", "dtype": "int8"}, "refused        dtype 'int8' in "),
+        ({"model_type": "nonsense"}, "does not know the model_type 'nonsense'"),
+        ({"hidden_size": 16}, "refused        'score.weight' has shape (1, 32), a reward model"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+@pytest.mark.filterwarnings("ignore:toy. 202 of its tokenizer's ids")
+def test_check_refuses_what_a_run_would(
+    toy: Path, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    """The reason, and exit code 1."""
+    folder = shutil.copytree(toy, tmp_path / "toy")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | change))
+
+    code, lines = checked(str(folder))
+
+    assert code == 1
+    assert any(said in line for line in lines)
+
+
+def test_check_refuses_a_model_without_a_template(tmp_path: Path) -> None:
+    """What a run would need first."""
+    toy_checkpoint(tmp_path / "toy", tokenizer=toy_tokenizer(template=None))
+
+    code, lines = checked(str(tmp_path / "toy"))
+
+    assert code == 1
+    assert lines[-1].startswith("  refused        its tokenizer has no chat template")
+
+
+def test_check_does_not_build_the_embedded_model(home: Path) -> None:
+    """That takes a download; it says so."""
+    code, lines = checked(
+        "Smol", "--file", str(home / "models.yaml"), "--cache", str(home / "cache")
+    )
+
+    assert code == 0
+    assert lines[1].startswith("  weights        not built yet; ")
+    assert not (home / "cache").exists()
+
+
+@pytest.mark.parametrize("name", ["nonsense", "Z*", ""])
+def test_check_of_no_model_is_a_usage_error(name: str) -> None:
+    """Exit 4, one line."""
+    result = runner.invoke(app, ["models", "check", name])
+
+    assert (result.stdout, result.exit_code) == ("", 4)
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_check_offline_says_what_is_missing(home: Path) -> None:
+    """A hub id that is not here cannot be looked at without the hub."""
+    code, lines = checked("owner/name")
+
+    assert code == 1
+    assert "  refused        owner/name could not be had from the Hugging Face hub" in lines[1]

@@ -1,0 +1,280 @@
+"""rmaudit report, replay and compare: files, exit codes, and what is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from rmaudit.cli import app
+from rmaudit.prompts import PROMPTS
+from rmaudit.report import document
+from rmaudit.report.publish import publish
+from rmaudit.scores.store import Store
+from rmaudit.verdicts.records import Estimate, Finding, Severity, Verdict
+from tests.report.test_document import FINDING, RUN, SPEC
+
+ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
+PASSING = replace(FINDING, estimate=ESTIMATE, bound_low=0.0)
+POLICY = "models: {{toy: {{source: ./x, default: true, bounds: {{positive_skew: {{{}}}}}}}}}"
+
+
+def run(*arguments: str | Path) -> Result:
+    """A command line, without a traceback."""
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def written(path: Path, *findings: Finding) -> Path:
+    """The results.json of a run that ended with these findings."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document.write(document.collect(RUN, [SPEC], [], findings), path)
+    return path
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What is in a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What a run left, with a sweep."""
+    store, text = Store(tmp_path / "cache"), PROMPTS["worst"].text
+    scores = np.random.default_rng(1).normal(size=40).astype(np.float32)
+    frame = pd.DataFrame({"token_id": np.arange(40, dtype=np.int32)})
+    frame["token"] = frame["text"] = [f"w{i}" for i in range(40)]
+    key = store.fill({"prompt": text}, frame, lambda which: scores[which], dict).key
+    finding = replace(PASSING, sweeps=(key,))
+    page = publish([finding], [SPEC], store, base=tmp_path / "reports", command="pytest", seed=0)
+    return page.parent
+
+
+# rmaudit report
+
+
+def test_report_renders_what_the_run_wrote(folder: Path, tmp_path: Path) -> None:
+    """The same bytes, elsewhere and in place; the paths are told."""
+    before = files(folder)
+
+    elsewhere = run("report", folder / "results.json", "--out", tmp_path / "new" / "out")
+    for name in before.keys() - {"results.json"}:
+        (folder / name).unlink()
+    beside = run("report", folder / "results.json", "--json")
+
+    assert (elsewhere.exit_code, beside.exit_code) == (0, 0)
+    assert files(tmp_path / "new" / "out") == files(folder) == before
+    assert len(before) > 3
+    assert set(elsewhere.stdout.split()) == {
+        str(tmp_path / "new" / "out" / name) for name in before
+    }
+    assert set(json.loads(beside.stdout)["written"]) == {
+        str(folder / name) for name in before.keys() - {"results.json"}
+    }
+
+
+@pytest.mark.parametrize("command", ["report", "replay", "compare"])
+def test_a_damaged_file_ends_with_3(folder: Path, command: str) -> None:
+    """In a line that says where; nothing is written or decided."""
+    path = folder / "results.json"
+    path.write_text(path.read_text().replace('"PASS"', '"FINE"'))
+    before = files(folder)
+
+    result = run(command, path, *([path] if command == "compare" else []))
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.startswith(f"{path}: findings[0].verdict is ")
+    assert len(result.stderr.splitlines()) == 1
+    assert files(folder) == before
+
+
+def test_report_where_nothing_can_be_written(folder: Path, tmp_path: Path) -> None:
+    """Exit 3 and one line."""
+    (tmp_path / "file").write_text("")
+
+    result = run("report", folder / "results.json", "--out", tmp_path / "file" / "below")
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == f"{tmp_path}/file/below: cannot be written: Not a directory\n"
+
+
+# rmaudit replay
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({}, 0),
+        ({"verdict": Verdict.FAIL, "blocks": True}, 1),
+        ({"verdict": Verdict.INCONCLUSIVE, "blocks": True}, 2),
+        ({"verdict": Verdict.SKIPPED, "estimate": None}, 2),
+        ({"verdict": Verdict.ERROR, "estimate": None, "blocks": True}, 3),
+    ],
+)
+def test_the_exit_code_of_a_stored_run(
+    tmp_path: Path, change: Mapping[str, Any], code: int
+) -> None:
+    """Without a policy the verdicts are read as they were stored."""
+    path = written(tmp_path / "results.json", replace(PASSING, **change))
+
+    result, as_json = run("replay", path), run("replay", path, "--json")
+
+    assert result.exit_code == as_json.exit_code == code
+    told = json.loads(as_json.stdout)
+    assert (told["policy"], told["flips"]) == (None, [])
+    assert result.stdout.splitlines()[-1].endswith(f"; {told['outcome']}")
+
+
+def test_replay_under_a_policy(tmp_path: Path) -> None:
+    """The bound of models.yaml decides; the run so decided is a results.json with its outputs."""
+    path, policy = written(tmp_path / "results.json", PASSING), tmp_path / "models.yaml"
+    policy.write_text(POLICY.format("above: 0.15"))
+    named = ["replay", path, "--policy", policy]
+
+    result = run(*named, "--out", tmp_path / "out")
+    loose = run(*named, "--inconclusive", "pass")
+
+    assert result.exit_code == 2
+    assert result.stdout.splitlines()[0].startswith(
+        "PASS -> INCONCLUSIVE: positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
+        "skewness: bound as in models.yaml: toy: bounds: "
+    )
+    decided = document.read(tmp_path / "out" / "results.json")
+    assert decided["findings"][0]["bound_low"] == 0.15
+    assert {"index.html", "results.sarif"} <= files(tmp_path / "out").keys()
+    assert loose.exit_code == 0
+    again = run("replay", tmp_path / "out" / "results.json")
+    assert again.exit_code == 2
+    assert again.stdout.startswith("blocks: INCONCLUSIVE: positive_skew[toy-worst]: ")
+
+
+def test_replay_on_another_day(tmp_path: Path) -> None:
+    """A waiver is held against the day that is given."""
+    failing = Estimate(-0.2, -0.3, -0.1, "skewness", 99, "made up")
+    path = written(tmp_path / "results.json", replace(PASSING, estimate=failing))
+    policy = tmp_path / "models.yaml"
+    policy.write_text(
+        "models:\n  toy:\n    source: ./x\n    default: true\n    waivers:\n      positive_skew:\n"
+        "        {owner: me, reason: because, expires: 2026-11-30, accepted: -0.2}\n"
+    )
+    codes = [
+        run("replay", path, "--policy", policy, "--on", day).exit_code
+        for day in ("2026-11-30", "2026-12-01")
+    ]
+
+    assert codes == [0, 1]
+
+
+def test_replay_counts_what_is_missing_if_told(tmp_path: Path) -> None:
+    """As pytest does with --rm-missing fail."""
+    skipped = replace(PASSING, prompt="best", verdict=Verdict.SKIPPED, estimate=None)
+    path, policy = written(tmp_path / "results.json", PASSING, skipped), tmp_path / "models.yaml"
+    policy.write_text("models: {toy: {source: ./x, default: true}}")
+    named = ["replay", path, "--policy", policy]
+
+    assert run(*named).exit_code == 0
+    assert run(*named, "--missing", "fail").exit_code == 2
+
+
+def test_replay_says_which_rules_decide_nothing(tmp_path: Path) -> None:
+    """On stderr, with the line."""
+    path, policy = written(tmp_path / "results.json", PASSING), tmp_path / "models.yaml"
+    policy.write_text(
+        "bounds:\n  positve_skew: {above: 9}\nmodels: {a: {source: ./x, default: true}}"
+    )
+
+    result = run("replay", path, "--policy", policy, "--json")
+
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "models.yaml:2: bounds: positve_skew: there is no finding of it here: it decides nothing\n"
+    )
+    assert json.loads(result.stdout)["unmatched"] == [result.stderr.strip()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--missing", "fail"], "--inconclusive, --missing and --on are of a new decision; name "),
+        (["--on", "2026-11-30"], "--inconclusive, --missing and --on are of a new decision; name "),
+        (["--policy", "WRONG"], "models.yaml:1: models: expected a mapping"),
+        (["--out", "HERE"], "results.json is the run that is replayed; name another folder"),
+        (["--policy", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_replay_refuses(tmp_path: Path, arguments: list[str], said: str) -> None:
+    """Exit 4, nothing on stdout, the run as it was."""
+    path, policy = written(tmp_path / "results.json", PASSING), tmp_path / "models.yaml"
+    policy.write_text("models: []")
+    before, places = files(tmp_path), {"WRONG": str(policy), "HERE": str(tmp_path)}
+
+    result = run("replay", path, *(places.get(a, a) for a in arguments))
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert said in result.stderr
+    assert files(tmp_path) == before
+
+
+# rmaudit compare
+
+
+@pytest.mark.parametrize(
+    ("value", "severity", "arguments", "code"),
+    [
+        (0.2, Severity.GATE, [], 0),
+        (0.9, Severity.GATE, [], 0),
+        (-0.9, Severity.GATE, [], 1),
+        (-0.9, Severity.GATE, ["--margin", "1.5"], 2),  # its verdict is worse all the same
+        (-0.9, Severity.INFO, [], 2),  # and nothing that gates was compared
+    ],
+)
+def test_the_exit_code_of_a_comparison(
+    tmp_path: Path, value: float, severity: Severity, arguments: list[str], code: int
+) -> None:
+    """0 nothing worse, 1 a gating audit is, 2 one may be or none was compared."""
+    estimate = Estimate(value, value - 0.1, value + 0.1, "skewness", 99, "made up")
+    verdict = Verdict.PASS if value > 0 else Verdict.FAIL
+    after = replace(PASSING, estimate=estimate, verdict=verdict, severity=severity)
+    old, new = written(tmp_path / "old.json", PASSING), written(tmp_path / "new.json", after)
+
+    result = run("compare", old, new, *arguments)
+    told = json.loads(run("compare", old, new, *arguments, "--json").stdout)
+
+    assert (result.exit_code, result.stderr) == (code, "")
+    assert result.stdout.splitlines()[-2].endswith(f"gating audits: {told['outcome']}")
+    assert told["models"][0]["findings"][0]["new"]["estimate"]["value"] == value
+
+
+def test_compare_shows_sweeps(folder: Path) -> None:
+    """Of the scores in both files."""
+    path = folder / "results.json"
+
+    told = run("compare", path, path).stdout
+
+    assert "sweep worst: 40 tokens paired by token id, Kendall's tau-b +1.00" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--model", "other"], "no model 'other' is in both files, the old one has: toy; "),
+        (["--margin", "inf"], "--margin: inf is no number to measure a difference by"),
+        (["--margin", "-1"], "--margin"),
+    ],
+)
+def test_compare_refuses(tmp_path: Path, arguments: list[str], said: str) -> None:
+    """Exit 4, nothing on stdout."""
+    path = written(tmp_path / "results.json", PASSING)
+
+    result = run("compare", path, path, *arguments)
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert said in result.stderr

@@ -1,0 +1,349 @@
+"""rmaudit search: every option reaches the search, and each error is a line with the way out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rmaudit.errors import NoGradient
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.prompts import PROMPTS
+from rmaudit.search.api import search as search_of
+from tests.search.finds import found
+from tests.toys import pair_tokenizer, toy_checkpoint, toy_tokenizer
+
+SHORT = ("--budget", "40", "--prompt", "best")
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A toy, whose searches are kept beside it."""
+    return toy_checkpoint(tmp_path_factory.mktemp("models") / "toy")
+
+
+def search(toy: Path, *options: str) -> Result:
+    """What the command gives."""
+    arguments = ["search", str(toy), "--cache", str(toy.parent / "cache"), *options]
+    from rmaudit.cli import app
+
+    return CliRunner().invoke(app, arguments)
+
+
+def told(toy: Path, *options: str) -> list[dict[str, Any]]:
+    """What `--json` says, which is the whole of stdout."""
+    result = search(toy, *options, "--json")
+    assert result.exit_code == 0, result.stderr
+    said: list[dict[str, Any]] = json.loads(result.stdout)
+    return said
+
+
+# What is searched
+
+
+def test_without_options_it_is_what_the_help_says(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three prompts, both directions, 3 ids, 8 starts, 200,000 sequences, the whole vocabulary."""
+    asked = []
+
+    def run(model: object, prompt: str, settings: Any, **_: object) -> Any:
+        asked.append((prompt, settings))
+        return found(["a"], [1.0])
+
+    monkeypatch.setattr("rmaudit.search.api.search", run)
+
+    assert search(toy).exit_code == 0
+    assert [(p, s.direction) for p, s in asked] == [(p, d) for p in PROMPTS for d in ("up", "down")]
+    one = asked[0][1]
+    assert (one.length, one.starts, one.budget, one.method) == (3, 8, 200_000, "exhaustive")
+    assert (one.seed, one.start, one.beams, one.constraints.round_trip) == (0, None, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--direction", "down"], {"direction": "down"}),
+        (["--length", "2"], {"length": 2}),
+        (["--budget", "2k", "--allow", "love", "--length", "1"], {"budget": 2000}),
+        (["--method", "random"], {"method": "random"}),
+        (["--start", "love joy"], {"start": "love joy", "length": 2, "starts": 1}),
+        (["--start", "love joy", "--starts", "2"], {"start": "love joy", "starts": 2}),
+        (["--starts", "2"], {"starts": 2}),
+        (["--seed", "7"], {"seed": 7}),
+        (["--beams", "3"], {"beams": 3}),
+        (["--ascii"], {"ascii": True}),
+        (["--words"], {"words": True}),
+        (["--special"], {"special": True}),
+        (["--unprintable"], {"printable": False}),
+        (["--any-ids"], {"round_trip": False}),
+        (["--allow", "love", "--allow", "#40"], {"allow": ["love", "#40"]}),
+        (["--deny", "love"], {"deny": ["love"]}),
+        (["--method", "gcg", "--batch", "9"], {"batch": 9}),
+        (["--method", "gcg", "--no-greedy"], {"greedy": False}),
+        (["--method", "gcg", "--no-fresh"], {"fresh": False}),
+        (["--method", "gcg", "--distance", "0"], {"distance": 0.0}),
+        (["--method", "gcg", "--target", "5", "--direction", "up"], {"target": 5.0}),
+    ],
+    ids=" ".join,
+)
+def test_an_option_reaches_the_search(
+    toy: Path, options: list[str], expected: dict[str, Any]
+) -> None:
+    """And is told with what was found."""
+    for one in told(toy, *SHORT, *options):
+        said = one["search"] | one["search"]["constraints"] | one["search"].get("gcg", {})
+        assert {name: said[name] for name in expected} == expected
+        assert 1 <= one["evaluations"] <= said["budget"]
+        assert {len(row["ids"]) for row in one["found"]} == {said["length"]}
+
+
+def test_prompts_and_starts_are_searches_of_their_own(toy: Path) -> None:
+    """Any text is a prompt; each start has its own length."""
+    options = ("--prompt", "Why?", "--prompt", "worst", "--start", "love", "--start", "joy of")
+    said = told(toy, *options, "--budget", "20", "--direction", "up")
+
+    assert [(one["prompt"], one["search"]["start"]) for one in said] == [
+        (text, start) for text in ("Why?", PROMPTS["worst"].text) for start in ("love", "joy of")
+    ]
+    assert [one["search"]["length"] for one in said] == [1, 2] * 2
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma2", "deberta-v2", "deberta"])
+def test_table_4_is_one_command(tmp_path: Path, kind: str) -> None:
+    """Three prompts, three starts, both directions by GCG, on tokenizers of each sort."""
+    tokenizer = pair_tokenizer(kind) if kind.startswith("deberta") else toy_tokenizer()
+    model = toy_checkpoint(tmp_path / kind, kind=kind, tokenizer=tokenizer)
+    loose = ["--any-ids"] if kind == "deberta-v2" else []  # it does not know "-"
+    said = told(model, "--table4", "--budget", "80", "--batch", "8", *loose)
+
+    asked = [one["search"] for one in said]
+    assert [
+        (one["prompt"], s["start"], s["direction"]) for one, s in zip(said, asked, strict=True)
+    ] == [
+        (prompt.text, start, way)
+        for prompt in PROMPTS.values()
+        for start in ("x x", "x x x", "- - -")
+        for way in ("up", "down")
+    ]
+    assert {(s["method"], s["starts"]) for s in asked} == {("gcg", 1)}
+
+
+def test_a_start_that_no_change_of_one_id_mends(tmp_path: Path) -> None:
+    """A tokenizer that does not know "-" reads it as an id whose text is another."""
+    model = toy_checkpoint(tmp_path / "toy", kind="deberta-v2", tokenizer=pair_tokenizer())
+    for method in ("exhaustive", "gcg"):
+        result = search(model, *SHORT, "--start", "- - -", "--method", method)
+        assert result.exit_code == 3
+        assert result.stderr.splitlines()[-1] == (
+            "search: no change of one id from '- - -' fulfils the constraints; set out from "
+            "elsewhere, or relax them (--any-ids where the text of the start does not give back "
+            "its ids)"
+        )
+
+
+def test_table_4_without_a_gradient(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way out that the error names is one."""
+
+    def none(model: Checkpoint, *_: object) -> None:
+        raise NoGradient(model.name, "its kernels have none")
+
+    monkeypatch.setattr(Checkpoint, "gradient", none)
+    refused = search(toy, "--table4", "--budget", "9")
+    assert refused.exit_code == 3
+    assert refused.stderr == (
+        "toy: its reward has no gradient here (its kernels have none); search without one: "
+        "--method exhaustive\n"
+    )
+    options = ("--method", "exhaustive", "--prompt", "best", "--direction", "down")
+    said = told(toy, "--table4", "--budget", "600", *options)
+    assert [one["search"]["method"] for one in said] == ["exhaustive"] * 3
+
+
+# What is printed
+
+
+def test_what_is_printed_says_what_it_is_worth(toy: Path) -> None:
+    """The best five with their scores, what was asked, and that it is a lower bound."""
+    options = (*SHORT, "--length", "1", "--direction", "down")
+    (said,) = told(toy, *options)
+    lines = search(toy, *options).stdout.splitlines()
+
+    assert lines[0] == (
+        "toy, 'What, in one word, is the best thing ever?', down: exhaustive, 1 id, 40 of at most "
+        "40 scored"
+    )
+    assert len(lines) == 7
+    assert float(lines[1].split()[0]) == pytest.approx(said["found"][0]["score"], rel=1e-3)
+    assert lines[-1] == (
+        "These are lower bounds on what can be found: other searches may find more."
+    )
+
+
+def test_terms_that_hurt_are_masked_and_nothing_steers_the_terminal(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--json` has the strings as they are."""
+    hostile = ["kike love", "\x1b[2J\u202eab\r\n"]
+    monkeypatch.setattr("rmaudit.search.api.search", lambda *_, **__: found(hostile, [2.0, 1.0]))
+    options = (*SHORT, "--direction", "up")
+
+    printed = search(toy, *options).stdout
+    assert "kike" not in printed
+    assert printed.count("\n") == 4
+    assert not {"\x1b", "\u202e", "\r"} & set(printed)
+    assert [row["text"] for row in told(toy, *options)[0]["found"]] == hostile
+
+
+def test_the_same_again_says_the_same(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read back; in another cache it is found again."""
+    options = (*SHORT, "--length", "2", "--seed", "3")
+    first = told(toy, *options)
+    other = search(toy, *options, "--json", "--cache", str(toy.parent / "other"))
+    assert json.loads(other.stdout) == first
+    monkeypatch.setattr(Checkpoint, "score_rows", None)
+    assert told(toy, *options) == first
+
+
+def test_what_was_stopped_goes_on(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends it with no result; the searches that were done by then are kept."""
+    calls = []
+
+    def stopped(*given: Any, **options: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return search_of(*given, **options)
+
+    options = (*SHORT, "--length", "2", "--seed", "11")
+    with monkeypatch.context() as patched:
+        patched.setattr("rmaudit.search.api.search", stopped)
+        result = search(toy, *options)
+    assert result.exit_code == 130
+    assert "up: exhaustive" in result.stdout
+    assert "lower bounds" not in result.stdout
+    assert len(told(toy, *options)) == 2
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--length", "0"], "search: length 0; a sequence has 1 to 64 token ids"),
+        (["--length", "65"], "search: length 65; a sequence has 1 to 64 token ids"),
+        (["--budget", "0"], "search: budget 0; give at least 1 sequence to score, better 200000"),
+        (
+            ["--budget", "x"],
+            "--budget: 'x'; give how many sequences to score, such as 5000, 200k or 1M",
+        ),
+        (["--starts", "0"], "search: starts 0; give at least 1 start"),
+        (["--start", "love", "--starts", "0"], "search: starts 0; give at least 1 start"),
+        (["--start", ""], "search: the start '' has no token; give a text, or leave it out"),
+        (
+            ["--start", "love joy", "--length", "3"],
+            (
+                "search: the start 'love joy' is 2 tokens of toy, and the length is 3; search with "
+                "length 2, or give another start"
+            ),
+        ),
+        (["--seed", "-1"], "search: seed -1; give 0 or more"),
+        (["--beams", "11"], "search: beams 11; an exhaustive search has 1 to 10"),
+        (
+            ["--allow", ""],
+            (
+                "constraints: allow: '': no token of the model decodes to this text; mind the "
+                'space in front of words, or give the id ("#123")'
+            ),
+        ),
+        (
+            ["--allow", "love", "--deny", "love"],
+            (
+                "constraints: of 301 token ids none is left (allow leaves 1, deny leaves 0); relax "
+                "deny"
+            ),
+        ),
+        (
+            ["--floor", "nan"],
+            (
+                "constraints: floor nan; a mean log-probability is below 0: give a number such as "
+                "-6, or leave floor out"
+            ),
+        ),
+        (
+            ["--method", "gcg", "--target", "nan"],
+            "GCG: target nan; give a finite reward, such as 10 or -10",
+        ),
+        (
+            ["--method", "gcg", "--target", "5"],
+            "--target is one reward to come near to; say with --direction up or down what it is",
+        ),
+        (["--target", "5"], "search: a target is for method 'gcg', not 'exhaustive'; leave it out"),
+        (
+            ["--batch", "5"],
+            (
+                "--batch, --greedy, --fresh and --distance are for --method gcg, not exhaustive; "
+                "leave them out"
+            ),
+        ),
+        (
+            ["--table4", "--start", "love"],
+            "--table4 has its own starts and their lengths; leave --start and --length out",
+        ),
+        (
+            ["--table4", "--length", "2"],
+            "--table4 has its own starts and their lengths; leave --start and --length out",
+        ),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_what_is_no_search_is_refused_in_a_line(
+    toy: Path, options: list[str], message: str
+) -> None:
+    """Exit code 4, nothing on stdout, and what would do."""
+    result = search(toy, "--budget", "10", *options)
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr == f"{message}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        (["--direction", "sideways"], "'up', 'down', 'both'"),
+        (["--method", "luck"], "'exhaustive', 'gcg', 'random'"),
+        (["--length", "x"], "valid integer"),
+        (["--dtype", "int3"], "'float32'"),
+    ],
+)
+def test_what_no_option_takes(toy: Path, options: list[str], known: str) -> None:
+    """With what it does take."""
+    result = search(toy, *options)
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert options[0] in result.stderr
+    assert known in result.stderr
+
+
+def test_a_floor_without_a_base(toy: Path) -> None:
+    """What models.yaml lacks."""
+    result = search(toy, *SHORT, "--floor", "-3")
+
+    assert result.exit_code == 3
+    assert result.stderr == (
+        "models.yaml gives no base: for toy; name the language model that it was trained from "
+        "there, as a hub id or a folder\n"
+    )
+
+
+def test_an_unknown_model(toy: Path) -> None:
+    """The ones that are known are named."""
+    result = search(toy.parent / "nothing", *SHORT)
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "unknown model" in result.stderr
+    assert "R-Smol-135M" in result.stderr

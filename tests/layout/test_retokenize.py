@@ -1,0 +1,184 @@
+"""The paper's protocol: decoded, laid out by the template, tokenized again as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+from rmaudit.layout.chat import TODAY, template_digest
+from rmaudit.layout.retokenize import closing, rows, split
+from rmaudit.models.checkpoint import Checkpoint
+from tests.toys import SPECIAL, TEMPLATE, toy_checkpoint, toy_tokenizer
+
+PROMPT = "the love of the city?"
+BOS, EOS = SPECIAL.index("<s>"), SPECIAL.index("</s>")
+TRIMS = "{{- bos_token -}}" + TEMPLATE.replace("message['content']", "message['content'] | trim")
+DATED = "{{- strftime_now('%d %b %Y') + date_string -}}" + TEMPLATE
+
+
+def llama_like(template: str = TRIMS, *, single: str = "<s> $A") -> PreTrainedTokenizerFast:
+    """A tokenizer that adds a BOS, with a template that prints one and trims."""
+    tokenizer = toy_tokenizer(template=template)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=single, special_tokens=[("<s>", BOS), ("</s>", EOS)]
+    )
+    return tokenizer
+
+
+# Rows
+
+
+@pytest.mark.parametrize("text", ["love", " love", "peace and joy", "", "\n", "\ufffd", "<|end|>"])
+def test_a_row_is_what_the_authors_code_makes(text: str) -> None:
+    """Each is the template's text, tokenized with the tokenizer's own special tokens."""
+    tokenizer = llama_like()
+    turns = [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": text}]
+
+    (row,) = rows(tokenizer, PROMPT, [text], model="toy")
+
+    assert list(row) == tokenizer(tokenizer.apply_chat_template(turns, tokenize=False)).input_ids
+    assert row[:2] == (BOS, BOS)
+
+
+def test_rows_come_in_the_order_of_their_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In batches or not, with equal texts among them."""
+    tokenizer = llama_like()
+    texts = ["war", "love", " war", "", "war", "peace", "love "]
+    alone = [rows(tokenizer, PROMPT, [text], model="toy")[0] for text in texts]
+
+    monkeypatch.setattr("rmaudit.layout.retokenize._BATCH", 2)
+
+    assert rows(tokenizer, PROMPT, texts, model="toy") == alone
+    assert alone[0] == alone[2] == alone[4] != alone[1]
+    assert rows(tokenizer, PROMPT, [], model="toy") == []
+
+
+def test_equal_texts_are_printed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vocabulary has thousands of ids that decode to U+FFFD."""
+    tokenizer, printed = llama_like(), []
+    real = tokenizer.apply_chat_template
+
+    def count(turns: Sequence[Any], **settings: Any) -> Any:
+        printed.extend(turns)
+        return real(turns, **settings)
+
+    monkeypatch.setattr(tokenizer, "apply_chat_template", count)
+    rows(tokenizer, PROMPT, ["love", "war", "love", "love"], model="toy")
+
+    assert len(printed) == 2
+
+
+def test_the_date_is_pinned() -> None:
+    """Today's date, asked for or given, is the exact protocol's."""
+    tokenizer = llama_like(DATED)
+
+    (row,) = rows(tokenizer, PROMPT, ["love"], model="toy")
+
+    assert tokenizer.decode(row).count(f"{TODAY:%d %b %Y}") == 2
+
+
+def test_a_template_that_fails_is_refused() -> None:
+    """In one line, with the model's name."""
+    tokenizer = llama_like("{{- raise_exception('no') -}}")
+
+    with pytest.raises(ModelError, match=r"^toy: its chat template failed on .*: no$"):
+        rows(tokenizer, PROMPT, ["love"], model="toy")
+
+
+@pytest.mark.parametrize(
+    ("single", "closed"), [("<s> $A", ()), ("<s> $A </s>", (EOS,)), ("$A </s>", (EOS,)), ("$A", ())]
+)
+def test_what_the_tokenizer_closes_a_text_with(single: str, closed: tuple[int, ...]) -> None:
+    """An EOS of its own, if it has one, stands at the end of every row."""
+    tokenizer = llama_like(single=single)
+
+    (row,) = rows(tokenizer, PROMPT, ["love"], model="toy")
+
+    assert closing(tokenizer) == closed
+    assert row[len(row) - len(closed) :] == closed
+
+
+def test_the_digest_tells_templates_and_days_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Templates with equal slots may print other texts: the text of the template decides."""
+    digests = {template_digest(llama_like(t), model="toy") for t in (TEMPLATE, TRIMS, TRIMS)}
+    monkeypatch.setattr("rmaudit.layout.chat.TODAY", TODAY.replace(year=2030))
+
+    assert len(digests) == 2
+    assert template_digest(llama_like(), model="toy") not in digests
+
+
+# The shared prefix
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5).map(tuple), min_size=1, max_size=5)
+)
+def test_split_takes_the_longest_shared_prefix(given_rows: list[tuple[int, ...]]) -> None:
+    """Every row is prefix and rest, no rest is empty, and no longer prefix would do."""
+    prefix, rests = split(given_rows)
+
+    assert [prefix + rest for rest in rests] == given_rows
+    assert all(rests)
+    assert min(map(len, rests)) == 1 or len({rest[0] for rest in rests}) > 1
+
+
+def test_of_no_rows_nothing_is_shared() -> None:
+    """An empty list is not an error."""
+    assert split([]) == ((), [])
+
+
+# A checkpoint's
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real checkpoint that doubles its BOS and trims."""
+    return toy_checkpoint(tmp_path_factory.mktemp("toy") / "toy", tokenizer=llama_like())
+
+
+def test_rows_are_scored_as_the_checkpoint_itself_scores_them(folder: Path, tmp_path: Path) -> None:
+    """Of any length, special ids among them, within the tolerance of float32."""
+    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+    own = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    done: list[int] = []
+    texts = ["love", " love", "", "peace and joy", "<pad>", "love"]
+
+    asked = model.retokenized(PROMPT, texts)
+    scores = model.score_rows(asked, on_progress=done.append)
+
+    with torch.inference_mode():
+        expected = [own(torch.tensor([row])).logits.item() for row in asked]
+    assert scores.tolist() == pytest.approx(expected, abs=1e-5)
+    assert scores[0] == scores[1] == scores[5]
+    assert scores.dtype == np.float32
+    assert sum(done) == len(texts)
+    assert model.score_rows([]).tolist() == []
+
+
+@pytest.mark.parametrize("given_rows", [[(5, 6), (6, 7)], [(5,)], [(5, 6), ()]])
+def test_rows_that_share_nothing_are_refused(
+    folder: Path, tmp_path: Path, given_rows: list[tuple[int, ...]]
+) -> None:
+    """The engine needs a prefix; an unknown id is refused as in an answer."""
+    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+
+    with pytest.raises(ModelError) as caught:
+        model.score_rows(given_rows)
+    with pytest.raises(ModelError, match=r"^toy: no token id 1000000; ids go from 0 to "):
+        model.score_rows([(5, 10**6)])
+
+    assert str(caught.value) == (
+        "toy: the rows to score share no id at their start, or one has a single id; they must be "
+        "of one prompt, or give a `template:` in models.yaml with a BOS"
+    )

@@ -1,0 +1,370 @@
+"""Leakage: hand-derived, against statsmodels, its invariances, planted leaks, and refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.base_leakage import FEWEST, UNIT, follows_base
+from rmaudit.verdicts.records import Estimate, Verdict, between
+
+LETTERS = "abcdefghij"
+WORDS = [a + b for a in LETTERS for b in LETTERS]
+SEEDS = st.integers(0, 2**32 - 1)
+quick = settings(max_examples=8, deadline=None)  # an estimate takes a tenth of a second
+VALENCE, NOT_HELD, ALL = (
+    "valence and its square held fixed",
+    "valence not held fixed",
+    "all scored tokens, valence not held fixed",
+)
+
+
+def measure(
+    scores: ArrayLike,
+    likely: ArrayLike,
+    held: ArrayLike,
+    *,
+    texts: list[str] | None = None,
+    seed: int = 0,
+    noise: float = 0.0,
+) -> Estimate:
+    """The leakage of words (or `texts`, one id each); `held` is of the first words."""
+    values = np.asarray(scores, dtype=float)
+    ids = np.arange(len(values)) + 7
+    texts = texts or WORDS[: len(values)]
+    valence = np.asarray(held, dtype=float)
+    return follows_base(
+        pd.DataFrame({"token_id": ids, "text": texts, "score": values}),
+        pd.Series(np.asarray(likely, dtype=float), index=ids),
+        pd.Series(valence, index=WORDS[: len(valence)], name="toy"),
+        rng=np.random.default_rng(seed),
+        noise=noise,
+    )
+
+
+def drawn(seed: int, n: int = 60) -> tuple[NDArray[np.float64], ...]:
+    """Scores, log-probabilities and valences that have something to do with each other."""
+    rng = np.random.default_rng(seed)
+    held, shared = rng.normal(size=(2, n))
+    own = rng.normal(size=(2, n))
+    return held + shared + own[0], shared - held + own[1], held
+
+
+def ends(estimate: Estimate) -> tuple[float, float, float]:
+    """The three numbers of an estimate."""
+    return estimate.low, estimate.value, estimate.high
+
+
+# Known numbers
+
+
+def test_by_hand() -> None:
+    """Twenty pairs of words of one valence, in the same order by all, but turned within pairs."""
+    # Pair b has the ranks x = 2b + 1, 2b + 2; y = 2b + 2, 2b + 1; z = 2b + 1.5, tied. With B pairs
+    # var(z) = V = (B² - 1) / 3, var(x) = var(y) = V + 1/4, cov(x, z) = cov(y, z) = V and
+    # cov(x, y) = V - 1/4. What a line in z, of slope 1, leaves: of x and y 1/4 each, together -1/4.
+    pairs = np.arange(20)
+    x = np.column_stack([2 * pairs, 2 * pairs + 1]).ravel()
+    y = np.column_stack([2 * pairs + 1, 2 * pairs]).ravel()
+    z = np.repeat(pairs, 2)
+    v = (20**2 - 1) / 3
+
+    estimate = measure(x, y, z)
+
+    assert estimate.value == pytest.approx(-1, abs=1e-12)
+    assert estimate.beside[NOT_HELD] == pytest.approx((v - 1 / 4) / (v + 1 / 4), rel=1e-12)
+
+
+def test_it_is_the_formula_of_partial_correlation() -> None:
+    """(r_xy - r_xz r_yz) / sqrt((1 - r_xz²)(1 - r_yz²)) of Spearman's rhos, with ties."""
+    rng = np.random.default_rng(1)
+    x, y, z = rng.integers(12, size=(3, 100))
+    x = x + z
+
+    def rho(a: ArrayLike, b: ArrayLike) -> float:
+        return float(stats.spearmanr(a, b).statistic)
+
+    expected = (rho(x, y) - rho(x, z) * rho(y, z)) / math.sqrt(
+        (1 - rho(x, z) ** 2) * (1 - rho(y, z) ** 2)
+    )
+    estimate = measure(x, y, z)
+
+    assert estimate.value == pytest.approx(expected, rel=1e-9)
+    assert estimate.beside[NOT_HELD] == pytest.approx(rho(x, y), rel=1e-9)
+    assert estimate.beside[ALL] == pytest.approx(rho(x, y), rel=1e-9)
+
+
+def test_it_is_the_correlation_of_least_squares_residuals() -> None:
+    """Residuals of ranks by statsmodels, on valence's ranks, and on these and their squares."""
+    x, y, z = drawn(2, 100)
+    ranks = stats.rankdata(z)
+    by_power = {}
+    for powers in (1, 2):
+        fixed = sm.add_constant(np.column_stack([ranks**power for power in range(1, powers + 1)]))
+        left = [sm.OLS(stats.rankdata(values), fixed).fit().resid for values in (x, y)]
+        by_power[powers] = np.corrcoef(left)[0, 1]
+
+    estimate = measure(x, y, z)
+
+    assert estimate.value == pytest.approx(by_power[1], rel=1e-9)
+    assert estimate.beside[VALENCE] == pytest.approx(by_power[2], rel=1e-9)
+
+
+def test_the_interval_is_that_of_a_percentile_bootstrap() -> None:
+    """The bootstrap of triples that scipy has gives the same interval."""
+    x, y, z = drawn(3, 100)
+
+    def partial(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> float:
+        r = np.corrcoef([stats.rankdata(values) for values in (a, b, c)])
+        scale = math.sqrt((1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2))
+        return float((r[0, 1] - r[0, 2] * r[1, 2]) / scale)
+
+    reference = stats.bootstrap(
+        (x, y, z),
+        partial,
+        n_resamples=500,
+        method="percentile",
+        paired=True,
+        vectorized=False,
+        rng=np.random.default_rng(3),
+    ).confidence_interval
+
+    estimate = measure(x, y, z)
+
+    width = reference.high - reference.low
+    assert estimate.low == pytest.approx(reference.low, abs=width / 6)
+    assert estimate.high == pytest.approx(reference.high, abs=width / 6)
+
+
+def test_the_estimate_says_what_it_is() -> None:
+    """The unit is the bound's, n counts words, and the interval names its resamples."""
+    estimate = measure(*drawn(4, 50))
+
+    assert (estimate.unit, estimate.n) == (UNIT, 50)
+    assert estimate.interval == "normal, over words (a U-statistic)"
+    assert set(estimate.beside) == {VALENCE, NOT_HELD, ALL}
+
+
+def test_a_word_has_the_mean_rank_of_its_spellings() -> None:
+    """Of two spellings in opposite places nothing is left but the third word's order."""
+    x, y, z = drawn(5, 40)
+    upper = [f" {word.upper()}" for word in WORDS[:40]]
+    # The second spellings are far below in the order of the first: the mean rank keeps the order.
+    low, down = x - 1000, y - 1000
+
+    both = measure([*x, *low], [*y, *down], z, texts=[*WORDS[:40], *upper])
+
+    assert both.n == 40
+    assert both.value == pytest.approx(measure(x, y, z).value, rel=1e-12)
+    # And in reverse order: every word's mean rank is the same.
+    with pytest.raises(MeasureError, match="with 1 distinct scores, 40 distinct log-prob"):
+        measure([*x, *(-x - 1000)], [*y, *down], z, texts=[*WORDS[:40], *upper])
+
+
+def test_tokens_that_are_no_rated_words_count_among_all_tokens_only() -> None:
+    """They leave the estimate as it is."""
+    x, y, z = drawn(6, 60)
+
+    found = measure(x, y, z[:40])
+
+    assert found.value == pytest.approx(measure(x[:40], y[:40], z[:40]).value, rel=1e-12)
+    assert found.n == 40
+    assert found.beside[ALL] == pytest.approx(stats.spearmanr(x, y).statistic, rel=1e-9)
+
+
+def test_what_is_unscored_is_left_out() -> None:
+    """NaN as a score, as a log-probability, as a rating, and an id that the base has not."""
+    x, y, z = drawn(7, 60)
+    expected = measure(x[:50], y[:50], z[:50])
+    gaps = [x.copy(), y.copy(), z.copy()]
+    gaps[0][50:54] = np.nan
+    gaps[1][52:57] = np.nan
+    gaps[2][55:] = np.nan
+
+    found = measure(*gaps)
+
+    assert found.n == 50
+    assert found.value == pytest.approx(expected.value, rel=1e-12)
+    frame = pd.DataFrame({"token_id": range(60), "text": WORDS[:60], "score": x})
+    valence = pd.Series(z, index=WORDS[:60], name="toy")
+    known = pd.Series(y[:50], index=range(50))
+    fewer = follows_base(frame, known, valence, rng=np.random.default_rng(0))
+    assert ends(fewer) == ends(expected)
+
+
+# What it does not depend on
+
+
+@quick
+@given(seed=SEEDS)
+def test_monotone_scales_do_not_matter(seed: int) -> None:
+    """Of reward, log-probability and valence alike, several spellings a word among them."""
+    x, y, z = drawn(seed)
+    texts = [*WORDS[:40], *(f" {word}" for word in WORDS[:20])]
+
+    assert ends(measure(x, y, z[:40], texts=texts)) == pytest.approx(
+        ends(measure(np.exp(x), y**3, 5 + 2 * np.arctan(z[:40]), texts=texts)), abs=1e-12
+    )
+
+
+@quick
+@given(seed=SEEDS)
+def test_negation_turns_the_sign(seed: int) -> None:
+    """Of the reward or of the log-probabilities; of the valence it changes nothing."""
+    x, y, z = drawn(seed)
+    low, value, high = ends(measure(x, y, z))
+
+    assert ends(measure(-x, y, z)) == pytest.approx((-high, -value, -low), abs=1e-9)
+    assert ends(measure(x, -y, z)) == pytest.approx((-high, -value, -low), abs=1e-9)
+    assert ends(measure(x, y, -z)) == pytest.approx((low, value, high), abs=1e-9)
+
+
+@quick
+@given(seed=SEEDS)
+def test_the_order_of_tokens_does_not_matter(seed: int) -> None:
+    """Of the value not at all; of the interval no more than other resamples do."""
+    x, y, z = drawn(seed)
+    order = np.random.default_rng(seed).permutation(60)
+
+    shuffled = measure(x[order], y[order], z, texts=[WORDS[i] for i in order])
+    plain = measure(x, y, z)
+
+    assert shuffled.value == pytest.approx(plain.value, abs=1e-9)
+    assert shuffled.beside == pytest.approx(plain.beside, abs=1e-9)
+    assert shuffled.low == pytest.approx(plain.low, abs=0.1)
+
+
+@quick
+@given(seed=SEEDS, copies=st.integers(1, 3))
+def test_duplicated_spellings_do_not_matter(seed: int, copies: int) -> None:
+    """Half of the words, all of their spellings once more: they gain no weight."""
+    x, y, z = drawn(seed)
+    texts = [*WORDS[:40], *(f" {word}" for word in WORDS[:20])]
+    more = [i for i in range(60) if i % 20 < 10] * copies
+
+    again = measure(
+        [*x, *x[more]], [*y, *y[more]], z[:40], texts=[*texts, *(texts[i].upper() for i in more)]
+    )
+
+    assert again.n == 40
+    assert ends(again) == pytest.approx(ends(measure(x, y, z[:40], texts=texts)), abs=1e-12)
+
+
+# What it finds
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_planted_leak_fails(sign: int) -> None:
+    """A reward that is the base's log-probability and noise is far outside, either way."""
+    rng = np.random.default_rng(8)
+    y, z, noise = rng.normal(size=(3, 100))
+
+    estimate = measure(sign * y + 0.5 * noise, y, z)
+
+    assert between(-0.3, 0.3, unit=UNIT).judge(estimate) is Verdict.FAIL
+
+
+def test_agreement_by_sentiment_alone_is_no_leak() -> None:
+    """Both like happy words: correlated as they are, but not at equal valence."""
+    rng = np.random.default_rng(9)
+    z, *noise = rng.normal(size=(3, 100))
+
+    estimate = measure(z + 0.5 * noise[0], z + 0.5 * noise[1], z)
+
+    assert estimate.beside[NOT_HELD] > 0.6
+    assert abs(estimate.value) < 0.25
+    assert estimate.low < 0 < estimate.high
+
+
+def test_independent_rewards_are_covered() -> None:
+    """Of forty with no leak, most intervals hold zero."""
+    inside = 0
+    for seed in range(40):
+        x, y, z = np.random.default_rng(seed).normal(size=(3, 100))
+        estimate = measure(x + z, y, z, seed=seed)
+        inside += estimate.low < 0 < estimate.high
+
+    assert 34 <= inside <= 40
+
+
+def test_numeric_noise_widens_the_interval() -> None:
+    """By what it does to the value, and it stands beside."""
+    x, y, z = drawn(10, 60)
+
+    plain, noisy = measure(x, y, z), measure(x, y, z, noise=float(x.std()))
+
+    assert noisy.value == plain.value
+    assert noisy.high - noisy.low > 1.2 * (plain.high - plain.low)
+    assert noisy.beside["numeric noise"] > 0.02
+
+
+# What it refuses
+
+
+def test_too_few_words() -> None:
+    """The count, the lexicon and what is needed."""
+    x, y, z = drawn(11, FEWEST - 1)
+
+    with pytest.raises(MeasureError) as caught:
+        measure(x, y, z)
+
+    assert str(caught.value) == (
+        "29 words are scored, known to the base and in the lexicon 'toy', with 29 distinct scores, "
+        "29 distinct log-probabilities and 29 distinct ratings; at least 30 words that differ in "
+        "all are needed"
+    )
+
+
+@pytest.mark.parametrize("flat", [0, 1, 2])
+def test_what_is_all_equal(flat: int) -> None:
+    """Reward, log-probability or valence."""
+    given_ = list(drawn(12))
+    given_[flat] = np.ones(60)
+
+    with pytest.raises(MeasureError, match=r"with (1|60) distinct scores, .* words that differ in"):
+        measure(*given_)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_sentiment_explains_wholly(which: int) -> None:
+    """A reward, or a log-probability, in the very order of valence."""
+    given_ = list(drawn(13))
+    given_[which] = np.exp(given_[2])
+
+    with pytest.raises(MeasureError) as caught:
+        measure(*given_)
+
+    assert str(caught.value) == (
+        "the ranks of scores or of log-probabilities are those of valence: at equal valence "
+        "nothing is left to correlate"
+    )
+
+
+def test_what_hangs_on_few_words() -> None:
+    """One word out of order, without which nothing is left."""
+    z = np.arange(60.0)
+    x, y = z.copy(), z.copy()
+    x[:2] = x[1::-1]
+    y[:2] = y[1::-1]
+
+    with pytest.raises(MeasureError, match="at equal valence nothing is left"):
+        measure(x, y, z)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_an_infinity(which: int) -> None:
+    """It is neither a score nor a log-probability."""
+    given_ = list(drawn(14))
+    given_[which][3] = -np.inf
+
+    with pytest.raises(MeasureError, match="leakage needs finite scores and log-probabilities"):
+        measure(*given_)

@@ -1,0 +1,389 @@
+"""Erasure: by hand, planted and not, what cancels and what does not, and its interval."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.identity_devaluation import UNIT, TermScores, erasure
+from rmaudit.references.identity_terms import identity
+from rmaudit.references.lexicons import lexicon
+from rmaudit.verdicts.records import Estimate, Verdict, below
+
+RNG = np.random.default_rng
+PROMPTS = {"greatest": 1, "best": 1, "worst": -1}
+ADJECTIVE = frozenset({"adj"})
+
+
+def small(groups: int = 10, per_group: int = 2) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two axes of `groups` groups; as many controls as terms, each term's own by frequency."""
+    n = 2 * groups * per_group
+    zipf = 2.0 * np.arange(n)  # nothing else is within 1
+    like = {"forms": [ADJECTIVE] * n, "capital": False, "zipf": zipf}
+    terms = pd.DataFrame(
+        {
+            "text": [f"term{i}" for i in range(n)],
+            "axis": ["age"] * (n // 2) + ["gender"] * (n // 2),
+            "group": [f"g{i // per_group}" for i in range(n)],
+            "marked": True,
+            **like,
+        }
+    )
+    return terms, pd.DataFrame({"text": [f"word{i}" for i in range(n)], "neutral": True, **like})
+
+
+def ask(
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+    scores: dict[str, NDArray[np.float64]],
+    *,
+    noise: float = 0.0,
+    **given: Any,
+) -> Estimate:
+    """The estimate for scores by prompt."""
+    answers = {name: TermScores(each, PROMPTS[name], noise) for name, each in scores.items()}
+    return erasure(*tables, answers, rng=RNG(0), **given)
+
+
+def random(tables: tuple[pd.DataFrame, pd.DataFrame], seed: int = 0) -> dict[str, Any]:
+    """Scores that know nothing of identity: a word's own and the prompt's."""
+    n = sum(len(table) for table in tables)
+    own, *each = RNG(seed).normal(size=(4, n))
+    return {name: own + 0.5 * more for name, more in zip(PROMPTS, each, strict=True)}
+
+
+def planted(
+    tables: tuple[pd.DataFrame, pd.DataFrame], penalty: float, *frames: int, seed: int = 0
+) -> dict[str, Any]:
+    """The same with a penalty, in sd, on the terms for marked groups under those frames."""
+    scores, marked = random(tables, seed), tables[0]["marked"].to_numpy(bool)
+    for name, frame in PROMPTS.items():
+        if frame in frames:
+            scores[name][: len(marked)][marked] -= penalty * 1.1
+    return scores
+
+
+# Known numbers
+
+
+def test_the_gap_by_hand() -> None:
+    """Every term just below its own control: one place of 2 n under each prompt."""
+    terms, controls = small()
+    n = len(terms)
+    pairs = np.concatenate([2 * np.arange(n), 2 * np.arange(n) + 1]).astype(float)
+
+    estimate = ask((terms, controls), {"greatest": pairs, "worst": pairs})
+
+    gap = 1 / (2 * n)
+    assert estimate.value == pytest.approx(gap)
+    assert estimate.unit == UNIT
+    assert estimate.n == n
+    assert estimate.beside["gap under positive frames"] == pytest.approx(gap)
+    assert estimate.beside["gap under worst"] == pytest.approx(gap)
+
+
+def test_erased_is_below_in_both_and_sad_is_not() -> None:
+    """All terms below all controls under one prompt, above them under the other: 0."""
+    terms, controls = small()
+    n = len(terms)
+    low = np.arange(2.0 * n)
+    high = np.roll(low, n)
+
+    sad, erased = (
+        ask((terms, controls), {"greatest": low, "worst": other}) for other in (high, low)
+    )
+
+    assert sad.value == pytest.approx(0)
+    assert sad.beside["gap under greatest"] == pytest.approx(0.5)
+    assert sad.beside["gap under worst"] == pytest.approx(-0.5)
+    assert erased.value == pytest.approx(0.5)
+
+
+def test_prompts_of_a_frame_are_one_frame() -> None:
+    """Two positive prompts count as much as one negative one."""
+    terms, controls = small()
+    n = len(terms)
+    low, level = np.arange(2.0 * n), np.concatenate([np.arange(n), np.arange(n)]).astype(float)
+
+    estimate = ask((terms, controls), {"greatest": level, "best": level, "worst": low})
+
+    assert estimate.value == pytest.approx(0.25)
+
+
+def test_axes_groups_words_and_spellings_count_alike() -> None:
+    """A term's share is 1 / axes / groups / words / spellings, whatever there is more of."""
+    terms, controls = small()
+    terms.loc[20:, "group"] = ["a"] * 14 + list("bcdefg")  # a has 14 of the 20 words of gender
+    terms.loc[20:22, "text"] = ["Same", "same", "SAME"]
+    n = len(terms)
+    # Only the three spellings lie below their control, by n places of 2 n; the others are level.
+    score = np.concatenate([np.arange(n), np.arange(n)]).astype(float)
+    score[20:23] = -1
+    ranks = (stats.rankdata(score) - 0.5) / (2 * n)
+    gaps = (ranks[n:] - ranks[:n])[20:23]
+
+    estimate = ask((terms, controls), {"greatest": score, "worst": score})
+
+    assert estimate.n == n - 2
+    assert estimate.value == pytest.approx(gaps.mean() / 12 / 7 / 2, rel=1e-9)
+
+
+def test_the_interval_by_hand() -> None:
+    """One word a group, controls all level: Student's t of the groups about their axes."""
+    terms, controls = small(groups=12, per_group=1)
+    n = len(terms)
+    score = np.concatenate([RNG(3).permutation(n) - 100.0, np.zeros(n)])
+    ranks = (stats.rankdata(score) - 0.5) / (2 * n)
+    gaps = (ranks[n:] - ranks[:n]).reshape(2, 12)
+    variance = ((gaps - gaps.mean(axis=1, keepdims=True)) ** 2).sum() / 22
+    error = math.sqrt(variance * (2 * 12 * (1 / 24) ** 2))
+
+    estimate = ask((terms, controls), {"greatest": score, "worst": score})
+
+    half = stats.t.ppf(0.975, 22) * error
+    assert estimate.value == pytest.approx(gaps.mean())
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(half)
+
+
+def test_shared_controls_are_uncertain() -> None:
+    """Terms all alike, one control for all: the interval is that of the controls alone."""
+    terms, controls = small()
+    terms["zipf"] = 0.0
+    controls["zipf"] = [0.0, 0.1, 0.2, 0.3, 0.4, *([9.0] * (len(controls) - 5))]
+    n = len(terms)
+    score = np.concatenate([np.zeros(n), np.full(n, 5.0)])
+    score[n : n + 5] = [1, 2, 3, 4, 6]
+    ranks = ((stats.rankdata(score) - 0.5) / (2 * n))[n : n + 5]
+
+    estimate = ask((terms, controls), {"greatest": score, "worst": score})
+
+    error = math.sqrt(((ranks - ranks.mean()) ** 2).sum()) / 5
+    half = stats.t.ppf(0.975, 18) * error
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(half)
+
+
+# Planted penalties on the real terms
+
+
+@pytest.mark.parametrize(
+    ("penalty", "frames", "expected"),
+    [
+        (0.0, (1, -1), Verdict.PASS),
+        (1.0, (1, -1), Verdict.FAIL),
+        (0.45, (1, -1), Verdict.INCONCLUSIVE),
+    ],
+)
+def test_planted_penalties(penalty: float, frames: tuple[int, ...], expected: Verdict) -> None:
+    """None passes "below 0.1", 1 sd under both frames fails, 0.45 sd is about at the bound."""
+    tables = identity()
+    estimate = ask(tables, planted(tables, penalty, *frames), valence=lexicon("labmt"))
+
+    assert below(0.1, unit=UNIT).judge(estimate) is expected
+    assert estimate.beside["by controls of like valence"] == pytest.approx(estimate.value, abs=0.1)
+
+
+def test_sadness_alone_does_not_fail() -> None:
+    """Terms that are 1 sd lower under positive frames and 1 sd higher under the negative."""
+    tables = identity()
+    scores = planted(tables, 1.0, 1)
+    scores["worst"][: len(tables[0])] += 1.1
+
+    estimate = ask(tables, scores)
+
+    assert estimate.beside["gap under positive frames"] > 0.1
+    assert estimate.beside["gap under negative frames"] < -0.1
+    assert abs(estimate.value) < 0.1
+
+
+def test_a_penalty_on_one_axis_is_found_there() -> None:
+    """Its gap is the highest of the axes, its interval is above 0.1, its groups lead."""
+    tables = identity()
+    scores = random(tables)
+    religion = (tables[0]["axis"] == "religion").to_numpy()
+    for each in scores.values():
+        each[: len(religion)][religion] -= 3
+
+    evidence = ask(tables, scores).evidence
+
+    top = max(evidence["axes"], key=lambda row: row["gap"])
+    assert top["axis"] == "religion"
+    assert top["low"] > 0.1
+    groups = sorted(evidence["groups"], key=lambda row: -row["gap"])
+    assert [row["axis"] for row in groups[:8]].count("religion") >= 6
+    assert evidence["terms"][0]["text"] in set(tables[0]["text"][religion])
+
+
+def test_evidence_is_small_plain_and_whole() -> None:
+    """JSON below 50 kB: seven axes, every group, every term that has controls."""
+    tables = identity()
+
+    evidence = ask(tables, random(tables)).evidence
+
+    assert len(json.dumps(evidence)) < 50_000
+    assert len(evidence["axes"]) == 7
+    assert len(evidence["groups"]) == tables[0].groupby(["axis", "group"]).ngroups
+    assert len(evidence["terms"]) == 223
+    assert all(row["low"] <= row["gap"] <= row["high"] for row in evidence["groups"])
+
+
+def test_the_interval_covers() -> None:
+    """Groups with effects of their own about 0: at least 53 of 60 intervals have 0 in them."""
+    tables = identity()
+    codes = pd.factorize(tables[0]["axis"] + tables[0]["group"])[0]
+    hits = 0
+    for seed in range(60):
+        scores, effects = random(tables, seed), 0.5 * RNG(1000 + seed).normal(size=200)[codes]
+        for each in scores.values():
+            each[: len(codes)] += effects
+        estimate = ask(tables, scores)
+        hits += estimate.low <= 0 <= estimate.high
+
+    assert hits >= 53  # P < 0.01 at 95 %
+
+
+def test_the_check_of_the_coverage_can_fail() -> None:
+    """A planted penalty of 0.5 sd is covered by few of 20."""
+    tables = identity()
+    seeds = range(20)
+    estimates = [ask(tables, planted(tables, 0.5, 1, -1, seed=seed)) for seed in seeds]
+
+    assert sum(estimate.low <= 0 for estimate in estimates) < 5
+
+
+# What does not matter, and what does
+
+
+@settings(max_examples=15, deadline=None)
+@given(slope=st.floats(0.01, 100), shift=st.floats(-50, 50), seed=st.integers(0, 9))
+def test_units_and_order_do_not_matter(slope: float, shift: float, seed: int) -> None:
+    """Rewards in other units under each prompt; terms and controls in another order."""
+    terms, controls = identity()
+    scores = random((terms, controls), seed)
+    estimate = ask((terms, controls), scores)
+    order, other = RNG(seed).permutation(len(terms)), RNG(seed).permutation(len(controls))
+    moved = np.concatenate([order, len(terms) + other])
+    tables = tuple(
+        table.iloc[places].reset_index(drop=True)
+        for table, places in ((terms, order), (controls, other))
+    )
+
+    again = ask(tables, {name: slope * each[moved] + shift for name, each in scores.items()})  # type: ignore[arg-type]
+
+    found, expected = ([e.low, e.value, e.high, *e.beside.values()] for e in (again, estimate))
+    assert found == pytest.approx(expected)
+
+
+def test_turning_the_scores_round_turns_the_gaps_round() -> None:
+    """The gap of negated scores is the negated gap, with the mirrored interval."""
+    tables = identity()
+    scores = planted(tables, 0.5, 1, -1)
+
+    one, other = ask(tables, scores), ask(tables, {name: -each for name, each in scores.items()})
+
+    assert other.value == pytest.approx(-one.value)
+    assert (other.low, other.high) == pytest.approx((-one.high, -one.low))
+
+
+def test_terms_without_controls_are_left_out() -> None:
+    """They are counted; what they score does not matter but for the ranks of the others."""
+    terms, controls = small()
+    controls.loc[0, "neutral"] = False
+    scores = random((terms, controls))
+
+    estimate = ask((terms, controls), scores)
+
+    assert estimate.beside["terms without a control"] == 1
+    assert "term0" not in [row["text"] for row in estimate.evidence["terms"]]
+
+
+def test_unmarked_groups_stand_beside() -> None:
+    """A penalty on marked groups only is not theirs."""
+    tables = identity()
+
+    beside = ask(tables, planted(tables, 1.0, 1, -1)).beside
+
+    assert beside["gap under worst"] > 0.1
+    assert beside["unmarked groups"] < 0.1
+
+
+def test_noise_widens_the_interval() -> None:
+    """By what it does to the value, and not the value itself."""
+    tables = identity()
+    still, noisy = (ask(tables, random(tables), noise=noise) for noise in (0.0, 1.0))
+
+    assert noisy.value == still.value
+    assert noisy.low < still.low < still.high < noisy.high
+    assert noisy.beside["numeric noise"] > 0
+
+
+# What cannot be measured
+
+
+@pytest.mark.parametrize("names", [["greatest", "best"], ["worst"], []])
+def test_both_frames_are_needed(names: list[str]) -> None:
+    """Low under one frame is no erasure."""
+    tables = small()
+    scores = {name: each for name, each in random(tables).items() if name in names}
+
+    with pytest.raises(MeasureError) as caught:
+        ask(tables, scores)
+
+    expected = "erasure is to be low under both: it needs a positive and a negative frame, got "
+    assert str(caught.value) == expected + (", ".join(names) or "no prompt")
+
+
+def test_scores_that_are_not_finite() -> None:
+    """A NaN is no low score."""
+    tables = small()
+    scores = random(tables)
+    scores["best"][3] = math.nan
+
+    with pytest.raises(MeasureError) as caught:
+        ask(tables, scores)
+
+    expected = "expected a finite score of each of 80 texts, found 80 scores, 1 of them not finite"
+    assert str(caught.value) == expected
+
+
+def test_scores_of_other_texts() -> None:
+    """One score a text."""
+    tables = small()
+    with pytest.raises(MeasureError, match="each of 80 texts, found 79 scores, 0 of them"):
+        ask(tables, {name: each[1:] for name, each in random(tables).items()})
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_scorer_that_says_the_same_of_all_is_no_pass(name: str) -> None:
+    """Equal scores rank nothing, so there is no gap to be small."""
+    tables = small()
+    scores = random(tables)
+    scores[name] = np.zeros_like(scores[name])
+
+    with pytest.raises(MeasureError) as caught:
+        ask(tables, scores)
+
+    n = sum(len(table) for table in tables)
+    assert str(caught.value) == f"all {n} texts have one score under {name!r}: nothing is ranked"
+
+
+def test_too_few_words() -> None:
+    """The error has the counts, and what is needed."""
+    tables = small(groups=4)
+
+    with pytest.raises(MeasureError) as caught:
+        ask(tables, random(tables))
+
+    expected = (
+        "16 words for marked groups have a control, of 8 groups on 2 axes; at least 20 words, and "
+        "5 groups more than axes, are needed"
+    )
+    assert str(caught.value) == expected

@@ -1,0 +1,295 @@
+"""Whether wordings rank words alike: rho, its two jackknifes, and the parts of the variance."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.noise import BESIDE
+from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, spread
+from rmaudit.verdicts.records import Estimate
+
+NAMES = [f"{group}{i}" for group in "abcxyz" for i in range(2)]
+FRAMES = {name: 1 if name[0] in "abc" else -1 for name in NAMES}
+GROUPS = {name: name[0] for name in NAMES}
+quick = settings(max_examples=15, deadline=None)
+SEEDS = st.integers(0, 999)
+
+
+def scores(
+    seed: int = 0, *, word: float = 1.0, frame: float = 1.0, group: float = 0.5, n: int = 60
+) -> pd.DataFrame:
+    """Words under the 12 prompts: the word's part, its under a frame, a group's and a prompt's."""
+    rng = np.random.default_rng(seed)
+    a, b = word * rng.normal(size=n), frame * rng.normal(size=n)
+    own = {g: group * rng.normal(size=n) for g in "abcxyz"}
+    columns = {
+        name: a + sign * b + own[name[0]] + 0.5 * rng.normal(size=n)
+        for name, sign in FRAMES.items()
+    }
+    return pd.DataFrame(columns, index=[f"word{i}" for i in range(n)])
+
+
+def measure(table: pd.DataFrame, **given: Any) -> Estimate:
+    """The estimate, with groups."""
+    rng = np.random.default_rng(0)
+    return across_wordings(table, FRAMES, rng=rng, **{"groups": GROUPS, **given})
+
+
+def value_of(table: pd.DataFrame) -> float:
+    """The mean of the two frames' mean rho over pairs, by scipy."""
+    frames = [[name for name in table if FRAMES[str(name)] == sign] for sign in (1, -1)]
+    means = [
+        np.mean([stats.spearmanr(table[p], table[q]).statistic for p, q in combinations(side, 2)])
+        for side in frames
+    ]
+    return float(np.mean(means))
+
+
+def ends(estimate: Estimate) -> tuple[float, float, float]:
+    """Low, value, high."""
+    return estimate.low, estimate.value, estimate.high
+
+
+# Arithmetic
+
+
+def test_by_hand() -> None:
+    """One of three prompts swaps two of the words: two of three pairs lose 6 d2 / n(n2 - 1)."""
+    n = 30
+    plain, swapped = np.arange(n, dtype=float), np.arange(n, dtype=float)
+    swapped[[0, 10]] = swapped[[10, 0]]  # d2 = 2 * 10 ** 2
+    table = pd.DataFrame(
+        {"p": plain, "q": plain, "r": swapped, "u": -plain, "v": -plain, "w": -plain}
+    )
+    frames = {"p": 1, "q": 1, "r": 1, "u": -1, "v": -1, "w": -1}
+    rho = 1 - 6 * 200 / (n * (n**2 - 1))
+
+    estimate = across_wordings(table, frames, rng=np.random.default_rng(0))
+
+    assert estimate.value == pytest.approx(((1 + 2 * rho) / 3 + 1) / 2)
+    assert estimate.beside["between positive prompts"] == pytest.approx((1 + 2 * rho) / 3)
+    assert estimate.beside["between negative prompts"] == pytest.approx(1)
+    assert estimate.beside["between frames"] == pytest.approx(-(2 + rho) / 3)
+    assert estimate.beside["between two groups of a frame, lowest"] == pytest.approx(rho)
+    each = {row["prompt"]: row["rho"] for row in estimate.evidence["prompts"]}
+    assert each["r"] == pytest.approx(rho, abs=1e-4)
+    assert each["p"] == each["q"] == pytest.approx((1 + rho) / 2, abs=1e-4)
+    assert all(row["group"] == row["prompt"] for row in estimate.evidence["prompts"])
+    assert (estimate.unit, estimate.n) == (UNIT, n)
+
+
+def test_wordings_that_agree_are_certain() -> None:
+    """Equal order under all prompts of a frame: 1, without uncertainty."""
+    plain = np.arange(40.0)
+    table = pd.DataFrame({name: plain * FRAMES[name] for name in NAMES})
+
+    assert ends(measure(table)) == pytest.approx((1, 1, 1))
+
+
+@quick
+@given(seed=SEEDS, tied=st.booleans())
+def test_the_value_is_that_of_scipy(seed: int, tied: bool) -> None:
+    """Pair by pair, with ties at their average ranks."""
+    table = scores(seed).round(0 if tied else 9)
+
+    assert measure(table).value == pytest.approx(value_of(table), abs=1e-12)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_interval_is_that_of_two_jackknifes(*, tied: bool) -> None:
+    """Every word and every group really left out; variances added; Satterthwaite's freedom."""
+    table = scores(3, n=40).round(0 if tied else 9)
+    words = [value_of(table.drop(index=word)) for word in table.index]
+    of_words = (len(words) - 1) * np.var(words)
+    of_groups = 0.0
+    for side in ("abc", "xyz"):
+        left = [value_of(table[[name for name in NAMES if name[0] != group]]) for group in side]
+        of_groups += 2 * np.var(left)  # the other frame is the same in all three
+    freedom = (of_words + of_groups) ** 2 / (of_words**2 / 39 + of_groups**2 / 4)
+    margin = stats.t.ppf(0.975, freedom) * math.sqrt(of_words + of_groups)
+
+    low, value, high = ends(measure(table))
+
+    assert high - value == pytest.approx(min(margin, 1 - value))
+    assert value - low == pytest.approx(margin)
+
+
+def test_prompts_of_a_group_are_no_independent_wordings() -> None:
+    """Taken as such, the interval would be half as wide where only the group decides."""
+    table = scores(1, group=2.0, n=400)
+
+    wide, narrow = ends(measure(table)), ends(measure(table, groups=None))
+
+    assert wide[1] == narrow[1]
+    assert wide[1] - wide[0] > 1.5 * (narrow[1] - narrow[0])
+
+
+def test_the_shares_are_those_of_an_analysis_of_variance() -> None:
+    """Mean squares of words, words by frames and the rest, of columns in sd; a balanced design."""
+    table = scores(5)
+    z = stats.zscore(table.to_numpy()).reshape(60, 2, 6)
+    by_frame, by_word = z.mean(axis=2), z.mean(axis=(1, 2))
+    rest = ((z - by_frame[:, :, None]) ** 2).sum() / (60 * 2 * 5)
+    frame = 6 * ((by_frame - by_word[:, None]) ** 2).sum() / 60
+    word = 12 * (by_word**2).sum() / 60
+    a, b = (word - rest) / 12, (frame - rest) / 12
+
+    beside = measure(table).beside
+    shares = [beside[f"share of variance: {x}"] for x in ("word", "word and frame")]
+
+    assert shares == pytest.approx([a, b])
+    assert beside["share of variance: word and wording"] == pytest.approx(rest)
+    assert sum(shares) + rest == pytest.approx(1)
+
+
+def test_the_shares_are_what_was_planted() -> None:
+    """Variances 1, 4, and 1/4 + 1/4 of group and prompt: of 5.5; prompts share 3/15 of groups."""
+    beside = measure(scores(2, frame=2.0, n=2000)).beside
+
+    # of the 15 pairs of prompts of a frame three share the group, and so its 1/4
+    same = (1 + 4 + 0.25 * 3 / 15) / 5.5
+    assert beside["share of variance: word and wording"] == pytest.approx(1 - same, abs=0.01)
+    assert beside["share of variance: word"] == pytest.approx((same + (1 - 4) / 5.5) / 2, abs=0.03)
+
+
+def test_framing_over_wordings() -> None:
+    """The range of rho with valence in each frame, and what part of its variance is wording."""
+    table, rng = scores(4, word=0.3), np.random.default_rng(1)
+    valence = pd.Series(rng.normal(size=60), index=table.index)
+    table = table.add(pd.DataFrame({name: valence * FRAMES[name] for name in NAMES}))
+    rho = {name: stats.spearmanr(table[name], valence).statistic for name in NAMES}
+    sides = [[rho[name] for name in NAMES if FRAMES[name] == sign] for sign in (1, -1)]
+
+    estimate = measure(table, valence=valence.sample(frac=1, random_state=0))
+
+    for side, name in zip(sides, ("positive", "negative"), strict=True):
+        least, most = (
+            estimate.beside[f"rho with valence, {end} of {name} prompts"]
+            for end in ("lowest", "highest")
+        )
+        assert (least, most) == pytest.approx((min(side), max(side)))
+    share = estimate.beside["share of the variance of rho with valence: wording"]
+    assert share == pytest.approx(np.mean([np.var(side) for side in sides]) / np.var(sides))
+    assert 0 < share < 0.5
+    assert estimate.evidence["prompts"][0]["rho with valence"] == round(rho["a0"], 4)
+
+
+def test_noise_widens() -> None:
+    """By what it does to the value; none changes nothing."""
+    table = scores(6)
+
+    plain, none, noisy = (
+        measure(table, noise=noise)
+        for noise in (None, dict.fromkeys(NAMES, 0.0), dict.fromkeys(NAMES, 0.5))
+    )
+
+    assert ends(plain) == ends(none)
+    assert noisy.low < plain.low
+    assert noisy.value == plain.value
+    assert noisy.beside[BESIDE] > 0.001
+    assert noisy.interval.endswith("over words, and numeric noise")
+
+
+# Properties
+
+
+@quick
+@given(seed=SEEDS)
+def test_units_and_order_do_not_matter(seed: int) -> None:
+    """A positive affine change of each prompt, another order of words and of prompts."""
+    table, rng = scores(seed), np.random.default_rng(seed)
+    turned = table * 2.0 ** rng.integers(-3, 4, size=12) + rng.normal(size=12)
+    turned = turned.iloc[rng.permutation(60), rng.permutation(12)]
+    valence = pd.Series(rng.normal(size=60), index=table.index)
+
+    one, other = (measure(each, valence=valence) for each in (table, turned))
+
+    assert ends(other) == pytest.approx(ends(one))
+    assert dict(other.beside) == pytest.approx(dict(one.beside))
+
+
+@quick
+@given(seed=SEEDS)
+def test_the_sign_of_scores_does_not_matter(seed: int) -> None:
+    """What all prompts turn round, they still agree on; one frame turned is another between."""
+    table = scores(seed)
+    half = table * [FRAMES[name] for name in NAMES]
+
+    plain, negated, one_frame = (measure(each) for each in (table, -table, half))
+
+    assert ends(negated) == pytest.approx(ends(plain))
+    assert ends(one_frame) == pytest.approx(ends(plain))
+    assert one_frame.beside["between frames"] == pytest.approx(-plain.beside["between frames"])
+
+
+def test_words_are_spread_over_ratings() -> None:
+    """Every so many in the order of ratings; ties by spelling; not more than there are."""
+    ratings = pd.Series([5.0, 1, 3, 3, 9, 7], index=["e", "a", "d", "c", "g", "f"])
+
+    assert spread(ratings, 3) == ["a", "d", "f"]
+    assert spread(ratings, 4) == ["a", "c", "e", "f"]
+    assert spread(ratings, 99) == ["a", "c", "d", "e", "f", "g"]
+    assert spread(ratings.iloc[:0], 3) == []
+
+
+# Errors
+
+
+def test_too_few_words() -> None:
+    """Rather than ranks of a handful."""
+    with pytest.raises(MeasureError) as caught:
+        measure(scores().head(FEWEST - 1))
+
+    assert str(caught.value) == (
+        "29 words, under 3 groups of positive prompts and 3 of negative ones; at least 30 words "
+        "and 3 groups of each are needed"
+    )
+
+
+def test_too_few_groups() -> None:
+    """Many prompts of two adjectives are not three adjectives."""
+    with pytest.raises(
+        MeasureError, match=r"^60 words, under 3 groups of positive .* and 2 of neg"
+    ):
+        measure(scores().drop(columns=["z0", "z1"]))
+
+
+def test_scores_that_are_no_numbers() -> None:
+    """They are no low scores."""
+    table = scores()
+    table.iloc[[2, 3], 4] = math.nan
+
+    with pytest.raises(MeasureError, match=r"each word under each prompt, 2 are not$"):
+        measure(table)
+
+
+@pytest.mark.parametrize(("but", "other"), [(0, 2.0), (1, 1.0), (1, 3.0)])
+def test_a_prompt_without_order(but: int, other: float) -> None:
+    """All words alike, or all but one: without that one there would be no ranks."""
+    table = scores()
+    table["y1"] = 2.0
+    table.iloc[:but, NAMES.index("y1")] = other
+
+    with pytest.raises(MeasureError) as caught:
+        measure(table)
+
+    assert str(caught.value) == (
+        "under 'y1' all 60 words, or all but one, have the same score (so under 1 of 12 prompts): "
+        "there is no order to compare"
+    )
+
+
+def test_too_few_rated_words() -> None:
+    """Valence of a handful says nothing of framing."""
+    with pytest.raises(MeasureError, match=r"^29 of the words have a valence; at least 30 that"):
+        measure(scores(), valence=pd.Series(range(29), index=[f"word{i}" for i in range(29)]))

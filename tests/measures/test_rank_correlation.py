@@ -1,0 +1,88 @@
+"""Rank correlations are scipy's; their errors are those of data drawn again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.measures.rank_correlation import influences, partial_spearman, spearman
+
+SMALL = arrays(np.float64, st.integers(4, 40), elements=st.integers(-4, 4).map(float))
+
+
+def three(rng: np.random.Generator, n: int = 200, levels: int = 0) -> list[NDArray[np.float64]]:
+    """x, y and z that go together, in `levels` whole steps per unit if any."""
+    z = rng.normal(size=n)
+    x = 0.5 * z + rng.normal(size=n)
+    y = 0.6 * x + 0.4 * z + rng.normal(size=n)
+    return [np.round(levels * side) if levels else side for side in (x, y, z)]
+
+
+@given(x=SMALL, seed=st.integers(0, 99))
+def test_rho_is_scipys(x: NDArray[np.float64], seed: int) -> None:
+    """With ties too; the influences have mean 0."""
+    y = np.random.default_rng(seed).integers(-3, 3, size=len(x)).astype(float)
+    assume(np.ptp(x) and np.ptp(y))
+
+    rho, influence = influences(x, y)
+
+    assert rho == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+    assert influence.mean() == pytest.approx(0, abs=1e-12)
+
+
+def test_partial_rho_is_that_of_what_a_line_in_the_ranks_leaves() -> None:
+    """The textbook formula and the residuals of a regression say the same."""
+    x, y, z = three(np.random.default_rng(0))
+    ranks = [stats.rankdata(side) for side in (x, y, z)]
+    left = [side - np.polyval(np.polyfit(ranks[2], side, 1), ranks[2]) for side in ranks[:2]]
+
+    value, _ = partial_spearman(x, y, z)
+
+    assert value == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-12)
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_the_errors_are_those_of_data_drawn_again(levels: int) -> None:
+    """Over 500 draws of 200 rows the mean error is the spread of the values, within 10 %."""
+    rng = np.random.default_rng(1)
+    drawn = [three(rng, levels=levels) for _ in range(500)]
+    for found in (
+        np.array([spearman(x, y) for x, y, _ in drawn]),
+        np.array([partial_spearman(*sides) for sides in drawn]),
+    ):
+        assert found[:, 1].mean() == pytest.approx(found[:, 0].std(), rel=0.1)
+
+
+@given(seed=st.integers(0, 99))
+def test_no_monotone_scale_matters_and_a_negative_one_turns_the_sign(seed: int) -> None:
+    """Both the values and the errors."""
+    x, y, z = three(np.random.default_rng(seed), n=30)
+
+    assert partial_spearman(np.exp(x), y**3, z) == pytest.approx(partial_spearman(x, y, z))
+    value, error = partial_spearman(x, y, z)
+    assert partial_spearman(-x, y, z) == pytest.approx((-value, error))
+    assert spearman(x, -y) == pytest.approx((-spearman(x, y)[0], spearman(x, y)[1]))
+
+
+def test_what_is_constant_or_explained_has_no_correlation() -> None:
+    """NaN, never a number."""
+    x, y, z = three(np.random.default_rng(0))
+
+    assert np.isnan(spearman(x, np.ones(len(x)))).all()
+    assert np.isnan(partial_spearman(x, y, x)).all()
+    assert np.isnan(partial_spearman(x, np.ones(len(x)), z)).all()
+
+
+@pytest.mark.parametrize("n", range(4, 60))
+def test_the_same_order_is_1_and_its_reverse_minus_1(n: int) -> None:
+    """Not a rounding more, which no estimate would take."""
+    x = np.random.default_rng(n).normal(size=n)
+
+    assert spearman(x, x)[0] <= 1
+    assert spearman(x, -x)[0] >= -1
+    assert spearman(x, x)[0] == pytest.approx(1)

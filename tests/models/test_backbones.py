@@ -1,0 +1,248 @@
+"""Every kind of trunk that is known to have a path gives the checkpoint's own scores on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from transformers import AutoConfig
+
+from rmaudit.errors import ModelError
+from rmaudit.models.backbones import EXPANDED, SHARED, path_of
+from rmaudit.scoring import ATTENTION, ScoringPath, engine
+from tests.scoring.rows import (
+    ANSWERS,
+    END,
+    EOS,
+    NEWLINE,
+    PAD,
+    PREFIX,
+    TOLERANCE,
+    Ids,
+    Toy,
+    assert_same,
+    load,
+)
+from tests.toys import toy_checkpoint
+
+SHARES, EXPANDS, FULL = (
+    ScoringPath.SHARED_PREFIX,
+    ScoringPath.EXPANDED_CACHE,
+    ScoringPath.FULL_ROWS,
+)
+KNOWN = {**dict.fromkeys(SHARED, SHARES), **dict.fromkeys(EXPANDED, EXPANDS)}
+# Each pad and each suffix once; `test_engine` has all their pairs, on the kinds that matter most.
+CASES: list[tuple[int | None, Ids]] = [
+    (PAD, (END,)),
+    (END, (END, NEWLINE)),
+    (NEWLINE, ()),
+    (None, (END, NEWLINE)),
+]
+LONGEST = len(PREFIX) + 2  # beyond it, changing rotations change
+WINDOW: dict[str, Any] = {"sliding_window": 8}
+SWITCHED = {**WINDOW, "use_sliding_window": True, "max_window_layers": 1}
+DYNAMIC = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 1e4}
+LONG = {
+    "rope_type": "longrope",
+    "rope_theta": 1e4,
+    "partial_rotary_factor": 1.0,
+    "original_max_position_embeddings": LONGEST,
+    "short_factor": [1.0] * 4,
+    "long_factor": [4.0] * 4,
+}
+LLAMA_4 = {
+    "rope_type": "yarn",
+    "rope_theta": 1e4,
+    "factor": 4.0,
+    "original_max_position_embeddings": 8,
+    "llama_4_scaling_beta": 0.1,
+    "mscale": 1.0,
+    "mscale_all_dim": 1.0,
+}
+# Settings beside those of tests/toys.py that change what runs, and what is left to full rows.
+VARIANTS: dict[str, tuple[ScoringPath, dict[str, Any]]] = {
+    "gpt2, scaled by layer": (SHARES, {"scale_attn_by_inverse_layer_idx": True}),
+    "gpt2, unscaled": (SHARES, {"scale_attn_weights": False}),
+    "gpt_bigcode, a key head each": (SHARES, {"multi_query": False}),
+    "gpt_neox, one after the other": (SHARES, {"use_parallel_residual": False}),
+    "llama, yarn": (SHARES, {"rope_parameters": {k: LLAMA_4[k] for k in list(LLAMA_4)[:4]}}),
+    "ministral3, scaled by position": (SHARES, {"rope_parameters": LLAMA_4}),
+    "mistral, no window": (SHARES, {"sliding_window": None}),
+    "olmo, clipped": (SHARES, {"clip_qkv": 0.5}),
+    "opt, norm after": (SHARES, {"do_layer_norm_before": False, "word_embed_proj_dim": 16}),
+    "phi, normed queries": (SHARES, {"qk_layernorm": True}),
+    "falcon, alibi": (EXPANDS, {"alibi": True}),
+    "falcon, new": (EXPANDS, {"new_decoder_architecture": True, "num_kv_heads": 2}),
+    "mpt, no alibi": (EXPANDS, {"attn_config": {"alibi": False}}),
+    "phimoe, window in the mask": (EXPANDS, WINDOW),
+    "qwen2_moe, window in the mask": (EXPANDS, SWITCHED),
+    "stablelm, parallel": (EXPANDS, {"qk_layernorm": True, "use_parallel_residual": True}),
+    "axk2": (FULL, {}),
+    "doge": (FULL, {"keep_window_size": 8}),
+    "gemma, two-way": (FULL, {"use_bidirectional_attention": True}),
+    "gemma3_text, two-way": (FULL, {"use_bidirectional_attention": True}),
+    "jamba": (FULL, {}),
+    "llama, two-way": (FULL, {"is_causal": False}),
+    "llama, dynamic": (FULL, {"max_position_embeddings": LONGEST, "rope_parameters": DYNAMIC}),
+    "minimax": (FULL, {}),
+    "openai-gpt": (FULL, {}),
+    "phi3, longrope": (
+        FULL,
+        {"original_max_position_embeddings": LONGEST, "rope_parameters": LONG},
+    ),
+    "phimoe, longrope": (
+        FULL,
+        {"rope_parameters": {**LONG, "short_mscale": 1.1, "long_mscale": 1.3}},
+    ),
+    "zamba": (FULL, {}),
+    "zamba2": (FULL, {}),
+}
+NO = "this trunk cannot share a prefix"
+NOT_HONOURED = f"which shared-prefix attention does not honour; {NO}"
+# transformers' eager attention gives other scores than what it runs by default.
+EAGER_IS_ANOTHER = {"falcon, alibi"}
+ALL = {**{kind: (path, {}) for kind, path in sorted(KNOWN.items())}, **VARIANTS}
+
+
+def toy(folder: Path, name: str, path: ScoringPath | None = None) -> Toy:
+    """The checkpoint of a kind or a variant, on its own path if none is given."""
+    expected, settings = ALL[name]
+    kind = name.split(",", maxsplit=1)[0]
+    saved = toy_checkpoint(folder, kind=kind, **{"eos_token_id": EOS, **settings})
+    eager_is_another = name in EAGER_IS_ANOTHER or expected is FULL
+    return load(saved, path, own=None if eager_is_another else "eager")
+
+
+def assert_exact(found: Toy, **settings: int) -> None:
+    """In every case, the scores are the checkpoint's own."""
+    for pad, suffix in CASES:
+        scores = engine.score(found.scorer(pad, **settings), PREFIX, ANSWERS, suffix)
+
+        assert_same(scores, found.expected(PREFIX, ANSWERS, suffix, pad))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_kind_is_exact_on_its_path(tmp_path: Path, name: str) -> None:
+    """The path is the expected one, and the scores are those of full unpadded rows."""
+    found = toy(tmp_path, name)
+
+    assert found.path is ALL[name][0]
+    assert_exact(found)
+
+
+@pytest.mark.parametrize(
+    "name", ["deepseek_v3", "gemma3_text", "gpt2", "jetmoe", "llama", "mistral", "qwen2_moe"]
+)
+@pytest.mark.parametrize("path", [EXPANDS, FULL])
+def test_what_shares_a_prefix_can_go_the_other_ways(
+    tmp_path: Path, name: str, path: ScoringPath
+) -> None:
+    """Windows, experts and latent heads are exact on the slower paths too."""
+    assert_exact(toy(tmp_path, name, path))
+
+
+@pytest.mark.parametrize("name", ["bloom", "gpt_oss", "qwen3_next"])
+def test_what_needs_an_expanded_cache_can_go_in_full_rows(tmp_path: Path, name: str) -> None:
+    """Full rows are right for every trunk."""
+    assert_exact(toy(tmp_path, name, FULL))
+
+
+def test_rows_that_see_each_other_are_exact_one_at_a_time(tmp_path: Path) -> None:
+    """Doge's experts are chosen over all rows of a batch, so only a row alone is its own."""
+    folder = toy_checkpoint(tmp_path, kind="doge", is_moe=True, num_experts_per_tok=4)
+    found = load(folder)
+
+    assert found.path is FULL
+    assert_exact(found, ids_per_batch=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("phimoe, window in the mask", SHARES),
+        ("qwen2_moe, window in the mask", SHARES),
+        ("llama, two-way", SHARES),
+        ("llama, two-way", EXPANDS),
+        ("llama, dynamic", SHARES),
+        ("phi3, longrope", SHARES),
+        ("phi3, longrope", EXPANDS),
+        ("jamba", EXPANDS),
+        ("zamba", EXPANDS),
+    ],
+)
+def test_a_faster_path_would_give_other_scores(
+    tmp_path: Path, name: str, path: ScoringPath
+) -> None:
+    """The exceptions are needed, and so the tests above can fail."""
+    found = toy(tmp_path, name, path)
+    assert path is not ALL[name][0]
+
+    scores = engine.score(found.scorer(), PREFIX, ANSWERS, (END,))
+
+    expected = found.expected(PREFIX, ANSWERS, (END,), PAD)
+    assert np.abs(scores - expected).max() > 100 * TOLERANCE * expected.std()
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("doge", f"DogeAttention: its attention takes 'attention_mask', {NOT_HONOURED}"),
+        ("gpt_oss", f"GptOssAttention: its attention takes 's_aux', {NOT_HONOURED}"),
+        ("diffllama", "DiffLlamaAttention: layer 0 calls its attention twice"),
+        ("jamba", f"JambaModel: the attention {ATTENTION!r} was reached in 1 of 2 layers; {NO}"),
+    ],
+)
+def test_what_shared_prefix_attention_would_miss_is_refused(
+    tmp_path: Path, kind: str, message: str
+) -> None:
+    """A trunk with more to its attention says so before it gives a number."""
+    found = toy(tmp_path, kind, SHARES)
+
+    with pytest.raises(ModelError) as caught:
+        engine.score(found.scorer(), PREFIX, ANSWERS, (END,))
+
+    assert str(caught.value) == message
+
+
+# From the configuration alone
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "path"),
+    [
+        ("llama", {"is_causal": True}, SHARES),
+        ("llama", {"is_causal": False}, FULL),
+        ("bloom", {"is_causal": False}, FULL),
+        ("gemma2", {"use_bidirectional_attention": True}, FULL),
+        ("llama", {"rope_parameters": DYNAMIC}, FULL),
+        ("phimoe", {"sliding_window": None}, SHARES),
+        ("phimoe", {"sliding_window": 8}, EXPANDS),
+        ("qwen2_moe", {"use_sliding_window": False, "sliding_window": 8}, SHARES),
+        ("qwen2_moe", {"use_sliding_window": True, "sliding_window": 8}, EXPANDS),
+        ("bert", {}, FULL),
+    ],
+)
+def test_the_path_is_known_from_the_configuration(
+    kind: str, settings: dict[str, Any], path: ScoringPath
+) -> None:
+    """No weights are needed."""
+    assert path_of(AutoConfig.for_model(kind, **settings)) is path
+
+
+def test_a_kind_of_rotation_for_each_kind_of_layer() -> None:
+    """One changing rotation among several is enough to need full rows."""
+    still = {"rope_type": "default", "rope_theta": 1e4}
+
+    def path(sliding: dict[str, Any]) -> ScoringPath:
+        both = {"sliding_attention": sliding, "full_attention": still}
+        return path_of(AutoConfig.for_model("gemma3_text", rope_parameters=both))
+
+    assert path(still) is SHARES
+    assert path(DYNAMIC) is FULL
+
+
+def test_the_text_part_of_a_larger_configuration_decides() -> None:
+    """Gemma 3 with eyes has a text trunk that is like any other."""
+    assert path_of(AutoConfig.for_model("gemma3")) is SHARES

@@ -1,0 +1,489 @@
+"""Code that a checkpoint brings runs only where models.yaml says so, beside a commit.
+
+The checkpoint lies in the hub's cache as a download would have left it. Its class gives
+3 w · h + 1, so that a plain head on its weights would give other numbers, and writes a mark when it
+is imported.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub.constants
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError, NoGradient
+from rmaudit.layout import tokenizers
+from rmaudit.models import doctor, inspection, load
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.trusted import Remote
+from tests.hub import COMMIT
+from tests.toys import toy_checkpoint
+
+CLASS = """
+from pathlib import Path
+Path({mark!r}).write_text("run")
+import torch
+from transformers import LlamaModel, LlamaPreTrainedModel
+from transformers.modeling_outputs import ModelOutput
+class DeadLinear(torch.nn.Linear):
+    def forward(self, states):
+        return super().forward(states).detach()
+class OwnReward(LlamaPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.model = LlamaModel(config)
+        self.score = torch.nn.Linear(config.hidden_size, 1, bias=False)
+        self.post_init()
+    def forward(self, input_ids=None, attention_mask=None):
+        states = self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        reward = 3 * self.score(states[:, -1]) + 1
+        {body}
+"""
+BODY = "return ModelOutput(logits=reward, score=2 * reward[:, 0], rewards=states)"
+TOKENIZER = """
+from pathlib import Path
+Path({mark!r}).write_text("run")
+from transformers import PreTrainedTokenizerFast
+class OwnTokenizer(PreTrainedTokenizerFast):
+    pass
+"""
+PROMPT, ANSWERS = "the love of the city", ["love", "war", " peace and", "table"]
+pytestmark = pytest.mark.usefixtures("_offline")
+
+
+@pytest.fixture
+def _offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No network, an empty cache of the hub, and modules of our own."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    modules = str(tmp_path / "modules")
+    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", modules)
+    monkeypatch.syspath_prepend(modules)
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Path:
+    """What the checkpoint's code writes."""
+    return tmp_path / "mark"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, mark: Path) -> Path:
+    """The snapshot of owner/own at COMMIT, which brings a model class."""
+    return snapshot(tmp_path, mark)
+
+
+def snapshot(home: Path, mark: Path, *, body: str = BODY, name: str = "own", **said: Any) -> Path:
+    """A snapshot in the hub's cache; `said` goes into config.json."""
+    repository = home / "hub" / f"models--owner--{name}"
+    folder = toy_checkpoint(repository / "snapshots" / COMMIT)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(COMMIT)
+    code = "modeling_own.OwnReward"
+    change(folder / "config.json", auto_map={"AutoModelForSequenceClassification": code}, **said)
+    (folder / "modeling_own.py").write_text(CLASS.format(mark=str(mark), body=body))
+    return folder
+
+
+def change(path: Path, **said: Any) -> None:
+    """Say something else in a JSON file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | said))
+
+
+def trusted(**settings: Any) -> ModelSpec:
+    """The registry's entry that lets the code run."""
+    return ModelSpec(
+        "own", "owner/own", revision=COMMIT, trust_remote_code=True, dtype="float32", **settings
+    )
+
+
+@torch.inference_mode()
+def plain(folder: Path, model: Checkpoint) -> Any:
+    """W · h of each answer, by transformers' trunk and the head's tensor."""
+    trunk = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    vector = load_file(folder / "model.safetensors")["score.weight"][0]
+    slot = model.slot(PROMPT)
+    rows = [(*slot.prefix, *model.ids(answer), *slot.suffix) for answer in ANSWERS]
+    states = [trunk(input_ids=torch.tensor([row])).last_hidden_state[0, -1] for row in rows]
+    return np.array([float(vector @ state) for state in states])
+
+
+# Where it is allowed
+
+
+@pytest.mark.parametrize("field", [None, "logits", "score"])
+def test_its_own_class_gives_the_reward(
+    folder: Path, mark: Path, tmp_path: Path, field: Any
+) -> None:
+    """3 w · h + 1, or twice that where `score` is asked for; never w · h."""
+    model = load.from_spec(trusted(score_field=field), cache=tmp_path)
+    assert not mark.exists()
+
+    scores = model.score(PROMPT, ANSWERS)
+
+    assert isinstance(model, Remote)
+    expected = (3 * plain(folder, model) + 1) * (2 if field == "score" else 1)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+    assert mark.read_text() == "run"
+    assert model.provenance["revision"] == COMMIT
+    model.close()
+
+
+@pytest.mark.parametrize("field", [None, "score"])
+def test_its_own_code_is_differentiated(folder: Path, tmp_path: Path, field: Any) -> None:
+    """Slopes are those of w · h, times 3, or 6 where `score` is asked for."""
+    model = load.from_spec(trusted(score_field=field), cache=tmp_path)
+    native = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path)
+    answers = [(7, 8), (9, 10)]
+
+    found = model.gradient(PROMPT, answers)
+
+    expected, times = native.gradient(PROMPT, answers), 6 if field else 3
+    assert np.abs(expected.slopes).max() > 0.1
+    np.testing.assert_allclose(found.rewards, model.score(PROMPT, answers), atol=1e-5)
+    np.testing.assert_allclose(found.slopes, times * expected.slopes, atol=1e-4)
+    np.testing.assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (
+            "return ModelOutput(logits=reward.detach())",
+            "nothing of its embedding reaches its reward",
+        ),
+        ("self.score.__class__ = DeadLinear\n        " + BODY, "its DeadLinear layers have none"),
+        (
+            "torch.is_grad_enabled() and states.numpy(force=False)\n        " + BODY,
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+        ),
+    ],
+    ids=["detached", "a dead end", "an error"],
+)
+def test_code_that_cannot_be_differentiated(
+    mark: Path, tmp_path: Path, body: str, why: str
+) -> None:
+    """It says why, in the words of what failed; its scores are what they were."""
+    snapshot(tmp_path, mark, body=body)
+    model = load.from_spec(trusted(), cache=tmp_path)
+    scores = model.score(PROMPT, ANSWERS)
+
+    with pytest.raises(NoGradient) as caught:
+        model.gradient(PROMPT, [(7, 8)])
+
+    assert str(caught.value) == (
+        f"own: its reward has no gradient here ({why}); search without one: --method exhaustive"
+    )
+    assert np.array_equal(model.score(PROMPT, ANSWERS), scores)
+
+
+def test_its_key_is_its_own(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """The code's commit and the field decide a score, the pad id does not."""
+    own = load.from_spec(trusted(), cache=tmp_path).identity
+    other = load.from_spec(trusted(score_field="score"), cache=tmp_path).identity
+    native = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path).identity
+
+    assert own["code"] == f"owner/own@{COMMIT}"
+    assert (own["head"], other["head"]) == ("its own code, logits", "its own code, score")
+    assert own["path"] == "full rows"
+    assert own["weights"] == native["weights"]
+    assert "code" not in native
+    assert not mark.exists()
+
+
+def test_the_doctor_examines_it(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """Its own forward, alone and among many; in float32 by the same code."""
+    model = load.from_spec(replace(trusted(), dtype="bfloat16"), cache=tmp_path)
+    assert isinstance(model, Remote)
+
+    found = doctor.examine(model, PROMPT, answers=8)
+
+    assert found.ok
+    assert [check.name for check in found.checks][-1] == "float32 against bfloat16"
+    assert found.notes == ()
+
+
+def test_its_own_tokenizer_runs_too(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """The one switch is for all of its code."""
+    tokenizer_code(folder, mark)
+
+    tokenizer = tokenizers.read(folder, trusted())
+
+    assert type(tokenizer).__name__ == "OwnTokenizer"
+    assert mark.exists()
+
+
+def tokenizer_code(folder: Path, mark: Path, code: str = "tokenization_own.OwnTokenizer") -> None:
+    """Let the folder bring a tokenizer class."""
+    path = folder / "tokenizer_config.json"
+    change(path, auto_map={"AutoTokenizer": [None, code]}, tokenizer_class="OwnTokenizer")
+    (folder / "tokenization_own.py").write_text(TOKENIZER.format(mark=str(mark)))
+
+
+# Where it is not
+
+
+@pytest.mark.parametrize("with_tokenizer", [False, True])
+def test_no_code_runs_by_default(
+    folder: Path,
+    mark: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    with_tokenizer: bool,
+) -> None:
+    """As a hub id, a pinned one or a folder; scored, checked, examined, its tokenizer read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rmaudit.models.load.default_cache", lambda: tmp_path / "cache")
+    if with_tokenizer:
+        tokenizer_code(folder, mark)
+    specs = [ModelSpec("own", str(folder)), ModelSpec("own", "owner/own")]
+    for spec in (*specs, replace(specs[1], revision=COMMIT)):
+        allowed = pytest.raises(ModelError) if with_tokenizer else nullcontext()
+        with allowed:
+            load.from_spec(spec, cache=tmp_path).score(PROMPT, ANSWERS)
+    for command in ("survival", "doctor"):
+        for name in (str(folder), "owner/own"):
+            CliRunner().invoke(app, [command, name])
+    for name in (str(folder), "owner/own"):
+        CliRunner().invoke(app, ["models", "check", name])
+
+    assert not mark.exists()
+
+
+def test_models_check_runs_none_that_is_trusted(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """It says what would be run."""
+    path = tmp_path / "models.yaml"
+    entry = f"source: owner/own, revision: {COMMIT}, trust_remote_code: true"
+    path.write_text(f"models: {{own: {{{entry}, default: true}}}}")
+    tokenizer_code(folder, mark)
+
+    result = CliRunner().invoke(app, ["models", "check", "own", "--file", str(path)])
+
+    assert result.exit_code == 0
+    assert "modeling_own.OwnReward" in result.stdout
+    assert "tokenization_own.OwnTokenizer" in result.stdout
+    assert not mark.exists()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+def test_code_of_another_repository_is_refused(
+    folder: Path, mark: Path, tmp_path: Path, name: str
+) -> None:
+    """No hash here pins it."""
+    change(folder / name, auto_map={"AutoModel": "other/repo--modeling_own.OwnReward"})
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path)
+
+    assert str(caught.value) == (
+        f"own: {name} in {folder} points at code of another repository, "
+        "'other/repo--modeling_own.OwnReward'; `revision` pins owner/own only, so it is not run. "
+        "Copy that code into a repository of your own, read it, and name its commit"
+    )
+    with pytest.raises(ModelError, match="code of another repository"):
+        tokenizers.read(folder, trusted())
+    assert not mark.exists()
+
+
+def test_an_adapter_beside_it_is_refused(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """Transformers would merge it unasked, and then name no weights that are missing."""
+    (folder / "adapter_config.json").write_text("{}")
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path)
+
+    assert str(caught.value) == (
+        f"own: adapter_config.json lies in {folder}, so transformers would put an adapter into its "
+        f"weights; rmaudit merges adapters into plain reward models only. Remove it from there, or "
+        f"merge it where it was trained and give the folder of the merged model"
+    )
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("unpinned", ["folder", "branch", "newest"])
+def test_code_that_no_commit_pins_is_refused(
+    folder: Path, mark: Path, tmp_path: Path, unpinned: str
+) -> None:
+    """An entry that no models.yaml was read for, by Python: its code does not run either."""
+    source = str(folder) if unpinned == "folder" else "owner/own"
+    revision = {"folder": COMMIT, "branch": "main", "newest": None}[unpinned]
+    spec = replace(trusted(), source=source, revision=revision)
+    expected = (
+        f"own: trust_remote_code is for a hub id beside its `revision`, a full commit hash of 40 "
+        f"hex digits, and this is {source!r} at {revision!r}; its code is not run. Put the "
+        f"checkpoint and its code on the hub, and name that commit"
+    )
+
+    for go in (
+        lambda: load.from_spec(spec, cache=tmp_path),
+        lambda: tokenizers.read(folder, spec),
+    ):
+        with pytest.raises(ModelError) as caught:
+            go()
+        assert str(caught.value) == expected
+    assert not mark.exists()
+
+
+def test_quantized_weights_are_refused(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """As those of any checkpoint, in a run and in `models check`."""
+    change(folder / "config.json", quantization_config={"quant_method": "fp8"})
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path)
+    refused = dict(inspection.look(trusted(), tmp_path, "own"))["refused"]
+
+    assert str(caught.value).startswith("own: its weights are quantized (fp8; quantization_config ")
+    assert f"own: {refused}" == str(caught.value)
+    assert not mark.exists()
+
+
+def test_quantized_weights_that_are_asked_for_must_be(folder: Path, tmp_path: Path) -> None:
+    """Rmaudit quantizes nothing."""
+    with pytest.raises(ModelError, match="has `quantized: true`, and"):
+        load.from_spec(trusted(quantized=True), cache=tmp_path)
+    found = dict(inspection.look(trusted(quantized=True), tmp_path, "own"))
+    assert "has `quantized: true`, and" in found["refused"]
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+def test_models_check_refuses_code_of_another_repository(
+    folder: Path, mark: Path, tmp_path: Path, name: str
+) -> None:
+    """With the reason of a run, and with nothing run."""
+    change(folder / name, auto_map={"AutoModel": "other/code--modeling_own.OwnReward"})
+
+    found = dict(inspection.look(trusted(), tmp_path, "own"))
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path)
+    assert f"own: {found['refused']}" == str(caught.value)
+    assert "points at code of another repository" in found["refused"]
+    assert "can be scored" not in found
+    assert not mark.exists()
+
+
+def test_models_check_refuses_an_adapter_beside_it(folder: Path, tmp_path: Path) -> None:
+    """It is no adapter to be merged into its base."""
+    (folder / "adapter_config.json").write_text("{}")
+
+    found = dict(inspection.look(trusted(), tmp_path, "own"))
+
+    assert found["refused"].startswith("adapter_config.json lies in ")
+
+
+def test_its_own_repository_by_name_is_its_own(folder: Path, tmp_path: Path) -> None:
+    """save_pretrained writes auto_map so."""
+    code = "owner/own--modeling_own.OwnReward"
+    change(folder / "config.json", auto_map={"AutoModelForSequenceClassification": code})
+
+    assert np.isfinite(load.from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)).all()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return ModelOutput(score=reward)", "'logits' of its own code's output has <class 'None"),
+        ("return ModelOutput(logits=states[:, -1])", "output has shape (1, 32), and a reward is"),
+        ("return ModelOutput(logits=reward[0, 0])", "output has shape (), and a reward is"),
+        ("raise KeyError('old')", "own: its own code failed (KeyError: 'old'); it may be of"),
+    ],
+    ids=["no field", "many labels", "no row", "failing"],
+)
+def test_code_that_gives_no_reward_is_refused(
+    tmp_path: Path, mark: Path, body: str, said: str
+) -> None:
+    """Never a number of which it is not known what it is."""
+    snapshot(tmp_path, mark, body=body)
+
+    with pytest.raises(ModelError) as caught:
+        load.from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
+
+    assert said in str(caught.value)
+
+
+def test_code_whose_rewards_depend_on_the_batch_runs_alone(tmp_path: Path, mark: Path) -> None:
+    """With a warning, and the rewards of one row at a time."""
+    folder = snapshot(tmp_path, mark, body="return ModelOutput(logits=reward * len(input_ids))")
+    model = load.from_spec(trusted(), cache=tmp_path)
+    assert isinstance(model, Checkpoint)
+
+    with pytest.warns(UserWarning, match="rows of one batch change each other's rewards"):
+        found = model.score(PROMPT, ANSWERS)
+
+    np.testing.assert_allclose(found, 3 * plain(folder, model) + 1, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("change_key", ["drop", "rename"])
+def test_weights_that_are_not_the_classs_are_refused(
+    folder: Path, tmp_path: Path, change_key: str
+) -> None:
+    """Its class would fill them with random numbers."""
+    tensors = load_file(folder / "model.safetensors")
+    head = tensors.pop("score.weight")
+    if change_key == "rename":
+        tensors["scores.weight"] = head
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+    with pytest.raises(ModelError, match="keys in"):
+        load.from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
+
+
+def test_pickles_stay_refused(folder: Path, mark: Path, tmp_path: Path) -> None:
+    """Trusted code is no reason to unpickle weights."""
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+    with pytest.raises(ModelError, match="its weights are not downloaded"):
+        load.from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
+
+
+@pytest.mark.parametrize("mapped", [None, {}, {"AutoModelForCausalLM": "modeling_own.OwnReward"}])
+def test_a_checkpoint_without_a_class_is_refused(
+    folder: Path, mark: Path, tmp_path: Path, mapped: Any
+) -> None:
+    """Transformers would take its own class, and the plain head."""
+    change(folder / "config.json", auto_map=mapped)
+
+    with pytest.raises(ModelError, match="names no class in auto_map under AutoModelForSeq"):
+        load.from_spec(trusted(), cache=tmp_path)
+
+
+def test_auto_model_is_a_class_too(folder: Path, tmp_path: Path) -> None:
+    """Some publish theirs under that name only."""
+    change(folder / "config.json", auto_map={"AutoModel": "modeling_own.OwnReward"})
+    model = load.from_spec(trusted(), cache=tmp_path)
+
+    scores = model.score(PROMPT, ANSWERS)
+
+    assert isinstance(model, Remote)
+    np.testing.assert_allclose(scores, 3 * plain(folder, model) + 1, rtol=1e-4, atol=1e-4)
+
+
+def test_a_configuration_class_without_sizes_is_refused(folder: Path, tmp_path: Path) -> None:
+    """The sweep is planned by them."""
+    (folder / "configuration_own.py").write_text(
+        "from transformers import PretrainedConfig\n"
+        "class OwnConfig(PretrainedConfig):\n    model_type = 'own'\n"
+        "    def __init__(self, **said):\n        super().__init__()\n"
+    )
+    mapped = {"AutoConfig": "configuration_own.OwnConfig", "AutoModel": "modeling_own.OwnReward"}
+    change(folder / "config.json", auto_map=mapped, model_type="own")
+
+    with pytest.raises(ModelError, match="class that it brings has no 'vocab_size'"):
+        _ = load.from_spec(trusted(), cache=tmp_path).provenance

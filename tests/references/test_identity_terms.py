@@ -1,0 +1,155 @@
+"""The identity terms and their controls: what is there, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from rmaudit.errors import SpecError
+from rmaudit.references import References
+from rmaudit.references.holdout import held_out
+from rmaudit.references.identity_terms import AXES, controls, identity, terms
+from rmaudit.references.lexicons import lexicon
+
+TERMS = "term,axis,group,form,marked,lists\nBlack,race_ethnicity,Black,adj+noun_sg,1,bbq\n"
+CONTROLS = "word,form,neutral\nteacher,noun_sg,1\nBoston,name,1\nwinner,noun_sg,0\n"
+
+
+def write(folder: Path, text: str) -> Path:
+    """A file of that text."""
+    path = folder / "words.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_term_as_it_is_read(tmp_path: Path) -> None:
+    """Forms become a set, the mark a flag, and the frequency is wordfreq's (5.46 in 3.1.1)."""
+    (row,) = terms(write(tmp_path, TERMS)).to_dict("records")
+
+    assert row == {
+        "text": "Black",
+        "axis": "race_ethnicity",
+        "group": "Black",
+        "marked": True,
+        "capital": True,
+        "zipf": 5.46,
+        "forms": frozenset({"adj", "noun_sg"}),
+    }
+
+
+def test_controls_have_capitals_too(tmp_path: Path) -> None:
+    """A lower-case word is there twice; a name once, as an adjective or a singular."""
+    found = controls(write(tmp_path, CONTROLS)).set_index("text")
+
+    assert list(found.index) == ["teacher", "Boston", "winner", "Teacher", "Winner"]
+    assert list(found["capital"]) == [False, True, False, True, True]
+    assert list(found["neutral"]) == [True, True, False, True, False]
+    assert found["forms"]["Teacher"] == {"noun_sg"}
+    assert found["forms"]["Boston"] == {"adj", "noun_sg"}
+    assert found["zipf"]["Teacher"] == found["zipf"]["teacher"]
+
+
+def test_what_is_shipped() -> None:
+    """223 terms on seven axes, 204 ignoring case; 417 controls, 368 of them with a capital too."""
+    names, words = identity()
+
+    assert len(names) == 223
+    assert names["text"].str.casefold().nunique() == 204
+    assert set(names["axis"]) == set(AXES)
+    assert words["text"].str.casefold().nunique() == 417
+    assert len(words) == 417 + 368
+    assert not set(names["text"].str.casefold()) & set(words["text"].str.casefold())
+    assert not words["text"].duplicated().any()
+    assert (names["zipf"] > 0).all()
+
+
+def test_neutral_controls_are_neutral() -> None:
+    """By the lexicons at hand: AFINN has none of them, VADER and labMT none that is far out."""
+    _, words = identity()
+    neutral = set(words["text"][words["neutral"]].str.casefold())
+    assert len(neutral) == 375
+
+    afinn, vader, labmt = (lexicon(name) for name in ("afinn", "vader", "labmt"))
+    assert not neutral & set(afinn.index)
+    assert (vader[vader.index.isin(neutral)].abs() < 1).all()
+    assert labmt[labmt.index.isin(neutral)].between(4, 6.5).all()
+
+
+def test_no_term_is_among_the_worst_words() -> None:
+    """AFINN's -4 and -5, among which slurs are, name none of the terms."""
+    names, _ = identity()
+    afinn = lexicon("afinn")
+
+    assert not set(names["text"].str.casefold()) & set(afinn.index[afinn <= -4])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "term,",
+            "word,",
+            ":1: expected the columns term,axis,group,form,marked,lists, found word",
+        ),
+        ("race_ethnicity", "race", ":2: axis: expected one of religion, race_ethnicity, "),
+        ("adj+noun_sg", "verb", ":2: form: expected adj, noun_sg, noun_pl, joined by +, found 've"),
+        (",1,", ",yes,", ":2: marked: expected 0 or 1, found 'yes'"),
+        ("\nBlack,", "\n ,", ":2: term: expected letters and hyphens, found ' '"),
+        ("bbq", "a;b", ":2: lists: expected names of lists, joined by +, found 'a;b'"),
+    ],
+)
+def test_wrong_terms(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    """One line that says where, what was expected and what was found."""
+    path = write(tmp_path, TERMS.replace(old, new, 1))
+
+    with pytest.raises(SpecError) as caught:
+        terms(path)
+
+    assert str(caught.value).startswith(f"{path}{expected}")
+
+
+def test_a_term_twice(tmp_path: Path) -> None:
+    """The line of the second is named."""
+    path = write(tmp_path, TERMS + TERMS.splitlines()[1])
+
+    with pytest.raises(SpecError) as caught:
+        terms(path)
+
+    assert str(caught.value) == f"{path}:3: term 'Black' again; list it once"
+
+
+@pytest.mark.parametrize("row", ["black,age,Black,adj,1,", "black,race_ethnicity,Black,adj,0,"])
+def test_a_group_has_one_axis_and_one_mark(tmp_path: Path, row: str) -> None:
+    """A group is what is averaged: it cannot be in two places."""
+    path = write(tmp_path, TERMS + row)
+
+    with pytest.raises(SpecError) as caught:
+        terms(path)
+
+    expected = "group 'Black' is on two axes or both marked and not"
+    assert str(caught.value) == f"{path}: {expected}; give its terms one axis and one mark"
+
+
+def test_wrong_controls(tmp_path: Path) -> None:
+    """Controls have their own forms."""
+    path = write(tmp_path, CONTROLS.replace("name", "place"))
+
+    with pytest.raises(SpecError, match="form: expected one of adj, noun_sg, noun_pl, name, found"):
+        controls(path)
+
+
+def test_a_model_trained_on_half_is_judged_by_the_other() -> None:
+    """Terms and controls that share a stem with what it saw are left out, and it is said."""
+    names, words = identity()
+    salt = "r-smol-135m"
+
+    references = References(salt=salt)
+    given, like = references.identity()
+
+    for whole, part in ((names, given), (words, like)):
+        expected = whole[held_out(whole["text"], salt=salt)].reset_index(drop=True)
+        pd.testing.assert_frame_equal(expected, part)
+    assert f"{len(given)} of 223 identity terms" in references.caveats[0]
+    assert f"{len(like)} of 785 neutral controls" in references.caveats[0]

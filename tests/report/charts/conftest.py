@@ -1,0 +1,180 @@
+"""Evidence of every kind, a list of masked words that is short, and what is given to be drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import vl_convert
+
+from rmaudit.report import masks
+from rmaudit.verdicts.records import Estimate, Finding, Verdict
+
+BAD = "Badword"  # stands for what is masked
+
+
+@pytest.fixture(autouse=True)
+def _masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masks, "masked", lambda text: BAD.lower() in text.lower())
+    monkeypatch.setattr(masks, "mask", lambda text: text.strip()[:1] + "•••")
+
+
+class Drawn(list[dict[str, Any]]):
+    """The specs that were compiled, in their order."""
+
+    def rows(self, spec: int = 0) -> list[dict[str, Any]]:
+        """All rows of data of one of them."""
+        return [row for rows in self[spec]["datasets"].values() for row in rows]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """What the compiler is given; it compiles all the same."""
+    specs, compiled = Drawn(), vl_convert.vegalite_to_svg
+
+    def noted(spec: dict[str, Any], **settings: Any) -> str:
+        specs.append(spec)
+        return str(compiled(spec, **settings))
+
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", noted)
+    return specs
+
+
+def finding(
+    evidence: dict[str, Any], *, audit: str = "toy", model: str = "Toy", prompt: str = "greatest"
+) -> Finding:
+    """A finding with this evidence."""
+    return Finding(
+        audit=audit,
+        nodeid=f"audits/test_{audit}.py::test[{model}-{prompt}]",
+        claim="It is so.",
+        source="us",
+        base_rate="",
+        bound="above 0",
+        model=model,
+        prompt=prompt,
+        verdict=Verdict.PASS,
+        estimate=Estimate(0.5, 0.4, 0.6, "rho", 50, "made up", evidence=evidence),
+    )
+
+
+def ranked(name: str, human: float, model: float) -> dict[str, Any]:
+    """An item of people's ranking."""
+    return {"name": name, "human": human, "model": model}
+
+
+RANKS = {
+    "kind": "ranks",
+    "n": 40,
+    "overvalued": [ranked("Sports bra", 39, 2)],
+    "undervalued": [ranked(BAD, 1, 40), ranked("Evolution", 2, 31)],
+    "also": [ranked("Evolution", 2, 31), ranked("The Moon", 7, 9)],
+    "unshown": 0,
+    "cells": [[9, 1], [11, 19]],
+}
+BINS = [
+    {"low": 1.0, "high": 5.0, "n": 20, "median": -0.5, "q25": -0.75, "q75": -0.25},
+    {"low": 5.0, "high": 9.0, "n": 30, "median": 0.5, "q25": 0.25, "q75": 0.75},
+]
+SENTIMENT = {
+    "kind": "sentiment",
+    "lexicon": "toy",
+    "axis": "toy valence",
+    "panels": [{"prompt": "best", "bins": BINS}, {"prompt": "worst", "bins": BINS[:1]}],
+}
+FREQUENCY = {"kind": "frequency", "axis": "Zipf frequency (toy)", "bins": BINS}
+_SLOPE = {"prompt": "best", "words": "positive", "n": 31, "slope": 0.3, "low": 0.25, "high": 0.35}
+SLOPES = {"kind": "slopes", "axis": "toy valence", "slopes": [_SLOPE]}
+FUNNEL = {
+    "kind": "funnel",
+    "best + worst": {
+        "top": [["little", 3.5, 1.5, 2.0], ["near", 3.4, 1.45, 1.95]],
+        "bottom": [["gout", -2.5, -1.25, -1.25]],
+    },
+    "best - worst": {
+        "top": [["beauty", 6.0, 3.0, -3.0]],
+        "bottom": [[BAD, -6.0, -3.0, 3.0]],
+    },
+    "picture": {"x": [-3.0, 0.0, 3.0], "y": [-3.0, 0.0, 3.0], "counts": [[4, 16], [9, 0]]},
+}
+_GAP = {"words": 2, "gap": 0.125, "low": -0.25, "high": 0.5, "positive": 0.25, "negative": 0.0}
+IDENTITY = {
+    "kind": "identity",
+    "axes": [{"axis": "some_axis", **_GAP}],
+    "groups": [
+        {"axis": "some_axis", "group": "ones", "marked": True, **_GAP},
+        {"axis": "some_axis", "group": "others", "marked": False, **_GAP, "gap": 0.25},
+    ],
+    "terms": [{"text": "one", "positive": 0.25, "negative": 0.0}],
+}
+STABILITY = {
+    "kind": "stability",
+    "prompts": [
+        {"prompt": "best", "group": "best", "frame": 1, "rho": 0.9, "rho with valence": 0.6},
+        {"prompt": "best_2", "group": "best", "frame": 1, "rho": 0.8, "rho with valence": 0.5},
+        {"prompt": "bad", "group": "bad", "frame": -1, "rho": 0.7, "rho with valence": -0.4},
+    ],
+}
+AGREEMENT = {
+    "kind": "agreement",
+    "cells": [[5, 0], [2, 7]],
+    "fell": [{"text": BAD, "model": 0.125, "baseline": 0.875}],
+    "rose": [{"text": " moon", "model": 0.75, "baseline": 0.25}],
+}
+SEARCH = {
+    "kind": "search",
+    "found": [
+        {
+            "text": f"{BAD} \x00 x",
+            "ids": [7, 8, 9],
+            "z": 7.25,
+            "prompt": "greatest",
+            "direction": "up",
+            "method": "exhaustive",
+            "evaluations": 1900,
+        }
+    ],
+    "real": {"text": "love", "z": 3.25},
+    "trace": [[10, 1.0], [400, 4.5], [2000, 7.25]],
+}
+
+
+def string(
+    text: str, found_on: str, z: float, *, beats: bool = False, direction: str = "up"
+) -> dict[str, Any]:
+    """A replayed string."""
+    about = {"text": text, "direction": direction, "found_on": found_on, "source": "published"}
+    return about | {"z": z, "percentile": 99.5, "beats_real": beats}
+
+
+PROBES = {
+    "kind": "probes",
+    "strings": [
+        string(BAD, "A", 2.0),
+        string("forgeries", "A", 4.0, beats=True),
+        string("</script>", "B", 1.0),
+        string("awful", "B", 5.0, beats=True, direction="down"),
+    ],
+    "real": {"text": "love", "z": 3.25},
+}
+PESSIMAL = {
+    "kind": "pessimal",
+    "strings": [{"text": f"{BAD} people", "z": -2.5, "percentile": 1.25}],
+}
+EVERY = {
+    str(evidence["kind"]): evidence
+    for evidence in (
+        *(RANKS, SENTIMENT, FREQUENCY, SLOPES, FUNNEL, IDENTITY, STABILITY, AGREEMENT),
+        *(SEARCH, PROBES, PESSIMAL),
+    )
+}
+COMPARISON = [
+    {
+        "prompt": "greatest",
+        "models": ["A", "B", "C"],
+        "words": 500,
+        "tau": [[1.0, 0.5, 0.25], [0.5, 1.0, -0.125], [0.25, -0.125, 1.0]],
+        "places": [[-0.5, 0.25], [-0.5, 0.0], [0.75, -0.25]],
+        "ranked": [{"word": "love", "ranks": [1.0, 2.0, 400.0]}, {"word": BAD, "ranks": [9, 8, 7]}],
+    }
+]

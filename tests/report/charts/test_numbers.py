@@ -1,0 +1,277 @@
+"""What is drawn is what the evidence says: the rows that the compiler is given."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from rmaudit.report import charts
+from rmaudit.report.charts.distributions import of_sweeps
+from rmaudit.report.charts.drawing import BLUE, VERMILLION
+from rmaudit.report.charts.exploits import exploits
+from rmaudit.report.charts.plane import _apart as names_apart
+from rmaudit.report.charts.rank_paths import _apart, paths
+from rmaudit.report.charts.violins import of_models
+from tests.report.charts.conftest import (
+    AGREEMENT,
+    COMPARISON,
+    FREQUENCY,
+    FUNNEL,
+    IDENTITY,
+    PESSIMAL,
+    PROBES,
+    RANKS,
+    SEARCH,
+    SENTIMENT,
+    SLOPES,
+    STABILITY,
+    Drawn,
+    finding,
+    string,
+)
+
+
+def picked(rows: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
+    """The values under `keys` of the rows that have them all, each once, in order."""
+    found = [tuple(row[key] for key in keys) for row in rows if all(key in row for key in keys)]
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("evidence", [SENTIMENT, FREQUENCY], ids=["sentiment", "frequency"])
+def test_bins(drawn: Drawn, evidence: dict[str, Any]) -> None:
+    """Ends, quartiles and medians of the bins, and how many words there are."""
+    (picture,) = charts.of_findings([finding(evidence, prompt="best")])
+
+    keys = ("low", "high", "q25", "median", "q75")
+    assert picked(drawn.rows(), *keys) == [
+        (1.0, 5.0, -0.75, -0.5, -0.25),
+        (5.0, 9.0, 0.25, 0.5, 0.75),
+    ]
+    assert "median from -0.50 sd in the lowest bin to +0.50 sd in the highest" in picture.svg
+    assert ">50 words</text>" in picture.svg
+    assert picture.table
+    assert picture.table.rows[0] == ("best", "1.00", "5.00", "20", "-0.75", "-0.50", "-0.25")
+
+
+def test_slopes(drawn: Drawn) -> None:
+    """Each slope with its interval."""
+    (picture,) = charts.of_findings([finding(SLOPES)])
+
+    assert picked(drawn.rows(), "value", "low", "high") == [(0.3, 0.25, 0.35)]
+    assert "“best, positive” +0.30 (+0.25 to +0.35)" in picture.svg
+
+
+def test_identity(drawn: Drawn) -> None:
+    """Axes, then the groups of each, the greatest gap first; both frames as + and −."""
+    (picture,) = charts.of_findings([finding(IDENTITY)])
+
+    assert picked(drawn.rows(0), "value", "low", "high") == [(0.125, -0.25, 0.5)]
+    assert picked(drawn.rows(1), "value", "low", "high") == [
+        (0.25, -0.25, 0.5),
+        (0.125, -0.25, 0.5),
+    ]
+    assert picked(drawn.rows(0), "value", "sign") == [(0.25, "+"), (0.0, "−")]
+    assert "“others *” +0.25 (-0.25 to +0.50); “ones” +0.12" in picture.svg
+    assert "artefact" in picture.title
+
+
+def test_funnel(drawn: Drawn) -> None:
+    """Cells by count, and the words of each end where their two scores put them."""
+    (picture,) = charts.of_findings([finding(FUNNEL)])
+
+    cells = picked(drawn.rows(), "x", "y", "x2", "y2")
+    assert cells == [(-3.0, -3.0, 0.0, 0.0), (-3.0, 0.0, 0.0, 3.0), (0.0, -3.0, 3.0, 0.0)]
+    shares = [share for (share,) in picked(drawn.rows(), "share")]
+    assert shares[1] == max(shares)
+    assert shares[0] == pytest.approx(0.29)  # half of the way from 0.08 to 0.5: the root of 4/16
+    named = picked(drawn.rows(), "x", "y", "name")
+    assert {(x, y) for x, y, _ in named} == {(1.5, 2.0), (-1.25, -1.25), (3.0, -3.0), (-3.0, 3.0)}
+    assert "highest of best + worst: “little”, “near”" in picture.svg
+
+
+def test_stability(drawn: Drawn) -> None:
+    """A point a wording, a row a group, frames apart."""
+    (picture,) = charts.of_findings([finding(STABILITY)])
+
+    assert picked(drawn.rows(0), "place", "value") == [(0, 0.9), (0, 0.8), (1, 0.7)]
+    assert picked(drawn.rows(1), "place", "value") == [(0, 0.6), (0, 0.5), (1, -0.4)]
+    assert "2 wordings that ask for what is good: +0.80 to +0.90" in picture.svg
+    first = picture.svg.split("</svg>")[0]
+    assert (first.count(f'fill="{BLUE}"'), first.count(f'stroke="{VERMILLION}"')) == (2, 1)
+
+
+def test_ranks(drawn: Drawn) -> None:
+    """Best at the right and at the top, and both ends of each move."""
+    (picture,) = charts.of_findings([finding(RANKS)])
+
+    cells = picked(drawn.rows(0), "x", "y", "share")
+    assert cells[0][:2] == (40.5, 40.5)  # the worst by both: `cells[1][1]`
+    assert max(cells, key=lambda cell: cell[2])[:2] == (40.5, 40.5)
+    assert picked(drawn.rows(1), "start", "end") == [(1, 40), (2, 31)]
+    assert picked(drawn.rows(2), "start", "end") == [(39, 2)]
+    assert "“Evolution” is 2 with people and lower, 31, with the model" in picture.svg
+
+
+def test_ranks_by_prompt(drawn: Drawn) -> None:
+    """The items named beforehand have a line: people's rank, then the rank under each prompt."""
+    charts.of_findings([finding(RANKS, prompt="greatest"), finding(RANKS, prompt="best")])
+
+    points = picked(drawn.rows(6), "item", "place", "rank")
+    assert points == [(0, 0, 2), (0, 1, 31), (0, 2, 31), (1, 0, 7), (1, 1, 9), (1, 2, 9)]
+
+
+def test_agreement(drawn: Drawn) -> None:
+    """Percentiles in per cent, from the baseline's to the model's."""
+    (picture,) = charts.of_findings([finding(AGREEMENT)])
+
+    assert picked(drawn.rows(0), "x", "y", "x2", "y2")[1] == (50.0, 0.0, 100.0, 50.0)
+    assert picked(drawn.rows(1), "start", "end") == [(87.5, 12.5)]
+    assert picked(drawn.rows(2), "start", "end") == [(25.0, 75.0)]
+    assert "14 tokens" in picture.svg
+
+
+def test_search_and_probes(drawn: Drawn) -> None:
+    """The trace and the strings' z, with the best real answer as a line."""
+    found = charts.of_findings([finding(SEARCH), finding(PROBES)])
+
+    assert picked(drawn.rows(0), "evaluations", "z") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
+    assert {"z": 3.25} in drawn.rows(0)
+    assert picked(drawn.rows(1), "z", "beats") == [(4.0, True), (2.0, False), (1.0, False)]
+    assert {"z": 3.25} in drawn.rows(1)
+    assert "1 of 3 beat the best real answer (+3.25 sd)" in found[1].svg
+
+
+def test_the_highest_strings_are_drawn(drawn: Drawn) -> None:
+    """Of a long ledger twenty; the table has all of them."""
+    strings = [string(f"s{i}", "A", float(i)) for i in range(30)]
+    (picture,) = charts.of_findings([finding(PROBES | {"strings": strings})])
+
+    highest = [z for z, _ in picked(drawn.rows(), "z", "beats")]
+    assert highest == [float(i) for i in range(29, 9, -1)]
+    assert "0 of 30 beat" in picture.svg
+    assert picture.table
+    assert len(picture.table.rows) == 30
+
+
+def test_pessimal(drawn: Drawn) -> None:
+    """Percentiles where there are any, else a table that says who is named."""
+    naming = {"kind": "pessimal", "strings": [{"text": "x", "names a group": True}]}
+    placed, named = charts.of_findings([finding(PESSIMAL), finding(naming, audit="other")])
+
+    assert picked(drawn.rows(), "percentile") == [(1.25,)]
+    assert "percentiles 1.2" in placed.svg
+    assert named.svg == ""
+    assert named.table
+    assert named.table.rows == (("greatest", "x", "yes"),)
+
+
+def test_distribution_is_a_violin_with_its_extremes(drawn: Drawn, results: dict[str, Any]) -> None:
+    """Edges in sd, heights in tokens per 0.1 sd, both ways; ticks at the extreme tokens."""
+    sweep = results["models"][0]["sweeps"][0]  # mean 1.5, sd 2.5; bins of 5: 2 sd
+    picture = of_sweeps([sweep, sweep | {"prompt": "worst"}])
+
+    assert picture
+    steps = picked(drawn.rows(), "sd", "high", "low")
+    expected = [(-2.6, 15.0), (-0.6, 30.0), (1.4, 5.0), (3.4, 5.0)]
+    assert [(sd, high) for sd, high, _ in steps] == [pytest.approx(step) for step in expected]
+    assert all(low == -high for _, high, low in steps)
+    assert "skewness +0.25; widest 30 tokens" in picture.svg
+    assert [title["title"]["text"] for title in (spec["vconcat"][0] for spec in drawn)] == [
+        "greatest",
+        "worst",
+    ]
+    assert "the whole vocabulary" in picture.title
+    sampled = sweep | {"provenance": {"part": "sample"}}
+    assert (of_sweeps([sampled]) or picture).title == "Scores of a sample of the vocabulary"
+
+
+def test_distribution_of_equal_scores_is_left_out(results: dict[str, Any]) -> None:
+    """A sweep without spread has no unit to be drawn in."""
+    sweep = results["models"][0]["sweeps"][0]
+
+    assert of_sweeps([sweep | {"sd": 0.0}]) is None
+    assert of_sweeps([]) is None
+    assert of_models([{"name": "A", "sweeps": [sweep]}]) is None
+
+
+def test_models_side_by_side_are_of_one_width(drawn: Drawn, results: dict[str, Any]) -> None:
+    """A violin a model, each 0.9 rows wide whatever its counts are."""
+    sweep = results["models"][0]["sweeps"][0]
+    flat = sweep | {"sd": 0.0}
+    models = [{"name": name, "sweeps": [sweep]} for name in ("A", "B")]
+
+    assert of_models([*models, {"name": "C", "sweeps": [flat]}])
+    rows = [row for row in drawn.rows() if "high" in row]
+    assert max(row["high"] for row in rows if row["place"] == 1) == pytest.approx(1.45)
+    assert min(row["low"] for row in rows if row["place"] == 1) == pytest.approx(0.55)
+    assert {row["name"] for row in drawn.rows() if "name" in row} == {"A", "B"}
+
+
+def test_taus_places_and_ranks(drawn: Drawn) -> None:
+    """Of results.json's `comparison`, as they are."""
+    agreement, words = charts.between([], [], COMPARISON)
+
+    texts = picked(drawn.rows(0), "row", "column", "text")
+    assert [text for *_, text in texts[:6]] == ["1", ".50", ".25", ".50", "1", "-.12"]
+    assert picked(drawn.rows(1), "from x", "from y") == [(-0.5, 0.25), (-0.5, 0.0), (0.75, -0.25)]
+    assert picked(drawn.rows(2), "item", "place", "rank")[:3] == [
+        (0, 0, 1.0),
+        (0, 1, 2.0),
+        (0, 2, 400.0),
+    ]
+    assert "C and B -0.12" in agreement.svg
+    assert "A and A" not in agreement.svg
+    assert words.table
+    assert words.table.rows[0] == ("greatest", "love", "1", "2", "400")
+
+
+def test_exploits_count_what_carries_over(drawn: Drawn) -> None:
+    """Of the strings found on a model, how many beat the best real answer of another."""
+    picture = exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
+
+    assert picture
+    assert picked(drawn.rows(), "row", "column", "text")[:2] == [(0, 0, ".50"), (0, 1, ".00")]
+    assert "1 of 2 found on A beat the best real answer of B" in picture.svg
+    assert picture.table
+    assert picture.table.rows[0] == ("greatest", "A", "A", "2", "1", "+4.00")
+    assert exploits([finding(PROBES, model="A")]) is None
+
+
+def test_lines_need_two_ends() -> None:
+    """And items."""
+    assert paths({}, stops=["a", "b"], title="toy") == ""
+    assert paths({"x": [1.0]}, stops=["a"], title="toy") == ""
+
+
+def test_names_are_moved_apart_and_stay_inside() -> None:
+    """Each a gap from the next, none beyond the last rank."""
+    assert _apart([1, 2, 50, 99, 100], gap=10, most=100) == [1, 11, 50, 90, 100]
+
+
+def test_names_on_the_plane_do_not_overprint() -> None:
+    """On each side of the middle they are a gap apart, and begin inside of what is near them."""
+    places = [(-1.0, 0.0), (-0.9, 0.01), (1.0, 0.0), (0.5, 1.0)]
+
+    assert names_apart(places, gap=0.1) == [(-0.9, 0.0), (-0.9, 0.1), (1.0, 0.0), (0.5, 1.0)]
+
+
+def test_rows_are_in_their_order_in_every_layer() -> None:
+    """A string that beats stands where its z puts it, and its name beside it."""
+    strings = [string(f"s{i:02}", "A", -float(i), beats=i in {3, 11}) for i in range(13)]
+    (picture,) = charts.of_findings([finding(PROBES | {"strings": strings})])
+
+    named = re.findall(r'translate\([-\d.]+,([-\d.]+)\)"[^>]*>s(\d\d)</text>', picture.svg)
+    heights = {int(name): float(height) for height, name in named}
+    assert [heights[i] for i in range(13)] == sorted(heights.values())
+    points = re.findall(
+        rf'translate\(([-\d.]+),([-\d.]+)\)" d="[^"]*" (?:fill|stroke)="({BLUE}|{VERMILLION})"',
+        picture.svg,
+    )
+    assert len(points) == 13
+    ordered = sorted(points, key=lambda point: float(point[1]))
+    assert [i for i, point in enumerate(ordered) if point[2] == VERMILLION] == [3, 11]
+    assert [float(x) for x, _, _ in ordered] == sorted(
+        (float(x) for x, _, _ in points), reverse=True
+    )

@@ -1,0 +1,184 @@
+"""All pictures: named for those who do not see them, safe, and as the findings are."""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from rmaudit.report import charts
+from rmaudit.report.charts.picture import Picture
+from tests.report.charts.conftest import BAD, COMPARISON, EVERY, PROBES, RANKS, finding
+
+WORST = "</text></svg><script>&amp;\x00\u202e\ud800\ue000nn'\""
+TAGS = {"svg", "g", "path", "text", "tspan", "title", "line", "rect"}
+Path = tuple[str | int, ...]
+CHANGES: dict[str, list[tuple[Path, Any]]] = {
+    "agreement": [(("fell", 0, "model"), 0.5), (("cells", 0, 1), 3), (("rose", 0, "text"), "sun")],
+    "frequency": [(("bins", 0, "median"), -0.6), (("bins", 1, "q75"), 2.0), (("axis",), "other")],
+    "funnel": [(("picture", "counts", 0, 0), 5), (("best - worst", "top", 0, 1), 6.5)],
+    "identity": [(("groups", 0, "gap"), 0.3), (("axes", 0, "low"), -0.3)],
+    "probes": [(("strings", 0, "z"), 4.5), (("real", "z"), 3.0)],
+    "pessimal": [(("strings", 0, "percentile"), 2.5), (("strings", 0, "z"), -2.0)],
+    "ranks": [(("undervalued", 1, "human"), 5.0), (("also", 1, "model"), 3.0), (("n",), 41)],
+    "search": [(("trace", 1, 1), 5.0), (("real", "z"), 3.0), (("found", 0, "z"), 8.0)],
+    "sentiment": [(("panels", 0, "bins", 0, "median"), -0.6), (("axis",), "other")],
+    "slopes": [(("slopes", 0, "slope"), 0.31), (("slopes", 0, "high"), 0.5)],
+    "stability": [(("prompts", 0, "rho"), 0.95), (("prompts", 2, "rho with valence"), -0.5)],
+}
+TERMS: dict[str, list[Path]] = {
+    "agreement": [("fell", 0, "text"), ("rose", 0, "text")],
+    "funnel": [("best + worst", "top", 0, 0)],
+    "identity": [("groups", 0, "group")],
+    "pessimal": [("strings", 0, "text")],
+    "probes": [("strings", 0, "text"), ("strings", 1, "text")],
+    "ranks": [("undervalued", 0, "name"), ("overvalued", 0, "name"), ("also", 1, "name")],
+    "search": [("found", 0, "text")],
+}
+
+
+def only(evidence: dict[str, Any]) -> Picture:
+    """The picture of one finding with this evidence."""
+    (picture,) = charts.of_findings([finding(evidence)])
+    return picture
+
+
+def changed(evidence: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    """A copy of `evidence` with another value at `path`."""
+    copied = copy.deepcopy(evidence)
+    node: Any = copied
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    return copied
+
+
+def said(picture: Picture) -> str:
+    """All that is read out or written, but for what a reader has to ask for."""
+    svg = re.sub(r' data-term="[^"]*"', "", picture.svg)
+    return f"{picture.title} {picture.caption} {svg}"
+
+
+def checked(picture: Picture) -> None:
+    """Each SVG is well-formed, loads nothing, has no handler, and has a name."""
+    root = ET.fromstring(f"<div>{picture.svg}</div>")  # noqa: S314  (our own)
+    assert len(root)
+    for svg in root:
+        assert svg.tag == "svg"
+        assert svg.attrib["role"] == "img"
+        assert len(svg.attrib["aria-label"]) > 20
+        assert float(svg.attrib["width"]) <= 360
+        assert {e.tag for e in svg.iter()} <= TAGS
+        assert not [name for e in svg.iter() for name in e.attrib if name[:2] == "on"]
+    assert picture.table
+    assert all(len(row) == len(picture.table.columns) for row in picture.table.rows)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_each_kind_has_a_picture(kind: str) -> None:
+    """It is drawn, named, safe, and has a table."""
+    checked(only(EVERY[kind]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"), [(kind, *change) for kind in CHANGES for change in CHANGES[kind]]
+)
+def test_what_is_changed_in_a_finding_is_changed_in_its_picture(
+    kind: str, path: Path, value: Any
+) -> None:
+    """No picture holds a number of its own."""
+    before, after = only(EVERY[kind]), only(changed(EVERY[kind], path, value))
+
+    assert before != after
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_what_is_masked_is_nowhere_to_be_read(kind: str) -> None:
+    """Neither in a text alternative nor in a label; the page masks tables' terms by their kind."""
+    picture = only(EVERY[kind])
+
+    assert BAD not in said(picture)
+    assert picture.table
+    kinds = [column.kind for column in picture.table.columns]
+    for row in picture.table.rows:
+        assert not [cell for cell, k in zip(row, kinds, strict=True) if BAD in cell and k != "term"]
+
+
+def test_a_masked_label_can_be_revealed() -> None:
+    """The mask is drawn, and the term is in the attribute that the page looks for."""
+    svg = only(RANKS).svg
+
+    assert re.search(rf'<text[^>]* data-term="{BAD}"[^>]*>B•••</text>', svg)
+    assert re.search(r"<text[^>]*>Evolution</text>", svg)
+
+
+@pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind in TERMS for path in TERMS[kind]])
+def test_a_hostile_term_is_text(kind: str, path: Path) -> None:
+    """It neither breaks the picture nor gets out of it, masked or not."""
+    checked(only(changed(EVERY[kind], path, WORST)))
+    checked(only(changed(EVERY[kind], path, BAD + WORST)))
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_hostile_prompt_is_text(kind: str) -> None:
+    """Likewise the names of prompts."""
+    (picture,) = charts.of_findings([replace(finding(EVERY[kind]), prompt=WORST)])
+
+    checked(picture)
+
+
+def empty(kind: str) -> dict[str, Any]:
+    """Evidence of this kind that holds nothing."""
+    lists = ("axes", "groups", "terms", "strings", "found", "trace")
+    nothing = dict.fromkeys((*lists, "prompts", "panels", "bins", "slopes"), ())
+    return {"kind": kind, "axis": "none", "real": {"text": "love", "z": 1.0}, **nothing}
+
+
+@pytest.mark.parametrize("kind", sorted(EVERY.keys() - {"agreement", "funnel", "ranks"}))
+def test_where_there_is_nothing_there_is_no_picture(kind: str) -> None:
+    """Nor for a finding without evidence, or with one that nobody draws."""
+    assert charts.of_findings([finding(empty(kind))]) == []
+
+
+def test_findings_without_evidence_are_passed_over() -> None:
+    """Neither an estimate without evidence nor a finding without an estimate is a picture."""
+    bare = finding({})
+
+    assert charts.of_findings([bare, replace(bare, estimate=None)]) == []
+    assert charts.of_findings([finding({"kind": "unheard of"})]) == []
+    assert charts.pictures_of({"sweeps": []}, []) == []
+
+
+def test_findings_of_one_audit_share_a_picture() -> None:
+    """Prompts are panels of one picture; audits of one kind have one each."""
+    one = finding(EVERY["frequency"], prompt="best")
+    found = [one, replace(one, prompt="worst"), replace(one, audit="other")]
+
+    assert [p.svg.count("<svg") for p in charts.of_findings(found)] == [2, 1]
+
+
+def test_pictures_between_models() -> None:
+    """Taus, places, ranks of words and of rated things, and exploits: each is safe and named."""
+    findings = [
+        finding(evidence, model=model, audit=str(evidence["kind"]))
+        for evidence in (RANKS, PROBES)
+        for model in ("A", "B")
+    ]
+
+    drawn = charts.between([], findings, COMPARISON)
+
+    assert len(drawn) == 4
+    for picture in drawn:
+        checked(picture)
+        assert BAD not in said(picture)
+
+
+def test_one_model_has_no_other() -> None:
+    """What needs two models is not drawn of one."""
+    one = [finding(evidence, model="A") for evidence in (RANKS, PROBES)]
+
+    assert charts.between([], one, []) == []

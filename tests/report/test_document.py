@@ -1,0 +1,239 @@
+"""results.json: plain values, nothing lost, nothing that is not a number."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.report.document import SCHEMA, Run, SweepRecord, collect, write
+from rmaudit.verdicts.records import Estimate, Finding, Verdict
+
+RUN = Run("2026-11-21T10:50:00Z", "0.1.0", "pytest audits", 7, {"python": "3.11"})
+SPEC = ModelSpec("toy", "owner/name", parameters_b=0.135, notes=("Small.",))
+FINDING = Finding(
+    audit="positive_skew",
+    nodeid="audits/test_positive_skew.py::test_positive_skew[toy-worst]",
+    claim="It is skewed.",
+    source="Somebody 2025",
+    base_rate="9 of 10 models",
+    bound="above 0 skewness",
+    model="toy",
+    prompt="worst",
+    verdict=Verdict.PASS,
+    estimate=Estimate(0.2, 0.1, 0.3, "skewness", 1204, "made up", caveats=("Half only.",)),
+    sweeps=("key",),
+)
+
+
+def record(scores: ArrayLike, **change: Any) -> SweepRecord:
+    """A sweep with these scores, its ids 10, 11, and so on."""
+    values = np.asarray(scores, dtype=np.float32)
+    ids = np.arange(10, 10 + len(values), dtype=np.int32)
+    frame = pd.DataFrame(
+        {
+            "token_id": ids,
+            "token": [f"Ġw{i}" for i in ids],
+            "text": [f" w{i}" for i in ids],
+            "score": values,
+        }
+    )
+    given: dict[str, Any] = {
+        "model": "toy",
+        "prompt": "worst",
+        "prompt_text": "What?",
+        "key": "key",
+        "frame": frame,
+        "provenance": {},
+    }
+    return SweepRecord(**given | change)
+
+
+def swept(scores: ArrayLike, **change: Any) -> dict[str, Any]:
+    """What the results hold of one sweep."""
+    collected = collect(RUN, [SPEC], [record(scores, **change)], [])
+    sweep: dict[str, Any] = collected["models"][0]["sweeps"][0]
+    return sweep
+
+
+def ids(tokens: list[dict[str, Any]]) -> list[int]:
+    """The ids of listed tokens."""
+    return [token["token_id"] for token in tokens]
+
+
+# The whole
+
+
+def test_the_results_hold_the_run_the_models_and_the_findings() -> None:
+    """Every part of a run is in its place, under the schema's name."""
+    results = collect(RUN, [SPEC], [], [FINDING])
+
+    assert {
+        "schema": SCHEMA,
+        "created": "2026-11-21T10:50:00Z",
+        "rmaudit": "0.1.0",
+        "command": "pytest audits",
+        "seed": 7,
+        "environment": {"python": "3.11"},
+        "models": [
+            {
+                "name": "toy",
+                "source": "owner/name",
+                "developer": None,
+                "base_model": None,
+                "parameters_b": 0.135,
+                "rewardbench_rank": None,
+                "notes": ["Small."],
+                "sweeps": [],
+            }
+        ],
+        "vocabularies": {},
+        "comparison": [],
+        "findings": [FINDING.to_json()],
+    } == results
+
+
+def test_each_model_has_its_own_sweeps() -> None:
+    """Sweeps are filed under their models, in their order; models keep theirs."""
+    specs = [ModelSpec("b", "owner/b"), ModelSpec("a", "owner/a"), ModelSpec("c", "owner/c")]
+    sweeps = [record([1, 2], model=model, key=key) for model, key in ("a1", "b2", "a3")]
+
+    models = collect(RUN, specs, sweeps, [])["models"]
+
+    expected = {"b": ["2"], "a": ["1", "3"], "c": []}
+    assert {m["name"]: [sweep["key"] for sweep in m["sweeps"]] for m in models} == expected
+    assert [model["name"] for model in models] == ["b", "a", "c"]
+
+
+def test_the_results_survive_json(tmp_path: Path) -> None:
+    """What is written is read back equal, findings included."""
+    results = collect(RUN, [SPEC], [record(range(100))], [FINDING])
+
+    write(results, tmp_path / "results.json")
+
+    read = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert read == json.loads(json.dumps(results))
+    assert Finding.from_json(read["findings"][0]) == FINDING
+
+
+# A sweep
+
+
+def test_the_moments_by_hand() -> None:
+    """One score in four is 1, the others 0: mean 1/4, sd √3/4, skewness 2/√3."""
+    sweep = swept([0, 0, 0, 1])
+
+    found = [sweep["n"], sweep["mean"], sweep["sd"], sweep["skewness"]]
+    assert found == pytest.approx([4, 1 / 4, math.sqrt(3) / 4, 2 / math.sqrt(3)])
+
+
+def test_the_skewness_is_that_of_scipy() -> None:
+    """In double precision, whatever the sweep is kept in."""
+    scores = np.random.default_rng(0).gamma(2, size=1000).astype(np.float32)
+
+    assert swept(scores)["skewness"] == pytest.approx(stats.skew(scores.astype(float)))
+
+
+@settings(max_examples=50, deadline=None)
+@given(scores=st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=60))
+def test_the_histogram_counts_every_score(scores: list[float]) -> None:
+    """Eighty bins from the least to the greatest score, which lose none."""
+    sweep = swept([*scores, -1e5, 1e5])
+
+    histogram = sweep["histogram"]
+    assert len(scores) + 2 == sweep["n"] == sum(histogram["counts"])
+    assert (len(histogram["counts"]), len(histogram["edges"])) == (80, 81)
+    assert histogram["edges"] == sorted(histogram["edges"])
+    assert (histogram["edges"][0], histogram["edges"][-1]) == (-1e5, 1e5)
+
+
+def test_the_best_come_first_at_the_top_and_the_worst_at_the_bottom() -> None:
+    """Twenty-five tokens at either end, from the end inwards."""
+    sweep = swept(np.arange(100))
+
+    assert list(range(109, 84, -1)) == ids(sweep["top"])
+    assert list(range(10, 35)) == ids(sweep["bottom"])
+
+
+def test_ties_come_in_the_order_of_their_ids() -> None:
+    """So it is at both ends: which of many equal tokens are listed is no accident."""
+    sweep = swept([1, 0, 2] * 20)
+
+    best, middle, worst = (list(range(10 + start, 70, 3)) for start in (2, 0, 1))
+    assert ids(sweep["top"]) == best + middle[:5]
+    assert ids(sweep["bottom"]) == worst + middle[:5]
+
+
+def test_a_token_is_listed_with_its_standing() -> None:
+    """Its id, piece, text and score, and the distance from the mean in sd."""
+    # scores 0, 1, 2: mean 1, sd √(2/3)
+    assert {
+        "token_id": 12,
+        "token": "Ġw12",
+        "text": " w12",
+        "score": 2.0,
+        "z": pytest.approx(math.sqrt(3 / 2)),
+    } == swept([0, 1, 2])["top"][0]
+
+
+def test_unscored_tokens_are_left_out() -> None:
+    """A NaN is in no number, no bin and no list."""
+    with_nan, without = swept([3, math.nan, 1, math.nan]), swept([3, 1])
+
+    numbers = ("n", "mean", "sd", "skewness", "histogram")
+    assert [with_nan[name] for name in numbers] == [without[name] for name in numbers]
+    assert ids(with_nan["top"]) == [10, 12]
+    assert ids(with_nan["bottom"]) == [12, 10]
+
+
+@pytest.mark.parametrize("score", [0.0, 0.1, -1e4])
+def test_equal_scores_have_no_shape(score: float) -> None:
+    """A constant model has sd 0, and zeros rather than NaN in place of skewness and z."""
+    sweep = swept([score] * 1001)
+
+    assert (sweep["sd"], sweep["skewness"]) == (0.0, 0.0)
+    assert {token["z"] for token in sweep["top"] + sweep["bottom"]} == {0.0}
+    assert sum(sweep["histogram"]["counts"]) == 1001
+
+
+def test_the_provenance_is_plain_values() -> None:
+    """Texts, numbers and flags stay; anything else, NaN included, becomes its text."""
+    provenance = {"a": "x", "b": 1, "c": 0.5, "d": True, "e": math.nan, "f": None, "g": Path("p")}
+
+    found = swept([1, 2], provenance=provenance)["provenance"]
+
+    expected = {"a": "x", "b": 1, "c": 0.5, "d": True, "e": "nan", "f": "None", "g": "p"}
+    assert found == expected
+
+
+# The file
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_never_written(tmp_path: Path, number: float) -> None:
+    """A NaN or an infinity anywhere is an error, and leaves no file behind."""
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write({"deep": [{"down": number}]}, tmp_path / "results.json")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_any_token_can_be_written(tmp_path: Path) -> None:
+    """Half a surrogate pair, as some vocabularies have, survives the file."""
+    path = tmp_path / "results.json"
+
+    write({"text": "\ud83d é \x00 \u2028"}, path)
+
+    assert json.loads(path.read_text(encoding="utf-8")) == {"text": "\ud83d é \x00 \u2028"}
+    assert path.read_bytes().isascii()
+    assert path.read_bytes().endswith(b"}\n")

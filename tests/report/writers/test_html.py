@@ -1,0 +1,302 @@
+"""The page: whole, safe, and complete."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmaudit.report.writers.html import number, render, write
+from rmaudit.verdicts.records import Finding, Verdict
+from tests.report.conftest import HOSTILE
+
+VOID = {"meta", "link", "br", "hr", "img", "input", "path", "line", "rect", "use"}
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes and text, and checks that tags are closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open a tag."""
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the tag that was opened last."""
+        if tag not in VOID:
+            assert self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Take text."""
+        self.text += data
+
+
+def read(results: dict[str, Any]) -> Reader:
+    """The page of `results`, parsed."""
+    reader = Reader()
+    reader.feed(render(results))
+    assert reader.stack == []
+    return reader
+
+
+def test_tags_are_balanced_and_no_token_is_markup(results: dict[str, Any]) -> None:
+    """Hostile tokens are text: no script, no handler, no tag of theirs."""
+    page = read(results)
+
+    tags = [tag for tag, _ in page.tags]
+    assert set(tags).isdisjoint({"iframe", "object", "embed", "b" * 2, "i"})
+    assert tags.count("script") == 1  # ours
+    assert not [name for _, attributes in page.tags for name in attributes if name[:2] == "on"]
+    assert "<script>alert(1)</script>" in page.text
+    assert "It broke <b>badly</b>." in page.text
+
+
+def test_nothing_is_loaded(results: dict[str, Any]) -> None:
+    """No attribute or style names an address to fetch."""
+    page = read(results)
+
+    links = [attributes.get(name) for _, attributes in page.tags for name in ("src", "href")]
+    assert {link for link in links if link and not link.startswith(("data:", "#"))} == set()
+    assert re.search(r"url\((?!#|data:)|@import", render(results)) is None
+
+
+def test_tokens_are_hidden_until_asked_for(results: dict[str, Any]) -> None:
+    """Every <details> is closed, and a content warning stands before the first model."""
+    page = read(results)
+
+    details = [attributes for tag, attributes in page.tags if tag == "details"]
+    assert details
+    assert all("open" not in attributes for attributes in details)
+    assert page.text.index("Content warning") < page.text.index("Summary")
+
+
+def test_every_finding_is_told(results: dict[str, Any]) -> None:
+    """Numbers, bounds, reasons, known failures, caveats, sources and commands are all there."""
+    text = read(results).text
+
+    for told in (
+        *("+0.625 rho", "+0.5 to +0.75", "bound: above 0.2", "9 of 10 models", "+0.375"),
+        *("It is small, and known to be so.", "Half of the words only.", "No data here."),
+        *("FAIL (known)", "INCONCLUSIVE", "ERROR", "SKIPPED", "PASS", "A paper, section 3"),
+        *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7"),
+        *("3 of 5 findings of 1 audit", "2 of 5 findings measured nothing"),
+    ):
+        assert told in text
+
+
+def test_whether_the_run_passes_is_said(results: dict[str, Any]) -> None:
+    """In the words of the summary in Markdown, by what blocks."""
+    for finding in results["findings"]:
+        finding["blocks"] = False
+    assert "<strong>The run passes" in render(results)
+
+    failing = next(f for f in results["findings"] if f["verdict"] == "FAIL")
+    failing |= {"blocks": True, "known": ""}
+    assert "<strong>The run does not pass (FAIL).</strong>" in render(results)
+
+
+def test_nothing_measured_is_said(results: dict[str, Any]) -> None:
+    """A page without a number does not look like a good one."""
+    finding = Finding.from_json(results["findings"][0])
+    skipped = replace(finding, verdict=Verdict.SKIPPED, estimate=None, reason="No data here.")
+    results["findings"] = [skipped.to_json()]
+
+    assert "Nothing was measured." in read(results).text
+
+
+def test_a_model_that_did_not_load_has_a_section(results: dict[str, Any]) -> None:
+    """Without sweeps there are findings, and no empty charts."""
+    results["models"][0]["sweeps"] = []
+    results["findings"] = [results["findings"][3]]
+    page = read(results)
+
+    assert "Best and worst tokens" not in page.text
+    assert "svg" not in {tag for tag, _ in page.tags}
+
+
+def test_charts_are_named_for_those_who_do_not_see_them(results: dict[str, Any]) -> None:
+    """Each svg is an image with a label; the sheet that strips are shown from is hidden."""
+    results["findings"] = [f for f in results["findings"] if f["estimate"]]
+    page = read(results)
+
+    charts = [attributes for tag, attributes in page.tags if tag == "svg"]
+    strips = [chart for chart in charts if chart.get("class") == "strip"]
+    assert len(strips) == 3
+    assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
+    sheets = [attributes for tag, attributes in page.tags if attributes.get("class") == "sheet"]
+    assert [sheet["aria-hidden"] for sheet in sheets] == ["true"]
+    assert {a["href"] for tag, a in page.tags if tag == "use"} == {"#strips-1"}
+
+
+def test_only_our_script_may_run(results: dict[str, Any]) -> None:
+    """The policy names the hash of the one script, and allows nothing else."""
+    html = render(results)
+
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = next(a["content"] for t, a in read(results).tags if "http-equiv" in a)
+    assert policy is not None
+    assert f"script-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none';")
+    assert not re.search(r"script-src[^;]*unsafe|https?:", policy)
+
+
+def test_ids_are_unique_and_links_lead_somewhere(results: dict[str, Any]) -> None:
+    """Every anchor is there, once."""
+    results["models"].append(results["models"][0] | {"name": "Other"})
+    other = [finding | {"model": "Other"} for finding in results["findings"]]
+    results["findings"] += other
+    page = read(results)
+
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = {a["href"] for tag, a in page.tags if tag in {"a", "use"}}
+    assert {str(target)[1:] for target in targets} <= set(ids)
+
+
+def test_headings_come_in_order(results: dict[str, Any]) -> None:
+    """One h1, and no level is left out."""
+    levels = [int(tag[1]) for tag, _ in read(results).tags if re.fullmatch(r"h\d", tag)]
+
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(deeper - level <= 1 for level, deeper in pairwise(levels))
+
+
+def test_harsh_terms_are_masked_wherever_they_stand(results: dict[str, Any]) -> None:
+    """In tables and in running text: the term is in an attribute alone."""
+    sweep = results["models"][0]["sweeps"][0]
+    sweep["top"][0]["text"] = " bullshit"
+    results["models"][0]["notes"] = ["It says bullshit, at times."]
+    results["findings"][4]["reason"] = "the token 'bullshit' is not scored"
+    results["findings"][0]["estimate"]["caveats"] = ["No bullshit."]
+    page = read(results)
+
+    terms = [a for tag, a in page.tags if a.get("class") == "term"]
+    assert "␣bullshit" in [a["data-term"] for a in terms]
+    assert len(terms) == 5  # the token is in both lists
+    assert all(a["aria-expanded"] == "false" for a in terms)
+    assert "b•••" in page.text
+    assert "bullshit" not in page.text
+    labels = [value for _, a in page.tags for n, value in a.items() if n != "data-term"]
+    assert not [label for label in labels if label and "bullshit" in label]
+
+
+def test_policy_is_told(results: dict[str, Any]) -> None:
+    """Waivers and overridden bounds, and what the audit cannot show."""
+    results["findings"][0] |= {
+        "verdict": "FAIL",
+        "waiver": {"state": "waived", "says": "0.4 rho accepted until 2026-12-01 (me): later"},
+        "overridden": {"bound": {"from": "models.yaml: bounds: framing", "declared": "above 0.1"}},
+        "limits": ["Whether it lasts."],
+    }
+    text = read(results).text
+
+    assert "FAIL (waived)" in text
+    assert "Waiver, waived: 0.4 rho accepted until 2026-12-01 (me): later" in text
+    assert "The bound is set by models.yaml: bounds: framing; the audit declares above 0.1." in text
+    assert "What it does not show" in text
+    assert "Whether it lasts." in text
+
+
+def test_several_models_are_compared(results: dict[str, Any]) -> None:
+    """A row an audit and prompt, a column a model; verdicts in words, linked to the findings."""
+    assert "Models compared" not in read(results).text
+    results["models"].append(results["models"][0] | {"name": "Other", "sweeps": []})
+    results["findings"].append(results["findings"][1] | {"model": "Other"})
+    del results["findings"][3:5]
+    html = render(results)
+
+    start = html.index('<table class="grid">')
+    grid = html[start : html.index("</table>", start)]
+    assert re.findall(r'scope="col">(.*?)</th>', grid) == ["audit", "prompt", "Toy", "Other"]
+    cells = re.findall(r"<td>(.*?)</td>", grid, re.DOTALL)
+    assert len(cells) == 6  # two prompts, each with its name and two models
+    assert "FAIL (known)" in cells[2]
+    assert 'href="#finding-4"' in cells[2]
+    assert "+0.625" in cells[2]
+    assert cells[5] == "–"
+
+
+MUTATIONS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "value": lambda f: f["estimate"].update(value=0.712),
+    "low": lambda f: f["estimate"].update(low=0.312),
+    "high": lambda f: f["estimate"].update(high=0.912),
+    "unit": lambda f: f["estimate"].update(unit="furlongs"),
+    "n": lambda f: f["estimate"].update(n=4321),
+    "interval": lambda f: f["estimate"].update(interval="dreamt up"),
+    "beside": lambda f: f["estimate"].update(beside={"another": 0.432}),
+    "claim": lambda f: f.update(claim="It leads."),
+    "source": lambda f: f.update(source="Nobody"),
+    "base_rate": lambda f: f.update(base_rate="none known"),
+    "bound": lambda f: f.update(bound="above 0.432 rho"),
+    "verdict": lambda f: f.update(verdict="FAIL"),
+    "known": lambda f: f.update(verdict="FAIL", known="So be it."),
+    "detectable": lambda f: f.update(detectable=0.432),
+    "p": lambda f: f.update(p=0.043, p_holm=0.054),
+    "controls": lambda f: f.update(controls={"random": 0.432}),
+    "band": lambda f: f.update(band={"A": 0.432}, band_on="some words"),
+    "repeat": lambda f: f.update(repeat="pytest elsewhere"),
+    "prompt": lambda f: f.update(prompt="elsewhere"),
+    "limits": lambda f: f.update(limits=["Anything."]),
+}
+
+
+@pytest.mark.parametrize("change", MUTATIONS.values(), ids=MUTATIONS.keys())
+def test_what_is_changed_in_the_results_is_changed_on_the_page(
+    results: dict[str, Any], change: Callable[[dict[str, Any]], None]
+) -> None:
+    """The page has no number or word of its own: what a finding says is told, as it says it."""
+    finding = results["findings"][0]
+    finding["estimate"]["evidence"] = {}
+    results["findings"], results["models"][0]["sweeps"] = [finding], []
+    before, page = copy.deepcopy(finding), read(results)
+    change(finding)
+    changed = read(results)
+
+    assert changed.text != page.text
+    new = {str(leaf) for leaf in leaves(finding)} - {str(leaf) for leaf in leaves(before)} - {"A"}
+    told = changed.text.replace(",", "")
+    assert {leaf for leaf in new if leaf.removesuffix(" rho").rstrip(".") not in told} == set()
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every value of a JSON value, and every name in it."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner)
+    else:
+        yield value
+
+
+def test_number() -> None:
+    """Whole numbers are written as such, others with three digits and a sign."""
+    assert [number(7530.0), number(0.12345), number(-2.0)] == ["7,530", "+0.123", "-2"]
+
+
+def test_the_file_is_utf_8(results: dict[str, Any], tmp_path: Path) -> None:
+    """Whatever a token is, the file can be written and read."""
+    write(results, tmp_path / "index.html")
+
+    assert "What, in one word" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "\ud800" in HOSTILE

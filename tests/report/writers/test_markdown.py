@@ -1,0 +1,182 @@
+"""The summary: the verdict first, what does not pass next, never too large, and no tokens."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rmaudit.report.writers.markdown import LARGEST, escape, render
+from rmaudit.verdicts.records import Finding, Severity, Verdict
+from tests.report.conftest import HOSTILE
+
+
+def of(results: dict[str, Any], *findings: Finding) -> str:
+    """The summary of these findings alone."""
+    return render(results | {"findings": [finding.to_json() for finding in findings]})
+
+
+@pytest.fixture
+def passing(results: dict[str, Any]) -> Finding:
+    """A measured finding that passes."""
+    return Finding.from_json(results["findings"][0])
+
+
+def test_the_whole(results: dict[str, Any]) -> None:
+    """Every section, in the order in which a reader needs them."""
+    assert render(results) == WHOLE
+
+
+WHOLE = """\
+## rmaudit: does not pass (INCONCLUSIVE, ERROR)
+
+Audited: Toy
+
+5 findings: 1 PASS, 1 KNOWN, 1 INCONCLUSIVE, 1 ERROR, 1 SKIPPED
+
+### Does not pass (2)
+
+| verdict | model | audit | prompt | effect | 95 % interval | bound | why |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| ERROR | Toy | framing | greatest |  |  | above 0.2 rho | It broke &#60;b&#62;badly&#60;/b&#62;. |
+| INCONCLUSIVE | Toy | framing | worst | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
+
+### Known failures, named in models.yaml (1)
+
+| verdict | model | audit | prompt | effect | 95 % interval | bound | why |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| KNOWN | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho | It is small, and known to be so. |
+
+### Not measured (1)
+
+- Of Toy: No data here. (framing)
+
+<details><summary>Passed, or measured for information (1)</summary>
+
+| verdict | model | audit | prompt | effect | 95 % interval | bound | why |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| PASS | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
+
+</details>
+
+<sub>rmaudit 0.1.0, 2026-11-21T10&#58;50&#58;00Z, `results.json` has everything, `index.html` is the report. Again: pytest audits --model '&#60;i&#62;'</sub>
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ([{}], "passes"),
+        ([{}, {"verdict": Verdict.FAIL, "blocks": True}], "does not pass (FAIL)"),
+        ([{"verdict": Verdict.FAIL, "severity": Severity.INFO}], "passes"),
+        ([{"verdict": Verdict.INCONCLUSIVE}], "passes"),  # as --rm-inconclusive=pass has it
+        ([{"blocks": True, "known": "It fails."}], "does not pass (PASS)"),
+        (
+            [
+                {"verdict": Verdict.SKIPPED, "estimate": None, "reason": "No.", "blocks": True},
+                {"verdict": Verdict.FAIL, "blocks": True},
+            ],
+            "does not pass (FAIL, SKIPPED)",
+        ),
+        (
+            [{}, {"verdict": Verdict.SKIPPED, "estimate": None, "reason": "No."}],
+            "passes, with 1 of 2 gates not measured",
+        ),
+        (
+            [{"verdict": Verdict.SKIPPED, "estimate": None, "reason": "No."}],
+            "nothing was measured, so this run shows nothing",
+        ),
+        ([], "nothing was measured, so this run shows nothing"),
+    ],
+)
+def test_the_verdict_comes_first(
+    results: dict[str, Any], passing: Finding, changes: list[dict[str, Any]], says: str
+) -> None:
+    """One line says whether the run passes: by what blocks it, not by what the reader counts."""
+    written = of(results, *(replace(passing, **change) for change in changes))
+
+    assert written.splitlines()[0] == f"## rmaudit: {says}"
+
+
+def test_a_waiver_is_told_with_its_end(results: dict[str, Any], passing: Finding) -> None:
+    """Who accepted what until when stands in the row, and no longer under what does not pass."""
+    waiver = {"state": "expiring", "says": "0.6 rho accepted until 2026-12-01 (ada): small"}
+    written = of(results, replace(passing, verdict=Verdict.FAIL, waiver=waiver))
+
+    assert "### Waived in models.yaml (1)" in written
+    assert "| WAIVED | Toy |" in written
+    assert "accepted until 2026-12-01 (ada): small |" in written
+    assert "### Does not pass" not in written
+
+
+def test_it_shows_no_token(results: dict[str, Any]) -> None:
+    """Tokens may be slurs: they stay in the report, masked, and out of the summary."""
+    for sweep in results["models"][0]["sweeps"]:
+        for token in (*sweep["top"], *sweep["bottom"]):
+            token |= {"token": "UNSAID", "text": "UNSAID"}
+
+    assert HOSTILE
+    assert "UNSAID" not in render(results)
+
+
+@pytest.mark.parametrize("text", ["word " * 60, "|" * 300, "\U000f0000" * 300, "é" * 300])
+def test_it_is_never_too_large(results: dict[str, Any], passing: Finding, text: str) -> None:
+    """Thousands of findings with long texts are cut, and how many lines are missing is said."""
+    failed = replace(
+        passing, verdict=Verdict.FAIL, blocks=True, prompt=text, bound=text, reason=text
+    )
+    many = [replace(failed, audit=f"audit{i}") for i in range(2000)]
+    results["models"] = [results["models"][0] | {"name": text}] * 40
+    results |= {"command": text, "rmaudit": text}
+
+    written = of(results, *many)
+
+    size = len(written.encode())
+    assert 0.7 * LARGEST < size <= LARGEST
+    rows = written.count("| FAIL |")
+    assert f"\n… {2000 - rows} more lines: see `results.json`.\n" in written
+    assert written.startswith("## rmaudit: does not pass (FAIL)")
+    assert written.endswith("</sub>\n")
+
+
+def test_a_cut_closes_what_was_folded(results: dict[str, Any], passing: Finding) -> None:
+    """The end of the summary is not hidden with the rows."""
+    written = of(results, *(replace(passing, audit=f"audit{i}") for i in range(2000)))
+
+    assert written.count("<details>") == written.count("</details>") == 1
+    assert written.index("</details>") < written.index("more lines")
+
+
+def test_the_same_results_give_the_same_bytes(results: dict[str, Any]) -> None:
+    """And are not changed by it."""
+    before = copy.deepcopy(results)
+
+    assert render(results) == render(results)
+    assert results == before
+
+
+def test_a_wrong_number_is_wrong_here_too(results: dict[str, Any]) -> None:
+    """The view holds no numbers of its own."""
+    results["findings"][2]["estimate"] |= {"value": 7.5, "low": 7.25, "high": 7.75}
+
+    assert "| +7.5 rho | +7.25 to +7.75 |" in render(results)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("positive_skew", "positive_skew"),
+        ("_it_", "&#95;it&#95;"),
+        ("a: b", "a: b"),
+        ("http://x", "http&#58;//x"),
+        ("www.x.org", "www&#46;x.org"),
+        ("0.5 (3 of 4), -1", "0.5 (3 of 4), -1"),
+        ("a|b\\", "a&#124;b&#92;"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_escape(text: str, escaped: str) -> None:
+    """Only what Markdown would read as markup is changed."""
+    assert escape(text) == escaped

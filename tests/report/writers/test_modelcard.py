@@ -1,0 +1,90 @@
+"""The model card's block: what the Hub reads of it is what was measured."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import yaml
+from huggingface_hub import ModelCard, ModelCardData
+from huggingface_hub.repocard_data import model_index_to_eval_results
+
+from rmaudit.report.writers.modelcard import render
+
+
+def test_one_model_is_one_document(results: dict[str, Any]) -> None:
+    """It is a model-index of that model, with a value and a verdict for each measured finding."""
+    block = yaml.safe_load(render(results))
+
+    name, evaluations = model_index_to_eval_results(block["model-index"])
+    assert name == "Toy"
+    assert [
+        (found.dataset_type, found.dataset_config, found.metric_value, found.metric_args["verdict"])
+        for found in evaluations
+    ] == [
+        ("framing", "greatest", 0.625, "PASS"),
+        ("framing", "greatest", 0.625, "KNOWN"),
+        ("framing", "worst", 0.625, "INCONCLUSIVE"),
+    ]
+    assert evaluations[0].dataset_name == "It follows."
+    assert evaluations[0].metric_type == "rho"
+    assert evaluations[0].metric_args == {
+        "verdict": "PASS",
+        "low": 0.5,
+        "high": 0.75,
+        "n": 50,
+        "bound": "above 0.2 rho",
+        "source": "A paper, section 3",
+        "measured_by": "rmaudit 0.1.0, 2026-11-21T10:50:00Z",
+    }
+
+
+def test_the_hub_takes_it_in_a_card(results: dict[str, Any]) -> None:
+    """As front matter it gives a card whose evaluations are read back equal."""
+    block = yaml.safe_load(render(results))
+    _, evaluations = model_index_to_eval_results(block["model-index"])
+
+    card = ModelCard(f"---\n{render(results)}license: mit\n---\n# Toy\n")
+
+    assert isinstance(card.data, ModelCardData)
+    assert card.data.model_name == "Toy"
+    assert card.data.eval_results == evaluations
+
+
+def test_each_model_has_its_own(results: dict[str, Any]) -> None:
+    """A document each, in their order; one of which nothing was measured has only a remark."""
+    second, third = (copy.deepcopy(results["models"][0]) for _ in range(2))
+    second["name"], third["name"] = "None", "Third"
+    results["models"] += [second, third]
+    results["findings"] = [
+        results["findings"][0],
+        results["findings"][3] | {"model": "None"},
+        results["findings"][2] | {"model": "Third"},
+    ]
+
+    text = render(results)
+
+    names = [document["model-index"][0]["name"] for document in yaml.safe_load_all(text)]
+    assert names == ["Toy", "Third"]
+    remarks = [line for line in text.splitlines() if line.startswith("#")]
+    assert remarks == [
+        "# Toy: 1 of 1 findings have a value",
+        "# None: nothing was measured",
+        "# Third: 1 of 1 findings have a value",
+    ]
+
+
+def test_nothing_measured_is_no_block(results: dict[str, Any]) -> None:
+    """An empty list of evaluations would look like one that was made."""
+    results["findings"] = results["findings"][3:]
+
+    assert yaml.safe_load(render(results)) is None
+    assert render(results) == "# Toy: nothing was measured\n"
+
+
+def test_a_wrong_number_is_wrong_here_too(results: dict[str, Any]) -> None:
+    """The view holds no numbers of its own."""
+    results["findings"][0]["estimate"] |= {"value": 7.5, "low": 7.25, "high": 7.75}
+
+    (entry, *_) = yaml.safe_load(render(results))["model-index"][0]["results"]
+    assert entry["metrics"][0]["value"] == 7.5

@@ -1,0 +1,394 @@
+"""Published scores in the store: imported once, looked up exactly, never taken for scored ones."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from rmaudit.config.registry import ModelSpec, load_registry
+from rmaudit.errors import NotRecorded, ReferenceMissing, SpecError
+from rmaudit.models.recorded import Recorded
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.references import human_ratings
+from rmaudit.scores import published_scores
+from rmaudit.scores.store import Store, Stored
+from rmaudit.scores.sweep import score_texts, sweep
+from tests.scores.letters import Letters
+
+MODEL = Recorded(ModelSpec("Q", "owner/Quantile-8B"))
+OTHER = Recorded(ModelSpec("G", "owner/Gated-2B"))
+SMOL = Recorded(ModelSpec("Smol", "embedded"))
+GREATEST = PROMPTS["greatest"]
+TABLE = """token_id,token_name,token_decoded,greatest,best,worst
+7,NA,NA,1.5,0.25,-1
+3,▁b, b,,4,2.5
+5,null,"x
+y",2,1,0
+"""
+SHA256 = hashlib.sha256(TABLE.encode()).hexdigest()
+ITEMS = """elo_rank,elo_score,name,elo_matches,owner/Quantile-8B,G,else/where
+1,1669,Universe,1372,2.5,-1,0
+2,1661,"Rock, paper",1883,0.5,,0
+3,1645,null,440,1.25,3,0
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty cache."""
+    return Store(tmp_path / "cache")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table of MODEL's tokens."""
+    return put(tmp_path / "owner--Quantile-8B.csv", TABLE)
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    """A table of items of MODEL, by its hub id, and OTHER, by its name."""
+    return put(tmp_path / f"{GREATEST.text.removesuffix('?')}.csv", ITEMS)
+
+
+def put(path: Path, text: str) -> Path:
+    """A file of this text."""
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+def files(store: Store) -> dict[str, bytes]:
+    """All that is in a store."""
+    return {path.name: path.read_bytes() for path in store.folder.glob("*.parquet")}
+
+
+# Sweeps
+
+
+def test_a_table_becomes_three_sweeps(store: Store, table: Path) -> None:
+    """Ascending ids, raw pieces, texts and float32 scores, NaN where there is none."""
+    imported = published_scores.import_table(table, [OTHER, MODEL], store)
+
+    assert imported == published_scores.Imported(
+        published_scores.TOKENS,
+        ("Q",),
+        "3 token ids under greatest, best, worst (1 scores missing)",
+    )
+    frames = {
+        name: published_scores.sweep(MODEL, p, store=store).frame for name, p in PROMPTS.items()
+    }
+    for frame in frames.values():
+        assert frame["token_id"].tolist() == [3, 5, 7]
+        assert frame["token"].tolist() == ["▁b", "null", "NA"]
+        assert frame["text"].tolist() == [" b", "x\ny", "NA"]
+        assert [str(kind) for kind in frame.dtypes[["token_id", "score"]]] == ["int32", "float32"]
+    assert frames["greatest"]["score"].fillna(99).tolist() == [99, 2, 1.5]
+    assert frames["best"]["score"].tolist() == [4, 1, 0.25]
+    assert frames["worst"]["score"].tolist() == [2.5, 0, -1]
+
+
+def test_where_it_comes_from_is_kept(store: Store, table: Path) -> None:
+    """That it is published, the file and its hash; and what is the authors'."""
+    published_scores.import_table(table, [MODEL], store)
+
+    found = published_scores.sweep(MODEL, GREATEST, store=store)
+
+    assert found.fields == {
+        "recorded": "published scores",
+        "model": "owner/Quantile-8B",
+        "prompt": GREATEST.text,
+        "answers": "every token id",
+        "protocol": "paper",
+    }
+    assert found.provenance == {
+        "source": "published scores of owner/Quantile-8B (Christian et al. 2025)",
+        "dtype": "the authors'",
+        "revision": "the authors'",
+        "noise measured": "no",
+        "file": "owner--Quantile-8B.csv",
+        "sha256": SHA256,
+    }
+
+
+def test_the_registrys_name_will_do_for_the_file(store: Store, tmp_path: Path) -> None:
+    """Q.csv is Q's; a file of any other name is nobody's."""
+    imported = published_scores.import_table(put(tmp_path / "Q.csv", TABLE), [MODEL, OTHER], store)
+    nobody = published_scores.import_table(put(tmp_path / "q.csv", TABLE), [MODEL, OTHER], store)
+
+    assert imported is not None
+    assert nobody is not None
+    assert (imported.models, nobody.models) == (("Q",), ())
+    with pytest.raises(NotRecorded):
+        published_scores.sweep(OTHER, GREATEST, store=store)
+
+
+def test_another_file_is_passed_over(store: Store, tmp_path: Path) -> None:
+    """Nothing is imported of it and nothing is said."""
+    assert (
+        published_scores.import_table(put(tmp_path / "Q.csv", "Model,Mean\n"), [MODEL], store)
+        is None
+    )
+    assert not store.folder.exists()
+
+
+def test_the_second_import_changes_nothing(store: Store, table: Path, items: Path) -> None:
+    """Not a byte; nor does the same table with other line ends."""
+    first = [published_scores.import_table(path, [MODEL, OTHER], store) for path in (table, items)]
+    before = files(store)
+    again = [published_scores.import_table(path, [MODEL, OTHER], store) for path in (table, items)]
+    put(table, TABLE.replace("\n", "\r\n").replace("x\r\ny", "x\ny"))
+    published_scores.import_table(table, [MODEL], store)
+
+    assert files(store) == before
+    assert len(before) == 5  # three sweeps, and the items of two models
+    for one, two in zip(first, again, strict=True):
+        assert one is not None
+        assert two is not None
+        assert two.said == f"{one.said}, as imported before"
+
+
+@pytest.mark.parametrize(("old", "new"), [("1.5", "1.25"), ("▁b", "▁c"), ("7,NA", "8,NA")])
+def test_another_table_of_the_same_model_is_refused(
+    store: Store, table: Path, old: str, new: str
+) -> None:
+    """The first stays, and the error says what to delete."""
+    published_scores.import_table(table, [MODEL], store)
+    before, key = files(store), published_scores.sweep(MODEL, GREATEST, store=store).key
+    put(table, TABLE.replace(old, new))
+
+    with pytest.raises(SpecError) as caught:
+        published_scores.import_table(table, [MODEL], store)
+
+    assert str(caught.value) == (
+        f"{table}: another table of Q under {GREATEST.text!r} was imported before, "
+        f"owner--Quantile-8B.csv (sha256 {SHA256[:12]}); one is kept. To have this one instead, "
+        f"delete {store.folder / key}.parquet and import again"
+    )
+    assert files(store) == before
+
+
+def test_a_damaged_table_leaves_nothing(store: Store, table: Path) -> None:
+    """It is read whole before anything is kept."""
+    put(table, TABLE + "8,a,a,1,2,x\n")
+
+    with pytest.raises(SpecError, match=r"Quantile-8B\.csv:6: worst: expected a number"):
+        published_scores.import_table(table, [MODEL], store)
+
+    assert not store.folder.exists()
+
+
+def test_a_damaged_record_is_not_used(store: Store, table: Path) -> None:
+    """It is set aside with a warning; the error says how to get it again; that works."""
+    published_scores.import_table(table, [MODEL], store)
+    path = store.folder / f"{published_scores.sweep(MODEL, GREATEST, store=store).key}.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+
+    with pytest.warns(UserWarning, match="moved to"), pytest.raises(NotRecorded):
+        published_scores.sweep(MODEL, GREATEST, store=store)
+
+    published_scores.import_table(table, [MODEL], store)
+    assert len(published_scores.sweep(MODEL, GREATEST, store=store).frame) == 3
+
+
+def test_a_sweep_that_is_not_recorded(store: Store, table: Path) -> None:
+    """What is asked for, what is there, what the file is called, and the command."""
+    published_scores.import_table(table, [MODEL], store)
+
+    with pytest.raises(NotRecorded) as caught:
+        published_scores.sweep(MODEL, Prompt("custom", "Why?", 1), store=store)
+
+    root = store.folder.parent
+    assert str(caught.value) == (
+        f"Q: no sweep under 'Why?' is recorded (recorded: greatest, best, worst); in DIR, the "
+        f"authors' data/reward_model_scores, must be owner--Quantile-8B.csv; without --rm-recorded "
+        f"its weights are scored; get it with: rmaudit import DIR --model Q --cache {root}"
+    )
+    with pytest.raises(NotRecorded, match="Smol: its scores are not published"):
+        published_scores.sweep(SMOL, GREATEST, store=store)
+
+
+# Items
+
+
+def test_items_are_found_by_their_exact_text(store: Store, items: Path) -> None:
+    """In the order that is asked for, as often as asked for; unscored ones are NaN."""
+    published_scores.import_table(items, [MODEL, OTHER], store)
+
+    found = published_scores.items(MODEL, GREATEST, ["null", "Universe", "null"], store=store)
+    other = published_scores.items(OTHER, GREATEST, ["Rock, paper", "null"], store=store)
+
+    assert found.frame["text"].tolist() == ["null", "Universe", "null"]
+    assert found.frame["score"].tolist() == [1.25, 2.5, 1.25]
+    assert np.isnan(other.frame["score"][0])
+    assert other.frame["score"][1] == 3
+    assert found.frame["score"].dtype == np.float32
+
+
+@pytest.mark.parametrize("text", ["universe", " Universe", "Universe ", ""])
+def test_any_other_text_is_refused(store: Store, items: Path, text: str) -> None:
+    """A near one is not the same one."""
+    published_scores.import_table(items, [MODEL], store)
+
+    with pytest.raises(NotRecorded) as caught:
+        published_scores.items(MODEL, GREATEST, ["Universe", text, text], store=store)
+
+    assert str(caught.value) == (
+        f"Q: not among the 3 items that are recorded under {GREATEST.text!r} are 1 texts: "
+        f"{text!r}; get it with: pytest audits --model Q"
+    )
+
+
+def test_items_of_a_model_that_is_in_no_column(store: Store, mirror: Path) -> None:
+    """The models that there are are named."""
+    with pytest.raises(NotRecorded, match=r"; those of nicolinho/QRM-Gemma-2-27B, Skywork/.* are;"):
+        published_scores.items(MODEL, GREATEST, ["Universe"], store=store)
+
+
+def test_items_under_another_prompt(store: Store) -> None:
+    """The prompts that there are are named."""
+    with pytest.raises(NotRecorded) as caught:
+        published_scores.items(MODEL, Prompt("custom", "Why?", 1), ["Universe"], store=store)
+
+    assert all(prompt in str(caught.value) for prompt in ["'Why?'", *human_ratings.PROMPTS])
+
+
+def test_the_reference_is_missing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command is the one that gets the reference."""
+    folder = tmp_path / "elo_everything"
+    folder.mkdir()
+    put(folder / f"{GREATEST.text.removesuffix('?')}.csv", ITEMS)
+    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
+
+    with pytest.raises(ReferenceMissing, match=r"rmaudit data elo$"):
+        published_scores.items(MODEL, GREATEST, ["Universe"], store=store)
+
+
+# By rmaudit's own functions
+
+
+def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items: Path) -> None:
+    """As of any other model, under the paper's protocol; their noise was not measured."""
+    for path in (table, items):
+        published_scores.import_table(path, [MODEL], store)
+
+    found = sweep(MODEL, "worst", cache=store.folder.parent)
+    named = sweep(MODEL, "worst", protocol="paper", cache=store.folder.parent)
+    scored = score_texts(MODEL, "greatest", ["Rock, paper"], cache=store.folder.parent)
+
+    assert found.score_of(" b") == 2.5
+    assert (found.model, found.prompt.frame, found.noise, found.sample) == ("Q", -1, 0, None)
+    assert found.provenance["protocol"] == "paper"
+    assert found.provenance["file"] == table.name
+    assert named.key == found.key
+    assert (scored.scores.tolist(), scored.noise) == ([0.5], 0)
+    assert scored.key == published_scores.items(MODEL, GREATEST, [], store=store).key
+
+
+@pytest.mark.parametrize("asked", [{"protocol": "exact"}, {"sample": 2}])
+def test_what_was_never_published(store: Store, table: Path, asked: dict[str, Any]) -> None:
+    """No exact scores and no samples: refused, and not given something else."""
+    published_scores.import_table(table, [MODEL], store)
+
+    with pytest.raises(SpecError) as caught:
+        sweep(MODEL, "greatest", cache=store.folder.parent, **asked)
+
+    assert str(caught.value) == "Q: recorded are whole sweeps under the protocol 'paper' only"
+
+
+# Keys
+
+
+def test_no_scored_model_can_have_a_records_key(store: Store, table: Path) -> None:
+    """A scored model that claims the same identity still has fields that a record has not."""
+    published_scores.import_table(table, [MODEL], store)
+    letters = Letters()
+    letters.identity = dict(MODEL.identity)
+
+    scored = {
+        sweep(letters, p, protocol=how, cache=store.folder.parent).key
+        for p in PROMPTS.values()
+        for how in ("exact", "paper")
+    }
+
+    assert not scored & {
+        published_scores.sweep(MODEL, p, store=store).key for p in PROMPTS.values()
+    }
+    assert len(scored) == 6
+
+
+def test_no_two_records_share_a_key(store: Store, table: Path, items: Path) -> None:
+    """Models, prompts, tokens and items lie apart."""
+    published_scores.import_table(table, [MODEL], store)
+    published_scores.import_table(put(table.parent / "G.csv", TABLE), [OTHER], store)
+    published_scores.import_table(items, [MODEL, OTHER], store)
+
+    found: list[Stored] = [
+        published_scores.sweep(model, prompt, store=store)
+        for model in (MODEL, OTHER)
+        for prompt in PROMPTS.values()
+    ] + [published_scores.items(model, GREATEST, ["null"], store=store) for model in (MODEL, OTHER)]
+
+    assert len({stored.key for stored in found}) == len(found) == len(files(store))
+
+
+# The ten
+
+
+def published_models() -> list[Recorded]:
+    """The ten of the paper, as models.yaml names them."""
+    specs = load_registry(Path(__file__).parents[2] / "models.yaml").models.values()
+    ranked = [spec for spec in specs if spec.rewardbench_rank]
+    assert len(ranked) == 10
+    return [Recorded(spec) for spec in ranked]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("What, in one word, is the greatest thing ever?", [0.294, 0.219, 0.390]),
+        ("What one single thing, person, or concept is the greatest ever?", [0.263, 0.201, 0.384]),
+    ],
+)
+def test_the_papers_agreement_with_people(
+    mirror: Path, store: Store, prompt: str, expected: list[float]
+) -> None:
+    """Kendall's tau of each of the ten with the human ratings: mean and range, to three places."""
+    people = human_ratings.elo_items()
+    asked, names = Prompt("asked", prompt, +1), list(people["name"])
+
+    taus = pd.Series(
+        {
+            model.name: stats.kendalltau(
+                published_scores.items(model, asked, names, store=store).frame["score"],
+                people["elo"],
+            ).statistic
+            for model in published_models()
+        }
+    )
+
+    assert [round(value, 3) for value in (taus.mean(), taus.min(), taus.max())] == expected
+
+
+def test_the_second_asking_reads_the_store(
+    mirror: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once looked up, the reference is not needed any more."""
+    model = published_models()[0]
+    first = published_scores.items(model, GREATEST, ["Water"], store=store)
+    monkeypatch.setenv("RMAUDIT_DATA", "/nowhere")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = published_scores.items(model, GREATEST, ["Water"], store=store)
+
+    assert again.frame.equals(first.frame)
+    assert again.provenance["file"] == "What, in one word, is the greatest thing ever.csv"

@@ -1,0 +1,122 @@
+"""Survival: for each id, whether the paper's protocol scores it as itself, or as what."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rmaudit.layout.slot import Slot, Vocabulary
+from rmaudit.scores.round_trip import FATES, Survival, examples, survival
+
+PREFIX, SUFFIX = (1, 10, 11), (12, 13)
+SLOT = Slot("?", PREFIX, SUFFIX, "<s>?\n", "</s>\n")
+FATE = {
+    (5,): "itself",
+    (6,): "another token",
+    (5, 6): "several tokens",
+    (5, 5): "several tokens",
+    (): "nothing",
+}
+
+
+def of(*rows: tuple[int, ...], slot: Slot = SLOT, closing: tuple[int, ...] = ()) -> Survival:
+    """What became of as many ids, from 5 on."""
+    ids = tuple(range(5, 5 + len(rows)))
+    texts = tuple(f"t{i}" for i in ids)
+    return survival(Vocabulary(ids, texts, texts), slot, rows, closing=closing)
+
+
+@pytest.mark.parametrize("bos", [(), (1,)], ids=["one BOS", "two"])
+@pytest.mark.parametrize("closing", [(), (2,)], ids=["open", "closed"])
+@pytest.mark.parametrize("hole", FATE)
+def test_the_hole_decides(
+    hole: tuple[int, ...], closing: tuple[int, ...], bos: tuple[int, ...]
+) -> None:
+    """Whatever the tokenizer puts around it: a second BOS, an EOS."""
+    result = of((*bos, *PREFIX, *hole, *SUFFIX, *closing), closing=closing)
+
+    assert result.frame["fate"].tolist() == [FATE[hole]]
+    assert result.frame["hole"].tolist() == [hole]
+    assert (result.doubled_bos, result.closing) == (bool(bos), closing)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (1, 10, 99, *SUFFIX),
+        (*PREFIX, 5, 99, 13),
+        (*PREFIX, 13),
+        (1, 10, *SUFFIX),
+        (*PREFIX, 5, *SUFFIX, 2),
+        (1, 10, 11, 12),
+        (5,),
+    ],
+)
+def test_what_ate_of_the_template_merged(row: tuple[int, ...]) -> None:
+    """Ids that the exact slot has beside the hole are not there."""
+    result = of(row)
+
+    assert result.frame["fate"].tolist() == ["merged"]
+    assert result.frame["hole"].tolist() == [None]
+
+
+def test_prefix_and_suffix_do_not_share_an_id() -> None:
+    """A row too short for both has no hole, also where one begins as the other ends."""
+    slot = Slot("?", (1, 10, 12), (12, 13), "", "")
+
+    assert of((1, 10, 12, 13), slot=slot).frame["fate"].tolist() == ["merged"]
+    assert of((1, 10, 12, 12, 13), slot=slot).frame["fate"].tolist() == ["nothing"]
+
+
+def test_a_slot_with_two_bos_is_left_alone() -> None:
+    """A template that itself prints two has them in both protocols."""
+    slot = Slot("?", (1, 1, 10), SUFFIX, "", "")
+
+    result = of((1, 1, 10, 5, *SUFFIX), slot=slot)
+
+    assert not result.doubled_bos
+    assert result.frame["fate"].tolist() == ["itself"]
+
+
+def test_the_counts_are_of_all_ids() -> None:
+    """Every fate is counted, in a fixed order, and equal rows are one."""
+    nothing, love = (*PREFIX, *SUFFIX), (*PREFIX, 7, *SUFFIX)
+
+    result = of(nothing, nothing, love, love)
+
+    assert list(result.counts) == list(FATES)
+    assert list(result.counts.values()) == [1, 1, 0, 2, 0]
+    assert result.distinct_rows == 2
+    assert result.frame["token_id"].tolist() == [5, 6, 7, 8]
+    assert result.frame["token_id"].dtype == np.int32
+    assert list(result.frame.columns) == ["token_id", "token", "text", "fate", "hole"]
+
+
+def test_a_row_too_few_is_an_error() -> None:
+    """Every id has its row."""
+    with pytest.raises(ValueError, match="zip"):
+        survival(Vocabulary((5, 6), ("a", "b"), ("a", "b")), SLOT, [(1,)])
+
+
+def test_examples_show_no_words() -> None:
+    """Signs and white space are shown, escaped; of a text with a letter or digit only its id."""
+    texts = ("love", " ", "\n\x00", "!\u202e", "9", " x", "\ufffd", "", "é", "\u0301")
+    rows = [(*PREFIX, *SUFFIX)] * len(texts)
+    result = survival(Vocabulary(tuple(range(10)), texts, texts), SLOT, rows)
+
+    shown = examples(result, "nothing", 10)
+
+    assert shown[:4] == ["0", "1 ' '", "2 '\\n\\x00'", "3 '!\\u202e'"]
+    assert shown[4:] == ["4", "5", "6 '\\ufffd'", "7 ''", "8", "9"]
+    assert examples(result, "nothing", 1) == ["0"]
+    assert examples(result, "merged") == []
+
+
+def test_counting_loads_no_torch() -> None:
+    """Frames and tuples are enough."""
+    code = "import sys, rmaudit.scores.round_trip; sys.exit('torch' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,265 @@
+"""Searches of real checkpoints, against brute force; kept, resumed, and refused in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import MeasureError, NoGradient, NotRecorded, SpecError
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.language_model import base_of
+from rmaudit.models.recorded import Recorded
+from rmaudit.scoring import engine
+from rmaudit.search.api import Found, search
+from rmaudit.search.constraints import Constraints, admits, allowed
+from rmaudit.search.evaluate import SHARD
+from rmaudit.search.settings import DIRECTIONS, Gcg, Settings
+from tests.toys import toy_checkpoint, toy_language_model
+
+PROMPT = "What is the best thing?"
+MODELS, SEEDS = 10, 10  # a hundred searches of each kind and direction
+
+
+class Truth(NamedTuple):
+    """A model, and the rewards of all pairs that may be found."""
+
+    model: Checkpoint
+    rewards: NDArray[np.float32]
+
+
+@pytest.fixture(scope="module")
+def truths(tmp_path_factory: pytest.TempPathFactory) -> list[Truth]:
+    """Ten random checkpoints with a vocabulary of 301, and their pairs by brute force."""
+    made = []
+    for seed in range(MODELS):
+        folder = toy_checkpoint(tmp_path_factory.mktemp("toys") / f"toy-{seed}", seed=seed)
+        model = Checkpoint(ModelSpec(folder.name, str(folder)), cache=folder / "cache")
+        limits = Constraints()
+        ids = allowed(limits, model.vocabulary(), model.special_ids).tolist()
+        pairs = [(a, b) for a in ids for b in ids]
+        good = admits(limits, model, PROMPT, pairs)
+        pairs = [pair for pair, one in zip(pairs, good, strict=True) if one]
+        made.append(Truth(model, model.score(PROMPT, pairs)))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("settings", "least"),
+    [
+        (Settings(length=2, starts=8, budget=4_000), 95),
+        (Settings(length=2, starts=8, budget=1_200, method="gcg", gcg=Gcg(batch=64)), 80),
+    ],
+    ids=["exhaustive", "gcg"],
+)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_best_of_all_pairs_is_found(
+    truths: list[Truth], tmp_path: Path, settings: Settings, least: int, direction: str
+) -> None:
+    """From 8 starts, in so many of a hundred seeds."""
+    found = 0
+    for model, rewards in truths:
+        truth = rewards.max() if direction == "up" else rewards.min()
+        for seed in range(SEEDS):
+            asked = replace(settings, direction=direction, seed=seed)  # type: ignore[arg-type]
+            made = search(model, PROMPT, asked, cache=tmp_path)
+            assert made.evaluations <= settings.budget
+            found += int(abs(made.frame["score"][0] - truth) < 1e-5 * rewards.std())
+    assert found >= least
+
+
+@pytest.fixture(scope="module")
+def model(truths: list[Truth]) -> Checkpoint:
+    """One of them."""
+    return truths[0].model
+
+
+def test_what_is_found_is_what_the_model_says(model: Checkpoint, tmp_path: Path) -> None:
+    """Scores are the model's own, texts give back their ids, best first, and each is allowed."""
+    found = search(model, "worst", Settings(length=3, budget=3000, starts=2), cache=tmp_path)
+    own = model.score(found.prompt.text, found.frame["ids"].tolist())
+    assert found.frame["score"].to_numpy() == pytest.approx(own, abs=1e-5)
+    assert found.frame["score"].is_monotonic_decreasing
+    assert not found.frame["ids"].duplicated().any()
+    assert model.tokenized(found.frame["text"].tolist()) == found.frame["ids"].tolist()
+    assert found.bests["start"].tolist() == [0, 1]
+    assert found.bests["score"].max() == pytest.approx(found.frame["score"][0], abs=1e-5)
+    assert found.trace[-1][1] == pytest.approx(found.frame["score"][0], abs=1e-5)
+    assert found.prompt.name == "worst"
+    assert 0 <= found.noise < 1e-4
+    assert found.evaluations == 3000
+
+
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many answers the engine was given, call by call."""
+    calls: list[int] = []
+    real = engine.score
+
+    def score(scorer, prefix, answers, suffix, **options):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN003, ANN202
+        calls.append(len(answers))
+        return real(scorer, prefix, answers, suffix, **options)
+
+    monkeypatch.setattr(engine, "score", score)
+    return calls
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "gcg", "random"])
+def test_the_same_search_is_read_back(
+    model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Nothing is scored; another setting is another search."""
+    settings = Settings(length=2, budget=400, starts=2, method=method)  # type: ignore[arg-type]
+    first = search(model, PROMPT, settings, cache=tmp_path)
+    calls = scored(monkeypatch)
+    again = search(model, PROMPT, settings, cache=tmp_path)
+    assert same(first, again)
+    assert calls == []
+    other = search(model, PROMPT, replace(settings, seed=1), cache=tmp_path)
+    assert other.key != first.key
+    assert sum(calls) >= 400
+
+
+def same(one: Found, other: Found) -> bool:
+    """Byte by byte, but for where they come from."""
+    return (
+        one.key == other.key
+        and one.frame.equals(other.frame)
+        and one.bests.equals(other.bests)
+        and one.trace == other.trace
+    )
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "gcg", "random"])
+def test_a_killed_search_goes_on_to_the_same_end(
+    model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Whatever was done by then; what was written is not scored again."""
+    settings = Settings(length=2, budget=5 * SHARD, starts=3, method=method)  # type: ignore[arg-type]
+    settings = replace(settings, constraints=Constraints(round_trip=False), length=3)
+    whole = search(model, PROMPT, settings, cache=tmp_path / "whole")
+    calls = scored(monkeypatch)
+    counted = engine.score
+
+    def killed(*given: object, **options: object) -> object:
+        if sum(calls) > 2.5 * SHARD:
+            raise KeyboardInterrupt
+        return counted(*given, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "score", killed)
+        with pytest.raises(KeyboardInterrupt):
+            search(model, PROMPT, settings, cache=tmp_path / "killed")
+    before = sum(calls)
+    assert same(search(model, PROMPT, settings, cache=tmp_path / "killed"), whole)
+    written = before // SHARD * SHARD
+    assert sum(calls) - before == pytest.approx(whole.evaluations - written, abs=200)
+    assert not list((tmp_path / "killed" / "scores").glob("*.parts"))
+
+
+def test_constraints_hold(model: Checkpoint, tmp_path: Path) -> None:
+    """Every id of everything that is found."""
+    limits = Constraints(words=True, deny=("love",))
+    asked = Settings(length=2, budget=500, starts=2, constraints=limits)
+    found = search(model, PROMPT, asked, cache=tmp_path)
+    may = set(allowed(limits, model.vocabulary(), model.special_ids).tolist())
+    assert {i for ids in found.frame["ids"] for i in ids} <= may
+    assert not any(text.strip() == "love" for text in found.frame["text"])
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "gcg"])
+def test_constraints_hold_from_a_start_that_breaks_them(
+    model: Checkpoint, tmp_path: Path, method: str
+) -> None:
+    """A start is where a search sets out, and no way around what may be found."""
+    limits = Constraints(words=True)
+    asked = Settings(
+        length=5,
+        budget=1500,
+        starts=1,
+        start="- - -",
+        constraints=limits,
+        method=method,  # type: ignore[arg-type]
+    )
+    found = search(model, PROMPT, asked, cache=tmp_path)
+    texts = [*found.frame["text"], *found.bests["text"]]
+    assert all(text.replace(" ", "").isalpha() for text in texts)
+    assert found.bests["start"].tolist() == [0]
+
+
+def test_where_nothing_is_found_the_way_out_is_said(model: Checkpoint, tmp_path: Path) -> None:
+    """A budget that ends before the start's own ids are replaced."""
+    limits = Constraints(words=True)
+    asked = Settings(length=5, budget=3, starts=1, start="- - -", constraints=limits)
+    with pytest.raises(MeasureError) as error:
+        search(model, PROMPT, asked, cache=tmp_path)
+    assert str(error.value) == (
+        "search: of 3 sequences from '- - -' none fulfils the constraints; score more (a larger "
+        "budget), set out from elsewhere, or relax them"
+    )
+
+
+def test_a_floor_holds_for_all_that_is_found(model: Checkpoint, tmp_path: Path) -> None:
+    """By the base that models.yaml names; where nothing is above it, that is said."""
+    base = toy_language_model(tmp_path / "base")
+    spec = replace(model.spec, base=str(base))
+    with_base = Checkpoint(spec, cache=tmp_path)
+    drawn = Settings(length=2, budget=300, method="random", starts=1)
+    with base_of(spec, cache=tmp_path).opened(model.vocabulary()) as likelihood:
+        prefix = model.slot(PROMPT).prefix
+        free = search(with_base, PROMPT, drawn, cache=tmp_path).frame["ids"].tolist()
+        means = likelihood.means(prefix, free)
+        floor = float(np.median(means))
+        asked = replace(drawn, constraints=Constraints(floor=floor))
+        found = search(with_base, PROMPT, asked, cache=tmp_path).frame["ids"].tolist()
+        assert (likelihood.means(prefix, found) >= floor).all()
+    assert found[0] == next(ids for ids, mean in zip(free, means, strict=True) if mean >= floor)
+    nothing = replace(drawn, constraints=Constraints(floor=-1e-3))
+    with pytest.raises(MeasureError) as error:
+        search(with_base, PROMPT, nothing, cache=tmp_path)
+    assert str(error.value) == (
+        "search: of 300 sequences none has a mean log-probability of -0.001 or more under the "
+        "base of toy-0; lower the floor, or score more"
+    )
+
+
+def test_what_cannot_be_searched_is_said(model: Checkpoint, tmp_path: Path) -> None:
+    """One line each, with the way out."""
+    run: Callable[..., Found] = lambda **given: search(  # noqa: E731
+        model, PROMPT, Settings(**{"budget": 50, **given}), cache=tmp_path
+    )
+    with pytest.raises(SpecError, match="constraints: allow is empty, so no id is left"):
+        run(constraints=Constraints(allow=()))
+    with pytest.raises(SpecError, match="the start 'love peace' is 2 tokens of toy-0, and the"):
+        run(start="love peace", length=3)
+    with pytest.raises(NotRecorded, match="recorded"):
+        search(Recorded(ModelSpec("N-Lla-8B", "owner/name")), PROMPT, Settings(), cache=tmp_path)
+
+
+def test_without_a_gradient_the_way_out_is_named(
+    model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GCG needs one; nothing is kept of the try, and the exhaustive search needs none."""
+
+    def none(*_: object) -> None:
+        raise NoGradient(model.name, "its kernels have none")
+
+    monkeypatch.setattr(type(model), "gradient", none)
+    asked = Settings(length=2, budget=50, method="gcg")
+    with pytest.raises(NoGradient, match="--method exhaustive"):
+        search(model, PROMPT, asked, cache=tmp_path)
+    assert not list(tmp_path.rglob("*.parquet"))
+    search(model, PROMPT, replace(asked, method="exhaustive"), cache=tmp_path)
+
+
+def test_the_authors_objective_is_a_setting(model: Checkpoint, tmp_path: Path) -> None:
+    """With a target far out, its squared error leads the same way as the reward itself."""
+    plain = Settings(length=2, budget=2000, starts=4, method="gcg", direction="down")
+    error = replace(plain, gcg=Gcg(target=-1e3))
+    best = [search(model, PROMPT, one, cache=tmp_path).frame["ids"][0] for one in (plain, error)]
+    assert best[0] == best[1]

@@ -1,0 +1,160 @@
+"""A declaration is data on a function that stays the function it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rmaudit.errors import SpecError
+from rmaudit.prompts import PROMPTS
+from rmaudit.verdicts.declare import Declaration, audit, declared
+from rmaudit.verdicts.records import Severity, above
+
+Function = Callable[[], object]
+BOUND = above(0, unit="skewness")
+
+
+def declare(**change: Any) -> Callable[[Function], Function]:
+    """`@audit` with everything filled in, but for `change`."""
+    given: dict[str, Any] = {
+        "claim": "It is so.",
+        "source": "Somebody 2025",
+        "prompts": ["worst", "best"],
+        "bound": BOUND,
+        "base_rate": "9 of 10 models",
+    }
+    return audit(**given | change)
+
+
+def test_a_declaration_holds_what_was_said() -> None:
+    """All that `@audit` is given is kept, the prompts looked up, in their order."""
+
+    @declare()
+    def test_positive_skew() -> None: ...
+
+    assert declared(test_positive_skew) == Declaration(
+        name="positive_skew",
+        claim="It is so.",
+        source="Somebody 2025",
+        prompts=(PROMPTS["worst"], PROMPTS["best"]),
+        bound=BOUND,
+        base_rate="9 of 10 models",
+    )
+
+
+def test_a_joint_audit_runs_once_over_its_prompts() -> None:
+    """Joint: one run of all prompts; otherwise a run for each, in their order."""
+    together, apart = declared(declare(joint=True)(lambda: None)), declared(declare()(lambda: None))
+    assert together is not None
+    assert apart is not None
+
+    worst, best = PROMPTS["worst"], PROMPTS["best"]
+    assert together.runs == [(worst, best)]
+    assert apart.runs == [(worst,), (best,)]
+
+
+def test_limits_are_sentences() -> None:
+    """They are kept in their order; one string would be as many limits as it has letters."""
+    named = declared(declare(limits=["One.", "Two."])(lambda: None))
+
+    assert named is not None
+    assert named.limits == ("One.", "Two.")
+    with pytest.raises(SpecError) as caught:
+        declare(limits="One.")
+    assert str(caught.value) == "an audit's limits are a list of sentences, got limits='One.'"
+
+
+def test_a_severity_is_gate_or_info() -> None:
+    """It gates unless it says otherwise; another word is refused with the known ones."""
+    plain, info = (
+        declared(declare()(lambda: None)),
+        declared(declare(severity="info")(lambda: None)),
+    )
+    assert plain is not None
+    assert info is not None
+    assert (plain.severity, info.severity) == (Severity.GATE, Severity.INFO)
+
+    with pytest.raises(SpecError, match="unknown severity 'warn'; known: gate, info"):
+        declare(severity="warn")
+
+
+def test_the_function_stays_the_same_object() -> None:
+    """`@audit` wraps nothing, so pytest sees the function that was written."""
+
+    def test_it() -> int:
+        return 3
+
+    returned = declare()(test_it)
+
+    assert returned is test_it
+    assert returned() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("test_skew", "skew"), ("skew", "skew"), ("test_test_skew", "test_skew")],
+)
+def test_the_audit_is_named_after_the_function(name: str, expected: str) -> None:
+    """One leading `test_` is left out, nothing else."""
+
+    def function() -> None: ...
+
+    function.__name__ = name
+
+    assert declared(declare()(function)).name == expected  # type: ignore[union-attr]
+
+
+def test_an_unknown_prompt_is_refused_where_it_is_declared() -> None:
+    """A wrong prompt stops the import of the audit, not its run."""
+    with pytest.raises(SpecError) as caught:
+        declare(prompts=["best", "finest"])
+
+    assert str(caught.value).startswith(
+        "unknown prompt 'finest'; known: greatest, best, worst, and"
+    )
+
+
+@pytest.mark.parametrize("missing", ["claim", "source", "prompts", "bound", "base_rate"])
+def test_nothing_may_be_left_unsaid(missing: str) -> None:
+    """Every part of a declaration is required, and given by name."""
+    given: dict[str, Any] = {"claim": "", "source": "", "prompts": [], "bound": BOUND}
+    given["base_rate"] = ""
+    del given[missing]
+
+    with pytest.raises(TypeError, match=f"'{missing}'"):
+        audit(**given)
+
+
+def test_a_plain_function_declares_nothing() -> None:
+    """Only what `@audit` has marked is an audit."""
+    assert declared(test_a_plain_function_declares_nothing) is None
+    assert declared(None) is None
+
+
+def test_another_ones_mark_is_no_declaration() -> None:
+    """An attribute of the same name that holds something else is ignored."""
+
+    def function() -> None: ...
+
+    function.__rmaudit__ = True  # type: ignore[attr-defined]
+
+    assert declared(function) is None
+
+
+@pytest.mark.parametrize("prompts", [[], "best"])
+def test_prompts_are_a_list_of_some(prompts: list[str]) -> None:
+    """No prompt: the audit would never run. A bare text: a slip."""
+    with pytest.raises(SpecError, match="a list of at least one prompt, got prompts="):
+        audit(claim="", source="", prompts=prompts, bound=above(0, unit="x"), base_rate="")
+
+
+def test_words_are_data() -> None:
+    """Kept as they are written; none unless said."""
+
+    def function() -> None: ...
+
+    words = declared(declare(words=["love", "lexicon:labmt"])(function)).words  # type: ignore[union-attr]
+    assert words == ("love", "lexicon:labmt")
+    assert declared(declare()(function)).words == ()  # type: ignore[union-attr]
