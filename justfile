@@ -21,13 +21,17 @@ lint:
 types:
     mypy
 
-# The tests.
+# The tests that take minutes: before every commit.
 test *args:
     pytest {{args}}
+
+# The slow tests, on two processes: brute force, browser, real tokenizers, kills.
+slow *args:
+    pytest -m slow -n 2 {{args}}
 
 # The main job, on the embedded default model.
 audit *args:
     pytest audits {{args}}
 
 # All that CI runs.
-check: lint types test
+check: lint types test slow
