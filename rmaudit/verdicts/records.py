@@ -31,13 +31,22 @@ class Severity(StrEnum):
     INFO = "info"  # nothing: it is measured and shown
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What a chart needs of a measurement: the base of one frozen dataclass an audit.
+
+    Its first field is `kind`, by which a reader tells them apart; all others are plain values:
+    finite numbers, texts, bools, None, tuples of these, and frozen dataclasses of these.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number with its uncertainty, in model-free units.
 
     `low` and `high` are the ends of a 95 % interval; `interval` says where it comes from.
     `beside` holds further numbers to show next to this one; `caveats` are sentences that a
-    reader must know to read the number; `evidence` is what a plot needs (JSON values only).
+    reader must know to read the number; `evidence` is what a chart needs.
     """
 
     value: float
@@ -48,7 +57,7 @@ class Estimate:
     interval: str
     beside: Mapping[str, float] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Any = field(default_factory=dict)  # an Evidence, or a mapping of JSON values
 
     def __post_init__(self) -> None:
         """Refuse anything that is not a number: it must end as an ERROR, not as a verdict."""
