@@ -45,7 +45,7 @@ def test_framing_inversion(
         answered(sweeps),
         references.lexicon("labmt"),
         rng=rng,
-        beside={name: references.lexicon(name) for name in ("bing", "afinn", "vader")},
+        secondary={name: references.lexicon(name) for name in ("bing", "afinn", "vader")},
     )
 
 
@@ -81,7 +81,7 @@ def test_framing_steepness(
         answered(sweeps),
         references.lexicon("afinn"),
         rng=rng,
-        beside={
+        secondary={
             "vader": references.lexicon("vader"),
             "labmt": references.lexicon("labmt") - NEUTRAL,
         },

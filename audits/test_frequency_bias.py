@@ -53,7 +53,7 @@ def test_frequency_bias(sweep: Sweep, references: References, rng: np.random.Gen
         valence,
         rng=rng,
         noise=sweep.noise,
-        beside_frequency=leech,
-        beside_valence=others,
+        secondary_frequency=leech,
+        secondary_valence=others,
     )
     return replace(estimate, caveats=(missing,)) if missing else estimate

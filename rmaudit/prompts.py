@@ -60,13 +60,13 @@ def _family() -> dict[str, Prompt]:
 
 
 FAMILY = _family()  # one prompt has one name: FAMILY["best_ever_one"].name is "best"
-KNOWN = PROMPTS | FAMILY  # whatever a prompt may be called
+ALL = PROMPTS | FAMILY  # whatever a prompt may be called
 NAMES = f"{', '.join(PROMPTS)}, and the {len(FAMILY)} of the family, such as best_world_please"
 
 
 def name_of(text: str) -> str:
     """The name of the prompt with this text, or the text itself where it has none."""
-    return next((prompt.name for prompt in KNOWN.values() if prompt.text == text), text)
+    return next((prompt.name for prompt in ALL.values() if prompt.text == text), text)
 
 
 _MOST = 3  # prompts that a label or a list names
@@ -97,10 +97,10 @@ def prompt_named(name: str) -> Prompt:
     Raises:
         SpecError: there is no such prompt.
     """
-    if name not in KNOWN:
+    if name not in ALL:
         message = f"unknown prompt {name!r}; known: {NAMES}"
         raise SpecError(message)
-    return KNOWN[name]
+    return ALL[name]
 
 
 def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:

@@ -208,13 +208,13 @@ class Words:
     def steepness(self) -> Estimate:
         """framing_steepness, with the lexicons that stand beside."""
         references = References()
-        beside = {
+        secondary = {
             "vader": references.lexicon("vader"),
             "labmt": references.lexicon("labmt") - NEUTRAL,
         }
         valence = references.lexicon("afinn")
         return framing_inversion.steepness(
-            self.answers, valence, rng=np.random.default_rng(0), beside=beside
+            self.answers, valence, rng=np.random.default_rng(0), secondary=secondary
         )
 
     def frequency(self, prompt: str) -> Estimate:
@@ -261,8 +261,10 @@ def of_words(data: Path) -> list[_Entry]:
         prompts = label([FAMILY.get(name) or PROMPTS[name] for name in names])
         found = {model: measure(each) for model, each in words.items()}
         for model, estimate in found.items():
-            beside = ", ".join(f"{key} {value:+.3f}" for key, value in estimate.beside.items())
-            print(f"{audit}[{model}-{prompts}]: {estimate}; {beside}")
+            secondary = ", ".join(
+                f"{key} {value:+.3f}" for key, value in estimate.secondary.items()
+            )
+            print(f"{audit}[{model}-{prompts}]: {estimate}; {secondary}")
         (n,) = {estimate.n for estimate in found.values()}
         values = {model: estimate.value for model, estimate in found.items()}
         return audit, prompts, ON_WORDS.format(f"{n:,}") + unit, values

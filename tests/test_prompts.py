@@ -6,8 +6,8 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.prompts import (
+    ALL,
     FAMILY,
-    KNOWN,
     PROMPTS,
     Prompt,
     label,
@@ -78,9 +78,9 @@ def test_one_text_has_one_name() -> None:
     """The paper's three are in the family by its names, but are the same prompts by their own."""
     for name, prompt in PROMPTS.items():
         assert FAMILY[f"{name}_ever_one"] is prompt is prompt_named(f"{name}_ever_one")
-    texts = {prompt.text: prompt.name for prompt in KNOWN.values()}
+    texts = {prompt.text: prompt.name for prompt in ALL.values()}
 
-    assert len(KNOWN) == 57
+    assert len(ALL) == 57
     assert {name_of(text) for text in texts} == set(texts.values())
     assert all(name_of(text) == name for text, name in texts.items())
     assert name_of("Is it good?") == "Is it good?"

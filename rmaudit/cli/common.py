@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.prompts import KNOWN, NAMES
+from rmaudit.prompts import ALL, NAMES
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
 
@@ -79,4 +79,4 @@ def echo_json(value: object) -> None:
 
 def text_of(prompt: str) -> str:
     """What a prompt's name stands for, or the text itself."""
-    return KNOWN[prompt].text if prompt in KNOWN else prompt
+    return ALL[prompt].text if prompt in ALL else prompt

@@ -77,7 +77,7 @@ def follows_base(
         unit=UNIT,
         n=len(words),
         interval="normal, over words (a U-statistic)",
-        beside=_finite(
+        secondary=_finite(
             {
                 "valence and its square held fixed": _partial(x, y, held, powers=2),
                 "valence not held fixed": _partial(x, y, held, powers=0),
@@ -140,5 +140,5 @@ def _partial(x: _Array, y: _Array, held: _Array, *, powers: int = 1) -> float:
     return float(np.clip(left[:, 0] @ left[:, 1] / math.sqrt(share[0][0] * share[0][1]), -1, 1))
 
 
-def _finite(beside: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in beside.items() if math.isfinite(value)}
+def _finite(secondary: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in secondary.items() if math.isfinite(value)}

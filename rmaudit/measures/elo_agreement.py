@@ -52,13 +52,13 @@ def agreement_with_people(
     scores, elo = kept["score"].to_numpy(float), kept["elo"].to_numpy(float)
     estimate = item_agreement.kendall(scores, elo, noise=noise, rng=rng)
     tau, ceiling = weighted(scores, elo, standard_errors(elo, kept["matches"].to_numpy(float)), rng)
-    beside = {
-        **estimate.beside,
+    secondary = {
+        **estimate.secondary,
         "tau weighted by evidence": tau,
         "ceiling of tau": ceiling,
         **_ends(scores, elo),
     }
-    return replace(estimate, beside=beside, evidence=_evidence(kept, scores, elo, also))
+    return replace(estimate, secondary=secondary, evidence=_evidence(kept, scores, elo, also))
 
 
 def standard_errors(elo: NDArray[np.float64], matches: NDArray[np.float64]) -> NDArray[np.float64]:

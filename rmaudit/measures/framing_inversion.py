@@ -36,7 +36,7 @@ def inversion(
     valence: pd.Series[float],
     *,
     rng: np.random.Generator,
-    beside: Mapping[str, pd.Series[float]] | None = None,
+    secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
     """Spearman's rho of valence and the change of reward from negative to positive frames.
 
@@ -53,7 +53,7 @@ def inversion(
         MeasureError: there is no positive or no negative frame, all scores under a prompt are
             equal, or fewer than `FEWEST` texts that differ in valence are scored under all.
     """
-    known = valence.index.append([each.index for each in (beside or {}).values()])
+    known = valence.index.append([each.index for each in (secondary or {}).values()])
     joined = Joined.of(answers, known, opposed=True)
     change = joined.combined()
     rated = joined.rated(valence)
@@ -70,7 +70,7 @@ def inversion(
         name: each.sign * _rho(happy, joined.under(i)[places])
         for i, (name, each) in enumerate(answers.items())
     }
-    for name, lexicon in (beside or {}).items():
+    for name, lexicon in (secondary or {}).items():
         other = joined.rated(lexicon)
         if _enough(other):
             numbers[name] = _rho(other["valence"].to_numpy(), change[other["place"]])
@@ -85,7 +85,7 @@ def inversion(
         unit=UNIT,
         n=len(rated),
         interval="normal, over words (a U-statistic)",
-        beside=numbers,
+        secondary=numbers,
         evidence={
             "kind": "sentiment",
             "lexicon": str(valence.name),
@@ -105,7 +105,7 @@ def steepness(
     valence: pd.Series[float],
     *,
     rng: np.random.Generator,
-    beside: Mapping[str, pd.Series[float]] | None = None,
+    secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
     """How much more the reward tells apart what the frame seeks than what it does not.
 
@@ -123,7 +123,7 @@ def steepness(
     Raises:
         MeasureError: as `inversion`, of the words on either side of neutral.
     """
-    known = valence.index.append([each.index for each in (beside or {}).values()])
+    known = valence.index.append([each.index for each in (secondary or {}).values()])
     joined = Joined.of(answers, known, opposed=False)
     total, rated = joined.combined(), joined.rated(valence)
     sides = _sides(rated)
@@ -144,7 +144,7 @@ def steepness(
             reach = float(stats.t.ppf(0.975, len(x) - 2)) * own
             ends = {"slope": slope, "low": slope - reach, "high": slope + reach}
             slopes.append({"prompt": name, "words": side, "n": len(x), **ends})
-    for name, lexicon in (beside or {}).items():
+    for name, lexicon in (secondary or {}).items():
         if (others := _sides(joined.rated(lexicon))) is not None:
             numbers[name] = _difference(others, total)[0]
     n = sum(len(x) for _, x in sides)
@@ -156,7 +156,7 @@ def steepness(
         unit=SLOPES,
         n=n,
         interval="Student's t with HC3 errors, over words",
-        beside=numbers,
+        secondary=numbers,
         evidence={"kind": "slopes", "axis": f"{valence.name} valence", "slopes": slopes},
     )
 

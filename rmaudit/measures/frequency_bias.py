@@ -27,8 +27,8 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     *,
     rng: np.random.Generator,
     noise: float = 0.0,
-    beside_frequency: Mapping[str, pd.Series[float]] | None = None,
-    beside_valence: Mapping[str, pd.Series[float]] | None = None,
+    secondary_frequency: Mapping[str, pd.Series[float]] | None = None,
+    secondary_valence: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
     """Slope of reward on log10 frequency over words, valence and word length held fixed.
 
@@ -51,19 +51,19 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     table = _shared(words, frequency, valence)
     fit = _fitted(table)
     value, (low, high) = float(fit.params[0]), fit.conf_int()[0]
-    beside = {
+    secondary = {
         "without the control": float(_fitted(table[["score", "frequency"]]).params[0]),
         "sd per point of valence": float(fit.params[1]),
     }
-    for name, other in (beside_frequency or {}).items():
+    for name, other in (secondary_frequency or {}).items():
         with suppress(MeasureError):
             theirs = _shared(words, other, valence)
-            beside[name] = float(_fitted(theirs).params[0])
+            secondary[name] = float(_fitted(theirs).params[0])
             bare = float(_fitted(theirs[["score", "frequency"]]).params[0])
-            beside[f"{name}, without the control"] = bare
-    for name, other in (beside_valence or {}).items():
+            secondary[f"{name}, without the control"] = bare
+    for name, other in (secondary_valence or {}).items():
         with suppress(MeasureError):
-            beside[name] = float(_fitted(_shared(words, frequency, other)).params[0])
+            secondary[name] = float(_fitted(_shared(words, frequency, other)).params[0])
     estimate = Estimate(
         value=value,
         low=min(float(low), value),
@@ -71,7 +71,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
         unit=UNIT,
         n=len(table),
         interval="Student's, over words, with HC3 errors",
-        beside=beside,
+        secondary=secondary,
         evidence=_evidence(table, fit, str(frequency.name)),
     )
     if not noise:

@@ -68,19 +68,19 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     zx, zy = stats.zscore(x), stats.zscore(y)
     total = pd.Series(zx + zy, index=table.index)
     difference = pd.Series(zx - zy, index=table.index)
-    beside = {"common share of variance": (1 + float(np.corrcoef(x, y)[0, 1])) / 2}
+    secondary = {"common share of variance": (1 + float(np.corrcoef(x, y)[0, 1])) / 2}
     if valence is not None:
         rated = table.join(valence.rename("valence"), how="inner")
         three = (rated[name].to_numpy(float) for name in ("best", "worst", "valence"))
         left = partial_spearman(*three)[0] if len(rated) >= FEWEST else float("nan")
         if math.isfinite(left):
-            beside["valence held fixed"] = left
+            secondary["valence held fixed"] = left
     found = table.index.isin(NON_ANSWERS)
     if found.any():
-        beside["non-answers found"] = float(found.sum())
+        secondary["non-answers found"] = float(found.sum())
         for name, values in (("best + worst", total), ("best - worst", difference)):
             percentile = 100 * (stats.rankdata(values) - 0.5) / len(values)
-            beside[f"non-answers, mean percentile of {name}"] = float(percentile[found].mean())
+            secondary[f"non-answers, mean percentile of {name}"] = float(percentile[found].mean())
     estimate = Estimate(
         value=rho,
         low=max(-1.0, rho - _Z * error),
@@ -88,7 +88,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
         unit=UNIT,
         n=len(table),
         interval="normal, over words (a U-statistic)",
-        beside=beside,
+        secondary=secondary,
         evidence={
             "kind": "funnel",
             "best + worst": _extremes(total, zx, zy),

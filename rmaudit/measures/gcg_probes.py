@@ -101,7 +101,7 @@ def headroom(
         unit=UNIT,
         n=len(strings),
         interval="a census of the strings",
-        beside={
+        secondary={
             "share of strings above the best real answer": float((strings > honest.max()).mean()),
             "mean string less mean real answer": float((strings.mean() - honest.mean()) / sd),
         },

@@ -95,7 +95,7 @@ def erasure(  # noqa: PLR0913  (keyword-only after the subjects)
         raise MeasureError(message)
     spread = found.spread(share, within=0)
     low, value, high = found.interval(share, spread, _t(freedom), clusters=1)
-    beside = {
+    secondary = {
         "gap under positive frames": float(share @ found.positive),
         "gap under negative frames": float(share @ found.negative),
         **{
@@ -105,13 +105,13 @@ def erasure(  # noqa: PLR0913  (keyword-only after the subjects)
         "terms without a control": float((~found.has).sum()),
     }
     if (found.has & ~marked).any():
-        beside["unmarked groups"] = float(found.share(found.has & ~marked) @ found.erased)
+        secondary["unmarked groups"] = float(found.share(found.has & ~marked) @ found.erased)
     if valence is not None:
         like = matched(terms, controls, single=single, valence=valence)
         part = found.share(marked & like.any(axis=1))
         if part.any():
             gaps = _over_frames(_gaps(ranks, like), frames)
-            beside["by controls of like valence"] = float(part @ gaps)
+            secondary["by controls of like valence"] = float(part @ gaps)
     estimate = Estimate(
         value=value,
         low=low,
@@ -119,7 +119,7 @@ def erasure(  # noqa: PLR0913  (keyword-only after the subjects)
         unit=UNIT,
         n=words,
         interval="Student's t, over groups within axes and over controls",
-        beside=beside,
+        secondary=secondary,
         evidence=_evidence(terms, found, spread, freedom),
     )
     noise = np.array([each.noise for each in answers.values()])

@@ -58,7 +58,7 @@ def kendall(
         unit=UNIT,
         n=n,
         interval="normal, from the items' own concordances",
-        beside={
+        secondary={
             "Spearman's rho": float(stats.spearmanr(x, y).statistic),
             "distinct scores": float(pairs["x"].nunique()),
         },

@@ -59,7 +59,7 @@ def agreement(
         "RBO from the top": rbo(_order(both["text"], -x), _order(both["text"], -y)),
         "RBO from the bottom": rbo(_order(both["text"], x), _order(both["text"], y)),
     }
-    return replace(tau, beside={**tau.beside, **overlaps}, evidence=_evidence(both, x, y))
+    return replace(tau, secondary={**tau.secondary, **overlaps}, evidence=_evidence(both, x, y))
 
 
 def correlation(
@@ -97,7 +97,7 @@ def correlation(
         unit=UNIT,
         n=len(both),
         interval="normal, over words with all their spellings",
-        beside={
+        secondary={
             "Spearman's rho": float(stats.spearmanr(x, y).statistic),
             "words in both": float(len(names)),
             **_whole_words(both, codes, names),

@@ -54,5 +54,5 @@ def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)
         low=min(max(estimate.value - below, within[0]), estimate.low),
         high=max(min(estimate.value + above, within[1]), estimate.high),
         interval=f"{estimate.interval}, and numeric noise",
-        beside={**estimate.beside, BESIDE: sd},
+        secondary={**estimate.secondary, BESIDE: sd},
     )

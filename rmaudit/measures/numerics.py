@@ -58,7 +58,7 @@ def stability(
         unit=UNIT,
         n=len(scores),
         interval=f"from the error of the noise itself, measured on {answers} answers",
-        beside={
+        secondary={
             "share of pairs that change order": _flipped(taus[1], some),
             f"share of the top {_TOP} that stays": _stays(scores, noise, rng),
             "noise in sd": noise / float(scores.std()),

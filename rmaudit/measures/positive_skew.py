@@ -48,7 +48,7 @@ def skewness(frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = 0.
         unit=UNIT,
         n=len(scores),
         interval="Student's t, words with all their spellings left out in turn",
-        beside={
+        secondary={
             "mean": float(scores.mean()),
             "variance": float(scores.var()),
             "excess kurtosis": float(stats.kurtosis(z)),

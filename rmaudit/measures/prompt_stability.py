@@ -76,7 +76,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     variances = np.array([_over_groups(rho, sides, codes), _over_words(values, sides)])
     clusters = sum(np.unique(codes[side]).size for side in sides)
     freedom = np.array([clusters - len(sides), len(scores) - 1])
-    beside = {
+    secondary = {
         **{
             f"between {name} prompts": _mean(rho, side)
             for name, side in zip(_SIDES, sides, strict=True)
@@ -88,7 +88,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     per_prompt: dict[str, list[float]] = {"rho": [_others(rho, sides, i) for i in range(len(rho))]}
     if valence is not None:
         followed = _with_valence(scores, valence)
-        beside |= _framing(followed, sides)
+        secondary |= _framing(followed, sides)
         per_prompt["rho with valence"] = followed.tolist()
     margin = _margin(variances, freedom)
     estimate = Estimate(
@@ -98,7 +98,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
         unit=UNIT,
         n=len(scores),
         interval="Student's t, jackknife over groups of prompts within frames and over words",
-        beside=beside,
+        secondary=secondary,
         evidence=_evidence(scores, signs, named, per_prompt),
     )
     sds = np.array([(noise or {}).get(str(name), 0.0) for name in scores.columns])

@@ -94,7 +94,7 @@ def identity(
     named, by_chance = (_naming(texts, wanted) for texts in (worst, random))
     chance = float(by_chance.mean())
     low, share, high = _binomial(named)
-    beside = {
+    secondary = {
         "share in pessimal sequences": share,
         "share in random sequences": chance,
         "distinct pessimal sequences": float(len(set(worst))),
@@ -104,8 +104,8 @@ def identity(
         kept = like.sum(axis=1) >= _FEWEST
         if kept.any():
             matched = float(np.mean([by_chance[row].mean() for row in like[kept]]))
-            beside["share in random sequences of like sentiment"] = matched
-            beside["above those of like sentiment"] = float(named[kept].mean()) - matched
+            secondary["share in random sequences of like sentiment"] = matched
+            secondary["above those of like sentiment"] = float(named[kept].mean()) - matched
     return Estimate(
         value=share - chance,
         low=low - chance,
@@ -113,7 +113,7 @@ def identity(
         unit=UNIT,
         n=len(worst),
         interval="exact binomial, over starts",
-        beside=beside,
+        secondary=secondary,
         caveats=(_power(worst, chance),),
         evidence={
             "kind": "pessimal",
@@ -165,7 +165,7 @@ def both_frames(
         unit=UNIT,
         n=len(given),
         interval="exact binomial, over starts",
-        beside={
+        secondary={
             "mean percentile under the other frame": float(below.mean()),
             "mean sd above the other sweep's mean": float(z.mean()),
             "distinct sequences": float(len(set(worst))),

@@ -66,7 +66,7 @@ def spelling_share(
         unit=UNIT,
         n=len(names),
         interval="Student's, over words with all their spellings (jackknife)",
-        beside={
+        secondary={
             "spellings": float(len(scores)),
             "share that numeric noise makes": (noise / float(scores.std())) ** 2,
             **_effects(

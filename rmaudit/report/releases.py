@@ -245,7 +245,7 @@ def _sweeps(
     interval = asdict(difference.Interval.of(tau))
     return (
         said
-        | {"tau": interval, "spearman": tau.beside["Spearman's rho"]}
+        | {"tau": interval, "spearman": tau.secondary["Spearman's rho"]}
         | {
             "rose": rose,
             "fell": fell,

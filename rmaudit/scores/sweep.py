@@ -16,7 +16,7 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.models.protocol import RewardModel
 from rmaudit.models.recorded import Recorded
-from rmaudit.prompts import KNOWN, Prompt, asked_of
+from rmaudit.prompts import ALL, Prompt, asked_of
 from rmaudit.scores import exact_protocol, paper_protocol, published_scores
 from rmaudit.scores.named_words import checked_words, named
 from rmaudit.scores.sample import NAMED, Sample, checked_size, spread
@@ -217,4 +217,4 @@ def _with(plain: Sweep, besides: Sweep) -> Sweep:
 def _prompt(prompt: str | Prompt) -> Prompt:
     if isinstance(prompt, Prompt):
         return prompt
-    return KNOWN.get(prompt) or Prompt("custom", prompt, +1)
+    return ALL.get(prompt) or Prompt("custom", prompt, +1)

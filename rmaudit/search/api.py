@@ -19,7 +19,7 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel
-from rmaudit.prompts import KNOWN, Prompt
+from rmaudit.prompts import ALL, Prompt
 from rmaudit.scores import numeric_noise
 from rmaudit.scores.exact_protocol import come_from
 from rmaudit.scores.progress import Bar
@@ -87,7 +87,7 @@ def search(
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded.
         ScoreError: a score is not a finite number.
     """
-    asked = prompt if isinstance(prompt, Prompt) else KNOWN.get(prompt)
+    asked = prompt if isinstance(prompt, Prompt) else ALL.get(prompt)
     asked = asked or Prompt("custom", str(prompt), +1)
     root = cache or default_cache()
     slot = model.slot(asked.text)

@@ -45,7 +45,7 @@ class Estimate:
     """A number with its uncertainty, in model-free units.
 
     `low` and `high` are the ends of a 95 % interval; `interval` says where it comes from.
-    `beside` holds further numbers to show next to this one; `caveats` are sentences that a
+    `secondary` holds further numbers to show next to this one; `caveats` are sentences that a
     reader must know to read the number; `evidence` is what a chart needs.
     """
 
@@ -55,15 +55,15 @@ class Estimate:
     unit: str
     n: int
     interval: str
-    beside: Mapping[str, float] = field(default_factory=dict)
+    secondary: Mapping[str, float] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
     evidence: Any = field(default_factory=dict)  # an Evidence, or a mapping of JSON values
 
     def __post_init__(self) -> None:
         """Refuse anything that is not a number: it must end as an ERROR, not as a verdict."""
         numbers = (self.value, self.low, self.high)
-        if odd := [name for name, number in self.beside.items() if not math.isfinite(number)]:
-            message = f"an estimate needs finite numbers beside it, {odd[0]!r} is not"
+        if odd := [name for name, number in self.secondary.items() if not math.isfinite(number)]:
+            message = f"an estimate needs finite secondary numbers, {odd[0]!r} is not"
             raise ValueError(message)
         if not all(math.isfinite(number) for number in numbers):
             message = f"an estimate needs finite numbers, got value, low, high = {numbers}"

@@ -65,9 +65,9 @@ def test_what_stands_beside() -> None:
     """Evidence weighs in, the ends are there, Figure 5B's items are named, a slur would not be."""
     estimate = measured(1.0)
 
-    assert estimate.beside["tau weighted by evidence"] > estimate.value
-    assert 0.9 < estimate.beside["ceiling of tau"] < 1
-    assert "tau, 100 best liked" in estimate.beside
+    assert estimate.secondary["tau weighted by evidence"] > estimate.value
+    assert 0.9 < estimate.secondary["ceiling of tau"] < 1
+    assert "tau, 100 best liked" in estimate.secondary
     assert [row["name"] for row in estimate.evidence["also"]] == ["Black people"]
     assert estimate.evidence["unshown"] == 1
     names = [row["name"] for end in ("overvalued", "undervalued") for row in estimate.evidence[end]]

@@ -57,10 +57,10 @@ def test_what_passes_alone_fails_together() -> None:
     """Happy words high whatever is asked: each positive prompt looks well, and the model fails."""
     estimate = run(inversion, framed(1.0, 1.0))
 
-    assert estimate.beside["greatest"] > 0.8
-    assert estimate.beside["worst"] < -0.8
+    assert estimate.secondary["greatest"] > 0.8
+    assert estimate.secondary["worst"] < -0.8
     assert abs(estimate.value) < 0.2
-    assert {"bing", "afinn", "vader"} < set(estimate.beside)
+    assert {"bing", "afinn", "vader"} < set(estimate.secondary)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_planted_slopes_are_judged(sought: float, other: float, expected: Verdic
     estimate = run(steepness, {"greatest": good, "best": good, "worst": bad})
 
     assert verdict(steepness, estimate) is expected
-    assert {"vader", "labmt", "worst, negative words"} < set(estimate.beside)
-    assert estimate.beside["labmt"] == pytest.approx(estimate.value)  # the same words, centred
+    assert {"vader", "labmt", "worst, negative words"} < set(estimate.secondary)
+    assert estimate.secondary["labmt"] == pytest.approx(estimate.value)  # the same words, centred
 
 
 def test_which_one_gates() -> None:

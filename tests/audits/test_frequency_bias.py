@@ -54,7 +54,7 @@ def test_it_gates_under_all_three_prompts() -> None:
 
 def test_the_papers_list_and_the_other_lexicons_stand_beside() -> None:
     """With the slope without the control."""
-    assert set(run(0.0).beside) == {
+    assert set(run(0.0).secondary) == {
         *("without the control", "sd per point of valence", "leech"),
         *("leech, without the control", "afinn", "vader"),
     }
@@ -65,7 +65,7 @@ def test_without_the_papers_list_it_is_measured_and_says_so() -> None:
     estimate = run(0.3, missing=("leech",))
 
     assert estimate.value == run(0.3).value
-    assert "leech" not in estimate.beside
+    assert "leech" not in estimate.secondary
     (caveat,) = estimate.caveats
     assert caveat == (
         "The paper's own list of frequencies is not beside it: leech: no such file; "

@@ -43,7 +43,7 @@ def test_what_valence_hides_stands_beside() -> None:
     estimate = run(1.0, 0.5)
 
     assert estimate.value < 0
-    assert estimate.beside["valence held fixed"] > 0.3
+    assert estimate.secondary["valence held fixed"] > 0.3
 
 
 def test_it_is_joint_and_gates_nothing() -> None:

@@ -219,8 +219,8 @@ def test_hatred_of_a_term_is_told(by: float, starts: int, expected: Verdict) -> 
     estimate = named(hating(by), starts)
 
     assert verdict(AUDITS["pessimal_identity"], estimate) is expected
-    assert estimate.beside["share in pessimal sequences"] == float(by > 0)
-    assert 0 < estimate.beside["share in random sequences"] < 0.02
+    assert estimate.secondary["share in pessimal sequences"] == float(by > 0)
+    assert 0 < estimate.secondary["share in random sequences"] < 0.02
     assert estimate.caveats[0].startswith(f"Starts: {starts}; ")
 
 
@@ -267,7 +267,7 @@ def test_what_is_hated_whatever_is_asked(mixed: float, starts: int, expected: Ve
 
     assert verdict(AUDITS["pessimal_frames"], estimate) is expected
     assert estimate.value == mixed
-    assert (estimate.beside["mean percentile under the other frame"] < 0.05) == (mixed > 0)
+    assert (estimate.secondary["mean percentile under the other frame"] < 0.05) == (mixed > 0)
 
 
 # Scorers that know nothing

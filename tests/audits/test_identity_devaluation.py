@@ -67,7 +67,7 @@ def test_what_is_sad_passes() -> None:
 
     estimate = measured(0.0, sad=1.0)
 
-    assert estimate.beside["gap under positive frames"] > 0.1
+    assert estimate.secondary["gap under positive frames"] > 0.1
     assert declaration.bound.judge(estimate) is Verdict.PASS
 
 
@@ -76,9 +76,9 @@ def test_tokens_are_matched_with_tokens() -> None:
     single = ["Muslim", "gay", "women", "men"]  # no control is one token: these have none
     part = Sample(4, 1000, 0)
 
-    assert measured(0.0).beside["terms without a control"] == 0
-    assert measured(0.0, tokens=single).beside["terms without a control"] == 4
-    assert measured(0.0, tokens=single, sample=part).beside["terms without a control"] == 0
+    assert measured(0.0).secondary["terms without a control"] == 0
+    assert measured(0.0, tokens=single).secondary["terms without a control"] == 4
+    assert measured(0.0, tokens=single, sample=part).secondary["terms without a control"] == 0
 
 
 def test_error() -> None:

@@ -70,18 +70,18 @@ def test_it_asks_the_whole_family_once() -> None:
 
 def test_the_frame_is_seen_beside() -> None:
     """All positive prompts follow valence, all negative ones its opposite."""
-    beside = run(0.2).beside
+    secondary = run(0.2).secondary
 
-    assert beside["rho with valence, lowest of positive prompts"] > 0.9
-    assert beside["rho with valence, highest of negative prompts"] < -0.9
-    assert beside["share of variance: word and frame"] > 0.9
+    assert secondary["rho with valence, lowest of positive prompts"] > 0.9
+    assert secondary["rho with valence, highest of negative prompts"] < -0.9
+    assert secondary["share of variance: word and frame"] > 0.9
 
 
 def test_an_adjective_is_one_cluster() -> None:
     """Where it decides, the lowest pair says so, and the interval is wide."""
     estimate = run(0.1, 1.0)
 
-    assert estimate.beside["between two groups of a frame, lowest"] < 0.6
+    assert estimate.secondary["between two groups of a frame, lowest"] < 0.6
     assert estimate.high - estimate.low > 0.1
 
 

@@ -68,15 +68,15 @@ def test_report_renders_what_the_run_wrote(folder: Path, tmp_path: Path) -> None
     elsewhere = run("report", folder / "results.json", "--out", tmp_path / "new" / "out")
     for name in before.keys() - {"results.json"}:
         (folder / name).unlink()
-    beside = run("report", folder / "results.json", "--json")
+    secondary = run("report", folder / "results.json", "--json")
 
-    assert (elsewhere.exit_code, beside.exit_code) == (0, 0)
+    assert (elsewhere.exit_code, secondary.exit_code) == (0, 0)
     assert files(tmp_path / "new" / "out") == files(folder) == before
     assert len(before) > 3
     assert set(elsewhere.stdout.split()) == {
         str(tmp_path / "new" / "out" / name) for name in before
     }
-    assert set(json.loads(beside.stdout)["written"]) == {
+    assert set(json.loads(secondary.stdout)["written"]) == {
         str(folder / name) for name in before.keys() - {"results.json"}
     }
 

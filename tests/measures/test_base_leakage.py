@@ -81,7 +81,7 @@ def test_by_hand() -> None:
     estimate = measure(x, y, z)
 
     assert estimate.value == pytest.approx(-1, abs=1e-12)
-    assert estimate.beside[NOT_HELD] == pytest.approx((v - 1 / 4) / (v + 1 / 4), rel=1e-12)
+    assert estimate.secondary[NOT_HELD] == pytest.approx((v - 1 / 4) / (v + 1 / 4), rel=1e-12)
 
 
 def test_it_is_the_formula_of_partial_correlation() -> None:
@@ -99,8 +99,8 @@ def test_it_is_the_formula_of_partial_correlation() -> None:
     estimate = measure(x, y, z)
 
     assert estimate.value == pytest.approx(expected, rel=1e-9)
-    assert estimate.beside[NOT_HELD] == pytest.approx(rho(x, y), rel=1e-9)
-    assert estimate.beside[ALL] == pytest.approx(rho(x, y), rel=1e-9)
+    assert estimate.secondary[NOT_HELD] == pytest.approx(rho(x, y), rel=1e-9)
+    assert estimate.secondary[ALL] == pytest.approx(rho(x, y), rel=1e-9)
 
 
 def test_it_is_the_correlation_of_least_squares_residuals() -> None:
@@ -116,7 +116,7 @@ def test_it_is_the_correlation_of_least_squares_residuals() -> None:
     estimate = measure(x, y, z)
 
     assert estimate.value == pytest.approx(by_power[1], rel=1e-9)
-    assert estimate.beside[VALENCE] == pytest.approx(by_power[2], rel=1e-9)
+    assert estimate.secondary[VALENCE] == pytest.approx(by_power[2], rel=1e-9)
 
 
 def test_the_interval_is_that_of_a_percentile_bootstrap() -> None:
@@ -151,7 +151,7 @@ def test_the_estimate_says_what_it_is() -> None:
 
     assert (estimate.unit, estimate.n) == (UNIT, 50)
     assert estimate.interval == "normal, over words (a U-statistic)"
-    assert set(estimate.beside) == {VALENCE, NOT_HELD, ALL}
+    assert set(estimate.secondary) == {VALENCE, NOT_HELD, ALL}
 
 
 def test_a_word_has_the_mean_rank_of_its_spellings() -> None:
@@ -178,7 +178,7 @@ def test_tokens_that_are_no_rated_words_count_among_all_tokens_only() -> None:
 
     assert found.value == pytest.approx(measure(x[:40], y[:40], z[:40]).value, rel=1e-12)
     assert found.n == 40
-    assert found.beside[ALL] == pytest.approx(stats.spearmanr(x, y).statistic, rel=1e-9)
+    assert found.secondary[ALL] == pytest.approx(stats.spearmanr(x, y).statistic, rel=1e-9)
 
 
 def test_what_is_unscored_is_left_out() -> None:
@@ -239,7 +239,7 @@ def test_the_order_of_tokens_does_not_matter(seed: int) -> None:
     plain = measure(x, y, z)
 
     assert shuffled.value == pytest.approx(plain.value, abs=1e-9)
-    assert shuffled.beside == pytest.approx(plain.beside, abs=1e-9)
+    assert shuffled.secondary == pytest.approx(plain.secondary, abs=1e-9)
     assert shuffled.low == pytest.approx(plain.low, abs=0.1)
 
 
@@ -280,7 +280,7 @@ def test_agreement_by_sentiment_alone_is_no_leak() -> None:
 
     estimate = measure(z + 0.5 * noise[0], z + 0.5 * noise[1], z)
 
-    assert estimate.beside[NOT_HELD] > 0.6
+    assert estimate.secondary[NOT_HELD] > 0.6
     assert abs(estimate.value) < 0.25
     assert estimate.low < 0 < estimate.high
 
@@ -304,7 +304,7 @@ def test_numeric_noise_widens_the_interval() -> None:
 
     assert noisy.value == plain.value
     assert noisy.high - noisy.low > 1.2 * (plain.high - plain.low)
-    assert noisy.beside["numeric noise"] > 0.02
+    assert noisy.secondary["numeric noise"] > 0.02
 
 
 # What it refuses

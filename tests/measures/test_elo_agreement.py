@@ -132,7 +132,7 @@ def test_the_ceiling_is_that_of_people_asked_again() -> None:
     errors = standard_errors(elo, frame["matches"].to_numpy(float))
     again = [stats.kendalltau(elo, elo + errors * RNG(i).normal(size=500))[0] for i in range(40)]
 
-    ceiling = measure(frame).beside["ceiling of tau"]
+    ceiling = measure(frame).secondary["ceiling of tau"]
 
     assert 0.7 < ceiling < 0.97  # worth the name
     assert ceiling == pytest.approx(float(np.mean(again)), abs=0.005)
@@ -145,9 +145,9 @@ def test_evidence_decides_what_counts() -> None:
     frame.loc[wrong, "score"] *= -1
     frame["matches"] = np.where(wrong, 6, 3000)
 
-    beside = measure(frame).beside
+    secondary = measure(frame).secondary
 
-    assert beside["tau weighted by evidence"] > measure(frame).value + 0.02
+    assert secondary["tau weighted by evidence"] > measure(frame).value + 0.02
 
 
 # The estimate
@@ -171,23 +171,23 @@ def test_the_ends_are_those_of_peoples_ranking() -> None:
     elo = np.arange(400.0)
     scores = np.where(elo >= 200, elo, RNG(0).permutation(400) - 1000)
 
-    beside = measure(items(elo=elo, score=scores)).beside
+    secondary = measure(items(elo=elo, score=scores)).secondary
 
-    assert beside["tau, upper half"] == pytest.approx(1)
-    assert beside["tau, 100 best liked"] == pytest.approx(1)
-    assert abs(beside["tau, lower half"]) < 0.15
-    assert abs(beside["tau, 100 least liked"]) < 0.2
+    assert secondary["tau, upper half"] == pytest.approx(1)
+    assert secondary["tau, 100 best liked"] == pytest.approx(1)
+    assert abs(secondary["tau, lower half"]) < 0.15
+    assert abs(secondary["tau, 100 least liked"]) < 0.2
 
 
 def test_ends_that_are_not_there_are_left_out() -> None:
     """Of 100 items no 100 are an end; of 50 no half has thirty; equal scores have no tau."""
     names = {"tau, upper half", "tau, lower half", "tau, 100 best liked", "tau, 100 least liked"}
 
-    assert names & set(measure(items(100)).beside) == {"tau, upper half", "tau, lower half"}
-    assert not names & set(measure(items(50)).beside)
+    assert names & set(measure(items(100)).secondary) == {"tau, upper half", "tau, lower half"}
+    assert not names & set(measure(items(50)).secondary)
     flat = items(100)
     flat.loc[flat["elo"] < flat["elo"].median(), "score"] = -9.0
-    assert names & set(measure(flat).beside) == {"tau, upper half"}
+    assert names & set(measure(flat).secondary) == {"tau, upper half"}
 
 
 def test_evidence_names_the_furthest() -> None:
@@ -220,7 +220,7 @@ def test_units_and_order_do_not_matter(slope: float, shift: float, seed: int) ->
     estimate, again = measure(frame), measure(other)
 
     assert again.value == pytest.approx(estimate.value)
-    assert again.beside == pytest.approx(estimate.beside)
+    assert again.secondary == pytest.approx(estimate.secondary)
     assert again.evidence == estimate.evidence
 
 
@@ -230,6 +230,6 @@ def test_turning_the_scores_round_turns_the_numbers_round() -> None:
     one, other = measure(frame), measure(frame.assign(score=-frame["score"]))
 
     for name in ("tau weighted by evidence", "tau, upper half", "tau, 100 least liked"):
-        assert other.beside[name] == pytest.approx(-one.beside[name])
+        assert other.secondary[name] == pytest.approx(-one.secondary[name])
     assert other.value == pytest.approx(-one.value)
-    assert other.beside["ceiling of tau"] == pytest.approx(one.beside["ceiling of tau"])
+    assert other.secondary["ceiling of tau"] == pytest.approx(one.secondary["ceiling of tau"])

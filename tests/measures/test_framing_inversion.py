@@ -79,8 +79,8 @@ def test_rho_by_hand() -> None:
 
     assert estimate.value == pytest.approx(1 - 10092 / 26970, rel=1e-12)
     assert (estimate.unit, estimate.n) == (UNIT, 30)
-    assert estimate.beside["greatest"] == pytest.approx(estimate.value)
-    assert estimate.beside["worst"] == pytest.approx(estimate.value)
+    assert estimate.secondary["greatest"] == pytest.approx(estimate.value)
+    assert estimate.secondary["worst"] == pytest.approx(estimate.value)
 
 
 def test_rho_is_that_of_scipy() -> None:
@@ -88,14 +88,14 @@ def test_rho_is_that_of_scipy() -> None:
     scores = planted(1)
     z = stats.zscore(scores, axis=1)
 
-    estimate = rho_of(asked(scores), beside={"other": -HAPPY[:100].rename("other")})
+    estimate = rho_of(asked(scores), secondary={"other": -HAPPY[:100].rename("other")})
 
     change = z[:2].mean(axis=0) - z[2]
     assert estimate.value == pytest.approx(stats.spearmanr(X, change).statistic, abs=1e-12)
     other = -stats.spearmanr(X[:100], change[:100]).statistic
     each = [s * stats.spearmanr(X, row).statistic for s, row in zip((1, 1, -1), z, strict=True)]
     expected = dict(zip(SIGNS, each, strict=True)) | {"other": other}
-    assert dict(estimate.beside) == pytest.approx(expected, abs=1e-12)
+    assert dict(estimate.secondary) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_slopes_by_hand() -> None:
     assert estimate.unit == SLOPES
     expected = {"greatest": (2 / sds[0], 1 / sds[0]), "worst": (1 / sds[1], 3 / sds[1])}
     for prompt, sides in expected.items():
-        found = [estimate.beside[f"{prompt}, {side} words"] for side in ("positive", "negative")]
+        found = [estimate.secondary[f"{prompt}, {side} words"] for side in ("positive", "negative")]
         assert found == pytest.approx(sides)
 
 
@@ -216,12 +216,12 @@ def test_neutral_words_are_on_neither_side() -> None:
 def test_slopes_by_further_lexicons_stand_beside() -> None:
     """In sd a point of theirs; one with too few words on a side is left out."""
     scores = asked(planted(6))
-    beside = {"half": HAPPY / 2, "few": HAPPY[:40]}
+    secondary = {"half": HAPPY / 2, "few": HAPPY[:40]}
 
-    estimate = slopes_of(scores, beside=beside)
+    estimate = slopes_of(scores, secondary=secondary)
 
-    assert estimate.beside["half"] == pytest.approx(2 * estimate.value)
-    assert "few" not in estimate.beside
+    assert estimate.secondary["half"] == pytest.approx(2 * estimate.value)
+    assert "few" not in estimate.secondary
 
 
 # Properties of both
@@ -287,7 +287,7 @@ def test_numeric_noise_widens(measure: Any) -> None:
     noisy = measure(asked(planted(8), noise=1.0))
 
     assert noisy.value == quiet.value
-    assert noisy.beside[BESIDE] > 0
+    assert noisy.secondary[BESIDE] > 0
     assert noisy.low < quiet.low
     assert noisy.high > quiet.high
     assert "numeric noise" in noisy.interval

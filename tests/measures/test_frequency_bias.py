@@ -113,18 +113,18 @@ def test_frequent_words_that_are_liked_for_their_valence_are_not_overvalued() ->
     estimate = slope(frame(scores), ZIPF, happy, rng=rng)
 
     assert abs(estimate.value) < 0.05
-    assert estimate.beside["without the control"] > 0.7
+    assert estimate.secondary["without the control"] > 0.7
     alone = stats.linregress(ZIPF, scores).slope / scores.std()
-    assert estimate.beside["without the control"] == pytest.approx(alone)
+    assert estimate.secondary["without the control"] == pytest.approx(alone)
 
 
 def test_the_slope_of_valence_stands_beside() -> None:
     """For comparison: here one point of valence is one point of reward."""
     scores = VALENCE.to_numpy() + 2 * ZIPF.to_numpy()
 
-    beside = measure(frame(scores)).beside
+    secondary = measure(frame(scores)).secondary
 
-    assert beside["sd per point of valence"] == pytest.approx(1 / scores.std())
+    assert secondary["sd per point of valence"] == pytest.approx(1 / scores.std())
 
 
 def test_further_lists_stand_beside() -> None:
@@ -132,19 +132,19 @@ def test_further_lists_stand_beside() -> None:
     half = ZIPF[:60] / 2
     scores = noisy(planted=1)
     given = {
-        "beside_frequency": {"other": half, "few": ZIPF[:20]},
-        "beside_valence": {"sad": -VALENCE, "few too": VALENCE[:20]},
+        "secondary_frequency": {"other": half, "few": ZIPF[:20]},
+        "secondary_valence": {"sad": -VALENCE, "few too": VALENCE[:20]},
     }
 
     estimate = measure(frame(scores), **given)
 
-    assert list(estimate.beside) == [
+    assert list(estimate.secondary) == [
         *("without the control", "sd per point of valence"),
         *("other", "other, without the control", "sad"),
     ]
-    assert estimate.beside["sad"] == pytest.approx(estimate.value)
+    assert estimate.secondary["sad"] == pytest.approx(estimate.value)
     alone = stats.linregress(half, scores[:60]).slope / scores.std()
-    assert estimate.beside["other, without the control"] == pytest.approx(alone)
+    assert estimate.secondary["other, without the control"] == pytest.approx(alone)
 
 
 def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_slope() -> None:
@@ -157,7 +157,7 @@ def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_slope() -> Non
 
     drawn = [measure(rows, seed=seed, noise=0.5) for seed in range(20)]
 
-    assert np.mean([e.beside[BESIDE] for e in drawn]) == pytest.approx(sd, rel=0.15)
+    assert np.mean([e.secondary[BESIDE] for e in drawn]) == pytest.approx(sd, rel=0.15)
     assert all(e.value == plain.value and e.low < plain.low for e in drawn)
 
 

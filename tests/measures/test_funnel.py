@@ -91,7 +91,7 @@ def test_the_same_and_the_opposite(turn: int, expected: float) -> None:
 
     assert ends(estimate) == pytest.approx((expected,) * 3)
     assert (estimate.unit, estimate.n) == (UNIT, 100)
-    assert estimate.beside["common share of variance"] == pytest.approx((1 + expected) / 2)
+    assert estimate.secondary["common share of variance"] == pytest.approx((1 + expected) / 2)
 
 
 def test_the_interval_covers_what_is_so() -> None:
@@ -113,15 +113,15 @@ def test_valence_is_held_fixed() -> None:
     estimate = measure(best, worst, valence=valence)
 
     assert estimate.value < 0
-    assert estimate.beside["valence held fixed"] == pytest.approx(np.corrcoef(*left)[0, 1])
-    assert estimate.beside["valence held fixed"] > 0.2
+    assert estimate.secondary["valence held fixed"] == pytest.approx(np.corrcoef(*left)[0, 1])
+    assert estimate.secondary["valence held fixed"] > 0.2
 
 
 def test_too_few_rated_words_hold_nothing_fixed() -> None:
     """Rather than a correlation over a handful."""
     valence = pd.Series(1.0, index=WORDS[:29])
 
-    assert "valence held fixed" not in measure(*pair(0), valence=valence).beside
+    assert "valence held fixed" not in measure(*pair(0), valence=valence).secondary
 
 
 def test_non_answers_have_their_percentiles() -> None:
@@ -130,17 +130,17 @@ def test_non_answers_have_their_percentiles() -> None:
     ordinary = np.linspace(-1, 1, 38)
     best, worst = frame([*ordinary, 5, 5], words), frame([*-ordinary, 5, 5], words)
 
-    beside = both_frames(best, worst, words, rng=np.random.default_rng(0)).beside
+    secondary = both_frames(best, worst, words, rng=np.random.default_rng(0)).secondary
 
     # 38 sums of 0 but for rounding, then two tied: ranks 39.5 of 40; differences: 19 either side
-    assert beside["non-answers found"] == 2
-    assert beside["non-answers, mean percentile of best + worst"] == pytest.approx(97.5)
-    assert beside["non-answers, mean percentile of best - worst"] == pytest.approx(50, abs=1)
+    assert secondary["non-answers found"] == 2
+    assert secondary["non-answers, mean percentile of best + worst"] == pytest.approx(97.5)
+    assert secondary["non-answers, mean percentile of best - worst"] == pytest.approx(50, abs=1)
 
 
 def test_without_non_answers_there_is_no_percentile() -> None:
     """Rather than one of nothing."""
-    assert list(measure(*pair(0)).beside) == ["common share of variance"]
+    assert list(measure(*pair(0)).secondary) == ["common share of variance"]
 
 
 def test_the_extremes_of_sum_and_difference() -> None:
@@ -187,8 +187,8 @@ def test_numeric_noise_widens_the_interval() -> None:
 
     noisy = measure(best, worst, noise=(0.0, 0.3 * worst.std()))
 
-    assert BESIDE not in plain.beside
-    assert 0.005 < noisy.beside[BESIDE] < 0.1
+    assert BESIDE not in plain.secondary
+    assert 0.005 < noisy.secondary[BESIDE] < 0.1
     assert noisy.low < plain.low < plain.high < noisy.high
 
 

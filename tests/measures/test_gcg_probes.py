@@ -40,7 +40,7 @@ def test_headroom_by_hand() -> None:
 
     assert (estimate.value, estimate.low, estimate.high) == (1.5, 1.5, 1.5)
     assert (estimate.unit, estimate.n) == (UNIT, 3)
-    assert estimate.beside == pytest.approx(
+    assert estimate.secondary == pytest.approx(
         {
             "share of strings above the best real answer": 1 / 3,
             "mean string less mean real answer": 0.5,

@@ -87,8 +87,8 @@ def test_the_gap_by_hand() -> None:
     assert estimate.value == pytest.approx(gap)
     assert estimate.unit == UNIT
     assert estimate.n == n
-    assert estimate.beside["gap under positive frames"] == pytest.approx(gap)
-    assert estimate.beside["gap under worst"] == pytest.approx(gap)
+    assert estimate.secondary["gap under positive frames"] == pytest.approx(gap)
+    assert estimate.secondary["gap under worst"] == pytest.approx(gap)
 
 
 def test_erased_is_below_in_both_and_sad_is_not() -> None:
@@ -103,8 +103,8 @@ def test_erased_is_below_in_both_and_sad_is_not() -> None:
     )
 
     assert sad.value == pytest.approx(0)
-    assert sad.beside["gap under greatest"] == pytest.approx(0.5)
-    assert sad.beside["gap under worst"] == pytest.approx(-0.5)
+    assert sad.secondary["gap under greatest"] == pytest.approx(0.5)
+    assert sad.secondary["gap under worst"] == pytest.approx(-0.5)
     assert erased.value == pytest.approx(0.5)
 
 
@@ -188,7 +188,9 @@ def test_planted_penalties(penalty: float, frames: tuple[int, ...], expected: Ve
     estimate = ask(tables, planted(tables, penalty, *frames), valence=lexicon("labmt"))
 
     assert below(0.1, unit=UNIT).judge(estimate) is expected
-    assert estimate.beside["by controls of like valence"] == pytest.approx(estimate.value, abs=0.1)
+    assert estimate.secondary["by controls of like valence"] == pytest.approx(
+        estimate.value, abs=0.1
+    )
 
 
 def test_sadness_alone_does_not_fail() -> None:
@@ -199,8 +201,8 @@ def test_sadness_alone_does_not_fail() -> None:
 
     estimate = ask(tables, scores)
 
-    assert estimate.beside["gap under positive frames"] > 0.1
-    assert estimate.beside["gap under negative frames"] < -0.1
+    assert estimate.secondary["gap under positive frames"] > 0.1
+    assert estimate.secondary["gap under negative frames"] < -0.1
     assert abs(estimate.value) < 0.1
 
 
@@ -278,7 +280,7 @@ def test_units_and_order_do_not_matter(slope: float, shift: float, seed: int) ->
 
     again = ask(tables, {name: slope * each[moved] + shift for name, each in scores.items()})  # type: ignore[arg-type]
 
-    found, expected = ([e.low, e.value, e.high, *e.beside.values()] for e in (again, estimate))
+    found, expected = ([e.low, e.value, e.high, *e.secondary.values()] for e in (again, estimate))
     assert found == pytest.approx(expected)
 
 
@@ -301,7 +303,7 @@ def test_terms_without_controls_are_left_out() -> None:
 
     estimate = ask((terms, controls), scores)
 
-    assert estimate.beside["terms without a control"] == 1
+    assert estimate.secondary["terms without a control"] == 1
     assert "term0" not in [row["text"] for row in estimate.evidence["terms"]]
 
 
@@ -309,10 +311,10 @@ def test_unmarked_groups_stand_beside() -> None:
     """A penalty on marked groups only is not theirs."""
     tables = identity()
 
-    beside = ask(tables, planted(tables, 1.0, 1, -1)).beside
+    secondary = ask(tables, planted(tables, 1.0, 1, -1)).secondary
 
-    assert beside["gap under worst"] > 0.1
-    assert beside["unmarked groups"] < 0.1
+    assert secondary["gap under worst"] > 0.1
+    assert secondary["unmarked groups"] < 0.1
 
 
 def test_noise_widens_the_interval() -> None:
@@ -322,7 +324,7 @@ def test_noise_widens_the_interval() -> None:
 
     assert noisy.value == still.value
     assert noisy.low < still.low < still.high < noisy.high
-    assert noisy.beside["numeric noise"] > 0
+    assert noisy.secondary["numeric noise"] > 0
 
 
 # What cannot be measured

@@ -93,7 +93,7 @@ def test_tau_is_that_of_scipy() -> None:
 
     assert estimate.value == pytest.approx(stats.kendalltau(x, y).statistic, rel=1e-12)
     expected = {"Spearman's rho": stats.spearmanr(x, y).statistic, "distinct scores": 20}
-    assert dict(estimate.beside) == pytest.approx(expected)
+    assert dict(estimate.secondary) == pytest.approx(expected)
 
 
 def test_the_estimate_says_what_it_is() -> None:

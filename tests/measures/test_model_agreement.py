@@ -56,7 +56,7 @@ def test_paired_tokens_may_have_one_text() -> None:
     tau = correlation(both, rng=RNG(0))
 
     assert tau.value == pytest.approx(stats.kendalltau(*drawn).statistic)
-    assert (tau.n, tau.beside["words in both"]) == (80, 40)
+    assert (tau.n, tau.secondary["words in both"]) == (80, 40)
 
 
 # Rank-biased overlap
@@ -91,9 +91,9 @@ def test_a_model_agrees_with_itself() -> None:
     estimate = compare(sweep(), sweep())
 
     assert (estimate.low, estimate.value, estimate.high) == pytest.approx((1, 1, 1), abs=1e-12)
-    assert estimate.beside["RBO from the top"] == pytest.approx(1)
-    assert estimate.beside["RBO from the bottom"] == pytest.approx(1)
-    assert estimate.beside["tau of whole words"] == 1
+    assert estimate.secondary["RBO from the top"] == pytest.approx(1)
+    assert estimate.secondary["RBO from the bottom"] == pytest.approx(1)
+    assert estimate.secondary["tau of whole words"] == 1
     assert above(0.5, unit=UNIT).judge(estimate) is Verdict.PASS
 
 
@@ -108,20 +108,20 @@ def test_the_numbers_are_scipys() -> None:
     assert estimate.n == len(both) == 500
     assert estimate.value == pytest.approx(stats.kendalltau(both["score_x"], both["score_y"])[0])
     rho = stats.spearmanr(both["score_x"], both["score_y"])[0]
-    assert estimate.beside["Spearman's rho"] == pytest.approx(rho)
+    assert estimate.secondary["Spearman's rho"] == pytest.approx(rho)
     tau = stats.kendalltau(words["score_x"], words["score_y"])[0]
-    assert estimate.beside["tau of whole words"] == pytest.approx(tau)
-    assert estimate.beside["words in both"] == len(words)
+    assert estimate.secondary["tau of whole words"] == pytest.approx(tau)
+    assert estimate.secondary["words in both"] == len(words)
 
 
 def test_ends_differ() -> None:
     """Models that agree at the top and not at the bottom have another RBO there."""
     one, other = sweep(), sweep()
     other.loc[other["score"] < 0, "score"] *= -1e-9  # in reverse, still below the others
-    beside = compare(one, other).beside
+    secondary = compare(one, other).secondary
 
-    assert beside["RBO from the top"] == pytest.approx(1)
-    assert beside["RBO from the bottom"] < 0.2
+    assert secondary["RBO from the top"] == pytest.approx(1)
+    assert secondary["RBO from the bottom"] < 0.2
 
 
 def test_the_interval_is_that_of_resampled_words() -> None:
@@ -160,7 +160,7 @@ def test_noise_of_either_model_widens(side: str) -> None:
 
     assert noisy.value == still.value
     assert noisy.high - noisy.low > still.high - still.low
-    assert noisy.beside["numeric noise"] > 0
+    assert noisy.secondary["numeric noise"] > 0
 
 
 @settings(max_examples=20, deadline=None)
@@ -172,7 +172,7 @@ def test_units_and_order_do_not_matter(slope: float, shift: float, seed: int) ->
 
     one, again = compare(model, baseline), compare(other, baseline)
 
-    found, expected = ([e.low, e.value, e.high, *e.beside.values()] for e in (again, one))
+    found, expected = ([e.low, e.value, e.high, *e.secondary.values()] for e in (again, one))
     assert found == pytest.approx(expected)
 
 

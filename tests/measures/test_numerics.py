@@ -47,10 +47,10 @@ def test_the_tau_of_normal_scores(noise: float) -> None:
 
     expected = [tau_of_normal(each) for each in (most, noise, least)]
     assert ends(estimate) == pytest.approx(expected, abs=0.006)
-    assert estimate.beside["share of pairs that change order"] == pytest.approx(
+    assert estimate.secondary["share of pairs that change order"] == pytest.approx(
         (1 - expected[1]) / 2, abs=0.003
     )
-    assert estimate.beside["noise in sd"] == pytest.approx(noise / SCORES.std())
+    assert estimate.secondary["noise in sd"] == pytest.approx(noise / SCORES.std())
     assert (estimate.unit, estimate.n) == (UNIT, 8000)
 
 
@@ -59,32 +59,32 @@ def test_without_noise_nothing_changes() -> None:
     estimate = measure(SCORES.round(1), 0.0)
 
     assert ends(estimate) == pytest.approx((1, 1, 1))
-    assert estimate.beside["share of the top 100 that stays"] == 1
+    assert estimate.secondary["share of the top 100 that stays"] == 1
 
 
 def test_ties_are_counted() -> None:
     """Four scores of which two are alike, a thousand times: three distinct among 4,000."""
     estimate = measure(np.tile([0.0, 1.0, 1.0, 2.0], 1000), 1e-6)
 
-    assert estimate.beside["distinct scores"] == 3
-    assert estimate.beside["tie share"] == pytest.approx(1 - 3 / 4000)
+    assert estimate.secondary["distinct scores"] == 3
+    assert estimate.secondary["tie share"] == pytest.approx(1 - 3 / 4000)
     # of 16 pairs of values 6 are ties: what breaks them lowers tau-b, but changes no order
     assert estimate.value == pytest.approx(math.sqrt(10 / 16), abs=0.01)
-    assert estimate.beside["share of pairs that change order"] == pytest.approx(0, abs=1e-3)
+    assert estimate.secondary["share of pairs that change order"] == pytest.approx(0, abs=1e-3)
 
 
 def test_a_top_that_stands_apart_stays() -> None:
     """A hundred tokens ten sds of noise above the rest; among themselves they may change."""
     scores = np.concatenate([np.linspace(0, 1, 900), 2 + np.linspace(0, 0.01, 100)])
 
-    assert measure(scores, 0.1).beside["share of the top 100 that stays"] == 1
+    assert measure(scores, 0.1).secondary["share of the top 100 that stays"] == 1
 
 
 def test_a_top_that_is_noise_goes() -> None:
     """Where noise is all there is, a tenth of a thousand tokens stays by chance."""
     scores = np.linspace(0, 1e-3, 1000)
 
-    stays = measure(scores, 1.0).beside["share of the top 100 that stays"]
+    stays = measure(scores, 1.0).secondary["share of the top 100 that stays"]
 
     assert stays == pytest.approx(0.1, abs=0.04)
 
@@ -109,7 +109,7 @@ def test_the_units_of_the_score_do_not_matter(scale: float, shift: float) -> Non
     found = measure(scale * SCORES + shift, scale * 0.1)
 
     assert ends(found) == pytest.approx(ends(expected), abs=1e-4)
-    assert dict(found.beside) == pytest.approx(dict(expected.beside), abs=1e-3)
+    assert dict(found.secondary) == pytest.approx(dict(expected.secondary), abs=1e-3)
 
 
 def test_the_order_of_the_rows_does_not_matter() -> None:

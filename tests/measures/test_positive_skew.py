@@ -49,7 +49,7 @@ def test_skewness_by_hand() -> None:
     estimate = measure(frame([0, 0, 0, 1] * 25))
 
     assert estimate.value == pytest.approx(2 / math.sqrt(3), rel=1e-12)
-    assert estimate.beside == pytest.approx(
+    assert estimate.secondary == pytest.approx(
         {"mean": 1 / 4, "variance": 3 / 16, "excess kurtosis": -2 / 3, "tie share": 0.98}
     )
 

@@ -77,10 +77,10 @@ def test_by_hand() -> None:
     estimate = across_wordings(table, frames, rng=np.random.default_rng(0))
 
     assert estimate.value == pytest.approx(((1 + 2 * rho) / 3 + 1) / 2)
-    assert estimate.beside["between positive prompts"] == pytest.approx((1 + 2 * rho) / 3)
-    assert estimate.beside["between negative prompts"] == pytest.approx(1)
-    assert estimate.beside["between frames"] == pytest.approx(-(2 + rho) / 3)
-    assert estimate.beside["between two groups of a frame, lowest"] == pytest.approx(rho)
+    assert estimate.secondary["between positive prompts"] == pytest.approx((1 + 2 * rho) / 3)
+    assert estimate.secondary["between negative prompts"] == pytest.approx(1)
+    assert estimate.secondary["between frames"] == pytest.approx(-(2 + rho) / 3)
+    assert estimate.secondary["between two groups of a frame, lowest"] == pytest.approx(rho)
     each = {row["prompt"]: row["rho"] for row in estimate.evidence["prompts"]}
     assert each["r"] == pytest.approx(rho, abs=1e-4)
     assert each["p"] == each["q"] == pytest.approx((1 + rho) / 2, abs=1e-4)
@@ -144,22 +144,24 @@ def test_the_shares_are_those_of_an_analysis_of_variance() -> None:
     word = 12 * (by_word**2).sum() / 60
     a, b = (word - rest) / 12, (frame - rest) / 12
 
-    beside = measure(table).beside
-    shares = [beside[f"share of variance: {x}"] for x in ("word", "word and frame")]
+    secondary = measure(table).secondary
+    shares = [secondary[f"share of variance: {x}"] for x in ("word", "word and frame")]
 
     assert shares == pytest.approx([a, b])
-    assert beside["share of variance: word and wording"] == pytest.approx(rest)
+    assert secondary["share of variance: word and wording"] == pytest.approx(rest)
     assert sum(shares) + rest == pytest.approx(1)
 
 
 def test_the_shares_are_what_was_planted() -> None:
     """Variances 1, 4, and 1/4 + 1/4 of group and prompt: of 5.5; prompts share 3/15 of groups."""
-    beside = measure(scores(2, frame=2.0, n=2000)).beside
+    secondary = measure(scores(2, frame=2.0, n=2000)).secondary
 
     # of the 15 pairs of prompts of a frame three share the group, and so its 1/4
     same = (1 + 4 + 0.25 * 3 / 15) / 5.5
-    assert beside["share of variance: word and wording"] == pytest.approx(1 - same, abs=0.01)
-    assert beside["share of variance: word"] == pytest.approx((same + (1 - 4) / 5.5) / 2, abs=0.03)
+    assert secondary["share of variance: word and wording"] == pytest.approx(1 - same, abs=0.01)
+    assert secondary["share of variance: word"] == pytest.approx(
+        (same + (1 - 4) / 5.5) / 2, abs=0.03
+    )
 
 
 def test_framing_over_wordings() -> None:
@@ -174,11 +176,11 @@ def test_framing_over_wordings() -> None:
 
     for side, name in zip(sides, ("positive", "negative"), strict=True):
         least, most = (
-            estimate.beside[f"rho with valence, {end} of {name} prompts"]
+            estimate.secondary[f"rho with valence, {end} of {name} prompts"]
             for end in ("lowest", "highest")
         )
         assert (least, most) == pytest.approx((min(side), max(side)))
-    share = estimate.beside["share of the variance of rho with valence: wording"]
+    share = estimate.secondary["share of the variance of rho with valence: wording"]
     assert share == pytest.approx(np.mean([np.var(side) for side in sides]) / np.var(sides))
     assert 0 < share < 0.5
     assert estimate.evidence["prompts"][0]["rho with valence"] == round(rho["a0"], 4)
@@ -196,7 +198,7 @@ def test_noise_widens() -> None:
     assert ends(plain) == ends(none)
     assert noisy.low < plain.low
     assert noisy.value == plain.value
-    assert noisy.beside[BESIDE] > 0.001
+    assert noisy.secondary[BESIDE] > 0.001
     assert noisy.interval.endswith("over words, and numeric noise")
 
 
@@ -215,7 +217,7 @@ def test_units_and_order_do_not_matter(seed: int) -> None:
     one, other = (measure(each, valence=valence) for each in (table, turned))
 
     assert ends(other) == pytest.approx(ends(one))
-    assert dict(other.beside) == pytest.approx(dict(one.beside))
+    assert dict(other.secondary) == pytest.approx(dict(one.secondary))
 
 
 @quick
@@ -229,7 +231,9 @@ def test_the_sign_of_scores_does_not_matter(seed: int) -> None:
 
     assert ends(negated) == pytest.approx(ends(plain))
     assert ends(one_frame) == pytest.approx(ends(plain))
-    assert one_frame.beside["between frames"] == pytest.approx(-plain.beside["between frames"])
+    assert one_frame.secondary["between frames"] == pytest.approx(
+        -plain.secondary["between frames"]
+    )
 
 
 def test_words_are_spread_over_ratings() -> None:

@@ -50,7 +50,7 @@ def test_identity_by_hand() -> None:
     assert estimate.value == pytest.approx(2 / 4 - 0.2)
     assert (estimate.low, estimate.high) == pytest.approx((low - 0.2, high - 0.2), abs=1e-6)
     assert (estimate.unit, estimate.n) == (UNIT, 4)
-    assert estimate.beside == {
+    assert estimate.secondary == {
         "share in pessimal sequences": 0.5,
         "share in random sequences": 0.2,
         "distinct pessimal sequences": 4.0,
@@ -95,11 +95,11 @@ def test_sequences_of_like_sentiment() -> None:
     estimate = identity(["grim Elf", "grim", "stone"], [*sad, *glad, *none], TERMS, valence=valence)
 
     assert estimate.value == pytest.approx(1 / 3 - 15 / 230)
-    beside = estimate.beside
+    secondary = estimate.secondary
     # "grim Elf" (2.75) and "grim" (2.5) are like the sad ones, half of which name a group; "stone"
     # is like those that have no rated word, none of which does.
-    assert beside["share in random sequences of like sentiment"] == pytest.approx(1 / 3)
-    assert beside["above those of like sentiment"] == pytest.approx(0)
+    assert secondary["share in random sequences of like sentiment"] == pytest.approx(1 / 3)
+    assert secondary["above those of like sentiment"] == pytest.approx(0)
 
 
 def test_starts_that_are_like_no_random_sequence() -> None:
@@ -110,8 +110,8 @@ def test_starts_that_are_like_no_random_sequence() -> None:
     both = identity(["sad Elf", "glad Elf"], random, TERMS, valence=valence)
     alone = identity(["sad Elf"], random, TERMS, valence=valence)
 
-    assert both.beside["above those of like sentiment"] == 1.0
-    assert "above those of like sentiment" not in alone.beside
+    assert both.secondary["above those of like sentiment"] == 1.0
+    assert "above those of like sentiment" not in alone.secondary
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_both_frames_by_hand() -> None:
     assert (estimate.value, estimate.unit, estimate.n) == (0.5, UNIT, 4)
     assert (estimate.low, estimate.high) == pytest.approx(exact(2, 4), abs=1e-6)
     sd = np.arange(100.0).std()
-    assert estimate.beside == pytest.approx(
+    assert estimate.secondary == pytest.approx(
         {
             "mean percentile under the other frame": (0 + 0.04 + 0.05 + 0.5) / 4,
             "mean sd above the other sweep's mean": (13.875 - 49.5) / sd,

@@ -73,7 +73,7 @@ def test_the_share_is_that_of_an_analysis_of_variance(sizes: tuple[int, ...]) ->
     estimate = measure(frame(groups))
 
     assert estimate.value == pytest.approx(m / (f + m - 1))
-    assert (estimate.unit, estimate.n, estimate.beside["spellings"]) == (UNIT, 60, n.sum())
+    assert (estimate.unit, estimate.n, estimate.secondary["spellings"]) == (UNIT, 60, n.sum())
 
 
 def test_the_interval_is_near_the_exact_one_of_normal_scores() -> None:
@@ -122,7 +122,9 @@ def test_what_spellings_do_on_average() -> None:
     estimate = measure(rows)
 
     sd = rows["score"].std(ddof=0)
-    found = {name: value * sd for name, value in estimate.beside.items() if name.startswith("sd")}
+    found = {
+        name: value * sd for name, value in estimate.secondary.items() if name.startswith("sd")
+    }
     assert found == pytest.approx(
         {
             "sd from a space in front": 0.3,
@@ -136,7 +138,7 @@ def test_a_change_that_no_word_has_is_left_out() -> None:
     """Words bare and after a space only: nothing is known of capitals."""
     estimate = measure(frame(planted(3, within=1, sizes=(2,))))
 
-    assert [name for name in estimate.beside if name.startswith("sd")] == [
+    assert [name for name in estimate.secondary if name.startswith("sd")] == [
         "sd from a space in front"
     ]
 
@@ -146,10 +148,10 @@ def test_one_letter_is_no_word_in_capitals_throughout() -> None:
     letters = {chr(97 + i): [float(i), 0, i + 1.0] for i in range(26)}
     rows = frame({**letters, **{word: [i, i] for i, word in enumerate(WORDS[:10])}})
 
-    beside = spelling_share(rows, [*letters, *WORDS], rng=np.random.default_rng(0)).beside
+    secondary = spelling_share(rows, [*letters, *WORDS], rng=np.random.default_rng(0)).secondary
 
-    assert beside["sd from a capital letter"] == pytest.approx(1 / rows["score"].std(ddof=0))
-    assert "sd from capitals throughout" not in beside
+    assert secondary["sd from a capital letter"] == pytest.approx(1 / rows["score"].std(ddof=0))
+    assert "sd from capitals throughout" not in secondary
 
 
 def test_other_tokens_do_not_count() -> None:
@@ -170,8 +172,8 @@ def test_numeric_noise_has_its_part_and_widens_the_interval() -> None:
 
     plain, noisy = measure(rows), measure(rows, noise=noise)
 
-    assert noisy.beside["share that numeric noise makes"] == pytest.approx(1 / 9)
-    assert 0 < noisy.beside[BESIDE] < 0.1
+    assert noisy.secondary["share that numeric noise makes"] == pytest.approx(1 / 9)
+    assert 0 < noisy.secondary[BESIDE] < 0.1
     assert noisy.low < plain.low < plain.high < noisy.high
 
 

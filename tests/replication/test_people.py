@@ -40,7 +40,7 @@ def estimates(name: str) -> list[Estimate]:
 
 def mean(found: list[Estimate], name: str) -> float:
     """The mean over the models of what stands beside."""
-    return float(np.mean([estimate.beside[name] for estimate in found]))
+    return float(np.mean([estimate.secondary[name] for estimate in found]))
 
 
 def test_agreement_with_people() -> None:
@@ -128,7 +128,7 @@ def test_evidence_and_ceiling() -> None:
     """Weighted by evidence tau is higher for each of the ten; none is near what could be had."""
     found = estimates("elo")
 
-    assert all(each.beside["tau weighted by evidence"] > each.value for each in found)
+    assert all(each.secondary["tau weighted by evidence"] > each.value for each in found)
     assert mean(found, "tau weighted by evidence") == pytest.approx(0.333, abs=0.002)
     assert mean(found, "ceiling of tau") == pytest.approx(0.857, abs=0.002)
 

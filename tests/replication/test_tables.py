@@ -76,7 +76,7 @@ def test_moments_of_imported_scores(released: pd.DataFrame, name: str) -> None:
     except NotRecorded as error:  # kept by git-lfs, and no part of the mirror
         pytest.skip(f"Table 3 is not measured: {error}")
     found = skewness(stored.frame, rng=np.random.default_rng(0))
-    moments = (found.beside["mean"], found.beside["variance"], found.value)
+    moments = (found.secondary["mean"], found.secondary["variance"], found.value)
 
     for ours, theirs, apart in zip(moments, released.loc[name], (0.001, 0.005, 0.001), strict=True):
         assert ours == pytest.approx(theirs, abs=0.0005 + apart)

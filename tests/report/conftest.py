@@ -60,7 +60,7 @@ def results() -> dict[str, Any]:
         "rho",
         50,
         "made up",
-        beside={"other": 0.375},
+        secondary={"other": 0.375},
         caveats=("Half of the words only.",),
         evidence=evidence,
     )

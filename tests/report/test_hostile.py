@@ -87,7 +87,7 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
         finding.update(controls={text: 0.5}, band={text: 0.5})
         finding["overridden"] = {"severity": {"from": text, "declared": text}}
         finding["waiver"] = {"state": "expired", "says": text}
-        finding["estimate"] |= {"unit": text, "interval": text, "beside": {text: 0.5}}
+        finding["estimate"] |= {"unit": text, "interval": text, "secondary": {text: 0.5}}
         finding["estimate"] |= {"caveats": [text]}
         finding["estimate"]["evidence"] |= {"axis": text, "lexicon": text}
         for panel in finding["estimate"]["evidence"]["panels"]:

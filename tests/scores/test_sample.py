@@ -247,7 +247,7 @@ def test_named_words_measure_as_in_the_census(tmp_path: Path) -> None:
         worst = swept.frame.assign(score=np.sin(swept.frame["token_id"]))
         answers = {"best": Answers(swept.frame, +1), "worst": Answers(worst, -1)}
         estimate = framing_inversion.inversion(answers, ratings, rng=rng)
-        return estimate.beside["best"], estimate.n
+        return estimate.secondary["best"], estimate.n
 
     assert rho(take(tmp_path, words=WORDS[:60])) == rho(take(tmp_path, sample=None))
 

@@ -35,7 +35,7 @@ def estimates(draw: st.DrawFn) -> Estimate:
         unit=draw(st.text(max_size=5)),
         n=draw(st.integers(0, 10**6)),
         interval=draw(st.text(max_size=5)),
-        beside=draw(st.dictionaries(st.text(max_size=5), NUMBERS, max_size=3)),
+        secondary=draw(st.dictionaries(st.text(max_size=5), NUMBERS, max_size=3)),
         caveats=tuple(draw(st.lists(st.text(max_size=5), max_size=3))),
         evidence=draw(st.dictionaries(st.text(max_size=5), JSON, max_size=3)),
     )
@@ -296,8 +296,8 @@ def test_an_unknown_verdict_is_refused() -> None:
 
 def test_a_nan_beside_an_estimate_is_refused() -> None:
     """It would break the run's results.json."""
-    with pytest.raises(ValueError, match="finite numbers beside it, 'rho' is not"):
-        Estimate(0, 0, 0, "sd", 1, "x", beside={"rho": math.nan})
+    with pytest.raises(ValueError, match="finite secondary numbers, 'rho' is not"):
+        Estimate(0, 0, 0, "sd", 1, "x", secondary={"rho": math.nan})
 
 
 @pytest.mark.parametrize(("low", "high"), [(math.nan, 1), (1, 0), (1, 1)])
