@@ -6,15 +6,21 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import huggingface_hub.constants
 import pytest
+from filelock import FileLock
 
+from rmaudit.checkpoints import digest, locks
 from rmaudit.checkpoints.digest import tokenizer_identity, weights_identity
+from rmaudit.errors import ModelError
 
 WEIGHTS = bytes(range(48))
-CONFIG = b'{"pad_token_id": 0}'
+ONE, TWO = "model-1-of-2.safetensors", "model-2-of-2.safetensors"
 TOKENIZER = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -35,10 +41,10 @@ def folder(tmp_path: Path) -> Path:
     """A checkpoint folder as far as hashing is concerned."""
     path = tmp_path / "toy"
     path.mkdir()
-    (path / "config.json").write_bytes(CONFIG)
-    (path / "model-1-of-2.safetensors").write_bytes(WEIGHTS)
-    (path / "model-2-of-2.safetensors").write_bytes(WEIGHTS[::-1])
-    index(path, "model-1-of-2.safetensors", "model-2-of-2.safetensors")
+    (path / "config.json").write_bytes(b'{"pad_token_id": 0}')
+    (path / ONE).write_bytes(WEIGHTS)
+    (path / TWO).write_bytes(WEIGHTS[::-1])
+    index(path, ONE, TWO)
     for name in TOKENIZER:
         (path / name).write_text(name)
     return path
@@ -64,86 +70,52 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def touch(path: Path, *, seconds: int = 1) -> None:
-    """Move the modification time on, without waiting for it."""
-    stat = path.stat()
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + seconds * 10**9))
-
-
-def flip(path: Path, place: int) -> None:
-    """Change one bit of one byte, and the time that goes with it."""
-    data = bytearray(path.read_bytes())
+def flip(path: Path, place: int = 0) -> None:
+    """Change one bit in place and put the modification time back, as tar and rsync do."""
+    stat, data = path.stat(), bytearray(path.read_bytes())
     data[place] ^= 1
-    path.write_bytes(data)
-    touch(path, seconds=place + 1)
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 # What an identity depends on
 
 
-@pytest.mark.parametrize("name", ["model-1-of-2.safetensors", "model-2-of-2.safetensors"])
+@pytest.mark.parametrize("name", ["config.json", ONE, TWO])
 def test_every_byte_of_the_weights_counts(folder: Path, tmp_path: Path, name: str) -> None:
-    """One flipped bit anywhere makes other weights, and no two flips the same ones."""
+    """One flipped bit makes other weights, even under the old size and modification time."""
     before = weights_identity(folder, tmp_path)
     seen = {before}
+    places = range((folder / name).stat().st_size)
 
-    for place in range(len(WEIGHTS)):
+    for place in places:
         flip(folder / name, place)
         seen.add(weights_identity(folder, tmp_path))
         flip(folder / name, place)
 
-    assert len(seen) == 1 + len(WEIGHTS)
+    assert len(seen) == 1 + len(places)
     assert weights_identity(folder, tmp_path / "another cache") == before
 
 
-def test_the_config_counts(folder: Path, tmp_path: Path) -> None:
-    """Another config.json makes other weights: it decides how they are used."""
-    before = weights_identity(folder, tmp_path)
-    (folder / "config.json").write_bytes(CONFIG + b"\n")
-
-    assert weights_identity(folder, tmp_path) != before
-
-
-def test_a_further_shard_counts(folder: Path, tmp_path: Path) -> None:
-    """So does a file more or a file less."""
-    names = ("model-1-of-2.safetensors", "model-2-of-2.safetensors", "model-3.safetensors")
-    before = weights_identity(folder, tmp_path)
-    (folder / names[2]).write_bytes(b"")
-    index(folder, *names)
-    more = weights_identity(folder, tmp_path)
-    index(folder, *names[1:])
-
-    assert len({before, more, weights_identity(folder, tmp_path)}) == 3
-
-
-def test_a_file_that_is_not_read_does_not_count(folder: Path, tmp_path: Path) -> None:
-    """Shards that an earlier save left behind are no part of the model."""
-    before = weights_identity(folder, tmp_path)
+def test_the_index_decides_what_is_read(folder: Path, tmp_path: Path) -> None:
+    """Which files, and for a tensor in both files which of them; a file beside them is no part."""
+    seen = [weights_identity(folder, tmp_path)]
     (folder / "model-3.safetensors").write_bytes(b"")
-
-    assert weights_identity(folder, tmp_path) == before
-
-
-def test_the_index_counts(folder: Path, tmp_path: Path) -> None:
-    """It names one of two whole saves, or for a tensor in both files the one that is read."""
-    one, two = "model-1-of-2.safetensors", "model-2-of-2.safetensors"
-    seen = {weights_identity(folder, tmp_path)}
-    for names in ((one,), (two,), (two, one)):
+    assert weights_identity(folder, tmp_path) == seen[0]
+    for names in ((ONE,), (TWO,), (TWO, ONE), (ONE, TWO, "model-3.safetensors")):
         index(folder, *names)
-        touch(folder / "model.safetensors.index.json", seconds=len(seen))
-        seen.add(weights_identity(folder, tmp_path))
+        seen.append(weights_identity(folder, tmp_path))
 
-    assert len(seen) == 4
+    assert len(set(seen)) == 5
 
 
 def test_swapped_shards_count(folder: Path, tmp_path: Path) -> None:
     """Which file holds which bytes matters."""
     before = weights_identity(folder, tmp_path)
-    one, two = folder / "model-1-of-2.safetensors", folder / "model-2-of-2.safetensors"
-    one.write_bytes(WEIGHTS[::-1])
-    two.write_bytes(WEIGHTS)
-    touch(one)
-    touch(two)
+    (folder / ONE).rename(folder / "away")
+    (folder / TWO).rename(folder / ONE)
+    (folder / "away").rename(folder / TWO)
 
     assert weights_identity(folder, tmp_path) != before
 
@@ -152,28 +124,23 @@ def test_swapped_shards_count(folder: Path, tmp_path: Path) -> None:
 def test_every_tokenizer_file_counts(folder: Path, tmp_path: Path, name: str) -> None:
     """A change in any of them makes another tokenizer and leaves the weights alone."""
     tokenizer, weights = tokenizer_identity(folder, tmp_path), weights_identity(folder, tmp_path)
-    flip(folder / name, 0)
+    flip(folder / name)
 
     assert tokenizer_identity(folder, tmp_path) != tokenizer
     assert weights_identity(folder, tmp_path) == weights
 
 
-def test_other_files_do_not_count(folder: Path, tmp_path: Path) -> None:
-    """A README or a training log changes neither."""
-    before = weights_identity(folder, tmp_path), tokenizer_identity(folder, tmp_path)
-    for name in ("README.md", "trainer_state.json", "training_args.bin", "chat_template.jinja"):
-        (folder / name).write_text("new")
-
-    assert (weights_identity(folder, tmp_path), tokenizer_identity(folder, tmp_path)) == before
-
-
 @pytest.mark.parametrize("identity", [weights_identity, tokenizer_identity])
-def test_the_path_does_not_count(folder: Path, tmp_path: Path, identity: Identity) -> None:
-    """A copy elsewhere, under another name and with other times, is the same checkpoint."""
+def test_path_times_and_other_files_do_not_count(
+    folder: Path, tmp_path: Path, identity: Identity
+) -> None:
+    """A copy elsewhere, with a README and a training log, is the same checkpoint."""
     before = identity(folder, tmp_path)
     copied = shutil.copytree(folder, tmp_path / "elsewhere" / "renamed")
+    for name in ("README.md", "trainer_state.json", "training_args.bin", "chat_template.jinja"):
+        (copied / name).write_text("new")
     for path in copied.iterdir():
-        touch(path, seconds=100)
+        os.utime(path, ns=(1, 1))
 
     assert identity(copied, tmp_path) == before
     assert len(before) == 64
@@ -182,67 +149,36 @@ def test_the_path_does_not_count(folder: Path, tmp_path: Path, identity: Identit
 # The memo
 
 
-def test_a_file_is_hashed_once(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
-    """The second time, everything comes from the memo."""
-    first = weights_identity(folder, tmp_path)
-    assert hashed == [*SMALL, "model-1-of-2.safetensors", "model-2-of-2.safetensors"]
-
-    second = weights_identity(folder, tmp_path)
-
-    assert second == first
-    assert len(hashed) == 4
-
-
-def test_a_touched_file_is_hashed_again(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
-    """Another modification time makes the memo's entry of that file worthless, and only that."""
-    before = weights_identity(folder, tmp_path)
-    hashed.clear()
-    touch(folder / "model-2-of-2.safetensors")
-
-    assert weights_identity(folder, tmp_path) == before
-    assert hashed == ["model-2-of-2.safetensors"]
-
-
-def test_a_file_of_another_size_is_hashed_again(
+def test_a_file_is_hashed_once_and_again_when_it_is_touched(
     folder: Path, tmp_path: Path, hashed: list[str]
 ) -> None:
-    """So does another size, even under the old modification time."""
-    path = folder / "model-1-of-2.safetensors"
-    before, stat = weights_identity(folder, tmp_path), path.stat()
-    hashed.clear()
-    path.write_bytes(WEIGHTS + b"!")
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
-    assert weights_identity(folder, tmp_path) != before
-    assert hashed == [path.name]
-
-
-def test_weights_and_tokenizer_share_the_memo(
-    folder: Path, tmp_path: Path, hashed: list[str]
-) -> None:
-    """What one of them writes, the other keeps."""
-    weights_identity(folder, tmp_path)
-    tokenizer_identity(folder, tmp_path)
+    """Weights and tokenizer share the memo; another time is reason to look again, of that file."""
+    first = weights_identity(folder, tmp_path), tokenizer_identity(folder, tmp_path)
+    assert hashed == [*SMALL, ONE, TWO, *sorted(TOKENIZER)]
     hashed.clear()
 
-    weights_identity(folder, tmp_path)
-    tokenizer_identity(folder, tmp_path)
+    os.utime(folder / TWO, ns=(1, 1))
 
-    assert hashed == []
+    assert (weights_identity(folder, tmp_path), tokenizer_identity(folder, tmp_path)) == first
+    assert hashed == [TWO]
+    memo = json.loads((tmp_path / "hashes.json").read_bytes())
+    assert len(memo) == 4 + len(TOKENIZER)  # what was outdated is gone
+    assert not list(tmp_path.glob("*.partial"))
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"null", b"\xff", b'"text"'], ids=repr)
-def test_a_damaged_memo_is_ignored(
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"null", b"\xff", b'"text"', b"[" * 10**5], ids=range(7)
+)
+def test_a_damaged_memo_is_replaced(
     folder: Path, tmp_path: Path, hashed: list[str], content: bytes
 ) -> None:
-    """A memo that cannot be read is as good as none, and is replaced by a good one."""
+    """A memo that cannot be read is as good as none."""
     before = weights_identity(folder, tmp_path)
     hashed.clear()
     (tmp_path / "hashes.json").write_bytes(content)
 
     assert weights_identity(folder, tmp_path) == before
-    assert len(hashed) == 4
-    assert len(json.loads((tmp_path / "hashes.json").read_bytes())) == 4
+    assert len(hashed) == len(json.loads((tmp_path / "hashes.json").read_bytes())) == 4
 
 
 @pytest.mark.parametrize("entry", [None, "no hash"])
@@ -257,31 +193,74 @@ def test_a_memo_entry_that_is_no_hash_is_ignored(
     assert weights_identity(folder, tmp_path) == before
 
 
-def test_the_memo_is_written_whole(folder: Path, tmp_path: Path) -> None:
-    """No half-written neighbour is left beside it."""
-    weights_identity(folder, tmp_path)
+def test_a_cache_that_cannot_be_written_costs_time_only(folder: Path, tmp_path: Path) -> None:
+    """Such as one that is a file."""
+    (tmp_path / "file").write_text("")
 
-    assert (tmp_path / "hashes.json").is_file()
-    assert not list(tmp_path.glob("*.partial"))
+    assert weights_identity(folder, tmp_path / "file") == weights_identity(folder, tmp_path)
+
+
+def test_a_wait_for_another_process_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr, with the lock that is held; then the wait goes on until it is free."""
+    monkeypatch.setattr(locks, "_PATIENCE", 0.01)
+    code = "from pathlib import Path; from rmaudit.checkpoints import locks; import sys\n"
+    code += (
+        "locks._PATIENCE = 0.01\nwith locks.held(Path(sys.argv[1]), doing='busy'): print('mine')"
+    )
+    lock = FileLock(f"{tmp_path / 'memo'}.lock")
+    with lock, subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "memo")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as other:  # fmt: skip
+        assert other.stderr
+        assert other.stdout
+        told = other.stderr.readline()
+        lock.release()
+        assert other.stdout.read() == "mine\n"
+
+    assert "waiting" in told
+    assert "busy" in told
+    assert str(tmp_path / "memo.lock") in told
+
+
+# What is loaded is what was hashed
+
+
+def test_a_file_that_changed_since_is_refused(folder: Path, tmp_path: Path) -> None:
+    """By its bytes: a hard link or a copy of the same is no change."""
+    before = digest.stamp(digest.weights_files(folder), tmp_path)
+    os.link(folder / ONE, tmp_path / "link")
+    shutil.copy(folder / TWO, tmp_path / "same")
+    (tmp_path / "same").rename(folder / TWO)
+    digest.refuse_changed(before, model="toy")
+
+    flip(folder / TWO)
+    with pytest.raises(ModelError, match=rf"toy: .*{TWO} was written to while it was loaded"):
+        digest.refuse_changed(before, model="toy")
+    (folder / TWO).unlink()
+    with pytest.raises(ModelError, match=rf"{TWO} was written to"):
+        digest.refuse_changed(before, model="toy")
 
 
 # The hub's cache
 
 
 @pytest.fixture
-def snapshot(folder: Path, tmp_path: Path) -> Path:
+def snapshot(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder as in the hub's cache: links to blobs, large ones named by their sha256."""
-    home = tmp_path / "models--owner--name"
+    cache = tmp_path / "hub"
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
+    home = cache / "models--owner--name"
     snapshot = home / "snapshots" / ("0" * 40)
     snapshot.mkdir(parents=True)
     (home / "blobs").mkdir()
     for path in folder.iterdir():
         data = path.read_bytes()
         large = path.suffix == ".safetensors"
-        name = (
-            hashlib.sha256(data).hexdigest() if large else "0" * 32 + path.name.encode().hex()[:8]
-        )
-        blob = home / "blobs" / name
+        small = "0" * 32 + path.name.encode().hex()[:8]
+        blob = home / "blobs" / (hashlib.sha256(data).hexdigest() if large else small)
         blob.write_bytes(data)
         (snapshot / path.name).symlink_to(blob)
     return snapshot
@@ -300,23 +279,29 @@ def test_a_snapshot_of_the_hub_is_the_same_checkpoint_as_its_copy(
 def test_a_blob_that_was_written_to_is_hashed(
     snapshot: Path, tmp_path: Path, hashed: list[str]
 ) -> None:
-    """Its name is a lie then: the bytes decide."""
+    """Its name is a lie then, whatever its modification time says: the bytes decide."""
     before = weights_identity(snapshot, tmp_path)
     hashed.clear()
-    flip(snapshot / "model-2-of-2.safetensors", 7)
+    flip((snapshot / TWO).resolve(), 7)
 
     assert weights_identity(snapshot, tmp_path) != before
-    assert hashed == ["model-2-of-2.safetensors"]
+    assert hashed == [TWO]
 
 
-def test_a_link_elsewhere_is_hashed(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
-    """Only the hub's cache is known to name files by their hash."""
-    name = "model-1-of-2.safetensors"
-    elsewhere = tmp_path / "elsewhere" / ("0" * 64)
-    elsewhere.parent.mkdir()
-    (folder / name).rename(elsewhere)
-    (folder / name).symlink_to(elsewhere)
+@pytest.mark.parametrize("where", ["blobs", "hub/blobs", "hub/models--a--b/blobs"])
+def test_a_link_that_the_hubs_client_did_not_make_is_hashed(
+    snapshot: Path, folder: Path, tmp_path: Path, hashed: list[str], where: str
+) -> None:
+    """A name of 64 hex digits in a folder called blobs, or in the cache's, says nothing by itself.
 
-    weights_identity(folder, tmp_path)
+    Such as a checkpoint of somebody's with a link to a file of his, named as he likes.
+    """
+    before = weights_identity(folder, tmp_path)
+    blob = tmp_path / where / hashlib.sha256(WEIGHTS).hexdigest()
+    blob.parent.mkdir(parents=True, exist_ok=True)
+    blob.write_bytes(WEIGHTS[::-1])
+    (folder / ONE).unlink()
+    (folder / ONE).symlink_to(blob)
 
-    assert hashed == [*SMALL, name, "model-2-of-2.safetensors"]
+    assert weights_identity(folder, tmp_path) != before
+    assert ONE in hashed
