@@ -1,0 +1,151 @@
+"""What a checkout weighs: modules, lines, names, and how far a score has to go. It only prints.
+
+    python scripts/house.py [--root CHECKOUT] [--collect] [--trace] [--list]
+
+It counts any commit alike, so that before and after are comparable. Lines are physical lines, with
+blank ones, comments and docstrings.
+
+A score's way is traced, not read: a toy checkpoint is audited once (positive_skew under one prompt,
+with an empty cache), and a profiler notes the Python files of rmaudit in which a function is called
+from the setup of the test, which opens the checkpoint, until the pages are written. What an import
+calls does not count, nor what the plugin does before: options, registry and collection.
+
+A conversion is a call in the report or the plugin that turns something into JSON or a dictionary,
+or back: any of `CONVERT`. Most of them are of findings; `--list` shows all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType, SimpleNamespace
+
+DATA = {".css", ".csv", ".jinja", ".js", ".json", ".yaml", ".yml"}
+CONVERT = {"Finding", "asdict", "from_json", "to_json", "json.dumps", "json.loads"}
+CONVERT |= {"model_dump", "model_dump_json", "model_validate", "model_validate_json"}
+CONVERT |= {"dump_json", "dump_python", "validate_json", "validate_python"}  # of a TypeAdapter
+UNTYPED = re.compile(r"\b(?:Mapping|dict)\[str, Any\]")
+
+
+def main() -> None:
+    """Count and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--collect", action="store_true", help="also collect the tests")
+    parser.add_argument("--trace", action="store_true", help="also follow a score")
+    parser.add_argument("--list", action="store_true", help="list what was counted")
+    parser.add_argument("--traced", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    root: Path = given.root.resolve()
+    if given.traced:
+        _audit(root, given.traced)
+        return
+    product = {path: path.read_text("utf-8") for path in sorted((root / "rmaudit").rglob("*.py"))}
+    lines, tested = _lines(product), _lines(list((root / "tests").rglob("*.py")))
+    data = [path for path in (root / "rmaudit").rglob("*") if path.suffix in DATA]
+    report = [text for path, text in product.items() if "report" in path.relative_to(root).parts]
+    counted: dict[str, float | list[str]] = {
+        "modules": len(product),
+        "lines of the product": lines,
+        "lines of its templates, scripts and data": _lines(data),
+        "lines of tests": tested,
+        "lines of tests for one of the product": round(tested / lines, 2),
+        "untyped mappings in report": sum(len(UNTYPED.findall(text)) for text in report),
+        "module names used twice": _twice(root, product),
+        "conversions in report and plugin": list(_conversions(root, product)),
+    }
+    if given.collect:
+        counted["tests"] = _collected(root)
+    if given.trace:
+        counted["files that a score visits"] = _visited(root)
+    for what, found in counted.items():
+        print(f"{what:<44}{len(found) if isinstance(found, list) else found:>8,}")
+        for each in found if given.list and isinstance(found, list) else ():
+            print(f"    {each}")
+
+
+def _lines(paths: Iterable[Path]) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in paths)
+
+
+def _twice(root: Path, product: Iterable[Path]) -> list[str]:
+    """Stems in two packages; an audit's measure, evidence and chart may bear its name."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in product:
+        places[path.stem].append(str(path.relative_to(root).parent))
+    aside = {path.stem.removeprefix("test_") for path in (root / "audits").glob("test_*.py")}
+    aside |= {"__init__", "__main__", "conftest"}
+    return [f"{n}: {', '.join(p)}" for n, p in places.items() if len(p) > 1 and n not in aside]
+
+
+def _conversions(root: Path, product: Mapping[Path, str]) -> Iterator[str]:
+    for path, text in product.items():
+        if not {"plugin", "report"} & set(path.relative_to(root).parts):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if isinstance(node, ast.Call) and {name, name.rpartition(".")[2]} & CONVERT:
+                yield f"{path.relative_to(root)}:{node.lineno}: {name}"
+
+
+def _collected(root: Path) -> int:
+    """All tests, those of the slow tier too."""
+    command = [sys.executable, "-m", "pytest", "tests", "--collect-only", "-q"]
+    found = re.search(r"(?:\d+/)?(\d+) tests collected", _said(command, root, root))
+    return int(found[1]) if found else 0
+
+
+def _visited(root: Path) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--root", str(root), "--traced", folder]
+        _said(command, root, Path(folder))
+        return list(json.loads(Path(folder, "visited.json").read_text(encoding="utf-8")))
+
+
+def _said(command: list[str], root: Path, where: Path) -> str:
+    """What a command prints that imports the checkout's rmaudit."""
+    env = {**os.environ, "PYTHONPATH": str(root), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, cwd=where, env=env, check=True, stdout=subprocess.PIPE)  # noqa: S603
+    return done.stdout.decode()
+
+
+def _audit(root: Path, folder: Path) -> None:
+    """Audit a toy under a profiler, and leave in the folder which files were visited."""
+    import pytest
+
+    from tests.toys import toy_checkpoint
+
+    inside, files = f"{root / 'rmaudit'}{os.sep}", set[str]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        name, above = frame.f_code.co_filename, frame.f_back
+        if event == "call" and name.startswith(inside) and name not in files:
+            while above is not None and above.f_code.co_name != "<module>":
+                above = above.f_back
+            if above is None or not above.f_code.co_filename.startswith(inside):  # no import
+                files.add(name)
+
+    tracer = SimpleNamespace(
+        pytest_runtest_setup=lambda: sys.setprofile(note),
+        pytest_unconfigure=lambda: sys.setprofile(None),
+    )
+    asked = [str(root / "audits/test_positive_skew.py"), "-k", "greatest", "--rootdir", str(folder)]
+    asked += ["--model", str(toy_checkpoint(folder / "toy")), "--rm-cache", str(folder / "cache")]
+    pytest.main([*asked, "-p", "no:cacheprovider"], plugins=[tracer])
+    if not list(folder.glob("reports/*/index.html")):
+        sys.exit("the audit wrote no page")
+    visited = sorted(str(Path(name).relative_to(root)) for name in files if name.endswith(".py"))
+    (folder / "visited.json").write_text(json.dumps(visited), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
