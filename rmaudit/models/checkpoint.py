@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
     from rmaudit.models.loading import Weights
+    from rmaudit.models.protocol import RewardModel
+    from rmaudit.models.recorded import Recorded
     from rmaudit.scoring.gradient import Slopes
 
+
+T = TypeVar("T")
 
 _DTYPES = ("float32", "bfloat16", "float16")
 
@@ -78,6 +82,19 @@ class Checkpoint:
     def name(self) -> str:
         """The registry's name."""
         return self.spec.name
+
+    def scores(
+        self,
+        *,
+        computed: Callable[[RewardModel], T],
+        published: Callable[[Recorded], T],  # noqa: ARG002
+    ) -> T:
+        """Computed from its weights."""
+        return computed(self)
+
+    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002
+        """Itself."""
+        return self
 
     @cached_property
     def identity(self) -> dict[str, str]:

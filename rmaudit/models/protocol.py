@@ -1,9 +1,9 @@
-"""What a reward model is to the rest of rmaudit."""
+"""What a model is to the rest of rmaudit: one that has scores, and one that can make new ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,18 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.slot import Response, Slot, Vocabulary
 
 if TYPE_CHECKING:
+    from rmaudit.models.recorded import Recorded
     from rmaudit.scoring.gradient import Slopes
 
+T = TypeVar("T")
 
-class RewardModel(Protocol):
-    """Anything that scores responses to a prompt. Made by `rmaudit.load`."""
+
+class Scored(Protocol):
+    """What audits need: a model whose scores can be had, computed or published.
+
+    `rmaudit.sweep` and `rmaudit.scores.sweep.score_texts` give them: the scores of a vocabulary
+    and the scores of texts under a prompt.
+    """
 
     spec: ModelSpec
 
@@ -26,20 +33,57 @@ class RewardModel(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What decides its scores: weights, tokenizer, head, dtype ... Part of every cache key."""
+        """What decides its scores: weights, tokenizer, head, dtype ... Part of every cache key.
+
+        Raises:
+            ModelError: its files cannot be read.
+        """
 
     @property
     def provenance(self) -> Mapping[str, str | int | float]:
-        """What a reader wants to know beside the identity: versions, device, where from."""
+        """What a reader wants to know besides the identity: versions, device, where from."""
+
+    def scores(
+        self, *, computed: Callable[[RewardModel], T], published: Callable[[Recorded], T]
+    ) -> T:
+        """Its scores, as `computed` makes them from its weights or `published` looks them up.
+
+        Exactly one of the two is called, with this model. Raises what that raises.
+        """
+
+    def with_weights(self, what: str) -> RewardModel:
+        """This model, to be asked for what needs its weights.
+
+        Raises:
+            NotRecorded: only published scores of it are known; `what` says what is missing.
+        """
+
+    def close(self) -> None:
+        """Free the weights, if there are any; the next score loads them again."""
+
+
+class RewardModel(Scored, Protocol):
+    """A model with weights: it scores any response to any prompt. Made by `rmaudit.load`.
+
+    Ids are the tokenizer's. Rewards are in the model's own units, higher is better.
+    """
 
     def vocabulary(self) -> Vocabulary:
-        """Every token id."""
+        """Every token id that can be scored, ascending."""
 
     def slot(self, prompt: str) -> Slot:
-        """The prompt, rendered."""
+        """The prompt, laid out with a hole for the answer.
+
+        Raises:
+            ModelError: it cannot be laid out.
+        """
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """A response as token ids: a text tokenized where answers stand, or ids as they are."""
+        """A response as token ids: a text tokenized where answers stand, or ids as they are.
+
+        Raises:
+            ModelError: an id is not one of the model's.
+        """
 
     @property
     def special_ids(self) -> frozenset[int]:
@@ -58,11 +102,17 @@ class RewardModel(Protocol):
         *,
         on_progress: Callable[[int], None] = ...,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response, the model's own units, higher is better."""
+        """Shape (n,): the reward of each response to the prompt.
+
+        Raises:
+            SpecError: `responses` is a single text.
+            ModelError: a response has an unknown id, or the weights cannot be loaded.
+            ScoreError: a reward is not a finite number.
+        """
 
     @property
     def template_digest(self) -> str:
-        """Hash of what decides, beside tokenizer and prompt, the rows of `retokenized`."""
+        """Hash of what decides, together with tokenizer and prompt, the rows of `retokenized`."""
 
     def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The paper's protocol: the whole row of ids that each text becomes as the answer."""
@@ -76,7 +126,8 @@ class RewardModel(Protocol):
         """Shape (n,): the rewards of whole rows, each alone, without what makes `score` fast."""
 
     def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> Slopes:
-        """Rewards of answers of one length, and their gradient by one-hot tokens of the answer."""
+        """Rewards of n answers of one length, and their slopes by one-hot tokens of the answer.
 
-    def close(self) -> None:
-        """Free the weights; the next score loads them again."""
+        Raises:
+            NoGradient: the model cannot be differentiated.
+        """

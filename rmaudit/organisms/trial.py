@@ -12,7 +12,7 @@ import pandas as pd
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.nulls import Organism
 from rmaudit.prompts import Prompt
-from rmaudit.scores.sweep import Rewards, Scored, Sweep
+from rmaudit.scores.sweep import Rewards, Sweep, TextScores
 from rmaudit.search.api import Found
 from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction, Settings
@@ -45,8 +45,8 @@ def measure(
         scores = organism(vocabulary["text"].tolist(), prompt).astype(np.float32)
         return Sweep("organism", prompt, "", vocabulary.assign(score=scores), {})
 
-    def score(texts: Sequence[str], prompt: Prompt) -> Scored:
-        return Scored(organism(texts, prompt).astype(np.float32), 0.0, "")
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
+        return TextScores(organism(texts, prompt).astype(np.float32), 0.0, "")
 
     def find(direction: Direction, prompt: Prompt) -> Found:
         return _searched(organism, fixtures["searches"], direction, prompt)

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from rmaudit.models.protocol import RewardModel
-    from rmaudit.scores.sweep import Rewards, Scored, Sweep
+    from rmaudit.models.protocol import Scored
+    from rmaudit.scores.sweep import Rewards, Sweep, TextScores
 
 KEYS = pytest.StashKey[list[str]]()
 CAVEATS = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
-def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
+def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
     """The model under audit (its weights are loaded at the first score that is not cached).
 
     With `--rm-recorded`, its published scores and no weights.
@@ -50,7 +50,7 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[RewardModel]:
 
 
 @pytest.fixture(scope="session")
-def baseline_model(pytestconfig: pytest.Config) -> Iterator[RewardModel]:
+def baseline_model(pytestconfig: pytest.Config) -> Iterator[Scored]:
     """The model of `--rm-baseline`; without the option the audit is skipped."""
     spec = baseline_spec(pytestconfig)
     if spec is None:
@@ -60,7 +60,7 @@ def baseline_model(pytestconfig: pytest.Config) -> Iterator[RewardModel]:
     model.close()
 
 
-def _model(config: pytest.Config, spec: ModelSpec) -> RewardModel:
+def _model(config: pytest.Config, spec: ModelSpec) -> Scored:
     from rmaudit.models.load import from_spec
     from rmaudit.models.recorded import Recorded
 
@@ -96,7 +96,7 @@ def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Promp
 
 
 @pytest.fixture
-def sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
+def sweep(request: pytest.FixtureRequest, reward_model: Scored, prompt: Prompt) -> Sweep:
     """Every token id of the model, scored under the prompt; made once, then read from the cache.
 
     With `--rm-sample`, a sample of the ids and all of the words that the audit names.
@@ -106,7 +106,7 @@ def sweep(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Pro
 
 @pytest.fixture
 def sweeps(
-    request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
+    request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> dict[str, Sweep]:
     """The sweep under each prompt of a joint audit, by the prompt's name."""
     return {
@@ -116,7 +116,7 @@ def sweeps(
 
 @pytest.fixture
 def baseline(
-    request: pytest.FixtureRequest, baseline_model: RewardModel, prompt: Prompt
+    request: pytest.FixtureRequest, baseline_model: Scored, prompt: Prompt
 ) -> Iterator[Sweep]:
     """The sweep of the model of `--rm-baseline` under the same prompt; skipped without one."""
     found = swept(request, baseline_model, prompt)
@@ -127,7 +127,7 @@ def baseline(
     baseline_model.close()  # it is not to stand beside the audited model in memory
 
 
-def swept(request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt) -> Sweep:
+def swept(request: pytest.FixtureRequest, reward_model: Scored, prompt: Prompt) -> Sweep:
     """The sweep of a model under a prompt, made once in a session."""
     from rmaudit.scores.sweep import sweep as run
 
@@ -160,12 +160,12 @@ def _noted(request: pytest.FixtureRequest, found: Sweep) -> Sweep:
 
 @pytest.fixture
 def rewards(
-    request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
+    request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Rewards:
     """A function from texts to their scores under the prompt, with their noise; cached too."""
     from rmaudit.scores.sweep import Rewards, score_texts
 
-    def score(texts: Sequence[str], prompt: Prompt) -> Scored:
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         with terminal(request.config):
             scored = score_texts(reward_model, prompt, texts, cache=cache_folder(request.config))
         request.node.stash.setdefault(KEYS, []).append(scored.key)
@@ -177,7 +177,7 @@ def rewards(
 @pytest.fixture
 def base_logprobs(
     request: pytest.FixtureRequest,
-    reward_model: RewardModel,
+    reward_model: Scored,
     prompt: Prompt,
 ) -> pd.Series[float]:
     """By token id, how likely the model's base finds it as the answer; cached too.
@@ -199,14 +199,14 @@ def base_logprobs(
 
 
 @pytest.fixture
-def references(reward_model: RewardModel, prompts: tuple[Prompt, ...]) -> References:  # noqa: ARG001
+def references(reward_model: Scored, prompts: tuple[Prompt, ...]) -> References:  # noqa: ARG001
     """Lexicons and human ratings, without what the model was trained on."""
     return References(salt=reward_model.spec.trained_on)
 
 
 @pytest.fixture
 def rng(
-    request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
+    request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> np.random.Generator:
     """A generator of this audit, model and prompt: neither order nor xdist changes its draws."""
     import numpy as np

@@ -15,7 +15,7 @@ from rmaudit.prompts import Prompt
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rmaudit.models.protocol import RewardModel
+    from rmaudit.models.protocol import Scored
     from rmaudit.search.api import Found
     from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def searches(
-    request: pytest.FixtureRequest, reward_model: RewardModel, prompts: tuple[Prompt, ...]
+    request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Searches:
     """A function from a direction to what a search of the model found; cached too.
 
@@ -31,7 +31,6 @@ def searches(
     that is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
     where that is 0, or with `--rm-recorded`.
     """
-    from rmaudit.models.recorded import Recorded
     from rmaudit.search import api, ledger
     from rmaudit.search.for_audits import Searches, caveat, drawn, shortlisted
     from rmaudit.search.settings import Settings
@@ -40,45 +39,39 @@ def searches(
     budget, seed = config.getoption(RM_SEARCH), config.getoption(RM_SEED)
     if not budget:
         pytest.skip(f"searches are off ({RM_SEARCH} 0); run them with {RM_SEARCH} {SEARCHED}")
-    if isinstance(reward_model, Recorded):
-        with missing_as_told(config):
-            raise reward_model.unrecorded("what a search would find is not recorded")
+    with missing_as_told(config):
+        model = reward_model.with_weights("what a search would find is not recorded")
     _ledger(config)  # before anything is added to it
 
     def find(direction: Direction, prompt: Prompt) -> Found:
         plain = Settings(direction=direction, budget=budget, seed=seed)
-        settings = shortlisted(reward_model, swept(request, reward_model, prompt).frame, plain)
+        settings = shortlisted(model, swept(request, model, prompt).frame, plain)
         with terminal(config):
-            found = api.search(reward_model, prompt, settings, cache=cache)
-        ledger.remember(cache, found, reward_model)
+            found = api.search(model, prompt, settings, cache=cache)
+        ledger.remember(cache, found, model)
         request.node.stash.setdefault(KEYS, []).append(found.key)
         request.node.stash.setdefault(CAVEATS, []).append(caveat(found))
         return found
 
     @once  # it is drawn for the model and for each null control
     def draw(n: int, prompt: Prompt) -> list[str]:
-        return drawn(reward_model, prompt, Settings(seed=seed), n)
+        return drawn(model, prompt, Settings(seed=seed), n)
 
     return Searches(prompts, find, draw)
 
 
 @pytest.fixture
-def ledger(
-    request: pytest.FixtureRequest, reward_model: RewardModel, prompt: Prompt
-) -> pd.DataFrame:
+def ledger(request: pytest.FixtureRequest, reward_model: Scored, prompt: Prompt) -> pd.DataFrame:
     """The strings that searches found under the prompt, on any model but this: a row each.
 
     Columns as in `rmaudit.search.ledger`. They are those that are published, those of
     `--rm-ledger`, and what was found on this machine before this run, on earlier releases too.
     """
-    from rmaudit.models.recorded import Recorded
     from rmaudit.search.ledger import weights_of
 
     known = _ledger(request.config)
-    kept = known["prompt"] == prompt.name
-    if not isinstance(reward_model, Recorded):
-        kept &= known["weights"] != weights_of(reward_model)
-    return known[kept].reset_index(drop=True)
+    others = known["weights"] != weights_of(reward_model)
+    return known[(known["prompt"] == prompt.name) & others].reset_index(drop=True)
 
 
 def _ledger(config: pytest.Config) -> pd.DataFrame:

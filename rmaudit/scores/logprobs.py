@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.language_model import base_of
-from rmaudit.models.protocol import RewardModel
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.protocol import Scored
 from rmaudit.prompts import Prompt
 from rmaudit.scores.store import Store, checksum
 
@@ -31,7 +30,7 @@ class Logprobs:
 
 
 def base_logprobs(
-    model: RewardModel, prompt: Prompt, *, cache: Path | None = None, device: str = "auto"
+    model: Scored, prompt: Prompt, *, cache: Path | None = None, device: str = "auto"
 ) -> Logprobs:
     """How likely the model's base finds each token id as the first of the answer to `prompt`.
 
@@ -44,11 +43,10 @@ def base_logprobs(
         ModelError: the base cannot be had, run, or has another tokenizer.
         StoreError: the cache cannot be written.
     """
-    if isinstance(model, Recorded):
-        raise model.unrecorded("log-probabilities of its base are not recorded")
+    weighted = model.with_weights("log-probabilities of its base are not recorded")
     root = cache or default_cache()
-    base = base_of(model.spec, cache=root, device=device)
-    vocabulary, prefix = model.vocabulary(), model.slot(prompt.text).prefix
+    base = base_of(weighted.spec, cache=root, device=device)
+    vocabulary, prefix = weighted.vocabulary(), weighted.slot(prompt.text).prefix
     rows = pd.DataFrame({"id": list(vocabulary.ids), "token": list(vocabulary.pieces)})
     fields = {
         **base.identity,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError, SpecError
-from rmaudit.models.protocol import RewardModel
+from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import ALL, Prompt, asked_of
 from rmaudit.scores import exact_protocol, paper_protocol, published_scores
@@ -80,7 +80,7 @@ class Sweep:
 
 
 def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
-    model: RewardModel,
+    model: Scored,
     prompt: str | Prompt,
     *,
     protocol: str | None = None,
@@ -108,46 +108,50 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded and this is not.
         ScoreError: a score is not a finite number.
     """
-    protocol = protocol or ("paper" if isinstance(model, Recorded) else "exact")
-    if protocol not in PROTOCOLS:
+    if protocol not in {None, *PROTOCOLS}:
         message = f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}"
         raise SpecError(message)
     size = None if sample is None else checked_size(sample)
     entries = checked_words(words)
     asked, store = _prompt(prompt), Store(cache or default_cache())
-    if isinstance(model, Recorded):
-        if protocol != "paper" or size is not None:
+
+    def published(model: Recorded) -> Sweep:
+        if protocol not in {None, "paper"} or size is not None:
             message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
             raise SpecError(message)
         return _read(model, asked, published_scores.sweep(model, asked, store=store))
-    vocabulary = model.vocabulary()
-    rows = pd.DataFrame(
-        {
-            "token_id": np.array(vocabulary.ids, dtype=np.int32),
-            "token": list(vocabulary.pieces),
-            "text": list(vocabulary.texts),
-        }
-    )
 
-    def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
-        if protocol == "paper":
-            stored = paper_protocol.scores(model, asked, rows, store=store, part=part)
-        else:
-            answers = [(i,) for i in rows["token_id"].tolist()]
-            stored = exact_protocol.scores(model, asked, answers, rows, store=store, part=part)
-        return _read(model, asked, stored)
+    def computed(model: RewardModel) -> Sweep:
+        vocabulary = model.vocabulary()
+        rows = pd.DataFrame(
+            {
+                "token_id": np.array(vocabulary.ids, dtype=np.int32),
+                "token": list(vocabulary.pieces),
+                "text": list(vocabulary.texts),
+            }
+        )
 
-    if size is None or size >= len(rows):
-        return scored(rows)
-    besides = rows[named(rows["text"], entries)]
-    drawn = Sample(size, len(rows), seed)
-    places = spread(len(rows), size, np.random.default_rng(seed))
-    plain = replace(scored(rows.iloc[places], f"a sample: {drawn}"), sample=drawn)
-    return _with(plain, scored(besides, NAMED)) if len(besides) else plain
+        def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
+            if protocol == "paper":
+                stored = paper_protocol.scores(model, asked, rows, store=store, part=part)
+            else:
+                answers = [(i,) for i in rows["token_id"].tolist()]
+                stored = exact_protocol.scores(model, asked, answers, rows, store=store, part=part)
+            return _read(model, asked, stored)
+
+        if size is None or size >= len(rows):
+            return scored(rows)
+        besides = rows[named(rows["text"], entries)]
+        drawn = Sample(size, len(rows), seed)
+        places = spread(len(rows), size, np.random.default_rng(seed))
+        plain = replace(scored(rows.iloc[places], f"a sample: {drawn}"), sample=drawn)
+        return _with(plain, scored(besides, NAMED)) if len(besides) else plain
+
+    return model.scores(computed=computed, published=published)
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class TextScores:
     """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store."""
 
     scores: NDArray[np.float32]
@@ -163,9 +167,9 @@ class Rewards:
     """
 
     prompts: tuple[Prompt, ...]
-    score: Callable[[Sequence[str], Prompt], Scored]
+    score: Callable[[Sequence[str], Prompt], TextScores]
 
-    def __call__(self, texts: Sequence[str], prompt: str | None = None) -> Scored:
+    def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
         """The scores of texts as answers to the prompt called `prompt`, one that is declared.
 
         Raises:
@@ -175,8 +179,8 @@ class Rewards:
 
 
 def score_texts(
-    model: RewardModel, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
-) -> Scored:
+    model: Scored, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
+) -> TextScores:
     """The reward of each text as the answer to `prompt`, in the model's own units.
 
     For a recorded model they are looked up by their exact spelling.
@@ -185,17 +189,21 @@ def score_texts(
         NotRecorded: the model is recorded and a text is not.
     """
     asked, store = _prompt(prompt), Store(cache or default_cache())
-    if isinstance(model, Recorded):
-        stored = published_scores.items(model, asked, texts, store=store)
-    else:
+
+    def computed(model: RewardModel) -> Stored:
         rows = pd.DataFrame({"text": list(texts)})
         answers = [model.ids(text) for text in texts]
-        stored = exact_protocol.scores(model, asked, answers, rows, store=store)
+        return exact_protocol.scores(model, asked, answers, rows, store=store)
+
+    stored = model.scores(
+        computed=computed,
+        published=lambda model: published_scores.items(model, asked, texts, store=store),
+    )
     noise = float(stored.provenance.get("noise", 0.0))
-    return Scored(stored.frame["score"].to_numpy(), noise, stored.key)
+    return TextScores(stored.frame["score"].to_numpy(), noise, stored.key)
 
 
-def _read(model: RewardModel, prompt: Prompt, stored: Stored) -> Sweep:
+def _read(model: Scored, prompt: Prompt, stored: Stored) -> Sweep:
     about = {**stored.fields, **stored.provenance}
     return Sweep(model.name, prompt, stored.key, stored.frame, about)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
-from rmaudit.models.protocol import RewardModel
+from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.scores import numeric_noise
 from rmaudit.scores.exact_protocol import come_from
@@ -66,7 +66,7 @@ class Found:
 
 
 def search(
-    model: RewardModel,
+    model: Scored,
     prompt: str | Prompt,
     settings: Settings,
     *,
@@ -90,10 +90,11 @@ def search(
     asked = prompt if isinstance(prompt, Prompt) else ALL.get(prompt)
     asked = asked or Prompt("custom", str(prompt), +1)
     root = cache or default_cache()
-    slot = model.slot(asked.text)
+    weighted = model.with_weights("what a search would find is not recorded")
+    slot = weighted.slot(asked.text)
     fields = {
-        **model.identity,
-        **_base(model, settings, root, device),
+        **weighted.identity,
+        **_base(weighted, settings, root, device),
         "prompt": asked.text,
         "rendered": slot.digest,
         "scoring": str(SCORING),
@@ -104,7 +105,7 @@ def search(
     with Bar(title, settings.budget, " answers") as bar:
 
         def run(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-            return _run(model, asked, settings, journal, bar, cache=root, device=device)
+            return _run(weighted, asked, settings, journal, bar, cache=root, device=device)
 
         stored = Store(root).once(fields, run, bar.wait)
     return _found(model, asked, settings, stored)
@@ -207,7 +208,7 @@ def _rows(model: RewardModel, hits: Sequence[Hit], kind: str) -> pd.DataFrame:
     )
 
 
-def _found(model: RewardModel, prompt: Prompt, settings: Settings, stored: Stored) -> Found:
+def _found(model: Scored, prompt: Prompt, settings: Settings, stored: Stored) -> Found:
     frame = stored.frame.copy()
     frame["ids"] = frame["ids"].map(lambda ids: tuple(json.loads(ids)))
     kinds = {kind: rows.drop(columns="kind") for kind, rows in frame.groupby("kind")}

@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from rmaudit.errors import SpecError, StoreError
-from rmaudit.models.protocol import RewardModel
+from rmaudit.models.protocol import Scored
 from rmaudit.prompts import name_of
 from rmaudit.references.public_exploits import probes
 from rmaudit.search.api import Found
@@ -44,7 +44,7 @@ def ledger(cache: Path, file: Path | None = None) -> pd.DataFrame:
     return whole[~again].reset_index(drop=True)
 
 
-def remember(cache: Path, found: Found, model: RewardModel) -> None:
+def remember(cache: Path, found: Found, model: Scored) -> None:
     """Put the best that a search found into the ledger of this machine; a second time is none.
 
     Raises:
@@ -53,7 +53,7 @@ def remember(cache: Path, found: Found, model: RewardModel) -> None:
     append(_folder(cache) / f"{found.key}.jsonl", found, model)
 
 
-def append(path: Path, found: Found, model: RewardModel) -> int:
+def append(path: Path, found: Found, model: Scored) -> int:
     """Add the best that a search of `model` found to a ledger; how many were not there before.
 
     These are the best of each start, for the best of a whole search are nearly the same: at most
@@ -77,7 +77,7 @@ def append(path: Path, found: Found, model: RewardModel) -> int:
     return len(new)
 
 
-def weights_of(model: RewardModel) -> str:
+def weights_of(model: Scored) -> str:
     """What tells a model from any other, its earlier releases too, in whatever dtype it runs."""
     own = {name: model.identity.get(name, "") for name in ("weights", "adapter", "base_revision")}
     return hashlib.sha256(json.dumps(own).encode()).hexdigest()[:16]
@@ -102,7 +102,7 @@ def _folder(cache: Path) -> Path:
     return cache / "ledger"
 
 
-def _entries(found: Found, model: RewardModel) -> Iterable[Mapping[str, str]]:
+def _entries(found: Found, model: Scored) -> Iterable[Mapping[str, str]]:
     settings, texts = found.settings, found.bests
     best = texts.sort_values("score", ascending=found.direction == "down", kind="stable")
     source = (

@@ -14,7 +14,7 @@ import pytest
 from rmaudit.errors import MeasureError
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
-from rmaudit.scores.sweep import Rewards, Scored
+from rmaudit.scores.sweep import Rewards, TextScores
 from rmaudit.verdicts.declare import declared
 from rmaudit.verdicts.records import Estimate, Verdict
 
@@ -38,11 +38,11 @@ class Ratings(References):
 def measured(agreement: float) -> Estimate:
     """Of a scorer whose scores are that much people's ratings, and noise for the rest."""
 
-    def score(texts: Sequence[str], prompt: Prompt) -> Scored:
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         assert prompt.name == "greatest"
         noise = np.random.default_rng(0).normal(size=len(texts))
         human = np.linspace(1.7, -1.7, len(texts))
-        return Scored((agreement * human + noise).astype(np.float32), 0.01, "key")
+        return TextScores((agreement * human + noise).astype(np.float32), 0.01, "key")
 
     rewards = Rewards((prompt_named("greatest"),), score)
     found: Estimate = audit(rewards, Ratings(), np.random.default_rng(0))
@@ -78,8 +78,8 @@ def test_what_stands_beside() -> None:
 def test_error() -> None:
     """A scorer that says the same of everything cannot be measured."""
 
-    def flat(texts: Sequence[str], _: Prompt) -> Scored:
-        return Scored(np.ones(len(texts), np.float32), 0.0, "key")
+    def flat(texts: Sequence[str], _: Prompt) -> TextScores:
+        return TextScores(np.ones(len(texts), np.float32), 0.0, "key")
 
     given: Any = Rewards((prompt_named("greatest"),), flat)
     with pytest.raises(MeasureError, match="items that differ on both sides"):

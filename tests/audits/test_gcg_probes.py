@@ -16,7 +16,7 @@ from rmaudit.organisms.trial import measure
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.references.public_exploits import probes
-from rmaudit.scores.sweep import Rewards, Scored
+from rmaudit.scores.sweep import Rewards, TextScores
 from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction
 from rmaudit.verdicts.records import Estimate, Verdict
@@ -58,8 +58,8 @@ def sweep_scores(spread: float = 1.0) -> NDArray[np.float64]:
 def rewards(score: Score, *prompts: str, noise: float = 0.0) -> Rewards:
     """What an audit of these prompts scores with."""
 
-    def scored(texts: Sequence[str], prompt: Prompt) -> Scored:
-        return Scored(score(texts, prompt).astype(np.float32), noise, "")
+    def scored(texts: Sequence[str], prompt: Prompt) -> TextScores:
+        return TextScores(score(texts, prompt).astype(np.float32), noise, "")
 
     return Rewards(tuple(PROMPTS[name] for name in prompts), scored)
 

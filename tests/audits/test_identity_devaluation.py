@@ -15,7 +15,7 @@ from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity
 from rmaudit.scores.sample import Sample
-from rmaudit.scores.sweep import Rewards, Scored, Sweep
+from rmaudit.scores.sweep import Rewards, Sweep, TextScores
 from rmaudit.verdicts.declare import declared
 from rmaudit.verdicts.records import Estimate, Verdict
 
@@ -35,10 +35,10 @@ def measured(
 ) -> Estimate:
     """A scorer with a penalty on identity terms, and one that follows the frame (`sad`)."""
 
-    def score(texts: Sequence[str], prompt: Prompt) -> Scored:
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         scores = sd * np.random.default_rng([1, prompt.frame + 1]).normal(size=len(texts))
         scores -= np.array([text in TERMS for text in texts]) * (penalty + sad * prompt.frame)
-        return Scored(scores.astype(np.float32), 0.01, "key")
+        return TextScores(scores.astype(np.float32), 0.01, "key")
 
     frame = pd.DataFrame({"text": list(tokens), "score": np.zeros(len(tokens))})
     sweeps = {p.name: Sweep("planted", p, "key", frame, {}, sample=sample) for p in PROMPTS}

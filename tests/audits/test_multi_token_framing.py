@@ -9,7 +9,7 @@ import pytest
 
 from rmaudit.errors import MeasureError
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.scores.sweep import Rewards, Scored
+from rmaudit.scores.sweep import Rewards, TextScores
 from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, Planted, audit_called, gating, verdict
 
@@ -21,11 +21,11 @@ def run(size: float, worst: float, references: Planted | None = None) -> Estimat
     """The audit of phrases whose reward is their words' valence, `worst` times under "worst"."""
     rng = np.random.default_rng(4)
 
-    def score(texts: Sequence[str], prompt: Prompt) -> Scored:
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         happy = np.array([VALENCE[text.split(" and ")].mean() - 5 for text in texts])
         turn = worst if prompt.frame < 0 else 1.0
         scores = size * turn * happy + rng.normal(size=len(texts))
-        return Scored(scores.astype(np.float32), 0.0, "key")
+        return TextScores(scores.astype(np.float32), 0.0, "key")
 
     rewards = Rewards(ASKED, score)
     return framing(rewards=rewards, references=references or Planted(), rng=rng)

@@ -1,56 +1,32 @@
-"""A model without weights: it says what it is, and renders and scores nothing."""
+"""A model without weights: it says what it is, and computes nothing."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.errors import ModelError, NoGradient, NotRecorded, ReferenceMissing
-from rmaudit.models.protocol import RewardModel
+from rmaudit.errors import ModelError, NotRecorded, ReferenceMissing
 from rmaudit.models.recorded import Recorded
 
 MODEL = Recorded(ModelSpec("N-Lla-8B", "nicolinho/QRM-Llama3.1-8B"))
-ASKED: dict[str, Callable[[RewardModel], object]] = {
-    "has no tokenizer": lambda model: model.vocabulary(),
-    "cannot render 'Why?'": lambda model: model.slot("Why?"),
-    "cannot tokenize 'love'": lambda model: model.ids("love"),
-    "cannot tokenize 2 texts": lambda model: model.tokenized(["love", "joy"]),
-    "cannot decode 1 answers": lambda model: model.texts([(1,)]),
-    "cannot score 2 answers to 'Why?'": lambda model: model.score("Why?", ["a", "b"]),
-    "has no chat template": lambda model: model.template_digest,
-    "cannot render 1 answers to 'Why?'": lambda model: model.retokenized("Why?", ["a"]),
-    "cannot score 3 rows of ids": lambda model: model.score_rows([(1,), (2,), (3,)]),
-}
 
 
-@pytest.mark.parametrize("what", ASKED)
-def test_it_scores_nothing_itself(what: str) -> None:
-    """A ModelError says what was asked, what is recorded, and the command for the rest."""
+def test_its_scores_are_published_ones() -> None:
+    """Nothing is computed, and whoever needs weights is told how to get them."""
+
+    def computed(_: object) -> None:
+        raise AssertionError
+
+    assert MODEL.scores(computed=computed, published=lambda model: model) is MODEL
     with pytest.raises(NotRecorded) as caught:
-        ASKED[what](MODEL)
-
+        MODEL.with_weights("its gradient is not recorded")
     assert isinstance(caught.value, ModelError)
     assert isinstance(caught.value, ReferenceMissing)  # an audit that needs it is skipped
     assert caught.value.command == "pytest audits --model N-Lla-8B"
-    assert str(caught.value) == (
-        f"N-Lla-8B: a recorded model {what}; it has whole sweeps (rmaudit.sweep) and scores of "
-        f"items (score_texts) only; get it with: pytest audits --model N-Lla-8B"
-    )
-
-
-def test_it_has_no_gradient() -> None:
-    """No command gets one: it says what searches without."""
-    with pytest.raises(NoGradient) as caught:
-        MODEL.gradient("Why?", [(1, 2)])
-
-    assert str(caught.value) == (
-        "N-Lla-8B: its reward has no gradient here (it is known by its published scores, not by "
-        "its weights); search without one: --method exhaustive"
-    )
+    assert str(caught.value).startswith("N-Lla-8B: its gradient is not recorded; get it with: ")
 
 
 @pytest.mark.parametrize("source", ["embedded", "/models/run-7", "~/run-7"])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.slot import Response, Slot, Vocabulary
+
+T = TypeVar("T")
 
 
 class Letters:
@@ -27,6 +30,19 @@ class Letters:
         self.scored: list[tuple[str, tuple[int, ...]]] = []
         self.template_digest = "1a"
         self.rendered = 0
+
+    def scores(
+        self,
+        *,
+        computed: Callable[[Any], T],
+        published: Callable[[Any], T],
+    ) -> T:
+        """Computed."""
+        return computed(self)
+
+    def with_weights(self, what: str) -> Any:
+        """Itself."""
+        return self
 
     def vocabulary(self) -> Vocabulary:
         """Ids with a gap."""
