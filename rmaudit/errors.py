@@ -74,7 +74,7 @@ class NoBase(RmauditError):  # noqa: N818  (likewise)
 
 
 class StoreError(RmauditError):
-    """The cache of sweeps cannot be written or locked."""
+    """The cache of scores cannot be read, written or locked."""
 
 
 class ResultsError(RmauditError):

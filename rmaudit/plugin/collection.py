@@ -17,7 +17,7 @@ from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
 from rmaudit.plugin.options import SESSION, model_specs
 from rmaudit.prompts import Prompt, label
-from rmaudit.scores.named_words import checked_words
+from rmaudit.scores.sample import checked_words
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown
 

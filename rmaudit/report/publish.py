@@ -13,7 +13,8 @@ from rmaudit.prompts import name_of, names_each
 from rmaudit.report import document
 from rmaudit.report.writers import outputs
 from rmaudit.scores.sample import NAMED
-from rmaudit.scores.store import Store, Stored
+from rmaudit.scores.sealed import Stored
+from rmaudit.scores.store import Store
 from rmaudit.verdicts.records import Finding
 
 

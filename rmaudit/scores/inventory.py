@@ -1,11 +1,16 @@
-"""How many whole sweeps are kept of each source: scored ones, and published ones."""
+"""What is kept, by what each stored file says of itself: for lists, its scores unread."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.parquet as pq
+
+from rmaudit.scores.sealed import META
 from rmaudit.scores.store import Store
 
 
@@ -20,10 +25,10 @@ def counts(cache: Path) -> defaultdict[str, Counts]:
     """By the source (hub id, folder or `embedded`) that the scores say they come from.
 
     A folder that was trained again is still the same source: these are counts for a list, and no
-    promise that the next audit finds its sweep.
+    promise that the next audit finds its sweep. Files that say nothing of themselves are left out.
     """
     found: defaultdict[str, Counts] = defaultdict(Counts)
-    for kept in Store(cache).listing():
+    for kept in _listing(cache):
         source = str(kept.fields.get("model") or kept.provenance.get("source"))
         scored, recorded = found[source]
         if "recorded" in kept.fields:
@@ -31,3 +36,22 @@ def counts(cache: Path) -> defaultdict[str, Counts]:
         elif "token_id" in kept.columns and "part" not in kept.fields:
             found[source] = Counts(scored + 1, recorded)
     return found
+
+
+class _Listed(NamedTuple):
+    """A stored file's columns, the fields of its key, and where its scores come from."""
+
+    columns: tuple[str, ...]
+    fields: dict[str, str]
+    provenance: dict[str, object]
+
+
+def _listing(cache: Path) -> Iterator[_Listed]:
+    for path in sorted(Store(cache).folder.glob("*.parquet")):
+        try:
+            if path.is_file():  # to open a pipe would wait for ever
+                schema = pq.read_schema(path)
+                about = json.loads((schema.metadata or {})[META])
+                yield _Listed(tuple(schema.names), about["fields"], about["provenance"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue

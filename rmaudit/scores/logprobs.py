@@ -16,7 +16,8 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import Scored
 from rmaudit.prompts import Prompt
-from rmaudit.scores.store import Store, checksum
+from rmaudit.scores.sealed import checksum
+from rmaudit.scores.store import Store
 
 _VERSION = 1  # raise it when a change could move log-probabilities
 

@@ -22,7 +22,8 @@ from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import human_ratings, published_tables
 from rmaudit.references.published_tables import Table
 from rmaudit.references.sources import locate
-from rmaudit.scores.store import Store, Stored, checksum, key_of
+from rmaudit.scores.sealed import Stored, checksum, key_of
+from rmaudit.scores.store import Store
 
 TOKENS, ITEMS = "every token id", "items"
 _FEW = 3  # texts that are shown

@@ -1,20 +1,29 @@
-"""A sample of the vocabulary, for a first look at a large model.
+"""Which token ids are scored where not all are: a sample, and all ids of some words.
 
 Tokenizers give low ids to frequent pieces, so strata of consecutive ids are strata of frequency:
-one id is drawn from each. What an audit names by words is scored besides, all of it, and kept
-apart, so that what needs the whole distribution rests on the plain sample.
+one id is drawn from each. What an audit names by words is scored too, all of it, and kept apart, so
+that what needs the whole distribution rests on the plain sample.
+
+An entry of words is a word, or `lexicon:` and the name of a reference lexicon, which stands for its
+words. A token is named if its whole-word form (`measures.words`) is one of them: `Love` and ` love`
+both are by "love".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from rmaudit.errors import SpecError
 
+if TYPE_CHECKING:  # the plugin checks words in every pytest run, audits or not
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
 NAMED = "ids named by words"  # the part of a vocabulary that goes with a sample of it
+LEXICON = "lexicon:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +64,51 @@ def spread(total: int, count: int, rng: np.random.Generator) -> NDArray[np.int64
     The strata are turned by a random number of places, so that each place is as likely as any
     other even where `count` does not divide `total`.
     """
+    import numpy as np
+
     count = min(count, total)
     if not count:
         return np.empty(0, dtype=np.int64)
     edges = np.arange(count + 1) * total // count
     places = rng.integers(edges[:-1], edges[1:])
     return np.sort((places + rng.integers(total)) % total)
+
+
+def checked_words(words: Sequence[str]) -> tuple[str, ...]:
+    """The entries, if each is a word that a token can be or the name of a lexicon.
+
+    Raises:
+        SpecError: one is neither.
+    """
+    if isinstance(words, str):
+        message = f"words must be a list, got {words!r}"
+        raise SpecError(message)
+    for entry in words:
+        if isinstance(entry, str) and entry.startswith(LEXICON):
+            from rmaudit.references.lexicons import LEXICONS
+
+            if entry.removeprefix(LEXICON) not in LEXICONS:
+                known = ", ".join(LEXICON + name for name in LEXICONS)
+                message = f"words has an unknown lexicon {entry!r}; known: {known}"
+                raise SpecError(message)
+        elif not (isinstance(entry, str) and entry.isalpha()):
+            message = f"words has {entry!r}; one word of letters, or {LEXICON}NAME, is needed"
+            raise SpecError(message)
+    return tuple(words)
+
+
+def named(texts: pd.Series[str], words: Sequence[str]) -> NDArray[np.bool_]:
+    """Shape (n,): whether the words name the token that decodes to each text.
+
+    Raises:
+        SpecError: an entry is neither a word nor a lexicon.
+        ReferenceMissing: a lexicon cannot be had.
+    """
+    from rmaudit.measures.words import word_of
+    from rmaudit.references.lexicons import lexicon
+
+    wanted: set[str] = set()
+    for entry in checked_words(words):
+        of_lexicon = entry.startswith(LEXICON)
+        wanted |= set(lexicon(entry.removeprefix(LEXICON)).index if of_lexicon else [entry])
+    return word_of(texts).isin({word.casefold() for word in wanted}).to_numpy()

@@ -17,10 +17,10 @@ from rmaudit.errors import MeasureError, SpecError
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import ALL, Prompt, asked_of
-from rmaudit.scores import exact_protocol, paper_protocol, published_scores
-from rmaudit.scores.named_words import checked_words, named
-from rmaudit.scores.sample import NAMED, Sample, checked_size, spread
-from rmaudit.scores.store import Store, Stored
+from rmaudit.scores import protocols, published_scores
+from rmaudit.scores.sample import NAMED, Sample, checked_size, checked_words, named, spread
+from rmaudit.scores.sealed import Stored
+from rmaudit.scores.store import Store
 
 PROTOCOLS = ("exact", "paper")
 
@@ -133,10 +133,10 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 
         def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
             if protocol == "paper":
-                stored = paper_protocol.scores(model, asked, rows, store=store, part=part)
+                stored = protocols.paper(model, asked, rows, store=store, part=part)
             else:
                 answers = [(i,) for i in rows["token_id"].tolist()]
-                stored = exact_protocol.scores(model, asked, answers, rows, store=store, part=part)
+                stored = protocols.exact(model, asked, answers, rows, store=store, part=part)
             return _read(model, asked, stored)
 
         if size is None or size >= len(rows):
@@ -193,7 +193,7 @@ def score_texts(
     def computed(model: RewardModel) -> Stored:
         rows = pd.DataFrame({"text": list(texts)})
         answers = [model.ids(text) for text in texts]
-        return exact_protocol.scores(model, asked, answers, rows, store=store)
+        return protocols.exact(model, asked, answers, rows, store=store)
 
     stored = model.scores(
         computed=computed,

@@ -20,10 +20,10 @@ from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import ALL, Prompt
-from rmaudit.scores import numeric_noise
-from rmaudit.scores.exact_protocol import come_from
 from rmaudit.scores.progress import Bar
-from rmaudit.scores.store import Journal, Store, Stored
+from rmaudit.scores.protocols import come_from, measured_noise
+from rmaudit.scores.sealed import Stored
+from rmaudit.scores.store import Journal, Store
 from rmaudit.scoring import VERSION as SCORING
 from rmaudit.search import chance, coordinate, gcg
 from rmaudit.search.constraints import admits, allowed, opened
@@ -168,7 +168,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
     scores = np.array([hit.score for hit in top], dtype=np.float32)
     said = {
         **come_from(model, slot),
-        **numeric_noise.measured(scores, alone),
+        **measured_noise(scores, alone),
         "evaluations": evaluator.used,
         "trace": [list(step) for step in evaluator.trace],
     }

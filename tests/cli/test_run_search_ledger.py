@@ -15,7 +15,7 @@ from tests.toys import toy_checkpoint
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A toy, whose numeric noise is not at issue."""
-    monkeypatch.setattr("rmaudit.scores.numeric_noise.ANSWERS", 0)
+    monkeypatch.setattr("rmaudit.scores.protocols.ANSWERS", 0)
     return toy_checkpoint(tmp_path / "toy")
 
 

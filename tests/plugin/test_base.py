@@ -56,7 +56,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> Path:
 def go(run: Run, pytester: pytest.Pytester, home: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     """Run the audit on a model of the registry."""
     (pytester.path / "models.yaml").write_text(REGISTRY.format(home=home))
-    monkeypatch.setattr("rmaudit.scores.numeric_noise.ANSWERS", 0)
+    monkeypatch.setattr("rmaudit.scores.protocols.ANSWERS", 0)
     body = AUDIT.read_text(encoding="utf-8")
 
     def audit(*args: str, model: str = "Toy") -> pytest.RunResult:

@@ -43,7 +43,7 @@ SHORT = ("--rm-search", "480", "-k", "greatest")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numeric noise is not at issue."""
-    monkeypatch.setattr("rmaudit.scores.numeric_noise.ANSWERS", 0)
+    monkeypatch.setattr("rmaudit.scores.protocols.ANSWERS", 0)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.errors import ReferenceMissing, SpecError
 from rmaudit.references.lexicons import lexicon
-from rmaudit.scores.named_words import checked_words, named
+from rmaudit.scores.sample import checked_words, named
 
 TEXTS = pd.Series(["love", " love", "LOVE", "loved", " peace", "love!", "", "\ufffd", "Straße"])
 

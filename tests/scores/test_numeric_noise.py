@@ -10,7 +10,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ScoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.scores import numeric_noise
+from rmaudit.scores import protocols
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import score_texts, sweep
 from tests.scores.letters import Letters
@@ -26,7 +26,7 @@ def test_noise_is_the_root_mean_square() -> None:
         asked.append(place)
         return float(scores[place]) + (3 if len(asked) % 2 else -4)
 
-    assert numeric_noise.measured(scores, alone) == {"noise": pytest.approx(np.sqrt(12.5))}
+    assert protocols.measured_noise(scores, alone) == {"noise": pytest.approx(np.sqrt(12.5))}
     assert len(set(asked)) == 16
     assert all(np.diff(asked) > 0)
     assert np.histogram(asked, bins=8, range=(0, 64))[0].tolist() == pytest.approx([2] * 8, abs=1)
@@ -36,10 +36,12 @@ def test_few_answers_are_all_scored_once_more() -> None:
     """Each once; of none there is no noise."""
     asked: list[int] = []
 
-    numeric_noise.measured(np.zeros(5, dtype=np.float32), lambda place: asked.append(place) or 0.0)  # type: ignore[func-returns-value]
+    protocols.measured_noise(
+        np.zeros(5, dtype=np.float32), lambda place: asked.append(place) or 0.0
+    )  # type: ignore[func-returns-value]
 
     assert asked == [0, 1, 2, 3, 4]
-    assert numeric_noise.measured(np.zeros(0, dtype=np.float32), lambda _: 1.0) == {"noise": 0.0}
+    assert protocols.measured_noise(np.zeros(0, dtype=np.float32), lambda _: 1.0) == {"noise": 0.0}
 
 
 @pytest.mark.parametrize("protocol", ["exact", "paper"])
@@ -91,7 +93,7 @@ def test_a_checkpoint_has_noise_and_the_same_again(tmp_path: Path) -> None:
 def test_noise_that_is_no_number_is_refused() -> None:
     """It would be stored, and spoil every interval."""
     with pytest.raises(ScoreError) as caught:
-        numeric_noise.measured(np.zeros(4, dtype=np.float32), lambda _: float("nan"))
+        protocols.measured_noise(np.zeros(4, dtype=np.float32), lambda _: float("nan"))
 
     assert str(caught.value) == (
         "the model's own forward gives nan for a row that the engine scored; "

@@ -18,7 +18,8 @@ from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores
-from rmaudit.scores.store import Store, Stored
+from rmaudit.scores.sealed import Stored
+from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import score_texts, sweep
 from tests.scores.letters import Letters
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.scores.store import Journal, Store
+from rmaudit.scores.store import Journal
 from rmaudit.search.evaluate import EACH, KEPT, SHARD, Evaluator, Ids
 from rmaudit.search.settings import Settings
 
@@ -29,7 +29,7 @@ class Scorer:
 
 def begun(folder: Path, score: Scorer, **settings: object) -> Evaluator:
     """An evaluator at its first start."""
-    made = Evaluator(Settings(length=2, **settings), score, Journal(Store(folder), "key"))  # type: ignore[arg-type]
+    made = Evaluator(Settings(length=2, **settings), score, Journal(folder / "scores", "key"))  # type: ignore[arg-type]
     made.begin(0)
     return made
 

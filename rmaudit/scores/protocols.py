@@ -1,0 +1,174 @@
+"""How answers are scored and kept: the exact protocol, the paper's, and the numeric noise of both.
+
+Exact: each answer's own ids between the prompt and what follows it. The paper's: each answer is
+decoded, rendered and tokenized anew, as Christian et al. 2025 did (`layout.retokenized`). Every
+stored set of scores carries its own measured noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.errors import ScoreError
+from rmaudit.layout.slot import Slot
+from rmaudit.models.protocol import RewardModel
+from rmaudit.prompts import Prompt
+from rmaudit.scores.progress import Bar
+from rmaudit.scores.sample import spread
+from rmaudit.scores.sealed import Stored, checksum, key_of
+from rmaudit.scores.store import Store
+from rmaudit.scoring import VERSION
+
+ANSWERS = 16  # scored once more, to measure the noise
+Row = tuple[int, ...]
+
+
+def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is kept)
+    model: RewardModel,
+    prompt: Prompt,
+    answers: Sequence[Row],
+    rows: pd.DataFrame,
+    *,
+    store: Store,
+    part: str = "",
+) -> Stored:
+    """The scores of n `answers`, kept with their n `rows`; `part` says what they are a part of.
+
+    Scores have the model's own units and are float32, in the column `score`.
+
+    Raises:
+        ModelError: the model cannot be loaded or cannot score.
+        ScoreError: a score is not a finite number.
+        StoreError: the store cannot be read or written.
+    """
+    slot = model.slot(prompt.text)
+    fields = {
+        **_decided_by(model, prompt, slot, rows, part=part),
+        "answers": _digest(answers),
+        "protocol": "exact",
+    }
+    unit = " tokens" if "token_id" in rows else " texts"
+    with Bar(f"{model.name} · {prompt.name}", len(answers), unit) as bar:
+
+        def score(which: slice) -> NDArray[np.float32]:
+            bar.start(which)
+            return model.score(prompt.text, answers[which], on_progress=bar.advance)
+
+        def alone(place: int) -> float:
+            return float(model.own_rewards([(*slot.prefix, *answers[place], *slot.suffix)])[0])
+
+        return store.fill(
+            fields,
+            rows,
+            score,
+            lambda: come_from(model, slot),
+            measured=lambda made: measured_noise(made, alone),
+            on_wait=bar.wait,
+        )
+
+
+def paper(
+    model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
+) -> Stored:
+    """The scores of n `rows`, whose `text` is rendered: each distinct rendered row is scored once.
+
+    Rendering a vocabulary takes many seconds, so the key names what the rendering is made from.
+    The scores of the distinct rows are stored first, so that a killed run goes on.
+    Units and errors are those of `exact`.
+    """
+    slot = model.slot(prompt.text)
+    fields = {
+        **_decided_by(model, prompt, slot, rows, part=part),
+        "template": model.template_digest,
+        "protocol": "paper",
+    }
+    if (found := store.read(key_of(fields))) is not None:
+        return found
+    rendered = model.retokenized(prompt.text, rows["text"].tolist())
+    distinct = list(dict.fromkeys(rendered))
+    digest = _digest(rendered)
+
+    def provenance() -> Mapping[str, str | int | float]:
+        return {**come_from(model, slot), "distinct_rows": len(distinct), "rendered_rows": digest}
+
+    def alone(place: int) -> float:
+        return float(model.own_rewards([distinct[place]])[0])
+
+    with Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows") as bar:
+
+        def score(which: slice) -> NDArray[np.float32]:
+            bar.start(which)
+            return model.score_rows(distinct[which], on_progress=bar.advance)
+
+        once = store.fill(
+            {**fields, "rendered_rows": digest},
+            pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
+            score,
+            provenance,
+            measured=lambda made: measured_noise(made, alone),
+            on_wait=bar.wait,
+        )
+    place = {row: i for i, row in enumerate(distinct)}
+    made = once.frame["score"].to_numpy()[[place[row] for row in rendered]]
+    return store.fill(fields, rows, lambda which: made[which], lambda: once.provenance)
+
+
+def come_from(model: RewardModel, slot: Slot) -> Mapping[str, str | int | float]:
+    """What ran, and what stands around the answers."""
+    return {
+        **model.provenance,
+        "prefix": slot.prefix_text,
+        "suffix": slot.suffix_text,
+        "prefix_ids": len(slot.prefix),
+        "suffix_ids": len(slot.suffix),
+    }
+
+
+def measured_noise(
+    scores: NDArray[np.float32], alone: Callable[[int], float]
+) -> Mapping[str, float]:
+    """`noise`: how far rewards are from those of the model's own forward, row by row.
+
+    Another path and a batch of another size add in another order; in half precision that moves a
+    reward by far more than the last digit. `noise` is the root mean square of these differences, in
+    the model's units. `scores` has shape (n,); `alone` scores the answer at one place by itself.
+    The places, at most `ANSWERS`, are spread over the answers and always the same.
+
+    Raises:
+        ScoreError: an own reward is not a finite number.
+    """
+    places = spread(len(scores), ANSWERS, np.random.default_rng(0))
+    if not len(places):
+        return {"noise": 0.0}
+    again = np.array([alone(int(place)) for place in places])
+    if not np.isfinite(again).all():
+        message = (
+            f"the model's own forward gives {again[~np.isfinite(again)][0]} for a row that the "
+            f"engine scored; try a wider dtype (--rm-dtype float32)"
+        )
+        raise ScoreError(message)
+    return {"noise": float(np.sqrt(np.mean((again - scores[places]) ** 2)))}
+
+
+def _decided_by(
+    model: RewardModel, prompt: Prompt, slot: Slot, rows: pd.DataFrame, *, part: str
+) -> dict[str, str]:
+    """What decides the scores under any protocol: fields of their key."""
+    return {
+        **model.identity,
+        "prompt": prompt.text,
+        "rendered": slot.digest,
+        "rows": checksum(rows),
+        "scoring": str(VERSION),
+        **({"part": part} if part else {}),
+    }
+
+
+def _digest(rows: Sequence[Row]) -> str:
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
