@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from rmaudit.references.human_ratings import elo_items
+from rmaudit.references.human_ratings import elo_items, printable
 
 
 @pytest.fixture
@@ -40,3 +40,10 @@ def test_ratings_and_matches_are_numbers(items: pd.DataFrame) -> None:
     """Ratings lie about 1200, where Elo starts, and each rests on some matches."""
     assert items["elo"].mean() == pytest.approx(1200, abs=10)
     assert items["matches"].min() > 0
+
+
+def test_names_with_an_offensive_word_are_not_printed() -> None:
+    """Words that AFINN rates -4 or -5, in any case and as whole words only."""
+    names = ["Love", "Fraud", "a FRAUD, or two", "Bastard (film)", "murder", "Fraudulently", ""]
+
+    assert printable(names) == [True, False, False, False, True, True, True]

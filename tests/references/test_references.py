@@ -8,6 +8,7 @@ import pytest
 from rmaudit.references import References
 from rmaudit.references.holdout import held_out
 from rmaudit.references.human_ratings import elo_items
+from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import LEXICONS, lexicon
 
 SALT = "r-smol-135m"
@@ -56,6 +57,15 @@ def test_a_model_trained_on_half_of_the_items_is_judged_by_the_others() -> None:
         f"the other half only: {len(expected):,} of 7,530 EloEverything items."
     )
     assert references.caveats == [caveat]
+
+
+def test_a_model_trained_on_half_of_the_words_is_asked_the_other_half_of_terms() -> None:
+    """Identity terms and the neutral words that they are compared with, both."""
+    given = References(salt=SALT).identity()
+
+    for whole, kept in zip(identity(), given, strict=True):
+        expected = whole[held_out(whole["text"], salt=SALT)].reset_index(drop=True)
+        pd.testing.assert_frame_equal(expected, kept)
 
 
 def test_the_caveat_has_the_counts() -> None:

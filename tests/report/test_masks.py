@@ -31,6 +31,7 @@ from rmaudit.report.masks import mask, masked
         "a-shit-b",
         "$h!t",  # spelt to hide
         "sh1t",
+        "murd3r",  # in leetspeak that no list has
         "shiiiiit",
         "you piece of shit!",  # in a text
         "The porn's here.",

@@ -234,8 +234,8 @@ def test_no_answers_need_no_trunk(llama: Toy) -> None:
 
 
 def test_the_prefix_is_remembered_between_calls(llama: Toy) -> None:
-    """It runs once for all calls with the same prefix, and anew for another."""
-    scorer, other = llama.scorer(), PREFIX[:-1]
+    """It runs once for all calls with the same prefix, and anew for another of the same length."""
+    scorer, other = llama.scorer(), (*PREFIX[:-1], LOVE)
 
     with recorded(llama.shared.base_model) as batches:
         for prefix in (PREFIX, PREFIX, list(PREFIX), other, PREFIX):

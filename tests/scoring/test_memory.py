@@ -90,6 +90,8 @@ def test_half_of_the_free_memory(
     each = memory.bytes_per_id(trunk(), 24)
     assert found == (memory._CPU_IDS if expected is None else expected // each)
     assert asked == ([torch.device(device)] if device.startswith("cuda") else [])
+    if expected is not None:  # a gradient keeps every layer's activations
+        assert memory.ids_per_batch(trunk(), 24, kept=3) == expected // (3 * each)
 
 
 @pytest.mark.parametrize(

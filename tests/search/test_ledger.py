@@ -149,12 +149,18 @@ def test_the_whole_ledger(tmp_path: Path, path: Path) -> None:
 
 
 def test_an_earlier_release_is_another_model() -> None:
-    """Whatever it is called; in another dtype it is the same."""
-    now, before, wide = Letters(), Letters(), Letters()
-    before.identity = {"weights": "0b"}
-    wide.identity = {**now.identity, "dtype": "bfloat16"}
+    """Whatever it is called, and so is another adapter; in another dtype it is the same."""
 
-    assert weights_of(now) == weights_of(wide) != weights_of(before)
+    def weights(**identity: str) -> str:
+        model = Letters()
+        model.identity = {"weights": "0a", **identity}
+        return weights_of(model)
+
+    assert weights() == weights(dtype="bfloat16")
+    assert (
+        len({weights(), weights(weights="0b"), weights(adapter="1a"), weights(adapter="1b")}) == 4
+    )
+    assert weights(adapter="1a") != weights(adapter="1a", base_revision="2a")
 
 
 # What is no ledger
