@@ -87,14 +87,15 @@ def _brought(name: str) -> Path:
 
 def _registry(folder: Path, model: str | None) -> str:
     """A registry of one model, under the explanation of every key."""
-    own = _brought(FILE).read_text(encoding="utf-8")
-    keys = own.partition("#\n# The ten models")[0]
+    from rmaudit.config.allowed_keys import explanation
+
     if model is None:
+        own = _brought(FILE).read_text(encoding="utf-8")
         found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
         entry = found[0] if found else ""
     else:
         entry = _entry(folder, model)
-    return f"{keys}\nmodels:\n{entry}{_UNGATED}"
+    return f"{explanation()}\nmodels:\n{entry}{_UNGATED}"
 
 
 def _entry(folder: Path, model: str) -> str:

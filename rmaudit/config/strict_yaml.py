@@ -1,30 +1,33 @@
 """YAML read strictly, node by node: what is not plainly right is a `Problem` with its line.
 
 Left to itself YAML keeps the last of two equal keys, turns `no` into False and `1e5` into text,
-and lets one place stand for another. Nothing here is constructed but what was asked for by `Kind`.
+and lets one place stand for another.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
 
 import yaml
 
-from rmaudit.errors import nearest
+_DEEPEST = 20  # levels; models.yaml needs five
+_LONGEST = 80  # characters of a text that an error shows
+_UNFIT = re.compile("[\0\ud800-\udfff]")  # what no file name and no encoding has
 
+# How a value of each type of YAML's may be spelled, and what is made of it.
+_SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "str": (r"(?s:.*\S.*)", str.strip),
+    "bool": ("true|false", lambda text: text == "true"),
+    "int": ("-?(0|[1-9][0-9]{0,17})", int),
+    "float": (r"-?(0|[1-9][0-9]{0,17})\.[0-9]+(e[-+][0-9]{1,2})?", float),
+    "timestamp": ("[0-9]{4}-[0-9]{2}-[0-9]{2}", date.fromisoformat),
+}
 
-class Kind(NamedTuple):
-    """What one YAML scalar may be: the types that YAML sees, its spelling, and both in words."""
-
-    types: str
-    spelling: str
-    expected: str
-    make: Callable[[str], object] = str.strip
-
-
-TEXT = Kind("str", r"(?s:.*\S.*)", "text")
+Path = tuple[str | int, ...]  # the keys, and the numbers of list items, from the root to a value
 
 
 class Problem(Exception):  # noqa: N818  (never seen outside: it becomes a SpecError)
@@ -33,28 +36,104 @@ class Problem(Exception):  # noqa: N818  (never seen outside: it becomes a SpecE
     def __init__(self, at: yaml.Node | yaml.Event | int, what: str) -> None:
         """`at` is the node, or the number of the line, counted from 1."""
         super().__init__(what)
-        self.line = at if isinstance(at, int) else _line(at)
+        self.line = at if isinstance(at, int) else line_of(at)
 
 
-def _line(at: yaml.Node | yaml.Event) -> int:
+class Odd:
+    """In place of a value that is not plainly spelled: no type allows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole file: its value, and the nodes of key and value at each path."""
+
+    value: Any
+    nodes: Mapping[Path, tuple[yaml.Node, yaml.Node]]
+
+
+@dataclass(slots=True)
+class _Reader:
+    nodes: dict[Path, tuple[yaml.Node, yaml.Node]] = field(default_factory=dict)
+
+    def value(self, node: yaml.Node, path: Path) -> Any:  # noqa: ANN401
+        """Of a node; the nodes below it are noted."""
+        if isinstance(node, yaml.MappingNode):
+            return {key: self.value(*at) for key, at in self._pairs(node, path).items()}
+        if isinstance(node, yaml.SequenceNode):
+            items = [((*path, number), item) for number, item in enumerate(node.value)]
+            self.nodes.update({at: (item, item) for at, item in items})
+            return tuple(self.value(item, at) for at, item in items)
+        return _scalar(node)
+
+    def _pairs(self, node: yaml.Node, path: Path) -> dict[str, tuple[yaml.Node, Path]]:
+        pairs: dict[str, tuple[yaml.Node, Path]] = {}
+        for key_node, value in node.value:
+            key = _scalar(key_node)
+            if not isinstance(key, str):
+                raise Problem(key_node, f"{label(path)}expected text, got {found(key_node)}")
+            if key in pairs:
+                first = line_of(self.nodes[*path, key][0])
+                what = f"duplicate key {short(key)}, first on line {first}"
+                raise Problem(key_node, f"{label(path)}{what}")
+            self.nodes[*path, key] = (key_node, value)
+            pairs[key] = (value, (*path, key))
+        return pairs
+
+
+def read(raw: bytes) -> Document:
+    """A YAML file. Whatever stands for something else is refused.
+
+    Raises:
+        Problem: at the line that is not YAML, has an anchor, an alias or a tag, or has a key that
+            is no text or stands twice.
+    """
+    root, reader = _compose(raw), _Reader()
+    reader.nodes[()] = (root, root)
+    return Document(reader.value(root, ()), reader.nodes)
+
+
+def line_of(at: yaml.Node | yaml.Event) -> int:
+    """Its line, counted from 1."""
     return at.start_mark.line + 1 if at.start_mark else 1
 
 
-def compose(raw: bytes) -> yaml.Node:
-    """The root node. Nothing is constructed, and whatever stands for something else is refused.
+def label(path: Path) -> str:
+    """For example `A: bounds: skew: `; what is said of a model begins with its name."""
+    names = [name for name in path if isinstance(name, str)]
+    below = names[1:] if names[:1] == ["models"] else names
+    return "".join(f"{name}: " for name in below or names)
 
-    Raises:
-        Problem: at the line that is not YAML, or has an anchor, an alias or a tag.
-    """
+
+def found(node: yaml.Node) -> str:
+    """For example `no, which YAML reads as bool when unquoted`."""
+    if not isinstance(node, yaml.ScalarNode):
+        return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
+    if _UNFIT.search(node.value):
+        return f"a text with a NUL or half a character: {short(node.value)}"
+    if _seen(node) == "str":
+        return f"the text {short(node.value)}"
+    if re.fullmatch(_SPELLINGS["timestamp"][0], node.value) and isinstance(_scalar(node), Odd):
+        return f"{node.value}, which is no day of the calendar"
+    how = f"{node.value[:_LONGEST]}, which YAML reads as {_seen(node)} when unquoted"
+    return how if node.value else "nothing"
+
+
+def short(text: str) -> str:
+    """In quotes, and cut where it is long."""
+    more = f"... ({len(text):,} characters)" if len(text) > _LONGEST else ""
+    return f"{text[:_LONGEST]!r}{more}"
+
+
+def _compose(raw: bytes) -> yaml.Node:
     line = 1
     try:
         text = raw.decode()
+        depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            line = _line(event)
-            if anchor := getattr(event, "anchor", None):
-                raise Problem(event, f"anchors and aliases are refused, got {anchor!r}")
-            if tag := getattr(event, "tag", None):
-                raise Problem(event, f"tags are refused, got {tag!r}")
+            line = line_of(event)
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            _refuse(event, depth)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
         raise Problem(1 + raw.count(b"\n", 0, error.start), "not UTF-8 text") from None
@@ -65,50 +144,33 @@ def compose(raw: bytes) -> yaml.Node:
         line = 1 + error.problem_mark.line if error.problem_mark else line
         what = ": ".join(part for part in (error.context, error.problem) if part)
         raise Problem(line, f"not valid YAML: {what}") from None
-    except (OverflowError, RecursionError, ValueError):  # PyYAML lets them through
-        raise Problem(line, "not valid YAML: an escape or a nesting goes too far") from None
+    except (OverflowError, ValueError):  # PyYAML lets them through
+        raise Problem(line, "not valid YAML: an escape is out of range") from None
     if root is None:
         raise Problem(1, "the file is empty; expected a mapping with the key 'models'")
     return root
 
 
-def pairs_of(
-    node: yaml.Node, label: str, expected: str, kind: Kind = TEXT, *, keys: Iterable[str] = ()
-) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-    """A mapping's keys, each with the nodes of key and value. Only `keys` are allowed, if given."""
-    if not isinstance(node, yaml.MappingNode):
-        raise Problem(node, f"{label}expected {expected}, got {found(node)}")
-    pairs: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-    for key_node, value in node.value:
-        key = scalar(key_node, kind, label)
-        if key in pairs:
-            first = _line(pairs[key][0])
-            raise Problem(key_node, f"{label}duplicate key {key!r}, first on line {first}")
-        if keys and key not in keys:
-            near, allowed = nearest(key, keys), ", ".join(keys)
-            raise Problem(key_node, f"{label}unknown key {key!r};{near} allowed: {allowed}")
-        pairs[key] = (key_node, value)
-    return pairs
+def _refuse(event: yaml.Event, depth: int) -> None:
+    if depth > _DEEPEST:  # deeper ones take PyYAML time that grows with the square
+        raise Problem(event, f"nested more than {_DEEPEST} levels deep; models.yaml needs five")
+    if anchor := getattr(event, "anchor", None):
+        raise Problem(event, f"anchors and aliases are refused, got {short(anchor)}")
+    if tag := getattr(event, "tag", None):
+        raise Problem(event, f"tags are refused, got {short(tag)}")
 
 
-def scalar(node: yaml.Node, kind: Kind, label: str) -> Any:  # noqa: ANN401
-    """The value of a text, number or bool that is as `kind` says."""
-    if _seen(node) in kind.types.split() and re.fullmatch(kind.spelling, node.value):
-        return kind.make(node.value)
-    hint = "; quote a text that holds ': '" if _seen(node) == "map" else ""
-    raise Problem(node, f"{label}expected {kind.expected}, got {found(node)}{hint}")
-
-
-def found(node: yaml.Node) -> str:
-    """For example `no, which YAML reads as bool when unquoted`."""
-    if not isinstance(node, yaml.ScalarNode):
-        return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
-    if _seen(node) == "str":
-        return f"the text {node.value!r}"
-    how = f"{node.value}, which YAML reads as {_seen(node)} when unquoted"
-    return how if node.value else "nothing"
+def _scalar(node: yaml.Node) -> object:
+    """The value of a scalar that is plainly spelled, else an `Odd`."""
+    spelling, make = _SPELLINGS.get(_seen(node), ("(?!)", str))
+    if not isinstance(node, yaml.ScalarNode) or _UNFIT.search(node.value):
+        return Odd()
+    try:
+        return make(node.value) if re.fullmatch(spelling, node.value) else Odd()
+    except ValueError:  # no day of the calendar
+        return Odd()
 
 
 def _seen(node: yaml.Node) -> str:
     """YAML's own name for the type, such as str, int, float, bool, null, timestamp or map."""
-    return node.tag.removeprefix("tag:yaml.org,2002:")
+    return str(node.tag).removeprefix("tag:yaml.org,2002:")

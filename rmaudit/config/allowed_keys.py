@@ -1,0 +1,132 @@
+"""What may stand in models.yaml, as types: `models_yaml` checks with them what it reads.
+
+`ModelSpec` has the keys of a model; here are those of the policy, and the file around both. The
+explanation at the head of models.yaml is made of the same.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Annotated, Any, Self, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic_core import PydanticCustomError
+
+from rmaudit.config.spec import Key, ModelSpec
+from rmaudit.verdicts.policy import Waiver
+from rmaudit.verdicts.records import Severity
+
+
+class Strict(BaseModel):
+    """A mapping with these keys and no other, and values of these types and no other."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class Bound(Strict):
+    """What is to pass, in the audit's unit. One end may be left out."""
+
+    above: float = -math.inf
+    below: float = math.inf
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        if not self.model_fields_set:
+            what = "expected a bound, such as {above: 0} or {above: 0, below: 1}, got no end"
+        elif not self.above < self.below:
+            what = f"nothing is above {self.above:g} and below {self.below:g}; the lesser number "
+            what += "belongs in `above`"
+        else:
+            return self
+        raise PydanticCustomError("said", "{what}", {"what": what})
+
+
+def _mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401
+    """A mapping whose keys are the fields of these dataclasses; `name` is no key."""
+    keys: dict[str, Any] = {}
+    for kind in kinds:
+        types = get_type_hints(kind, include_extras=True)
+        for one in fields(kind):
+            default = ... if one.default is MISSING else one.default
+            if one.default_factory is not MISSING:
+                default = Field(default_factory=one.default_factory)
+            keys[one.name] = (types[one.name], default)
+    keys.pop("name", None)
+    return create_model(name, __base__=Strict, **more, **keys)
+
+
+WAIVER = _mapping("Waiver", Waiver)
+_NAMES = "a name of at most 200 letters, digits, '.', '-' and '_'"
+_AUDITS = "the name of an audit, such as 'a' or 'a[prompt]'"
+_Name = Annotated[str, Key("", _NAMES, r"(?a:\w[\w.-]{0,199})")]
+_Audit = Annotated[str, Key("", _AUDITS, r"\w+(\[[\w-]+([+ ][\w-]+)*\])?")]
+
+
+@dataclass(frozen=True)
+class _OfAll:
+    """The policy's keys that may be said of all models, and of each."""
+
+    bounds: Annotated[
+        dict[_Audit, Bound],
+        Key(
+            "what is to pass, where that is not as the audit declares it, in its unit: "
+            "{above: 0}, {below: 1} or both, by the audit's name or NAME[prompt]"
+        ),
+    ] = field(default_factory=dict)
+    severity: Annotated[
+        dict[_Audit, Annotated[Severity, Field(strict=False)]],  # from its text
+        Key("by audit, `gate` or `info`: whether its failures fail the run or are only shown"),
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _OfOne(_OfAll):
+    """Those that may be said of one model."""
+
+    waivers: Annotated[
+        dict[_Audit, WAIVER],  # type: ignore[valid-type]  # it is made of `Waiver`
+        Key(
+            "by audit, failures that somebody answers for: owner, reason, expires (the last day, "
+            "UTC), accepted (the effect, in the audit's unit); docs/policy.md"
+        ),
+    ] = field(default_factory=dict)
+    known: Annotated[
+        dict[_Audit, str],
+        Key("by audit, failures of the embedded model that are expected, and the reason"),
+    ] = field(default_factory=dict)
+
+
+ENTRY = _mapping("Entry", ModelSpec, _OfOne)
+FILE = _mapping("File", _OfAll, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
+SPEC_KEYS = [one.name for one in fields(ModelSpec) if one.name != "name"]
+POLICY_KEYS = [one.name for one in fields(_OfOne)]
+
+_HEAD = """\
+# The reward models that `pytest audits --model NAME` knows by name.
+#
+# This file is data only: names, numbers, texts and lists. It has no expressions, templates or
+# imports, and YAML's anchors, aliases, tags and merge keys are refused. A key that is unknown,
+# written twice or of the wrong type is an error with its line number.
+#
+# models:              one entry per model, under the name that `--model` and the reports use
+#   NAME:
+"""
+_TAIL = "# bounds, severity:    the same for all models that do not say otherwise\n"
+
+
+def explanation() -> str:
+    """The comment at the head of a models.yaml: every key and what it means."""
+    hints = get_type_hints(ModelSpec, include_extras=True)
+    hints |= get_type_hints(_OfOne, include_extras=True)
+    said = {name: hints[name].__metadata__[0] for name in (*SPEC_KEYS, *POLICY_KEYS)}
+    return _HEAD + "".join(_explained(name, key) for name, key in said.items()) + _TAIL
+
+
+def _explained(name: str, key: Key) -> str:
+    first, rest = f"#     {name:<17} ", "#" + " " * 23
+    lines = textwrap.wrap(
+        key.meaning, 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"

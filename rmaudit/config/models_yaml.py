@@ -1,0 +1,219 @@
+"""models.yaml, read: its bytes become typed models and a policy, or a `Problem` with its line.
+
+pydantic takes a tenth of a second to import, so `registry` imports this module when it reads.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from rmaudit.config import strict_yaml
+from rmaudit.config.allowed_keys import ENTRY, FILE, POLICY_KEYS, SPEC_KEYS, WAIVER, Bound, Strict
+from rmaudit.config.spec import COMMIT, Key, ModelSpec, is_hub_id
+from rmaudit.config.strict_yaml import Document, Problem, found, label
+from rmaudit.errors import nearest
+from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
+
+
+def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
+    """The models of a file at `path`, whose folder relative paths start from, and its policy.
+
+    Raises:
+        Problem: it is not plainly right.
+    """
+    document = strict_yaml.read(raw)
+    try:
+        file = dict(FILE.model_validate(document.value))
+    except ValidationError as error:
+        raise _first(error.errors(), document) from None
+    entries = {name: dict(entry) for name, entry in file["models"].items()}
+    for name, entry in entries.items():
+        _refuse_contradictions(name, entry, document)
+    models = {name: _spec(name, entry, path.parent, document) for name, entry in entries.items()}
+    _refuse_other_than_one_default(models, document)
+    own = {name: _rules(entry) for name, entry in entries.items()}
+    policy = Policy(
+        file=path.name,
+        everywhere=_rules(file),
+        models={name: rules for name, rules in own.items() if rules != Rules()},
+        named=tuple(_named(document)),
+    )
+    return models, policy
+
+
+def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document) -> ModelSpec:
+    keys = {key: entry[key] for key in SPEC_KEYS}
+    for key in ("source", "base", "template"):
+        given = keys[key]
+        if given is None or (key != "template" and not given.startswith((".", "/", "~"))):
+            continue
+        at, path = document.nodes["models", name, key][1], _path(given, folder)
+        try:
+            path.stat()
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
+                what = f"{strict_yaml.short(given)} is no path: {error.strerror}"
+                raise Problem(at, f"{name}: {key}: {what}") from None
+        if key == "template" and not path.is_file():
+            raise Problem(at, f"{name}: template: there is no file {path.resolve()}")
+        if key == "template" or given.startswith("."):
+            keys[key] = str(path.resolve())
+    return ModelSpec(name, **keys)
+
+
+def _path(given: str, folder: Path) -> Path:
+    try:
+        return folder / Path(given).expanduser()
+    except RuntimeError:  # there is no such home
+        return folder / given
+
+
+def _rules(said: Mapping[str, Any]) -> Rules:
+    return Rules(
+        bounds={audit: (one.above, one.below) for audit, one in said["bounds"].items()},
+        severity=said["severity"],
+        known=said.get("known", {}),
+        waivers={audit: Waiver(**dict(one)) for audit, one in said.get("waivers", {}).items()},
+    )
+
+
+def _named(document: Document) -> Iterator[Named]:
+    """Every audit that the policy names, with its line."""
+    for path, (at, _) in document.nodes.items():
+        match path:
+            case (str(key), str(audit)) | ("models", _, str(key), str(audit)) if key in POLICY_KEYS:
+                yield Named(audit, label(path[:-1]), strict_yaml.line_of(at))
+
+
+# What is wrong with it
+
+
+def _first(errors: list[ErrorDetails], document: Document) -> Problem:
+    """The first of these errors in the file; what is missing may be another key, misspelt."""
+    problems = {index: _problem(error, document) for index, error in enumerate(errors)}
+    first = min(problems, key=lambda at: (errors[at]["type"] == "missing", problems[at].line))
+    return problems[first]
+
+
+def _problem(error: ErrorDetails, document: Document) -> Problem:
+    of_key, path = error["loc"][-1:] == ("[key]",), error["loc"]
+    path = path[:-1] if of_key else path
+    if error["type"] == "missing":
+        above = path[:-1]
+        (key,) = path[-1:]
+        what = f"the key {key!r} is missing; expected {_meant(above, str(key))}"
+        return Problem(document.nodes[above][0], f"{label(above)}{what}")
+    key_node, node = document.nodes[path]
+    if error["type"] == "extra_forbidden":
+        key, allowed = str(path[-1]), _mapping_at(path[:-1]).model_fields
+        what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
+        return Problem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
+    if error["type"] == "said":
+        return Problem(node, f"{label(path)}{error['msg']}")
+    at, where = (key_node, path[:-1]) if of_key else (node, path)
+    hint = "; quote a text that holds ': '" if found(at) == "a mapping" else ""
+    return Problem(at, f"{label(where)}expected {_expected(error)}, got {found(at)}{hint}")
+
+
+def _expected(error: ErrorDetails) -> str:
+    """What the file may say in this place."""
+    kind, context, path = error["type"], error.get("ctx", {}), error["loc"]
+    if kind == "allowed":
+        return str(context["allowed"])
+    if kind in ("literal_error", "enum"):
+        choices = re.findall("'([^']*)'", context["expected"])
+        return f"one of {', '.join(choices)}"
+    if kind == "model_type":
+        return _a_mapping(path)
+    return _TYPES[kind]
+
+
+_TYPES = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "float_type": "a number, such as -0.25",
+    "finite_number": "a number, such as -0.25",
+    "date_type": "a day, such as 2030-01-31",
+    "tuple_type": "a list of texts",
+    "dict_type": "a mapping of names to what is said of each",
+}
+
+
+def _meant(path: strict_yaml.Path, key: str) -> str:
+    """What a key that is missing at a path is to say."""
+    said = _mapping_at(path).model_fields[key].metadata
+    return next((key.allowed for key in said if isinstance(key, Key)), "") or _a_mapping(path)
+
+
+def _a_mapping(path: strict_yaml.Path) -> str:
+    """For example `a mapping with the keys above, below`."""
+    keys = _mapping_at(path).model_fields
+    needed = [name for name, key in keys.items() if key.is_required()] or list(keys)
+    return f"a mapping with the key{'s' * (len(needed) > 1)} {', '.join(needed)}"
+
+
+def _mapping_at(path: strict_yaml.Path) -> type[Strict]:
+    """Whose keys are allowed at a path."""
+    match path:
+        case ():
+            return FILE
+        case ("models", _):
+            return ENTRY
+        case (*_, "waivers", _):
+            return WAIVER
+        case _:
+            return Bound
+
+
+def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Document) -> None:
+    defaults = [name for name, spec in models.items() if spec.default]
+    if not defaults:
+        at = document.nodes["models",][0]
+        raise Problem(at, "no model has 'default: true'; exactly one must have it")
+    if len(defaults) > 1:
+        at = document.nodes["models", defaults[1]][0]
+        raise Problem(at, f"{defaults[1]}: a second 'default: true', after {defaults[0]}")
+
+
+def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
+    """Refuse keys that would mean nothing beside the others, or not what they seem to."""
+    for key, what in (*_idle_keys(entry), *_unpinned_code(entry)):
+        path: strict_yaml.Path = ("models", name, key)
+        if path in document.nodes:  # it stands in the file
+            raise Problem(document.nodes[path][0], f"{label(path)}{what}")
+    known = {audit.partition("[")[0] for audit in entry["known"]}
+    for audit in entry["waivers"]:
+        if audit.partition("[")[0] in known:
+            path = ("models", name, "waivers", audit)
+            what = f"{label(path)}it is in `known` too; keep one of them"
+            raise Problem(document.nodes[path][0], what)
+
+
+def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Keys that must not stand in an entry like this, and why."""
+    for key, revision in (("source", "revision"), ("base", "base_revision")):
+        if not is_hub_id(entry[key] or ""):
+            yield revision, "only a hub id has revisions"
+    if entry["source"] != "embedded":
+        what = "it is for the model that rmaudit brings (source: embedded); of any other, write "
+        yield "known", what + f"`waivers`, each with {', '.join(WAIVER.model_fields)}"
+
+
+def _unpinned_code(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Code runs at a pinned commit only, and then decides alone how the reward is read."""
+    if not entry["trust_remote_code"]:
+        what = "it is for code that is run (trust_remote_code: true); a known head needs none"
+        yield "score_field", what
+        return
+    if entry["revision"] is None:
+        what = f"true needs a hub id and its `revision`, {COMMIT}: read the code before it is run"
+        yield "trust_remote_code", what
+    for key in ("logit", "pool"):
+        yield key, "its own code decides that (trust_remote_code: true); remove one of them"

@@ -1,0 +1,190 @@
+"""What models.yaml may say of one model: every key once, with its type, its spelling and its words.
+
+A new key is a new field of `ModelSpec`. `models_yaml` makes the checks of it, and the explanation
+at the head of models.yaml.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, Literal
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Pool = Literal["auto", "last", "hf"]
+ScoreField = Literal["logits", "score"]
+
+_LONGEST_ID = 96  # characters that the hub allows in `owner/name`
+_HUB_ID = r"(?a:\w[\w.-]*/\w[\w.-]*)"
+
+
+def is_hub_id(source: str) -> bool:
+    """Whether a source is `owner/name` on the hub."""
+    return len(source) <= _LONGEST_ID and re.fullmatch(_HUB_ID, source) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of models.yaml.
+
+    Attributes:
+        meaning: what it says, for the head of models.yaml.
+        allowed: what errors say is allowed; "" where the type says it.
+        spelling: a regular expression of the whole value; "" for any value of the type.
+    """
+
+    meaning: str = ""
+    allowed: str = ""
+    spelling: str = ""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401
+        """How pydantic checks a value: by its type, then by its spelling."""
+        from pydantic_core import PydanticCustomError, ValidationError, core_schema
+
+        def check(value: Any, of_type: Any) -> Any:  # noqa: ANN401
+            try:
+                value = of_type(value)
+            except ValidationError:
+                value = None
+            if value is None or (self.spelling and not re.fullmatch(self.spelling, str(value))):
+                raise PydanticCustomError("allowed", "{allowed}", {"allowed": self.allowed})
+            return value
+
+        schema = handler(source)
+        if not self.allowed:
+            return schema
+        return core_schema.no_info_wrap_validator_function(check, schema)
+
+
+_SOURCE = rf"embedded|(?=.{{1,{_LONGEST_ID}}}$){_HUB_ID}|(\.|\.\.|~)?/.+"
+_SOURCES = (
+    "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
+)
+COMMIT = "a full commit hash of 40 hex digits (branches and tags move)"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """One model: what to load, and what is said about it. Each field but `name` is a key.
+
+    Relative folders and files are absolute here, and `embedded` stands for what rmaudit brings.
+
+    Attributes:
+        name: what `--model` and the reports call it.
+    """
+
+    name: str
+    source: Annotated[
+        str,
+        Key(
+            "required; what to load: a hub id (owner/name), a checkpoint folder that begins with "
+            "./, ../, / or ~/ (the first two are relative to this file), or `embedded`, the small "
+            "model that rmaudit brings",
+            _SOURCES,
+            _SOURCE,
+        ),
+    ]
+    _: KW_ONLY
+    revision: Annotated[
+        str | None,
+        Key(
+            "the full commit hash of a hub id; branches and tags move and are refused; without it "
+            "the newest commit is loaded",
+            COMMIT,
+            "[0-9a-f]{40}",
+        ),
+    ] = None
+    dtype: Annotated[
+        Dtype,
+        Key(
+            "what the weights are loaded as: auto (what the checkpoint says), float32, bfloat16 or "
+            "float16"
+        ),
+    ] = "auto"
+    pool: Annotated[
+        Pool,
+        Key(
+            "where the reward is read: last (the last id of the row), hf (transformers' rule: the "
+            "rightmost id that is not the pad id) or auto (the rule of the head's family, with a "
+            "warning where that is transformers' rule and gives another id than the last)"
+        ),
+    ] = "auto"
+    logit: Annotated[
+        int | None,
+        Key(
+            "the vocabulary id whose logit at the last id is the reward, for language models that "
+            "were trained so (Nemotron's is 0); models with a head have none",
+            "a token id, such as 0",
+            "0|[1-9][0-9]{0,6}",
+        ),
+    ] = None
+    quantized: Annotated[
+        bool,
+        Key(
+            "true if the checkpoint's weights are quantized (bitsandbytes, GPTQ, AWQ, fp8) and "
+            "these are to be audited; without it they are refused"
+        ),
+    ] = False
+    trust_remote_code: Annotated[
+        bool,
+        Key(
+            "true runs the code that the checkpoint brings and takes its reward, for heads that "
+            "rmaudit does not know. Only with `revision`, which pins the code too: read the code "
+            "at that commit first. Models below that came with code have native heads here"
+        ),
+    ] = False
+    score_field: Annotated[
+        ScoreField | None,
+        Key("which field of that code's output has the reward: logits (default) or score"),
+    ] = None
+    template: Annotated[
+        str | None,
+        Key(
+            "a file with a jinja chat template to use in place of the checkpoint's own, relative "
+            "to this file"
+        ),
+    ] = None
+    base: Annotated[
+        str | None,
+        Key(
+            "the language model that it was trained from, for the audit of what leaks from "
+            "pretraining: a hub id or a folder as in source, with the same tokenizer, or "
+            "`embedded`; it is loaded as well as the model, so it costs its own download",
+            _SOURCES,
+            _SOURCE,
+        ),
+    ] = None
+    base_revision: Annotated[
+        str | None, Key("the full commit hash of a hub id in base", COMMIT, "[0-9a-f]{40}")
+    ] = None
+    developer: Annotated[str | None, Key("who trained it")] = None
+    base_model: Annotated[str | None, Key("what it was trained from, in words")] = None
+    parameters_b: Annotated[
+        float | None,
+        Key(
+            "its size in billions of parameters",
+            "a number above 0, such as 8 or 0.135",
+            r"(?=.*[1-9])(0|[1-9][0-9]{0,5})(\.[0-9]{1,6})?",
+        ),
+    ] = None
+    rewardbench_rank: Annotated[
+        int | None,
+        Key(
+            "its rank on RewardBench, as printed in Christian et al. 2025, Table 1",
+            "a whole number above 0, such as 8",
+            "[1-9][0-9]{0,5}",
+        ),
+    ] = None
+    default: Annotated[
+        bool, Key("true for exactly one model: the one that is audited when none is named")
+    ] = False
+    trained_on: Annotated[
+        str | None,
+        Key(
+            "the model was trained on half of the reference words and items, split by this salt: "
+            "audits use the other half"
+        ),
+    ] = None
+    notes: Annotated[
+        tuple[str, ...], Key("a list of sentences to know before reading its numbers")
+    ] = ()

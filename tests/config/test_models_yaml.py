@@ -1,0 +1,454 @@
+"""models.yaml is read strictly: what it means, and that nothing wrong in it goes unseen."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from dataclasses import MISSING, fields, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from rmaudit.config.allowed_keys import explanation
+from rmaudit.config.registry import ModelSpec, Registry, load_registry
+from rmaudit.errors import SpecError
+from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
+from rmaudit.verdicts.records import Severity
+
+ROOT = Path(__file__).parents[2]
+HASH = "0123456789abcdef0123456789abcdef01234567"
+TRUSTED = f"revision: {HASH}\ntrust_remote_code: true"
+ONE_LINE = re.compile(r"models\.yaml:[0-9]+: [^\n\r]+")
+
+FULL = f"""\
+bounds:
+  skew: {{above: -1.5}}
+  gap[best]: {{above: 0, below: 2.5e-1}}
+severity: {{skew: info, 'gap[best+worst]': gate}}
+models:
+  A:
+    source: owner/name
+    revision: {HASH}
+    dtype: bfloat16
+    pool: last
+    logit: 0
+    quantized: true
+    template: chat.jinja
+    base: owner/base
+    base_revision: {HASH}
+    developer: somebody
+    base_model: Llama 3
+    parameters_b: 0.135
+    rewardbench_rank: 7
+    default: true
+    trained_on: salt
+    notes:
+      - Written on
+        two lines.
+      - 'With: a colon.'
+    bounds:
+      skew[54 prompts]: {{below: 3}}
+    severity:
+      gap: info
+    waivers:
+      skew: {{owner: me@example.org, reason: so, expires: 2030-02-28, accepted: -0.2}}
+  B: {{source: embedded, known: {{'skew[worst]': It is flat.}}}}
+"""
+SPEC = ModelSpec(
+    "A",
+    "owner/name",
+    revision=HASH,
+    dtype="bfloat16",
+    pool="last",
+    logit=0,
+    quantized=True,
+    template="chat.jinja",
+    base="owner/base",
+    base_revision=HASH,
+    developer="somebody",
+    base_model="Llama 3",
+    parameters_b=0.135,
+    rewardbench_rank=7,
+    default=True,
+    trained_on="salt",
+    notes=("Written on two lines.", "With: a colon."),
+)
+POLICY = Policy(
+    everywhere=Rules(
+        bounds={"skew": (-1.5, math.inf), "gap[best]": (0, 0.25)},
+        severity={"skew": Severity.INFO, "gap[best+worst]": Severity.GATE},
+    ),
+    models={
+        "A": Rules(
+            bounds={"skew[54 prompts]": (-math.inf, 3)},
+            severity={"gap": Severity.INFO},
+            waivers={"skew": Waiver("me@example.org", "so", date(2030, 2, 28), -0.2)},
+        ),
+        "B": Rules(known={"skew[worst]": "It is flat."}),
+    },
+    named=(
+        Named("skew", "bounds: ", 2),
+        Named("gap[best]", "bounds: ", 3),
+        Named("skew", "severity: ", 4),
+        Named("gap[best+worst]", "severity: ", 4),
+        Named("skew[54 prompts]", "A: bounds: ", 27),
+        Named("gap", "A: severity: ", 29),
+        Named("skew", "A: waivers: ", 31),
+        Named("skew[worst]", "B: known: ", 32),
+    ),
+)
+
+
+def write(folder: Path, content: str | bytes) -> Path:
+    """A models.yaml in `folder`, beside the template that `FULL` names."""
+    (folder / "chat.jinja").touch()
+    path = folder / "models.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def read_or_refused(path: Path) -> Registry | str:
+    """The registry, or the text of the SpecError without the folder; nothing else is caught."""
+    try:
+        return load_registry(path)
+    except SpecError as error:
+        return str(error).replace(f"{path.parent}/", "")
+
+
+def refusal(folder: Path, content: str | bytes) -> str:
+    """The one line with which a file is refused."""
+    said = read_or_refused(write(folder, content))
+    assert isinstance(said, str)
+    assert ONE_LINE.fullmatch(said)
+    return said.removeprefix("models.yaml:")
+
+
+def entry(lines: str) -> str:
+    """A registry whose default model A, on line 2, has `lines` from line 3 on."""
+    indented = "".join(f"    {line}\n" for line in lines.splitlines())
+    return f"models:\n  A:\n{indented}    default: true\n"
+
+
+# What a correct file means
+
+
+def test_every_key_reaches_the_spec_and_the_policy(tmp_path: Path) -> None:
+    """With the right types, texts folded, files absolute, and every audit with its line."""
+    read = load_registry(write(tmp_path, FULL))
+
+    assert list(read.models) == ["A", "B"]
+    assert read.default == replace(SPEC, template=str(tmp_path / "chat.jinja"))
+    assert {read.default: 1}[replace(read.default)] == 1  # models are cached by their specs
+    assert read.policy == POLICY
+    trusted = load_registry(write(tmp_path, entry(f"source: a/b\n{TRUSTED}\nscore_field: score")))
+    assert (trusted.default.trust_remote_code, trusted.default.score_field) == (True, "score")
+
+
+def test_only_the_source_is_required(tmp_path: Path) -> None:
+    """Whatever an entry leaves out has the default of the spec, and no rules are no policy."""
+    read = load_registry(write(tmp_path, "models: {A: {source: embedded, default: true}}"))
+
+    assert read.models == {"A": ModelSpec("A", "embedded", default=True)}
+    assert read.policy == Policy()
+    assert read.path == tmp_path / "models.yaml"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("./run/final", "{}/run/final"),
+        ("../run", "{}/../run"),
+        ("/data/run", "/data/run"),
+        ("~/run", "~/run"),
+    ],
+)
+def test_folders_start_at_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, meant: str
+) -> None:
+    """A relative folder is relative to models.yaml, wherever pytest is started."""
+    (tmp_path / "elsewhere").mkdir()
+    path = write(tmp_path, entry(f"source: {written}\nbase: {written}"))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    spec = load_registry(path).default
+
+    expected = meant.format(tmp_path).replace(f"{tmp_path.name}/../", "")
+    assert (spec.source, spec.base) == (expected, expected)
+
+
+# What is wrong with a file: where, what was found, what is allowed
+
+TWO = "models:\n  A: {source: a/b, default: true}\n"
+SOURCES = "'embedded', a hub id 'owner/name', or a folder"
+COMMIT = "commit hash of 40 hex digits"
+NUMBER = "a number above 0"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "named"),
+    [
+        ("", 1, "empty|'models'"),
+        ("# nothing\n", 1, "empty|'models'"),
+        ("\n- A\n", 2, "mapping|models|got a list"),
+        ("A", 1, "mapping|models|got the text 'A'"),
+        ("{}", 1, "'models' is missing"),
+        ("\nmodel: {}", 2, "unknown key 'model'|did you mean 'models'?|bounds, severity"),
+        ("models: {}\nwaivers: {}", 2, "unknown key 'waivers'|allowed: models, bounds, severity"),
+        ("models: {}\nknown: {}", 2, "unknown key 'known'"),
+        ("models: {}\nmodels: {}", 2, "duplicate key 'models'|line 1"),
+        ("models:", 1, "models: |mapping|got nothing"),
+        ("\nmodels: {}", 2, "no model has 'default: true'|exactly one"),
+        ("models:\n  A: {source: a/b, default: false}", 1, "no model has 'default: true'"),
+        (f"{TWO}  C: {{source: a/b, default: true}}", 3, "C: |second 'default: true'|A"),
+        (f"{TWO}  A: {{source: a/b}}", 3, "models: |duplicate key 'A'|line 2"),
+        ("models:\n  A:", 2, "A: |mapping|source|got nothing"),
+        ("models:\n  no: {source: a/b}", 2, "models: |got no, which YAML reads as bool"),
+        ("models:\n  135: {source: a/b}", 2, "got 135, which YAML reads as int"),
+        ("models:\n  2025-01-31: {source: a/b}", 2, "2025-01-31, which YAML reads as timestamp"),
+        ("models:\n  'N-*': {source: a/b}", 2, "models: |a name of|got the text 'N-*'"),
+        ("models:\n  ? [A]\n  : 1", 2, "models: |got a list"),
+        ("models:\n\tA: {}", 2, r"not valid YAML|'\t'"),
+        ("a: b: c", 1, "not valid YAML|mapping values"),
+        ("models:\n  A: 'x", 2, "not valid YAML|end of stream"),
+        ("--- {}\n--- {}", 2, "not valid YAML|another document"),
+        ("models:\n  A: \0", 2, "not valid YAML|control character"),
+        ('models:\n  A: "\\UFFFFFFFF"', 2, "not valid YAML|escape"),
+        ("models:\n  A: &a {source: a/b}\n  B: *a", 2, "anchors and aliases are refused|'a'"),
+        ("models:\n  A: *a", 2, "anchors and aliases are refused|'a'"),
+        ("models:\n  A: !!python/object/apply:os.getcwd []", 2, "tags are refused|os.getcwd"),
+        ("models:\n  A:\n    source: !env HOME", 3, "tags are refused|'!env'"),
+        (b"models:\n  A: \xff", 2, "not UTF-8"),
+        ("models: {}".encode("utf-16"), 1, "not UTF-8"),
+    ],
+)
+def test_a_wrong_layout(tmp_path: Path, content: str | bytes, line: int, named: str) -> None:
+    """What is no plain YAML, could run or point elsewhere, or is wrong above the entries."""
+    said = refusal(tmp_path, content)
+
+    assert said.startswith(f"{line}: ")
+    assert [part for part in named.split("|") if part not in said] == []
+
+
+WRONG = {  # the lines of an entry, the last of which is wrong, and what the error names
+    "dtype: auto": f"'source' is missing|{SOURCES}",
+    "source: a/b\nrevison: 1": "unknown key 'revison'|did you mean 'revision'?|, notes, bounds",
+    "source: a/b\nNotes: []": "unknown key 'Notes'|did you mean 'notes'?",
+    "source: a/b\nsource: a/b": "duplicate key 'source'|line 3",
+    "source: a/b\n1: 2": "expected text|got 1, which YAML reads as int when unquoted",
+    "source: a/b\n<<: {dtype: auto}": "expected text|merge",
+    "source:": f"{SOURCES}|got nothing",
+    "source: embeded": f"{SOURCES}|'embeded'",
+    "source: run/final/x": "'run/final/x'",
+    "source: [a/b]": f"{SOURCES}|got a list",
+    f"source: a/{'b' * 5000}": f"{SOURCES}|(5,002 characters)",
+    f"source: ./{'b' * 5000}": "name too long|(5,002 characters)",
+    f"source: a/b\ntemplate: {'b' * 5000}": "name too long",
+    'source: "./a\\0b"': "NUL",
+    'source: "./a\\ud800b"': "half a character",
+    'source: a/b\ntemplate: "a\\0b"': "NUL",
+    "source: ./loop": "levels of symbolic links",
+    "source: a/b\nrevision: main": f"{COMMIT}|'main'",
+    f"source: a/b\nrevision: {'1' * 40}": f"{COMMIT}|which YAML reads as int when unquoted",
+    f"source: ./run\nrevision: {HASH}": "only a hub id has revisions",
+    f"source: embedded\nrevision: {HASH}": "only a hub id has revisions",
+    f"source: a/b\nbase_revision: {HASH}": "only a hub id has revisions",
+    f"source: a/b\nbase: ./run\nbase_revision: {HASH}": "only a hub id has revisions",
+    "source: a/b\nbase: gpt2": f"{SOURCES}|'gpt2'",
+    "source: a/b\ntrust_remote_code: true": f"`revision`|{COMMIT}",
+    "source: ./run\ntrust_remote_code: true": f"`revision`|{COMMIT}",
+    "source: a/b\ntrust_remote_code: yes": "true or false|got yes, which YAML reads as bool",
+    f"source: a/b\n{TRUSTED}\nlogit: 0": "its own code decides|trust_remote_code",
+    f"source: a/b\n{TRUSTED}\npool: last": "its own code decides|trust_remote_code",
+    "source: a/b\nscore_field: score": "trust_remote_code: true",
+    f"source: a/b\n{TRUSTED}\nscore_field: reward": "logits, score|'reward'",
+    "source: a/b\ndtype: fp16": "one of auto, float32, bfloat16, float16|'fp16'",
+    "source: a/b\npool: off": "one of auto, last, hf|got off, which YAML reads as bool",
+    "source: a/b\nlogit: -1": "a token id|got -1",
+    "source: a/b\ntemplate: no.jinja": "there is no file|no.jinja",
+    "source: a/b\ndeveloper: off": "expected text|got off, which YAML reads as bool",
+    "source: a/b\ndeveloper: ' '": "expected text|' '",
+    "source: a/b\nparameters_b: 1e5": f"{NUMBER}|the text '1e5'",
+    "source: a/b\nparameters_b: '8'": f"{NUMBER}|the text '8'",
+    **{
+        f"source: a/b\nparameters_b: {number}": f"{NUMBER}|got {number}, which YAML reads as"
+        for number in ("0", "-8", "010", "0x10", "1:30", "1_000", "0.0", ".nan", ".inf", "true")
+    },
+    "source: a/b\nrewardbench_rank: 2.0": "a whole number above 0|2.0, which YAML reads as float",
+    "source: a/b\nquantized: 'true'": "true or false|the text 'true'",
+    "source: a/b\nquantized: 1": "true or false|1, which YAML reads as int",
+    "source: a/b\nnotes: One.": "a list of texts|'One.'",
+    "source: a/b\nnotes:\n  - One.\n  - 2": "expected text|got 2",
+    "source: a/b\nnotes:\n  - Unsure: its head": "got a mapping|quote a text",
+    "source: a/b\nbounds: [skew]": "a mapping of names|got a list",
+    "source: a/b\nbounds: {skew: 1}": "skew: |above, below|got 1",
+    "source: a/b\nbounds: {skew: {}}": "skew: |{above: 0}",
+    "source: a/b\nbounds: {skew: {ower: 1}}": "skew: unknown key 'ower'|above, below",
+    "source: a/b\nbounds: {skew: {above: .inf}}": "skew: above: |a number|.inf",
+    "source: a/b\nbounds: {skew: {below: 1e-3}}": "skew: below: |a number|the text '1e-3'",
+    f"source: a/b\nbounds: {{skew: {{below: {'9' * 400}}}}}": "skew: below: |a number",
+    "source: a/b\nbounds: {skew: {above: 1, below: 1}}": "skew: |above 1 and below 1",
+    "source: a/b\nbounds: {'s k[': {above: 1}}": "bounds: |the name of an audit|'s k['",
+    "source: a/b\nseverity: {skew: warn}": "skew: |gate, info|'warn'",
+    "source: embedded\nknown: {skew: }": "known: skew: |expected text|got nothing",
+    "source: a/b\nknown: {skew: It is.}": "embedded|`waivers`|owner, reason, expires, accepted",
+    "source: a/b\nwaivers: {skew: It is.}": "skew: |owner, reason, expires, accepted|'It is.'",
+}
+GOOD = {"owner": "me", "reason": "so", "expires": "2030-01-31", "accepted": "1"}
+
+
+def waiver(**changes: str) -> str:
+    """The line of a waiver with other words in it, or without a key where these are ""."""
+    inner = ", ".join(f"{key}: {value}" for key, value in {**GOOD, **changes}.items() if value)
+    return f"source: embedded\nwaivers: {{'skew[best]': {{{inner}}}}}"
+
+
+WAIVERS = {
+    **{waiver(**{key: ""}): f"'{key}' is missing" for key in GOOD},
+    waiver(owner="' '"): "owner: expected text",
+    waiver(expires="soon"): "expires: |a day, such as 2030-01-31|'soon'",
+    waiver(expires="2030-02-30"): "expires: |2030-02-30|no day",
+    waiver(expires="2030-1-3"): "expires: |'2030-1-3'",
+    waiver(accepted="all"): "accepted: |a number|'all'",
+    waiver(owners="you"): "unknown key 'owners'|did you mean 'owner'?",
+}
+
+
+@pytest.mark.parametrize(("lines", "named"), (WRONG | WAIVERS).items())
+def test_a_wrong_entry(tmp_path: Path, lines: str, named: str) -> None:
+    """Told with its line, the model, the key, what was found and what is allowed."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+
+    said = refusal(tmp_path, entry(lines))
+
+    line = 2 if "source" not in lines else 2 + len(lines.splitlines())
+    key = re.findall(r"^(\w{2,}):", lines, re.MULTILINE)[-1]
+    assert said.startswith(f"{line}: A: ")
+    assert key in said or "A: expected text" in said or "'source' is missing" in said
+    assert [part for part in named.split("|") if part not in said] == []
+
+
+def test_a_failure_is_known_or_waived(tmp_path: Path) -> None:
+    """Not both: the one without an end would hide that the other ended."""
+    said = refusal(tmp_path, entry(f"{waiver()}\nknown: {{skew: So.}}"))
+
+    assert said.startswith("4: A: waivers: skew[best]: it is in `known` too")
+
+
+@pytest.mark.parametrize("bomb", ["[", "{a: ", "- ", "? ", "models: [", "[[1]," * 9])
+def test_nesting_costs_no_time(tmp_path: Path, bomb: str) -> None:
+    """PyYAML takes time that grows with the square of the depth, here for hours."""
+    assert "nested" in refusal(tmp_path, bomb * 100_000)
+
+
+@pytest.mark.parametrize(("make", "said"), [(False, "No such file"), (True, "Is a directory")])
+def test_what_is_no_file(tmp_path: Path, make: bool, said: str) -> None:
+    """It is named, with the system's reason."""
+    if make:
+        (tmp_path / "models.yaml").mkdir()
+
+    with pytest.raises(SpecError, match=rf"models\.yaml: cannot be read: {said}"):
+        load_registry(tmp_path / "models.yaml")
+
+
+# No slip of the pen goes unseen
+
+SCALAR_LINES = [line for line in FULL.splitlines() if re.match(r"    \w+: ", line)]
+ENTRY_KEYS = [line.split(":")[0].strip() for line in SCALAR_LINES]
+CHARACTERS = st.sampled_from(string.ascii_letters + string.digits + "_-. #:'\"")
+quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all examples of a property share."""
+    return tmp_path_factory.mktemp("registry")
+
+
+def without(spec: ModelSpec, key: str) -> ModelSpec:
+    """`spec` with the default value of the field `key`."""
+    field = next(field for field in fields(ModelSpec) if field.name == key)
+    change: dict[str, Any] = {key: {} if field.default is MISSING else field.default}
+    return replace(spec, **change)
+
+
+@quick
+@given(data=st.data())
+def test_a_mistyped_key_never_changes_a_spec(scratch: Path, data: st.DataObject) -> None:
+    """One wrong character in a key is refused, or is a comment, or is no change of meaning."""
+    original = load_registry(write(scratch, FULL)).default
+    key = data.draw(st.sampled_from([*ENTRY_KEYS, "notes"]))
+    place, cut = data.draw(st.integers(0, len(key))), data.draw(st.integers(0, 1))
+    typed = key[:place] + data.draw(CHARACTERS | st.just("")) + key[place + cut :]
+
+    read = read_or_refused(write(scratch, FULL.replace(f"    {key}:", f"    {typed}:")))
+
+    if isinstance(read, str):
+        assert ONE_LINE.fullmatch(read)
+    else:
+        assert read.default == (without(original, key) if typed.startswith("#") else original)
+
+
+@pytest.mark.parametrize("key", ENTRY_KEYS)
+def test_a_deleted_key_changes_its_own_field_only(tmp_path: Path, key: str) -> None:
+    """An entry without a key has that field's default, and is refused where there is none."""
+    original = load_registry(write(tmp_path, FULL)).default
+    line = next(line for line in SCALAR_LINES if line.strip().startswith(f"{key}:"))
+
+    read = read_or_refused(write(tmp_path, FULL.replace(f"{line}\n", "", 1)))
+
+    if key in {"source", "default", "base"}:  # whose revision would be that of nothing
+        assert isinstance(read, str)
+    else:
+        assert isinstance(read, Registry)
+        assert read.default == without(original, key)
+
+
+@quick
+@given(written=st.text(string.ascii_lowercase + "_", min_size=1, max_size=20))
+def test_an_unknown_key_is_always_refused(scratch: Path, written: str) -> None:
+    """Whatever the spec has no field for, on both levels."""
+    known = {field.name for field in fields(ModelSpec)} | {field.name for field in fields(Rules)}
+    for content in (entry(f"source: a/b\n{written}: x"), f"{TWO}{written}: x\n"):
+        if written not in known - {"name"} | {"models"}:
+            said = refusal(scratch, content)
+            # `no`, `on` and the like are not even text to YAML
+            assert "unknown key" in said or "which YAML reads as" in said
+
+
+@quick
+@given(content=st.binary() | st.text().map(str.encode))
+def test_any_bytes_are_refused_in_one_line(scratch: Path, content: bytes) -> None:
+    """No file makes the reader raise anything but a SpecError of one line."""
+    refusal(scratch, content)
+
+
+@settings(parent=quick, max_examples=200)
+@given(place=st.integers(0, len(FULL)), cut=st.integers(0, 3), typed=st.text(max_size=3))
+@example(place=0, cut=0, typed="0")
+def test_any_edit_is_read_or_refused_in_one_line(
+    scratch: Path, place: int, cut: int, typed: str
+) -> None:
+    """No edit of a good file makes the reader raise anything but a SpecError of one line."""
+    content = FULL[:place] + typed + FULL[place + cut :]
+
+    read = read_or_refused(write(scratch, content.encode(errors="replace")))
+
+    assert ONE_LINE.fullmatch(read) if isinstance(read, str) else read.default.default
+
+
+# The explanation
+
+
+def test_the_bundled_file_begins_with_the_explanation_of_every_key() -> None:
+    """It is made of the fields, each of which says what it means."""
+    said = explanation()
+
+    assert (ROOT / "models.yaml").read_text(encoding="utf-8").startswith(said)
+    for field in [*fields(ModelSpec)[1:], *fields(Rules)]:
+        assert re.search(rf"^#     {field.name} +\w+[;:,]? \w+", said, re.MULTILINE), field.name
+    assert max(map(len, said.splitlines())) <= 100
