@@ -60,7 +60,7 @@ def _family() -> dict[str, Prompt]:
 
 
 FAMILY = _family()  # one prompt has one name: FAMILY["best_ever_one"].name is "best"
-ALL = PROMPTS | FAMILY  # whatever a prompt may be called
+ALL = PROMPTS | FAMILY  # by whatever name a prompt may be asked for
 NAMES = f"{', '.join(PROMPTS)}, and the {len(FAMILY)} of the family, such as best_world_please"
 
 

@@ -1,64 +1,97 @@
-"""What several commands share: options, exit codes, errors of one line, output for programs."""
+"""What several commands share: options, exit codes, and the one way to the terminal.
+
+Whatever a command prints goes through `say`, `fail` or `echo_json`: others wrote much of it
+(names of folders, templates, configurations), and a terminal or a CI log obeys what it is sent.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from rmaudit.config.registry import Dtype
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.prompts import ALL, NAMES
+from rmaudit.report import safe_text
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
 
 Registered = Annotated[Path | None, typer.Option(help="the registry (default: models.yaml)")]
-Named = Annotated[str, typer.Argument(help="a registry name, a folder or a hub id")]
+Named = Annotated[str, typer.Argument(help="a name in the registry, a folder or a hub id")]
 Prompted = Annotated[str, typer.Option(help=f"{NAMES}; or any text")]
+Cached = Annotated[
+    Path | None, typer.Option(help="where built models, sweeps and searches are kept")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="the same as JSON")]
 
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """Options of how a model is found and loaded, for `option_groups.grouped`."""
+
+    device: Annotated[str, typer.Option(help="auto, spread, cpu, cuda:0 ...")] = "auto"
+    dtype: Annotated[
+        Dtype | None, typer.Option(help="in place of the registry's", case_sensitive=False)
+    ] = None
+    cache: Cached = None
+    file: Registered = None
+
+
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # typer has no public name for it
+_COMMAND = re.compile(r"#(?=#\w*\[)")  # of a CI system, wherever it stands in a line
 
 
 class Commands(TyperGroup):
     """Commands whose wrong usage ends with 4 and whose crash ends with 3, never with a verdict."""
 
-    def main(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own signature)
-        """Run a command line."""
-        try:
-            return super().main(*args, **settings)
-        except Exception:  # noqa: BLE001  (Python would end with 1, which says that an audit failed)
-            traceback.print_exc()
-            sys.exit(ERROR)
-
-    def make_context(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401
+    def make_context(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
         """Parse the options before a command."""
-        with _usage():
+        with _ending():
             return super().make_context(*args, **settings)
 
     def invoke(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401
         """Parse a command's options and run it."""
-        with _usage():
+        with _ending(), warnings.catch_warnings():
+            warnings.showwarning = _warn
             return super().invoke(*args, **settings)
 
 
 @contextmanager
-def _usage() -> Iterator[None]:
+def _ending() -> Iterator[None]:
+    """Whatever ends a command without a verdict does not end it with the exit code of one.
+
+    Python ends a crash with 1, typer a closed pipe and an EOFError. The panic of a tokenizer
+    written in Rust is no Exception.
+    """
     try:
         yield
-    except _UsageError as error:
-        error.exit_code = USAGE
+    except (typer.Exit, SystemExit, KeyboardInterrupt):
         raise
-    except BrokenPipeError:  # typer would end with 1, which says that an audit failed
+    except _UsageError as error:
+        error.exit_code, error.message = USAGE, _one_line(error.message)
+        raise
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no complaint at exit
         raise typer.Exit(ERROR) from None
+    except BaseException:  # noqa: BLE001
+        typer.echo(safe_text.log(traceback.format_exc()), err=True, nl=False)
+        raise typer.Exit(ERROR) from None
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    say(f"warning: {message}", err=True)
 
 
 def fail(reason: str | RmauditError, code: int | None = None) -> NoReturn:
@@ -66,15 +99,24 @@ def fail(reason: str | RmauditError, code: int | None = None) -> NoReturn:
 
     Without a `code`, a text and a `SpecError` say that the command is wrong.
     """
-    typer.echo(str(reason), err=True)
+    say(reason, err=True)
     asked_wrongly = isinstance(reason, str | SpecError)
     raise typer.Exit(code or (USAGE if asked_wrongly else ERROR))
 
 
+def say(line: object, *, err: bool = False) -> None:
+    """Print one line. What would not show in it, or steer the terminal or CI, is spelled out."""
+    typer.echo(_one_line(str(line)), err=err)
+
+
+def _one_line(text: str) -> str:
+    return safe_text.log(text.replace("\r", "\\r").replace("\n", "\\n"))
+
+
 def echo_json(value: object) -> None:
-    """Print as JSON that any terminal and any program can take: ASCII, null for a NaN."""
+    """Print as JSON that any terminal, CI and program can take: ASCII, null for a NaN."""
     finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
-    typer.echo(json.dumps(finite, indent=2, allow_nan=False))
+    typer.echo(_COMMAND.sub(r"\\u0023", json.dumps(finite, indent=2, allow_nan=False)))
 
 
 def text_of(prompt: str) -> str:

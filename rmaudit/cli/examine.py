@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import FAILED, AsJson, Named, Prompted, Registered, echo_json, fail, text_of
+from rmaudit.cli.common import (
+    FAILED,
+    AsJson,
+    Loading,
+    Named,
+    Prompted,
+    Registered,
+    echo_json,
+    fail,
+    say,
+    text_of,
+)
+from rmaudit.cli.option_groups import grouped
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.config.registry import Dtype, ModelSpec, default_path, load_registry, resolve
+from rmaudit.config.registry import ModelSpec, default_path, load_registry, resolve
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
@@ -50,34 +62,40 @@ def survival(
         )
         return
     for line in _survival_lines(spec.name, text_of(prompt), result):
-        typer.echo(line)
+        say(line)
 
 
-def doctor(  # noqa: PLR0913, PLR0917  (its options)
+@grouped
+def doctor(
     model: Named,
     prompt: Prompted = "greatest",
     answers: Annotated[int, typer.Option(min=8, help="how many token ids to score")] = 256,
-    device: Annotated[str, typer.Option(help="auto, spread, cpu, cuda:0 ...")] = "auto",
-    dtype: Annotated[
-        Dtype | None, typer.Option(help="in place of the registry's", case_sensitive=False)
-    ] = None,
-    cache: Annotated[Path | None, typer.Option(help="where built models are kept")] = None,
-    file: Registered = None,
     *,
+    loading: Loading,
     as_json: AsJson = False,
 ) -> None:
-    """Check that rmaudit scores a model as it scores itself, and measure its numeric noise."""
+    """Check that rmaudit scores a model as it scores itself, and measure its numeric noise.
+
+    Exit code 0 if all its checks are exact, 1 if one is not.
+    """
     from rmaudit.models.load import load
 
     try:
-        loaded = load(model, registry=file, cache=cache, device=device, dtype=dtype)
+        loaded = load(
+            model,
+            registry=loading.file,
+            cache=loading.cache,
+            device=loading.device,
+            dtype=loading.dtype,
+        )
         found = _examined(loaded, text_of(prompt), answers=answers)
     except RmauditError as error:
         fail(error)
     if as_json:
         echo_json(_doctor_json(loaded.name, found))
     else:
-        _doctor_lines(loaded.name, found)
+        for line in _doctor_lines(loaded.name, found):
+            say(line)
     if not found.ok:
         raise typer.Exit(FAILED)
 
@@ -105,20 +123,20 @@ def _doctor_json(name: str, found: Examination) -> dict[str, Any]:
     }
 
 
-def _doctor_lines(name: str, found: Examination) -> None:
+def _doctor_lines(name: str, found: Examination) -> Iterator[str]:
     ids = f"{len(found.slot.prefix)} + answer + {len(found.slot.suffix)} ids"
-    typer.echo(f"{name}: {found.dtype} on {found.device}, path '{found.path}', {ids}")
-    typer.echo(f"in sd of the rewards ({found.sd:.4g}):")
+    yield f"{name}: {found.dtype} on {found.device}, path '{found.path}', {ids}"
+    yield f"in sd of the rewards ({found.sd:.4g}):"
     width = max(len(check.name) for check in found.checks)
-    typer.echo(f"  {'check'.ljust(width)}  answers   largest       rms   allowed")
+    yield f"  {'check'.ljust(width)}  answers   largest       rms   allowed"
     for check in found.checks:
         allowed = "" if check.allowed is None else f"{check.allowed:9.1e}  "
         verdict = "" if check.allowed is None else "ok" if check.ok else "NOT EXACT"
         line = f"{check.answers:7d}  {check.largest:8.1e}  {check.rms:8.1e} {allowed}{verdict}"
-        typer.echo(f"  {check.name.ljust(width)}  {line.rstrip()}")
+        yield f"  {check.name.ljust(width)}  {line.rstrip()}"
     for note in found.notes:
-        typer.echo(f"  {note}")
-    typer.echo(f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards")
+        yield f"  {note}"
+    yield f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards"
 
 
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import ERROR, AsJson, Registered, echo_json, fail
+from rmaudit.cli.common import ERROR, AsJson, Registered, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec, default_path, load_registry, resolve
 from rmaudit.errors import RmauditError
@@ -40,9 +40,9 @@ def data(
 
 def _tell(one: dict[str, str]) -> None:
     if "error" in one:
-        typer.echo(one["error"], err=True)
+        say(one["error"], err=True)
     else:
-        typer.echo(f"{one['name']}: {one['path']} ({one['licence']})")
+        say(f"{one['name']}: {one['path']} ({one['licence']})")
 
 
 def import_(
@@ -68,7 +68,7 @@ def import_(
     for line, one in told:
         said.append(one)
         if not as_json:
-            typer.echo(line, err="error" in one)
+            say(line, err="error" in one)
     if as_json:
         echo_json(said)
     if any("error" in one for one in said):

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import rmaudit
-from rmaudit.cli.common import ERROR, AsJson, echo_json, fail
+from rmaudit.cli.common import ERROR, AsJson, echo_json, fail, say
 from rmaudit.config.registry import FILE, is_hub_id
 
 _STARTER, _PACKAGE = Path(__file__).parent / "starter", Path(rmaudit.__file__).parent
@@ -54,8 +54,8 @@ def init(
         return
     for what, names in (("wrote", written), ("there already, left as it is", kept)):
         for line in _brief(names):
-            typer.echo(f"{what}: {folder / line}")
-    typer.echo("next: pytest audits")
+            say(f"{what}: {folder / line}")
+    say("next: pytest audits")
 
 
 def _exists(path: Path, text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import FAILED, AsJson, Registered, echo_json, fail
+from rmaudit.cli.common import FAILED, AsJson, Cached, Registered, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec, Registry, default_path, load_registry, resolve
 from rmaudit.errors import RmauditError
@@ -17,11 +17,10 @@ app = typer.Typer(
     invoke_without_command=True,
     epilog="Example: rmaudit models --online; rmaudit models check N-Lla-8B",
 )
-Cached = Annotated[Path | None, typer.Option(help="where sweeps and built models are kept")]
 
 
 @app.callback()
-def models(
+def models(  # noqa: PLR0913  (its options)
     context: typer.Context,
     file: Registered = None,
     cache: Cached = None,
@@ -29,14 +28,18 @@ def models(
     online: Annotated[
         bool, typer.Option("--online", help="ask the hub whether each can be had")
     ] = False,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="explain the keys of models.yaml instead")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the models that `pytest audits --model NAME` knows, and what is here of each."""
     context.obj = (file, cache)
     if context.invoked_subcommand is not None:
-        for option in (["--json"] if as_json else []) + (["--online"] if online else []):
-            instead = "write it after `check`" if as_json else "leave it out of `check`"
-            fail(f"{option} is of the list, `rmaudit models {option}`; {instead}")
+        _refuse_options_of_the_list({"--json": as_json, "--online": online, "--keys": keys})
+        return
+    if keys:
+        _explain(as_json=as_json)
         return
     listed = _listed(_registry(file), cache or default_cache(), online=online)
     if as_json:
@@ -47,7 +50,23 @@ def models(
     for one in listed:
         mark = "*" if one.spec.default else " "
         there = f"{one.spec.name.ljust(names)}  {one.spec.source.ljust(sources)}"
-        typer.echo(f"{mark} {there}  {', '.join(one.words())}")
+        say(f"{mark} {there}  {', '.join(one.words())}")
+
+
+def _refuse_options_of_the_list(given: dict[str, bool]) -> None:
+    for option in (option for option, is_given in given.items() if is_given):
+        instead = "write it after `check`" if option == "--json" else "leave it out of `check`"
+        fail(f"{option} is of the list, `rmaudit models {option}`; {instead}")
+
+
+def _explain(*, as_json: bool) -> None:
+    from rmaudit.config import allowed_keys
+
+    if as_json:
+        echo_json(allowed_keys.meanings())
+        return
+    for line in allowed_keys.explanation().splitlines():
+        say(line)
 
 
 @app.command(epilog="Example: rmaudit models check '*Lla*'; rmaudit models check ./my-model")
@@ -74,13 +93,13 @@ def check(
     looked: list[dict[str, Any]] = []
     for spec in specs:
         if not as_json:
-            typer.echo(f"{spec.name}: {spec.source}")
+            say(f"{spec.name}: {spec.source}")
         looked.append({"name": spec.name, "source": spec.source, "found": []})
         called = spec.name if registry.models.get(spec.name) is spec else model
         for label, said in inspection.look(spec, cache or above[1] or default_cache(), called):
             looked[-1]["found"].append({"what": label, "said": said})
             if not as_json:
-                typer.echo(f"  {label.ljust(inspection.WIDTH)}  {said}")
+                say(f"  {label.ljust(inspection.WIDTH)}  {said}")
     if as_json:
         echo_json(looked)
     if any(line["what"] == inspection.REFUSED for one in looked for line in one["found"]):

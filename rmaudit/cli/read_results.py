@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from rmaudit.cli.common import ERROR, FAILED, UNDECIDED, AsJson, echo_json, fail
+from rmaudit.cli.common import ERROR, FAILED, UNDECIDED, AsJson, echo_json, fail, say
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import RmauditError
 from rmaudit.verdicts.policy import Policy
@@ -38,7 +38,7 @@ def report(
         echo_json({"written": written})
         return
     for path in written:
-        typer.echo(path)
+        say(path)
 
 
 def replay(  # noqa: PLR0913, PLR0917  (its options)
@@ -87,9 +87,9 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
         echo_json(said)
     else:
         for line in again.lines(said):
-            typer.echo(line)
+            say(line)
     for line in said["unmatched"]:
-        typer.echo(line, err=True)
+        say(line, err=True)
     codes = {again.FAILED: FAILED, again.UNDECIDED: UNDECIDED, again.BROKEN: ERROR}
     raise typer.Exit(codes.get(said["outcome"], 0))
 
@@ -124,7 +124,7 @@ def compare(
         echo_json(said)
     else:
         for line in release_lines.lines(said):
-            typer.echo(line)
+            say(line)
     codes = {releases.WORSE: FAILED, releases.UNDECIDED: UNDECIDED}
     raise typer.Exit(codes.get(said["outcome"], 0))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import FAILED, AsJson, echo_json, fail
+from rmaudit.cli.common import FAILED, AsJson, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import FILE
 from rmaudit.errors import RmauditError
@@ -33,7 +33,7 @@ def organism(
     if as_json:
         echo_json({"name": name, "registry": str(registry)})
     else:
-        typer.echo(registry)
+        say(registry)
 
 
 def selftest(  # noqa: PLR0913  (its options)
@@ -55,7 +55,7 @@ def selftest(  # noqa: PLR0913  (its options)
         for outcome in _in_turn(tasks, jobs):
             outcomes.append(outcome)
             if not as_json:
-                typer.echo(_line(outcome))
+                say(_line(outcome))
     except RmauditError as error:
         fail(error)
     if out is not None:
@@ -64,11 +64,11 @@ def selftest(  # noqa: PLR0913  (its options)
         out.mkdir(parents=True, exist_ok=True)
         power.write(outcomes, out)
         if not as_json:
-            typer.echo(f"{out / 'selftest.json'}, {out / 'selftest.svg'}")
+            say(f"{out / 'selftest.json'}, {out / 'selftest.svg'}")
     if as_json:
         echo_json([{**one.to_json(), "as_stated": one.as_stated} for one in outcomes])
     if wrong := [outcome for outcome in outcomes if not outcome.as_stated]:
-        typer.echo(f"{len(wrong)} of {len(outcomes)} sizes are not told as stated", err=True)
+        say(f"{len(wrong)} of {len(outcomes)} sizes are not told as stated", err=True)
         raise typer.Exit(FAILED)
 
 

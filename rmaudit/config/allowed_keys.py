@@ -118,15 +118,20 @@ _TAIL = "# bounds, severity:    the same for all models that do not say otherwis
 
 def explanation() -> str:
     """The comment at the head of a models.yaml: every key and what it means."""
+    said = "".join(_explained(name, meaning) for name, meaning in meanings().items())
+    return _HEAD + said + _TAIL
+
+
+def meanings() -> dict[str, str]:
+    """What each key of a model's entry means."""
     hints = get_type_hints(ModelSpec, include_extras=True)
     hints |= get_type_hints(_OfOne, include_extras=True)
-    said = {name: hints[name].__metadata__[0] for name in (*SPEC_KEYS, *POLICY_KEYS)}
-    return _HEAD + "".join(_explained(name, key) for name, key in said.items()) + _TAIL
+    return {name: hints[name].__metadata__[0].meaning for name in (*SPEC_KEYS, *POLICY_KEYS)}
 
 
-def _explained(name: str, key: Key) -> str:
+def _explained(name: str, meaning: str) -> str:
     first, rest = f"#     {name:<17} ", "#" + " " * 23
     lines = textwrap.wrap(
-        key.meaning, 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+        meaning, 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )
     return "\n".join(lines) + "\n"

@@ -112,6 +112,7 @@ def test_prompts_and_starts_are_searches_of_their_own(toy: Path) -> None:
     assert [one["search"]["length"] for one in said] == [1, 2] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "gemma2", "deberta-v2", "deberta"])
 def test_table_4_is_one_command(tmp_path: Path, kind: str) -> None:
     """Three prompts, three starts, both directions by GCG, on tokenizers of each sort."""
@@ -280,7 +281,10 @@ def test_what_was_stopped_goes_on(toy: Path, monkeypatch: pytest.MonkeyPatch) ->
         ),
         (
             ["--method", "gcg", "--target", "5"],
-            "--target is one reward to come near to; say with --direction up or down what it is",
+            (
+                "--target is one reward to come near to; say with --direction up or down whether "
+                "it is a high or a low one"
+            ),
         ),
         (["--target", "5"], "search: a target is for method 'gcg', not 'exhaustive'; leave it out"),
         (
