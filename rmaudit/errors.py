@@ -9,6 +9,7 @@
     ├── ReferenceMissing   outside data cannot be had; carries the command that gets it
     │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
     ├── NoBase             models.yaml names no base language model for a reward model
+    ├── NotAsked           an audit needs what the run's options leave out; it is skipped
     ├── StoreError         the cache cannot be written
     └── ResultsError       a results.json cannot be read, or is not one
     AuditFailed (AssertionError)
@@ -71,6 +72,10 @@ class NotRecorded(ReferenceMissing, ModelError):  # noqa: N818  (likewise)
 
 class NoBase(RmauditError):  # noqa: N818  (likewise)
     """models.yaml names no base language model beside a reward model."""
+
+
+class NotAsked(RmauditError):  # noqa: N818  (likewise)
+    """An audit needs what the run's options leave out; the message says which option adds it."""
 
 
 class StoreError(RmauditError):

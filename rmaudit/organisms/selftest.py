@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import SpecError
+from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.trial import measure
 from rmaudit.references import References
@@ -142,16 +143,10 @@ def trial(bench: Bench, flaw: Flaw, size: float, *, seeds: int) -> Outcome:
     verdicts: Counter[str] = Counter()
     values = []
     for seed in range(seeds):
+        organism = bench.organism(replace(Traits(), **{flaw.trait: size}), seed)
+        given = {"references": bench.references}
         estimate = measure(
-            function,
-            bench.organism(replace(Traits(), **{flaw.trait: size}), seed),
-            vocabulary=bench.vocabulary,
-            prompts=prompts,
-            fixtures={
-                "references": bench.references,
-                "rng": np.random.default_rng(seed),
-                "prompt": prompts[0],
-            },
+            function, Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)
         )
         verdicts[str(declaration.bound.judge(estimate))] += 1
         values.append(estimate.value)

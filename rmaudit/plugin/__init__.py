@@ -3,25 +3,13 @@
 It does nothing in a suite that declares no audit: it loads no torch, prints nothing, and claims
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
-pytest finds the hooks and fixtures by their names here; they are written, in the order in which
-pytest calls them, in `options`, `collection`, `fixtures`, `searching`, `running` and `reporting`.
+pytest finds the hooks by their names here; they are written, in the order in which pytest calls
+them, in `options`, `session`, `collection`, `running` and `reporting`. The fixtures are those of
+`rmaudit.organisms.fixtures`; `session` registers them.
 """
 
 from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
-from rmaudit.plugin.fixtures import (
-    base_logprobs,
-    baseline,
-    baseline_model,
-    prompt,
-    prompts,
-    references,
-    reward_model,
-    rewards,
-    rng,
-    sweep,
-    sweeps,
-)
-from rmaudit.plugin.options import pytest_addoption, pytest_configure, pytest_load_initial_conftests
+from rmaudit.plugin.options import pytest_addoption, pytest_load_initial_conftests
 from rmaudit.plugin.reporting import (
     pytest_report_header,
     pytest_sessionfinish,
@@ -29,15 +17,9 @@ from rmaudit.plugin.reporting import (
     pytest_terminal_summary,
 )
 from rmaudit.plugin.running import pytest_pyfunc_call, pytest_runtest_makereport
-from rmaudit.plugin.searching import ledger, searches
+from rmaudit.plugin.session import pytest_configure
 
 __all__ = [
-    "base_logprobs",
-    "baseline",
-    "baseline_model",
-    "ledger",
-    "prompt",
-    "prompts",
     "pytest_addoption",
     "pytest_collection_modifyitems",
     "pytest_configure",
@@ -49,11 +31,4 @@ __all__ = [
     "pytest_sessionfinish",
     "pytest_sessionstart",
     "pytest_terminal_summary",
-    "references",
-    "reward_model",
-    "rewards",
-    "rng",
-    "searches",
-    "sweep",
-    "sweeps",
 ]

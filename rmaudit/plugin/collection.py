@@ -15,7 +15,7 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
-from rmaudit.plugin.options import SESSION, model_specs
+from rmaudit.plugin.session import SESSION, model_specs
 from rmaudit.prompts import Prompt, label
 from rmaudit.scores.sample import checked_words
 from rmaudit.verdicts.declare import Declaration, declared

@@ -11,18 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.plugin.options import (
-    RM_RECORDED,
-    RM_REPORT,
-    RM_SAMPLE,
-    RM_SEED,
+from rmaudit.plugin.options import RM_RECORDED, RM_SAMPLE, RM_SEED
+from rmaudit.plugin.running import CARRIED
+from rmaudit.plugin.session import (
     SESSION,
     Session,
     cache_folder,
     model_specs,
     policy_of,
+    report_folder,
 )
-from rmaudit.plugin.running import CARRIED
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.decide import decide
 from rmaudit.verdicts.records import Finding
@@ -103,12 +101,11 @@ def _publish(config: pytest.Config, findings: list[Finding]) -> Path:
     from rmaudit.report.publish import publish
     from rmaudit.scores.store import Store
 
-    given = config.getoption(RM_REPORT)
     path = publish(
         findings,
         model_specs(config),
         Store(cache_folder(config)),
-        base=Path(given).expanduser() if given else config.invocation_params.dir / "reports",
+        base=report_folder(config),
         command=shlex.join(["pytest", *config.invocation_params.args]),
         seed=config.getoption(RM_SEED),
     ).absolute()

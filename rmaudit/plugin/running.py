@@ -7,13 +7,15 @@ import json
 import shlex
 from collections.abc import Generator
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
+from rmaudit.organisms.for_model import SEARCHED, Case
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.controls import controls
-from rmaudit.plugin.fixtures import CAVEATS, KEYS, missing_as_told
+from rmaudit.plugin.fixtures import CASE, missing_as_told
 from rmaudit.plugin.options import (
     RM_BASELINE,
     RM_CACHE,
@@ -27,10 +29,8 @@ from rmaudit.plugin.options import (
     RM_SAMPLE,
     RM_SEARCH,
     RM_SEED,
-    SEARCHED,
-    SESSION,
-    policy_of,
 )
+from rmaudit.plugin.session import SESSION, policy_of
 from rmaudit.references import References
 from rmaudit.references.band import band
 from rmaudit.report.safe_text import line, log
@@ -56,8 +56,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not isinstance(estimate, Estimate):
         message = f"{pyfuncitem.name} must return an Estimate, got {type(estimate).__name__}"
         raise TypeError(message)
-    noted: list[str] = pyfuncitem.stash.get(CAVEATS, [])
-    caveats = list(dict.fromkeys(noted))
+    case = cast("Case", pyfuncitem.funcargs[CASE])
+    caveats = list(dict.fromkeys(case.caveats))
     if pyfuncitem.config.getoption(RM_RECORDED):
         from rmaudit.models.recorded import CAVEAT
 
@@ -66,7 +66,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if isinstance(references, References):
         caveats += references.caveats
     estimate = replace(estimate, caveats=(*estimate.caveats, *caveats))
-    keys: list[str] = pyfuncitem.stash.setdefault(KEYS, [])
     finding = judge(
         audit.declaration,
         estimate,
@@ -74,7 +73,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         prompt=audit.prompt,
         nodeid=pyfuncitem.nodeid,
         repeat=_repeat(pyfuncitem, audit),
-        sweeps=tuple(dict.fromkeys(keys)),
+        sweeps=tuple(dict.fromkeys(case.keys)),
     )
     finding = replace(finding, controls=controls(pyfuncitem, audit, given))
     if known := band(finding.audit, finding.prompt, unit=estimate.unit):

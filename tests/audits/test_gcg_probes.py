@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
+from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.nulls import NULLS
 from rmaudit.organisms.trial import measure
 from rmaudit.prompts import PROMPTS, Prompt
@@ -279,18 +280,11 @@ def test_null_controls_search_too(name: str) -> None:
     audit = AUDITS[name]
     asked = ("best", "worst") if name == "pessimal_frames" else ("best",)
     prompts = tuple(PROMPTS[each] for each in asked)
-    fixtures = {
-        "prompt": prompts[0],
-        "references": Known(),
-        "searches": searches(own, *asked),
-        "ledger": LEDGER,
-    }
+    given = {"references": Known(), "searches": searches(own, *asked), "ledger": LEDGER}
     vocabulary = pd.DataFrame({"text": WORDS})
 
     def control(null: str) -> Estimate:
-        drawn = {**fixtures, "rng": np.random.default_rng(0)}
-        organism = NULLS[null]
-        return measure(audit, organism, vocabulary=vocabulary, prompts=prompts, fixtures=drawn)
+        return measure(audit, Trial(NULLS[null], prompts, vocabulary, given=given))
 
     values = {null: control(null).value for null in NULLS}
 

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit import Estimate, Rewards, Sweep
-from rmaudit.errors import SpecError
+from rmaudit.errors import MeasureError, SpecError
+from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.trial import measure, thinned
 from rmaudit.prompts import PROMPTS, Prompt
 
@@ -31,7 +32,7 @@ def estimate(value: float) -> Estimate:
 
 
 def test_single() -> None:
-    """A sweep and rewards under the one prompt, and the fixtures that were handed in."""
+    """A sweep and rewards under the one prompt, and what the model was given of anything else."""
 
     def audit(sweep: Sweep, rewards: Rewards, other: str) -> Estimate:
         assert sweep.frame["score"].dtype == np.float32
@@ -40,9 +41,7 @@ def test_single() -> None:
         assert other == "given"
         return estimate(float(sweep.frame["score"].sum() + rewards(["xxxxx"]).scores[0]))
 
-    found = measure(
-        audit, length, vocabulary=VOCABULARY, prompts=(WORST,), fixtures={"other": "given"}
-    )
+    found = measure(audit, Trial(length, (WORST,), VOCABULARY, given={"other": "given"}))
 
     assert found.value == -(1 + 3) - 5
 
@@ -56,9 +55,18 @@ def test_joint() -> None:
         sums = [float(sweep.frame["score"].sum()) for sweep in sweeps.values()]
         return estimate(sums[0] - 10 * sums[1] + 100 * float(rewards(["xx"], "worst").scores[0]))
 
-    found = measure(audit, length, vocabulary=VOCABULARY, prompts=(BEST, WORST), fixtures={})
+    found = measure(audit, Trial(length, (BEST, WORST), VOCABULARY))
 
     assert found.value == 4 + 40 - 200
+
+
+@pytest.mark.parametrize("name", ["sweep", "ledger", "nobodys"])
+def test_what_an_organism_has_not_is_told(name: str) -> None:
+    """Without a vocabulary, or without the model's own, the fixture is named: no traceback."""
+    function = eval(f"lambda {name}: None")  # noqa: S307
+
+    with pytest.raises(MeasureError, match=name):
+        measure(function, Trial(length, (BEST,)))
 
 
 def test_thinned_keeps_words_whole() -> None:

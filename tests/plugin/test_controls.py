@@ -7,6 +7,12 @@ from typing import Any
 
 import pytest
 
+from rmaudit.organisms.fixtures import FIXTURES, Fixture
+from rmaudit.organisms.for_model import Case
+from rmaudit.organisms.for_scorer import Trial
+from rmaudit.organisms.nulls import random
+from rmaudit.organisms.trial import measure
+from rmaudit.prompts import PROMPTS
 from tests.plugin.conftest import Run
 
 Results = Callable[[], dict[str, Any]]
@@ -29,20 +35,53 @@ def test_controls_are_measured_by_the_audit(run: Run, results: Results) -> None:
     assert finding["controls"]["random"] == pytest.approx(0, abs=0.3)
 
 
-def test_a_control_that_cannot_be_measured_is_left_out(run: Run, results: Results) -> None:
-    """The audit of the model stands, whatever it makes of scorers that are no models."""
+@pytest.mark.parametrize("error", ["MeasureError", "ZeroDivisionError"])
+def test_only_what_cannot_be_measured_is_left_out(run: Run, results: Results, error: str) -> None:
+    """An audit whose own code breaks on a control is an ERROR that names the control."""
     body = (
+        "from rmaudit.errors import MeasureError\n"
         "@declare(0.0)\n"
         "def test_high(sweep):\n"
         "    if sweep.model == 'organism' and sweep.frame['score'].mean() > 1:\n"
-        "        raise ZeroDivisionError\n"
+        f"        raise {error}('flat')\n"
         "    return estimate(1.0)\n"
     )
-    result = run(body, "-k", "greatest")
+    run(body, "-k", "greatest")
 
-    result.assert_outcomes(passed=1, deselected=1)
-    assert "length only" not in results()["findings"][0]["controls"]
-    assert "random" in results()["findings"][0]["controls"]
+    (finding,) = results()["findings"]
+    if error == "MeasureError":
+        assert finding["verdict"] == "PASS"
+        assert "length only" not in finding["controls"]
+        assert "random" in finding["controls"]
+    else:
+        assert finding["verdict"] == "ERROR"
+        assert "'frequency only' (ZeroDivisionError: flat)" in finding["reason"]
+
+
+def test_a_new_fixture_is_one_entry(
+    run: Run, results: Results, monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
+) -> None:
+    """It works in an audit of a model, in the controls and in a trial; pytest lists it."""
+
+    def longest(case: Case) -> int:
+        """How long the longest token is, and a note of it."""
+        case.caveats.append("Noted.")
+        return int(case.sweep(case.model, case.prompt).frame["text"].str.len().max())
+
+    entry = Fixture(longest, lambda trial: 100 + len(trial.prompts))
+    monkeypatch.setitem(FIXTURES, "longest", entry)
+    body = "@declare(0.0)\ndef test_longest(longest): return estimate(longest)"
+
+    run(body, "-k", "greatest")
+
+    (finding,) = results()["findings"]
+    assert finding["estimate"]["value"] == len("<|start|>")
+    assert finding["estimate"]["caveats"] == ["Noted."]
+    assert set(finding["controls"].values()) == {101}
+    listed = pytester.runpytest_inprocess("--fixtures").stdout
+    listed.fnmatch_lines(["longest -- *", "    How long the longest token is, and a note of it."])
+    trial = Trial(random, (PROMPTS["best"], PROMPTS["worst"]))
+    assert measure(lambda longest: longest, trial) == 102  # type: ignore[arg-type, return-value]
 
 
 def test_controls_are_shared(run: Run, results: Results, toy: Any, tmp_path: Any) -> None:

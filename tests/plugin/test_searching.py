@@ -172,8 +172,8 @@ def test_a_recorded_model_is_not_searched(
 @pytest.mark.parametrize(
     ("option", "given", "expected"),
     [
-        ("--rm-search", "2k", "--rm-search: '2k'; a whole number of evaluations is needed, 0 for "),
-        ("--rm-search", "-1", "--rm-search: '-1'; a whole number of evaluations is needed, 0 for "),
+        ("--rm-search", "2k", "--rm-search: '2k'; a whole number of evaluations, 0 for none, "),
+        ("--rm-search", "-1", "--rm-search: '-1'; a whole number of evaluations, 0 for none, "),
         ("--rm-ledger", "none.jsonl", "--rm-ledger: none.jsonl: no ledger can be read there ("),
         ("--rm-ledger", "bad.jsonl", "--rm-ledger: bad.jsonl:2: expected a JSON object, found "),
     ],

@@ -1,0 +1,64 @@
+"""The fixtures of audits: the one place that names them.
+
+The pytest plugin offers each as a pytest fixture, null controls and organisms are put in a model's
+place with them. A new fixture is one entry of `FIXTURES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rmaudit.organisms import for_model, for_scorer
+from rmaudit.organisms.for_model import Case
+from rmaudit.organisms.for_scorer import Trial, as_given
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """What an audit may take as an argument.
+
+    Attributes:
+        for_model: makes it for an audit of a model; its docstring is the fixture's. None for what
+            the audit's parameters are: which model, and which prompts.
+        for_scorer: makes it for an audit of a scorer without weights.
+        shared: whether scorers are given the same for any two models of one vocabulary, one prompt
+            and one training set. If not, null controls are measured for each model anew.
+    """
+
+    for_model: Callable[[Case], Any] | None
+    for_scorer: Callable[[Trial], Any]
+    shared: bool = True
+
+
+FIXTURES: dict[str, Fixture] = {
+    "reward_model": Fixture(None, as_given("reward_model"), shared=False),
+    "prompt": Fixture(None, for_scorer.prompt),
+    "prompts": Fixture(None, for_scorer.prompts),
+    "sweep": Fixture(for_model.sweep, for_scorer.sweep),
+    "sweeps": Fixture(for_model.sweeps, for_scorer.sweeps),
+    "rewards": Fixture(for_model.rewards, for_scorer.rewards),
+    "base_logprobs": Fixture(for_model.base_logprobs, as_given("base_logprobs"), shared=False),
+    "references": Fixture(for_model.references, as_given("references")),
+    "rng": Fixture(for_model.rng, for_scorer.rng),
+    "baseline_model": Fixture(for_model.baseline_model, as_given("baseline_model"), shared=False),
+    "baseline": Fixture(for_model.baseline, as_given("baseline"), shared=False),
+    "searches": Fixture(for_model.searches, for_scorer.searches, shared=False),
+    "ledger": Fixture(for_model.ledger, as_given("ledger"), shared=False),
+}
+
+
+def argument(name: str, trial: Trial) -> Any:  # noqa: ANN401  (whatever the fixture is)
+    """What the argument `name` of an audit is in a trial; a fixture of others is the model's own.
+
+    Raises:
+        MeasureError: organisms have no such fixture, and the trial was not given one.
+    """
+    entry = FIXTURES.get(name)
+    return (entry.for_scorer if entry else as_given(name))(trial)
+
+
+def shared(name: str) -> bool:
+    """Whether two models of one vocabulary have this fixture in common for scorers."""
+    return name in FIXTURES and FIXTURES[name].shared

@@ -1,0 +1,161 @@
+"""What an audit of a scorer without weights is given: each function makes one fixture of a trial.
+
+The registry of fixtures (`rmaudit.organisms.fixtures`) names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.errors import MeasureError
+from rmaudit.prompts import Prompt
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from rmaudit.organisms.nulls import Organism
+    from rmaudit.scores.sweep import Rewards, Sweep, TextScores
+    from rmaudit.search.api import Found
+    from rmaudit.search.for_audits import Searches
+    from rmaudit.search.settings import Direction
+
+STARTS, DRAWS = 8, 250  # of a search of an organism, and what each start draws
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One audit, put to an organism in place of a model.
+
+    Attributes:
+        organism: scores texts under a prompt.
+        prompts: what the audit asks under.
+        vocabulary: a row for each token, with the columns of `Sweep.frame`; None for an audit that
+            asks for no sweep.
+        seed: seed of the audit's generator.
+        given: what the audit of a model was given, by fixture: for what no organism has of its own.
+    """
+
+    organism: Organism
+    prompts: tuple[Prompt, ...]
+    vocabulary: pd.DataFrame | None = None
+    seed: int = 0
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def scored(self, prompt: Prompt) -> Sweep:
+        """The organism's sweep of the vocabulary.
+
+        Raises:
+            MeasureError: the trial has no vocabulary.
+        """
+        from rmaudit.scores.sweep import Sweep
+
+        if self.vocabulary is None:
+            raise MeasureError("an organism has no sweep here: the trial was given no vocabulary")
+        scores = self.organism(self.vocabulary["text"].tolist(), prompt).astype("float32")
+        return Sweep("organism", prompt, "", self.vocabulary.assign(score=scores), {})
+
+
+def as_given(name: str) -> Callable[[Trial], Any]:
+    """A maker that hands out the model's own fixture of this name.
+
+    The maker raises `MeasureError` where the trial has none.
+    """
+
+    def given(trial: Trial) -> Any:  # noqa: ANN401  (whatever the fixture is)
+        if name not in trial.given:
+            raise MeasureError(f"an organism has no {name!r} of its own, and was given none")
+        return trial.given[name]
+
+    return given
+
+
+def prompt(trial: Trial) -> Prompt:
+    """The prompt, of an audit that has one."""
+    return trial.prompts[0]
+
+
+def prompts(trial: Trial) -> tuple[Prompt, ...]:
+    """All prompts."""
+    return trial.prompts
+
+
+def sweep(trial: Trial) -> Sweep:
+    """The organism's scores of the vocabulary."""
+    return trial.scored(trial.prompts[0])
+
+
+def sweeps(trial: Trial) -> dict[str, Sweep]:
+    """The same under each prompt, by the prompt's name."""
+    return {prompt.name: trial.scored(prompt) for prompt in trial.prompts}
+
+
+def rewards(trial: Trial) -> Rewards:
+    """The organism's scores of texts, without noise."""
+    from rmaudit.scores.sweep import Rewards, TextScores
+
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
+        return TextScores(trial.organism(texts, prompt).astype("float32"), 0.0, "")
+
+    return Rewards(trial.prompts, score)
+
+
+def rng(trial: Trial) -> np.random.Generator:
+    """A generator of the trial's seed."""
+    import numpy as np
+
+    return np.random.default_rng(trial.seed)
+
+
+def searches(trial: Trial) -> Searches:
+    """Random searches of the organism, which sees texts and no ids.
+
+    The sequences are those that were drawn for the model.
+    """
+    from rmaudit.search.for_audits import Searches
+
+    own: Searches = as_given("searches")(trial)
+
+    def find(direction: Direction, prompt: Prompt) -> Found:
+        return _found(trial.organism, own, direction, prompt)
+
+    return Searches(trial.prompts, find, own.draw)
+
+
+def _found(organism: Organism, searches: Searches, direction: Direction, prompt: Prompt) -> Found:
+    import numpy as np
+    import pandas as pd
+
+    from rmaudit.search.api import Found
+    from rmaudit.search.settings import Settings
+
+    settings = Settings(direction=direction, method="random", budget=STARTS * DRAWS, starts=STARTS)
+    texts = searches.draw(settings.budget, prompt)
+    scores = organism(texts, prompt).astype("float32")
+    tried = pd.DataFrame(
+        {
+            "ids": [()] * len(texts),
+            "text": texts,
+            "score": scores,
+            "evaluation": np.arange(len(texts)) + 1,
+            "start": np.arange(len(texts)) * STARTS // len(texts),
+        }
+    )
+    ranked = tried.sort_values("score", ascending=direction == "down", kind="stable")
+    bests = ranked.drop_duplicates("start").sort_values("start", ignore_index=True)
+    best = ranked.head(1)
+    trace = tuple(zip(best["evaluation"].tolist(), best["score"].tolist(), strict=True))
+    return Found(
+        model="organism",
+        prompt=prompt,
+        settings=settings,
+        key="",
+        frame=ranked.drop_duplicates("text").head(100).reset_index(drop=True),
+        bests=bests,
+        trace=trace,
+        evaluations=len(texts),
+        noise=0.0,
+        provenance={},
+    )

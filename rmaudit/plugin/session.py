@@ -1,0 +1,257 @@
+"""What one pytest process knows of its audits: the models, the policy, and what was measured."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import (
+    ModelSpec,
+    Registry,
+    default_path,
+    is_hub_id,
+    load_registry,
+    resolve,
+)
+from rmaudit.errors import SpecError
+from rmaudit.organisms.for_model import Memory, Options
+from rmaudit.plugin.options import (
+    RM_BASELINE,
+    RM_CACHE,
+    RM_DEVICE,
+    RM_DTYPE,
+    RM_INCONCLUSIVE,
+    RM_LEDGER,
+    RM_MISSING,
+    RM_MODEL,
+    RM_MODELS,
+    RM_RECORDED,
+    RM_REPORT,
+    RM_SAMPLE,
+    RM_SEARCH,
+    RM_SEED,
+)
+from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class ControlsKey:
+    """What the null controls of a finding depend on.
+
+    `texts` is a hash of the vocabulary's texts, 0 for an audit without a sweep; `model` is "" for
+    an audit whose fixtures are the same for all models of one vocabulary.
+    """
+
+    declaration: Declaration
+    texts: int
+    prompt: str
+    trained_on: str | None
+    model: str
+
+
+@dataclass(slots=True)
+class Session:
+    """What one pytest process knows of its audits."""
+
+    specs: list[ModelSpec] | None = None
+    registry: Registry | None = None
+    today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
+    error: SpecError | None = None
+    options: Options | None = None
+    memory: Memory = field(default_factory=Memory)
+    controls: dict[ControlsKey, Mapping[str, float]] = field(default_factory=dict)
+    vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
+    findings: list[Finding] = field(default_factory=list)
+    order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
+    report: Path | None = None
+    warnings: list[str] = field(default_factory=list)  # lines before the summary's
+
+
+SESSION = pytest.StashKey[Session]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the session's state; check what was named: models, folders, a ledger."""
+    from rmaudit.plugin import fixtures
+
+    session = config.stash[SESSION] = Session()
+    config.pluginmanager.register(fixtures.module(), "rmaudit-fixtures")
+    if config.getoption(RM_RECORDED):
+        for option in (RM_SAMPLE, RM_DEVICE, RM_DTYPE):
+            if config.getoption(option) not in {None, "auto"}:
+                message = f"{option} does nothing with {RM_RECORDED}: nothing is scored"
+                raise pytest.UsageError(f"{message}; leave out one of them")
+    if config.getoption(RM_REPORT):
+        refuse_unwritable(RM_REPORT, report_folder(config))
+    if config.getoption(RM_CACHE):
+        refuse_unwritable(RM_CACHE, cache_folder(config))
+    if config.getoption("rm_model") or config.getoption(RM_MODELS):
+        model_specs(config)
+        if session.error:
+            raise pytest.UsageError(str(session.error))
+    baseline_spec(config)
+    if given := config.getoption(RM_LEDGER):
+        from rmaudit.search.ledger import read
+
+        try:
+            read(Path(given).expanduser())
+        except SpecError as error:
+            raise pytest.UsageError(f"{RM_LEDGER}: {error}") from None
+
+
+def refuse_unwritable(what: str, folder: Path) -> None:
+    """Refuse a folder that nothing can be written to, before anything is measured.
+
+    Raises:
+        pytest.UsageError: it is a file, or below one, or no file can be made there.
+    """
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise pytest.UsageError(f"{what}: {there} is not a folder; name a folder, or a new one")
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        message = f"{what}: nothing can be written to {there} ({error.strerror}); name another"
+        raise pytest.UsageError(f"{message} folder") from None
+
+
+def audit_options(config: pytest.Config) -> Options:
+    """What the command line says of all audits."""
+    session, ledger = config.stash[SESSION], config.getoption(RM_LEDGER)
+    if session.options is None:
+        session.options = Options(
+            cache=cache_folder(config),
+            seed=config.getoption(RM_SEED),
+            sample=config.getoption(RM_SAMPLE),
+            device=config.getoption(RM_DEVICE),
+            dtype=config.getoption(RM_DTYPE),
+            recorded=config.getoption(RM_RECORDED),
+            baseline=baseline_spec(config),
+            search=config.getoption(RM_SEARCH),
+            ledger=Path(ledger).expanduser() if ledger else None,
+        )
+    return session.options
+
+
+def model_specs(config: pytest.Config) -> list[ModelSpec]:
+    """The models to audit, resolved once; none, and the session's error, if they are wrong."""
+    session = config.stash[SESSION]
+    if session.specs is None:
+        try:
+            registry = _registry(config)
+            session.registry = registry
+            names = config.getoption("rm_model") or [registry.default.name]
+            session.specs = _distinct(
+                spec for name in names for spec in _meant(config, registry, name)
+            )
+        except SpecError as error:
+            session.specs, session.error = [], error
+    return session.specs
+
+
+def policy_of(config: pytest.Config) -> Policy:
+    """What models.yaml and the options say of verdicts.
+
+    What is said of a model holds for its entry, not for another checkpoint of the same name.
+    """
+    specs, registry = model_specs(config), config.stash[SESSION].registry
+    said = registry.policy if registry else Policy()
+    return replace(
+        said,
+        models={
+            spec.name: said.models[spec.name]
+            for spec in specs
+            if spec.name in said.models and registered(spec, registry)
+        },
+        inconclusive=config.getoption(RM_INCONCLUSIVE),
+        missing=config.getoption(RM_MISSING),
+    )
+
+
+def registered(spec: ModelSpec, registry: Registry | None) -> bool:
+    """Whether the model is an entry of the registry, and not another checkpoint of its name."""
+    return registry is not None and registry.models.get(spec.name) == spec
+
+
+def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
+    """The models that a name means; recorded, a glob means those of which there may be records.
+
+    These are what the paper ranks, what was imported, and what has no hub id to be published under.
+    """
+    specs = resolve(registry, name)
+    if len(specs) == 1 or not config.getoption(RM_RECORDED):
+        return specs
+    from rmaudit.scores.inventory import counts
+
+    kept = counts(cache_folder(config))
+    left = [
+        spec
+        for spec in specs
+        if is_hub_id(spec.source) and not (spec.rewardbench_rank or kept[spec.source].recorded)
+    ]
+    if left:
+        message = (
+            f"{RM_MODEL} {name!r} {RM_RECORDED}: left out {len(left)} of {len(specs)} models, of "
+            f"which no scores are published or imported: {', '.join(spec.name for spec in left)}"
+        )
+        config.issue_config_time_warning(pytest.PytestWarning(message), stacklevel=2)
+    return [spec for spec in specs if spec not in left] or specs
+
+
+def baseline_spec(config: pytest.Config) -> ModelSpec | None:
+    """The model of `--rm-baseline`, None where none is named.
+
+    Raises:
+        pytest.UsageError: the name means no model, or several.
+    """
+    name = config.getoption(RM_BASELINE)
+    if not name:
+        return None
+    try:
+        specs = resolve(_registry(config), name)
+    except SpecError as error:
+        raise pytest.UsageError(f"{RM_BASELINE}: {error}") from None
+    if len(specs) != 1:
+        message = f"{RM_BASELINE}: {name!r} means {len(specs)} models; name one"
+        raise pytest.UsageError(message)
+    return specs[0]
+
+
+def _registry(config: pytest.Config) -> Registry:
+    path = config.getoption(RM_MODELS)
+    return load_registry(Path(path) if path else default_path())
+
+
+def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
+    """Each model once; two models of one name could not be told apart in a report."""
+    found: dict[str, ModelSpec] = {}
+    for spec in specs:
+        other = found.setdefault(spec.name, spec)
+        if other != spec:
+            message = f"two models are called {spec.name!r}: {other.source} and {spec.source}; "
+            raise SpecError(message + "give them names in models.yaml, or audit one at a time")
+    return list(found.values())
+
+
+def cache_folder(config: pytest.Config) -> Path:
+    """The folder of `--rm-cache`, else the user's."""
+    given = config.getoption(RM_CACHE)
+    return Path(given).expanduser() if given else default_cache()
+
+
+def report_folder(config: pytest.Config) -> Path:
+    """The folder of `--rm-report`, else `reports` in the current one."""
+    given = config.getoption(RM_REPORT)
+    here: Path = config.invocation_params.dir
+    return Path(given).expanduser() if given else here / "reports"
