@@ -1,18 +1,23 @@
-"""The command line as a whole: its help, its exit codes, and plain text where it is piped."""
+"""The command line as a whole: its help, its exit codes, and what it prints of others' texts."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+import warnings
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import rmaudit.cli
 from rmaudit.cli import app
 from rmaudit.cli.common import echo_json
+from tests.toys import toy_checkpoint
 
 runner = CliRunner()
 COMMANDS = [
@@ -21,7 +26,7 @@ COMMANDS = [
 ]
 
 
-# rmaudit
+# Help
 
 
 @pytest.mark.parametrize("arguments", [["--help"], []])
@@ -33,11 +38,7 @@ def test_the_help_names_every_command(arguments: list[str]) -> None:
     assert all(word in result.output for word in [*COMMANDS, "pytest audits"])
 
 
-@pytest.mark.parametrize(
-    "command",
-    [*([name] for name in COMMANDS), ["models", "check"]],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("command", [*([name] for name in COMMANDS), ["models", "check"]])
 def test_the_help_of_each_command_has_an_example(command: list[str]) -> None:
     """One that can be copied."""
     result = runner.invoke(app, [*command, "--help"])
@@ -46,43 +47,56 @@ def test_the_help_of_each_command_has_an_example(command: list[str]) -> None:
     assert "--json" in result.stdout
 
 
-# Exit codes, and what a pipe gets
+# Exit codes
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["nonsense"],
-        ["--nonsense"],
-        ["models", "--nonsense"],
-        ["models", "nonsense"],
-        ["models", "check"],
-        ["selftest", "--seeds", "one"],
-        ["compare", "nowhere.json", "nowhere.json"],
+        *("nonsense", "--nonsense", "models --nonsense", "models nonsense", "models check"),
+        *("selftest --seeds one", "compare nowhere.json nowhere.json"),
     ],
-    ids=" ".join,
 )
-def test_wrong_usage_ends_with_4(arguments: list[str]) -> None:
+def test_wrong_usage_ends_with_4(arguments: str) -> None:
     """Not with 2, which says that an audit is inconclusive; nothing on stdout, no traceback."""
-    result = runner.invoke(app, arguments)
+    result = runner.invoke(app, arguments.split())
 
     assert (result.exit_code, result.stdout) == (4, "")
     assert "Traceback" not in result.stderr
 
 
-def test_a_crash_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not with Python's 1, which says that an audit failed; and with its traceback."""
+class PanicError(BaseException):
+    """As pyo3's PanicException, which a tokenizer written in Rust may raise."""
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, EOFError, PanicError])
+@pytest.mark.parametrize("arguments", [["models"], ["models", "check", "R-Smol-135M"]])
+def test_a_crash_ends_with_3(
+    monkeypatch: pytest.MonkeyPatch, kind: type[BaseException], arguments: list[str]
+) -> None:
+    """Not with Python's 1, which says failed or refused; with a traceback that steers nothing."""
 
     def crash(_: object) -> None:
-        raise RuntimeError("a bug")
+        raise kind("a \x1b[2Jbug\n::error::of ours")
 
     monkeypatch.setattr("rmaudit.cli.list_models.load_registry", crash)
 
-    result = runner.invoke(app, ["models"])
+    result = runner.invoke(app, arguments)
 
-    assert result.exit_code == 3
+    assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith("Traceback")
-    assert result.stderr.endswith("RuntimeError: a bug\n")
+    assert f"{kind.__name__}: a \\x1b[2Jbug\n\\x3a:error::of ours\n" in result.stderr
+
+
+def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with 130, as everywhere."""
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rmaudit.cli.list_models.load_registry", stop)
+
+    assert runner.invoke(app, ["models"]).exit_code == 130
 
 
 def test_a_reader_that_left_is_an_error() -> None:
@@ -97,22 +111,110 @@ def test_a_reader_that_left_is_an_error() -> None:
     assert (done.returncode, done.stderr) == (3, "")
 
 
-def test_json_has_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
-    """NaN and infinity are not JSON; everything else stays, in ASCII."""
-    echo_json({"rms": [math.nan, -math.inf, 0.5], "text": "\u202e\ud800 ü"})
+# What is printed of texts that others wrote
 
-    said = capsys.readouterr().out
-    assert json.loads(said) == {"rms": [None, None, 0.5], "text": "\u202e\ud800 ü"}
-    assert said.isascii()
+HOSTILE = "x\n::error::own\x1b[2J\u202e\r##vso[task.complete]"
+
+
+def is_harmless(said: str) -> bool:
+    """Whether neither a terminal nor a CI system obeys it."""
+    return not re.search(r"[\x1b\u202e\r]|^\s*::|##\w*\[", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["compare", "--help"], ["--nonsense"]], ids=" ".join
+    "command",
+    [
+        *("HOSTILE", "--HOSTILE", "report HOSTILE", "replay HOSTILE", "compare HOSTILE HOSTILE"),
+        *("init FOLDER --model HOSTILE", "init FOLDER/HOSTILE", "data HOSTILE", "import HOSTILE"),
+        *("models --file HOSTILE", "models check HOSTILE", "survival HOSTILE", "doctor HOSTILE"),
+        *("search HOSTILE", "search x --budget HOSTILE", "search x --dtype HOSTILE"),
+        *("organism HOSTILE", "selftest --model HOSTILE"),
+    ],
 )
-def test_no_escapes_where_ci_claims_to_be_a_terminal(arguments: list[str]) -> None:
+def test_no_argument_steers_the_terminal(tmp_path: Path, command: str) -> None:
+    """As `rmaudit doctor *` over folders that somebody else named; it is one line or a usage."""
+    arguments = [
+        part.replace("HOSTILE", HOSTILE).replace("FOLDER", str(tmp_path))
+        for part in command.split()
+    ]
+
+    result = runner.invoke(app, arguments)
+
+    assert (is_harmless(result.output), "own" in result.output) == (True, True)
+    assert result.exit_code == (0 if command == "init FOLDER/HOSTILE" else 4)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint that works, in a folder with such a name."""
+    return toy_checkpoint(tmp_path_factory.mktemp("hostile") / HOSTILE)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize(
+    "command", [["models", "check"], ["survival"], ["doctor", "--answers", "8"]]
+)
+def test_no_checkpoint_steers_the_terminal(
+    hostile: Path, tmp_path: Path, command: list[str], options: list[str]
+) -> None:
+    """Neither by its name, nor by what its template and its configuration say."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    named = runner.invoke(app, [*command, str(hostile), *options])
+    (folder / "chat_template.jinja").write_text(f"{{{{ raise_exception({HOSTILE!r}) }}}}")
+    raising = runner.invoke(app, [*command, str(folder), *options])
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(
+        config.replace("LlamaForSequenceClassification", json.dumps(HOSTILE)[1:-1])
+    )
+    built_so = runner.invoke(app, [*command, str(folder), *options])
+
+    for result in (named, raising, built_so):
+        assert (is_harmless(result.output), "own" in result.output) == (True, True)
+    assert (named.exit_code, raising.exit_code, built_so.exit_code) in {(0, 3, 3), (0, 1, 1)}
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They say what others wrote, too."""
+
+    def warn(_: object) -> None:
+        warnings.warn(HOSTILE, stacklevel=1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rmaudit.cli.list_models.load_registry", warn)
+
+    said = runner.invoke(app, ["models"]).stderr
+
+    assert said.startswith("warning: x")
+    assert (len(said.splitlines()), is_harmless(said)) == (1, True)
+
+
+def test_nothing_is_printed_past_the_one_way() -> None:
+    """A command that prints by itself would not be seen by the tests above."""
+    folder = Path(rmaudit.cli.__file__).parent
+    past = re.compile(r"typer\.(echo|secho)|\bprint\(|sys\.std(out|err)")
+
+    found = {path.name for path in folder.glob("*.py") if past.search(path.read_text())}
+
+    assert found == {"common.py"}
+
+
+def test_json_is_for_any_program(capsys: pytest.CaptureFixture[str]) -> None:
+    """NaN and infinity are null; all else stays what it was, in ASCII, and steers nothing."""
+    value = {"rms": [math.nan, -math.inf, 0.5], "text": f"{HOSTILE}\ud800 ü #1"}
+
+    echo_json(value)
+
+    said = capsys.readouterr().out
+    assert json.loads(said) == value | {"rms": [None, None, 0.5]}
+    assert (said.isascii(), is_harmless(said)) == (True, True)
+
+
+@pytest.mark.parametrize("arguments", ["--help", "compare --help", "--nonsense"])
+def test_no_escapes_where_ci_claims_to_be_a_terminal(arguments: str) -> None:
     """Typer believes GITHUB_ACTIONS and FORCE_COLOR; a log keeps what it is sent."""
     ran = subprocess.run(
-        [sys.executable, "-m", "rmaudit.cli", *arguments],
+        [sys.executable, "-m", "rmaudit.cli", *arguments.split()],
         capture_output=True,
         check=False,
         env={**os.environ, "GITHUB_ACTIONS": "true", "FORCE_COLOR": "1"},
