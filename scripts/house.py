@@ -8,7 +8,10 @@ blank ones, comments and docstrings.
 A score's way is traced, not read: a toy checkpoint is audited once (positive_skew under one prompt,
 with an empty cache), and a profiler notes the Python files of rmaudit in which a function is called
 from the setup of the test, which opens the checkpoint, until the pages are written. What an import
-calls does not count, nor what the plugin does before: options, registry and collection.
+calls does not count, nor what the plugin does before: options, registry and collection. Of these
+files a score visits those that are called on its own way to the page. Aside of it lie the null
+controls (they score something else), the writers of other files, and the families whose head the
+checkpoint has not.
 
 A conversion is a call in the report or the plugin that turns something into JSON or a dictionary,
 or back: any of `CONVERT`. Most of them are of findings; `--list` shows all.
@@ -33,6 +36,7 @@ DATA = {".css", ".csv", ".jinja", ".js", ".json", ".yaml", ".yml"}
 CONVERT = {"Finding", "asdict", "from_json", "to_json", "json.dumps", "json.loads"}
 CONVERT |= {"model_dump", "model_dump_json", "model_validate", "model_validate_json"}
 CONVERT |= {"dump_json", "dump_python", "validate_json", "validate_python"}  # of a TypeAdapter
+ASIDE = {"organisms", "controls", "markdown", "sarif", "modelcard", "terminal", "power"}
 UNTYPED = re.compile(r"\b(?:Mapping|dict)\[str, Any\]")
 
 
@@ -66,7 +70,8 @@ def main() -> None:
     if given.collect:
         counted["tests"] = _collected(root)
     if given.trace:
-        counted["files that a score visits"] = _visited(root)
+        called, own = _visited(root)
+        counted |= {"files that a run calls": called, "files that a score visits": own}
     for what, found in counted.items():
         print(f"{what:<44}{len(found) if isinstance(found, list) else found:>8,}")
         for each in found if given.list and isinstance(found, list) else ():
@@ -104,7 +109,8 @@ def _collected(root: Path) -> int:
     return int(found[1]) if found else 0
 
 
-def _visited(root: Path) -> list[str]:
+def _visited(root: Path) -> list[list[str]]:
+    """All files that are called, and those of them that lie on the score's own way."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--root", str(root), "--traced", folder]
         _said(command, root, Path(folder))
@@ -124,15 +130,19 @@ def _audit(root: Path, folder: Path) -> None:
 
     from tests.toys import toy_checkpoint
 
-    inside, files = f"{root / 'rmaudit'}{os.sep}", set[str]()
+    inside, called, own = f"{root / 'rmaudit'}{os.sep}", set[str](), set[str]()
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        name, above = frame.f_code.co_filename, frame.f_back
-        if event == "call" and name.startswith(inside) and name not in files:
-            while above is not None and above.f_code.co_name != "<module>":
-                above = above.f_back
-            if above is None or not above.f_code.co_filename.startswith(inside):  # no import
-                files.add(name)
+        name = frame.f_code.co_filename
+        if event != "call" or not name.startswith(inside) or name in own:
+            return
+        above, aside, code = frame.f_back, _aside(frame, inside), frame.f_code
+        while above is not None and (code := above.f_code).co_name != "<module>":
+            aside |= _aside(above, inside)
+            above = above.f_back
+        if above is None or not code.co_filename.startswith(inside):  # no import
+            called.add(name)
+            own.update(() if aside else (name,))
 
     tracer = SimpleNamespace(
         pytest_runtest_setup=lambda: sys.setprofile(note),
@@ -143,8 +153,20 @@ def _audit(root: Path, folder: Path) -> None:
     pytest.main([*asked, "-p", "no:cacheprovider"], plugins=[tracer])
     if not list(folder.glob("reports/*/index.html")):
         sys.exit("the audit wrote no page")
-    visited = sorted(str(Path(name).relative_to(root)) for name in files if name.endswith(".py"))
+    visited = [
+        sorted(str(Path(name).relative_to(root)) for name in files if name.endswith(".py"))
+        for files in (called, own)
+    ]
     (folder / "visited.json").write_text(json.dumps(visited), encoding="utf-8")
+
+
+def _aside(frame: FrameType, inside: str) -> bool:
+    """Whether what this frame calls is off the score's way."""
+    code = frame.f_code
+    if not code.co_filename.startswith(inside):
+        return False
+    parts = {*Path(code.co_filename.removeprefix(inside)).with_suffix("").parts}
+    return bool(parts & ASIDE) or ("heads" in parts and code.co_name == "keys")
 
 
 if __name__ == "__main__":
