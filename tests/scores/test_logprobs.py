@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.logprobs import base_logprobs
 from rmaudit.scores.store import Store
-from tests.toys import toy_checkpoint, toy_language_model
+from tests.toys import TEMPLATE, toy_checkpoint, toy_language_model
 
 GREATEST, WORST = PROMPTS["greatest"], PROMPTS["worst"]
 
@@ -64,8 +65,11 @@ def test_they_are_read_back(
 
 
 def test_what_decides_them_is_another_key(home: Path, tmp_path: Path) -> None:
-    """Prompt, base and dtype."""
+    """Prompt, base, dtype, and what the template prints before the answer."""
     toy = model(home, tmp_path)
+    other = tmp_path / "other.jinja"
+    other.write_text(TEMPLATE.replace("<|start|>", "<|start|><|start|>"), encoding="utf-8")
+    again = replace(toy.spec, template=str(other))
     half = Checkpoint(
         ModelSpec("rm1", str(home / "rm1"), base=str(home / "lm1"), dtype="bfloat16"),
         cache=tmp_path,
@@ -75,9 +79,10 @@ def test_what_decides_them_is_another_key(home: Path, tmp_path: Path) -> None:
         base_logprobs(toy, WORST, cache=tmp_path).key,
         base_logprobs(model(home, tmp_path, lm="lm2"), GREATEST, cache=tmp_path).key,
         base_logprobs(half, GREATEST, cache=tmp_path).key,
+        base_logprobs(Checkpoint(again, cache=tmp_path), GREATEST, cache=tmp_path).key,
     }
 
-    assert len(keys) == 4
+    assert len(keys) == 5
 
 
 def test_a_reward_model_s_own_key_is_no_such(home: Path, tmp_path: Path) -> None:

@@ -158,6 +158,26 @@ def test_whatever_decides_a_score_is_in_the_key(
     assert len(model.scored) == 5
 
 
+def test_keys_are_those_of_earlier_releases(tmp_path: Path) -> None:
+    """Caches stay of use. A key that changes here costs every user every sweep: raise VERSION."""
+    model = Letters()
+    sampled = sweep(model, "best", cache=tmp_path, sample=3, words=["b"])
+
+    assert [
+        sweep(model, "best", cache=tmp_path).key,
+        sampled.key,
+        sampled.named_key,
+        sweep(model, "best", cache=tmp_path, protocol="paper").key,
+        score_texts(model, "best", ["a", "ab"], cache=tmp_path).key,
+    ] == [
+        "d20c4e351b20b0706c12834c2589b4c41a8ad5e42bfe7d9cde1500dd8124543d",
+        "209ce7674386b21d513e73ab6051cbac2cc35ec781f3afecc9629826623db3b3",
+        "88df1ee473b06ce4889ecd498db57a7a972099f1a118b5342e599ff207cea533",
+        "94c29073a364fceb83b907dc98bd57b89cf140b0413dc2e4ac1a65c633aacea7",
+        "21c8952560b2ec62ae2e7a9ad4c8d811b235ac154cd966cb5619f41118ca9d28",
+    ]
+
+
 def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without `cache` the scores are kept in the user's."""
     monkeypatch.setattr("rmaudit.scores.sweep.default_cache", lambda: tmp_path)
