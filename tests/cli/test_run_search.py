@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from rmaudit.cli import app
 from rmaudit.errors import NoGradient
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.search.api import search as search_of
+from rmaudit.search.ledger import ledger, read
 from tests.search.finds import found
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_tokenizer
 
@@ -28,8 +30,6 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def search(toy: Path, *options: str) -> Result:
     """What the command gives."""
     arguments = ["search", str(toy), "--cache", str(toy.parent / "cache"), *options]
-    from rmaudit.cli import app
-
     return CliRunner().invoke(app, arguments)
 
 
@@ -139,11 +139,8 @@ def test_a_start_that_no_change_of_one_id_mends(tmp_path: Path) -> None:
     for method in ("exhaustive", "gcg"):
         result = search(model, *SHORT, "--start", "- - -", "--method", method)
         assert result.exit_code == 3
-        assert result.stderr.splitlines()[-1] == (
-            "search: no change of one id from '- - -' fulfils the constraints; set out from "
-            "elsewhere, or relax them (--any-ids where the text of the start does not give back "
-            "its ids)"
-        )
+        assert "'- - -'" in result.stderr.splitlines()[-1]
+        assert "--any-ids" in result.stderr.splitlines()[-1]
 
 
 def test_table_4_without_a_gradient(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,13 +152,36 @@ def test_table_4_without_a_gradient(toy: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Checkpoint, "gradient", none)
     refused = search(toy, "--table4", "--budget", "9")
     assert refused.exit_code == 3
-    assert refused.stderr == (
-        "toy: its reward has no gradient here (its kernels have none); search without one: "
-        "--method exhaustive\n"
-    )
+    assert refused.stderr.endswith("--method exhaustive\n")
     options = ("--method", "exhaustive", "--prompt", "best", "--direction", "down")
     said = told(toy, "--table4", "--budget", "600", *options)
     assert [one["search"]["method"] for one in said] == ["exhaustive"] * 3
+
+
+def test_what_is_found_goes_where_the_next_audit_looks(toy: Path, tmp_path: Path) -> None:
+    """The best of each start, in the file and in the cache; a second call adds nothing."""
+    path, options = tmp_path / "exploits.jsonl", (*SHORT, "--direction", "down", "--seed", "5")
+
+    for _ in range(2):
+        assert search(toy, *options, "--starts", "2", "--ledger", str(path)).exit_code == 0
+    shared = read(path)
+
+    assert 1 <= len(shared) <= 2
+    assert set(shared["direction"]) == {"down"}
+    kept = ledger(toy.parent / "cache")
+    assert set(shared["text"]) <= set(kept[kept["weights"] != ""]["text"])
+
+
+def test_a_file_that_is_no_ledger(toy: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """One line, and nothing is searched in vain."""
+    path = tmp_path / "exploits.jsonl"
+    path.write_text("[]\n", encoding="ascii")
+    monkeypatch.setattr("rmaudit.search.api.search", None)
+
+    result = search(toy, "--ledger", str(path))
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert f"{path}:1: " in result.stderr
 
 
 # What is printed
@@ -233,104 +253,32 @@ def test_what_was_stopped_goes_on(toy: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "named"),
     [
-        (["--length", "0"], "search: length 0; a sequence has 1 to 64 token ids"),
-        (["--length", "65"], "search: length 65; a sequence has 1 to 64 token ids"),
-        (["--budget", "0"], "search: budget 0; give at least 1 sequence to score, better 200000"),
-        (
-            ["--budget", "x"],
-            "--budget: 'x'; give how many sequences to score, such as 5000, 200k or 1M",
-        ),
-        (["--starts", "0"], "search: starts 0; give at least 1 start"),
-        (["--start", "love", "--starts", "0"], "search: starts 0; give at least 1 start"),
-        (["--start", ""], "search: the start '' has no token; give a text, or leave it out"),
-        (
-            ["--start", "love joy", "--length", "3"],
-            (
-                "search: the start 'love joy' is 2 tokens of toy, and the length is 3; search with "
-                "length 2, or give another start"
-            ),
-        ),
-        (["--seed", "-1"], "search: seed -1; give 0 or more"),
-        (["--beams", "11"], "search: beams 11; an exhaustive search has 1 to 10"),
-        (
-            ["--allow", ""],
-            (
-                "constraints: allow: '': no token of the model decodes to this text; mind the "
-                'space in front of words, or give the id ("#123")'
-            ),
-        ),
-        (
-            ["--allow", "love", "--deny", "love"],
-            (
-                "constraints: of 301 token ids none is left (allow leaves 1, deny leaves 0); relax "
-                "deny"
-            ),
-        ),
-        (
-            ["--floor", "nan"],
-            (
-                "constraints: floor nan; a mean log-probability is below 0: give a number such as "
-                "-6, or leave floor out"
-            ),
-        ),
-        (
-            ["--method", "gcg", "--target", "nan"],
-            "GCG: target nan; give a finite reward, such as 10 or -10",
-        ),
-        (
-            ["--method", "gcg", "--target", "5"],
-            (
-                "--target is one reward to come near to; say with --direction up or down whether "
-                "it is a high or a low one"
-            ),
-        ),
-        (["--target", "5"], "search: a target is for method 'gcg', not 'exhaustive'; leave it out"),
-        (
-            ["--batch", "5"],
-            (
-                "--batch, --greedy, --fresh and --distance are for --method gcg, not exhaustive; "
-                "leave them out"
-            ),
-        ),
-        (
-            ["--table4", "--start", "love"],
-            "--table4 has its own starts and their lengths; leave --start and --length out",
-        ),
-        (
-            ["--table4", "--length", "2"],
-            "--table4 has its own starts and their lengths; leave --start and --length out",
-        ),
+        ("--length 65", "length 65|1 to 64"),
+        ("--budget 0", "budget 0|at least 1"),
+        ("--budget x", "--budget: 'x'|5000, 200k or 1M"),
+        ("--start love --starts 0", "starts 0|at least 1"),
+        ("--allow love --deny love", "allow leaves 1|deny leaves 0"),
+        ("--floor nan", "floor nan"),
+        ("--method gcg --target 5", "--target|--direction up or down"),
+        ("--target 5", "target|'gcg'|'exhaustive'"),
+        ("--batch 5", "--batch|--distance|--method gcg"),
+        ("--no-greedy --method random", "--greedy|--method gcg|random"),
+        ("--table4 --start love", "--table4|--start and --length"),
+        ("--table4 --length 2", "--table4|--start and --length"),
+        ("--direction sideways", "--direction|'up', 'down', 'both'"),
+        ("--method luck", "--method|'exhaustive', 'gcg', 'random'"),
+        ("--length x", "--length|valid integer"),
+        ("--dtype int3", "--dtype|'float32'"),
     ],
-    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
-def test_what_is_no_search_is_refused_in_a_line(
-    toy: Path, options: list[str], message: str
-) -> None:
+def test_what_is_no_search_is_refused(toy: Path, options: str, named: str) -> None:
     """Exit code 4, nothing on stdout, and what would do."""
-    result = search(toy, "--budget", "10", *options)
+    result = search(toy, "--prompt", "best", *options.split())
 
     assert (result.exit_code, result.stdout) == (4, "")
-    assert result.stderr == f"{message}\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "known"),
-    [
-        (["--direction", "sideways"], "'up', 'down', 'both'"),
-        (["--method", "luck"], "'exhaustive', 'gcg', 'random'"),
-        (["--length", "x"], "valid integer"),
-        (["--dtype", "int3"], "'float32'"),
-    ],
-)
-def test_what_no_option_takes(toy: Path, options: list[str], known: str) -> None:
-    """With what it does take."""
-    result = search(toy, *options)
-
-    assert (result.exit_code, result.stdout) == (4, "")
-    assert options[0] in result.stderr
-    assert known in result.stderr
+    assert [part for part in named.split("|") if part not in result.stderr] == []
 
 
 def test_a_floor_without_a_base(toy: Path) -> None:
@@ -338,10 +286,7 @@ def test_a_floor_without_a_base(toy: Path) -> None:
     result = search(toy, *SHORT, "--floor", "-3")
 
     assert result.exit_code == 3
-    assert result.stderr == (
-        "models.yaml gives no base: for toy; name the language model that it was trained from "
-        "there, as a hub id or a folder\n"
-    )
+    assert "base:" in result.stderr
 
 
 def test_an_unknown_model(toy: Path) -> None:
