@@ -1,4 +1,4 @@
-"""Attention in which many short rows share one prefix, exact for causal trunks.
+"""Attention in which many short rows share one prefix, exact for causal backbones.
 
 All candidates answer the same prompt, so the prompt's keys and values are computed once and
 kept once. A row's queries meet the prefix's keys in one large product and its own keys in a
@@ -6,9 +6,9 @@ small one; a single softmax runs over both. Nothing is padded: every row of a ba
 same length. Of a candidate, nothing is kept beyond its own batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
-every trunk whose attention layers go through that interface (`models.backbones`), and it needs
+every backbone whose attention layers go through that interface (`models.backbones`), and it needs
 no model code. Grouped heads, scaling, softcapping and sliding windows are honoured. Whatever else
-a trunk asks of its attention is refused, since to ignore it would change scores silently. A
+a backbone asks of its attention is refused, since to ignore it would change scores silently. A
 `Prefix` that is `recording` stores keys and values as the layers produce them, each on its layer's
 device; transformers' own caches are not used, since their sliding layers drop the oldest keys.
 """
@@ -57,7 +57,7 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     not repeated. Returns (B, L, heads, e) and None in place of the attention weights.
 
     Raises:
-        ModelError: the trunk wants something of its attention that is not honoured here.
+        ModelError: the backbone wants something of its attention that is not honoured here.
     """
     _refuse_unknown(module, attention_mask, options)
     layer: int = module.layer_idx  # type: ignore[assignment]  # every attention layer has one
@@ -129,13 +129,13 @@ def _refuse_unknown(module: nn.Module, mask: Tensor | None, options: dict[str, o
     if unknown:
         message = (
             f"{type(module).__name__}: its attention takes {unknown[0]!r}, which shared-prefix "
-            f"attention does not honour; this trunk cannot share a prefix"
+            f"attention does not honour; this backbone cannot share a prefix"
         )
         raise ModelError(message)
 
 
 def _no_mask(*_: object, **__: object) -> None:
-    """Mask function registered beside `attend`, which builds its own mask."""
+    """No mask: what is registered with `attend`, which builds its own."""
 
 
 AttentionInterface.register(ATTENTION, attend)

@@ -1,11 +1,11 @@
 """Rewards of many answers to one prompt: exact for every id, the prompt run once.
 
 The row that the model would see is prefix + answer + suffix. The prefix runs once; each answer runs
-with the suffix only (`paths` has the ways in which trunks can do so). Rows are grouped by length,
-so none is ever padded, and equal rows run once. The reward is read where transformers' rule for
-sequence classification reads it on an unpadded row: at the rightmost id that is not the pad id, or
-at the last id where the scorer has no pad id; encoders are read at the first. In a causal trunk
-what comes after that place cannot matter, so it is not run.
+with the suffix only (`paths` has the ways in which backbones can do so). Rows are grouped by
+length, so none is ever padded, and equal rows run once. The reward is read where transformers'
+rule for sequence classification reads it on an unpadded row: at the rightmost id that is not the
+pad id, or at the last id where the scorer has no pad id; encoders are read at the first. In a
+causal backbone what comes after that place cannot matter, so it is not run.
 
 Peak memory beyond the weights: the prefix's keys and values, once, and the activations of one
 batch (`memory.bytes_per_id` for each of its ids; on a CPU at most 0.5 GB). `benchmarks/memory.py`
@@ -15,9 +15,9 @@ measures it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +27,8 @@ from torch import Tensor, nn
 from rmaudit.errors import ScoreError
 from rmaudit.scoring import ScoringPath, memory, paths
 from rmaudit.scoring.paths import After, Ids
+
+T = TypeVar("T")
 
 
 class Head(Protocol):
@@ -51,13 +53,16 @@ class Ready(NamedTuple):
 class Scorer:
     """What the engine needs of a model, and what it learns of it.
 
-    `trunk` maps ids to final hidden states; `head`, after a prefix, maps pooled states (n, hidden)
-    in float32 to rewards (n,); `pad` is the id that pooling skips, or None; `path` is one that the
-    trunk can go. `ids_per_batch` is found from the free memory if not given, and halved when it
-    was too much. With `first`, which is for two-way trunks, rows are pooled at their first id.
+    Attributes:
+        backbone: maps ids to final hidden states.
+        head: after a prefix, maps pooled states (n, hidden), float32, to rewards (n,).
+        pad: the id that pooling skips, or None.
+        path: one that the backbone can go.
+        ids_per_batch: found from the free memory if not given, and halved when it was too much.
+        first: rows are pooled at their first id; for two-way backbones.
     """
 
-    trunk: nn.Module
+    backbone: nn.Module
     head: Head
     pad: int | None
     path: ScoringPath = ScoringPath.SHARED_PREFIX
@@ -65,6 +70,11 @@ class Scorer:
     first: bool = False
     _prefix: Ids = field(default=(), init=False)
     _ready: Ready | None = field(default=None, init=False)
+
+    @property
+    def trunk(self) -> nn.Module:
+        """The backbone."""
+        return self.backbone
 
     def after(self, prefix: Ids) -> Ready:
         """The prefix, run; the last one is remembered, since a sweep comes in many calls.
@@ -75,14 +85,14 @@ class Scorer:
         if self._ready is None or self._prefix != prefix:
             self._ready = None  # frees the other's memory first
             with torch.inference_mode(mode=False), torch.no_grad():
-                after = paths.after(self.path, self.trunk, prefix)
+                after = paths.after(self.path, self.backbone, prefix)
                 states = after.prefix_states().float() if self.head.reads_prefix else torch.empty(0)
                 head = self.head.after(prefix, states)
             self._ready, self._prefix = Ready(after, head), prefix
         return self._ready
 
     def forget(self) -> None:
-        """Forget the prefix, after the trunk or the path was changed."""
+        """Forget the prefix, after the backbone or the path was changed."""
         self._ready = None
 
 
@@ -100,7 +110,7 @@ def score(
     `on_progress` is called with the number of answers that each batch finished.
 
     Raises:
-        ModelError: the trunk cannot go the scorer's path.
+        ModelError: the backbone cannot go the scorer's path.
         ScoreError: a reward is not a finite number, or one row does not fit into memory.
     """
     if not len(answers):
@@ -108,19 +118,21 @@ def score(
     before = tuple(prefix)
     after, head = _after(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
-    for rows in groups(answers, before, tuple(suffix), scorer, cut=after.causal):
-        done = 0
-        while done < len(rows):
-            size = max(1, _ids_per_batch(scorer, len(before)) // max(1, after.ids_of(rows[0].ids)))
-            batch = rows[done : done + size]
-            rewards = _run(after, head, batch)
-            if rewards is None:
-                _halve(scorer, after, batch)
-                continue
-            for row, reward in zip(batch, rewards, strict=True):
-                out[row.places] = reward
-            done += len(batch)
-            on_progress(sum(len(row.places) for row in batch))
+    rows = groups(answers, before, tuple(suffix), scorer, cut=after.causal)
+    most = _ids_per_batch(scorer, len(before))
+
+    def run(batch: Sequence[Row]) -> NDArray[np.float32]:
+        states = after.states([row.ids for row in batch], [row.at for row in batch])
+        rewards: NDArray[np.float32] = head(states.float()).float().cpu().numpy()
+        return rewards
+
+    def remember(ids: int) -> None:
+        scorer.ids_per_batch = ids
+
+    for batch, rewards in in_batches(rows, after.ids_of, most, run, on_halved=remember):
+        for row, reward in zip(batch, rewards, strict=True):
+            out[row.places] = reward
+        on_progress(sum(len(row.places) for row in batch))
     refuse_non_finite(np.isfinite(out), answers, what="rewards")
     return out
 
@@ -165,32 +177,52 @@ def _rightmost(ids: Ids, pad: int | None) -> int | None:
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)
 
 
-def _run(
-    after: After, head: Callable[[Tensor], Tensor], batch: Sequence[Row]
-) -> NDArray[np.float32] | None:
-    """The rewards of a batch, or None if it does not fit into memory."""
+def in_batches(
+    grouped: Sequence[Sequence[Row]],
+    ids_of: Callable[[Ids], int],
+    most: int,
+    run: Callable[[Sequence[Row]], T],
+    *,
+    on_halved: Callable[[int], None] = lambda _: None,
+) -> Iterator[tuple[Sequence[Row], T]]:
+    """Batches of rows of one length, of at most `most` ids, and what `run` makes of each.
+
+    A batch that does not fit into memory is halved and run anew; what is done is kept. `on_halved`
+    is called with the number of ids that run at once from then on.
+
+    Raises:
+        ScoreError: one row does not fit into memory.
+    """
+    for rows in grouped:
+        ids, done = max(1, ids_of(rows[0].ids)), 0
+        while done < len(rows):
+            batch = rows[done : done + max(1, most // ids)]
+            made = _or_none(run, batch)
+            if made is not None:
+                yield batch, made
+                done += len(batch)
+                continue
+            memory.release()
+            if len(batch) == 1:
+                raise too_small(ids)
+            most = ids * (len(batch) // 2)
+            on_halved(most)
+
+
+def _or_none(run: Callable[[Sequence[Row]], T], batch: Sequence[Row]) -> T | None:
+    """What `run` makes of a batch, or None if it does not fit into memory."""
     try:
-        states = after.states([row.ids for row in batch], [row.at for row in batch])
-        rewards: NDArray[np.float32] = head(states.float()).float().cpu().numpy()
+        return run(batch)
     except (RuntimeError, MemoryError) as error:
         if memory.is_out_of_memory(error):
             return None  # the error would hold the batch's tensors
         raise
-    return rewards
 
 
 def _ids_per_batch(scorer: Scorer, prefix: int) -> int:
     if scorer.ids_per_batch is None:
-        scorer.ids_per_batch = memory.ids_per_batch(scorer.trunk, prefix)
+        scorer.ids_per_batch = memory.ids_per_batch(scorer.backbone, prefix)
     return scorer.ids_per_batch
-
-
-def _halve(scorer: Scorer, after: After, batch: Sequence[Row]) -> None:
-    """Remember that a batch was too much. What is done is kept; the batch is run anew."""
-    memory.release()
-    if len(batch) == 1:
-        raise too_small(after.ids_of(batch[0].ids))
-    scorer.ids_per_batch = max(1, after.ids_of(batch[0].ids) * (len(batch) // 2))
 
 
 def too_small(ids: int) -> ScoreError:

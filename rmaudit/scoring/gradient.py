@@ -7,12 +7,15 @@ arXiv:1712.06751; GCG, arXiv:2307.15043). The distances |e_u - e_v| say how far 
 trusted (Faster-GCG, arXiv:2410.15362).
 
 The rows are the engine's (`rmaudit.scoring.engine`), so the rewards are too: the prefix runs once
-and is a constant, and only what the pooled place can see is run. `backward` runs a batch of them.
+and is a constant, and only what the pooled place can see is run. Gradients are cut at the embedding
+module by a hook, whatever the backbone does with ids before or with embeddings after it. No
+weight's gradient is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,21 +25,21 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
-from rmaudit.scoring import ScoringPath, backward, engine, memory
-from rmaudit.scoring.backward import embedding_of
-from rmaudit.scoring.engine import Ready, Scorer
+from rmaudit.scoring import ScoringPath, engine, memory
+from rmaudit.scoring.engine import Ready, Row, Scorer
 from rmaudit.scoring.paths import FullRows, Ids, device_of
 
 _AT_ONCE = 2**24  # numbers of a piece of the embedding and of the products with it
+_WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantization replaces
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slopes:
     """Rewards (n,) float32 of n answers of L ids; slopes and distances (n, L, V), V rows of ids.
 
-    Slopes are in the reward's units, distances in the embedding's. Both are float64 where the trunk
-    is, else float32: 8 n L V bytes together. Distances of float32 come from products, so those of
-    (nearly) equal rows are only right to about 1e-3 of a row's length; an id's own is 0.
+    Slopes are in the reward's units, distances in the embedding's. Both are float64 where the
+    backbone is, else float32: 8 n L V bytes together. Distances of float32 come from products, so
+    those of (nearly) equal rows are only right to about 1e-3 of a row's length; an id's own is 0.
     """
 
     rewards: NDArray[np.float32]
@@ -57,9 +60,9 @@ def slopes(
     A place that the reward cannot see, since it comes after the pooled id, has slope 0.
 
     Raises:
-        ModelError: the answers are none, empty or of several lengths, or the trunk cannot go the
+        ModelError: the answers are none, empty or of several lengths, or the backbone cannot go the
             scorer's path.
-        NoGradient: the trunk or its head cannot be differentiated.
+        NoGradient: the backbone or its head cannot be differentiated.
         ScoreError: a reward or a slope is not a finite number, or one row does not fit into memory.
     """
     lengths = sorted({len(answer) for answer in answers})
@@ -74,7 +77,7 @@ def slopes(
         with torch.inference_mode(mode=False), torch.no_grad():
             rewards, gradients = _rewards(asked)
             engine.refuse_non_finite(np.isfinite(rewards), answers, what="rewards")
-            found = Slopes(rewards, *_by_id(scorer.trunk, answers, gradients))
+            found = Slopes(rewards, *_by_id(scorer.backbone, answers, gradients))
     except (RuntimeError, MemoryError) as error:
         if not memory.is_out_of_memory(error):
             raise
@@ -103,7 +106,7 @@ def _rewards(asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
     except NoGradient:
         if asked.scorer.path is not ScoringPath.EXPANDED_CACHE:
             raise
-    full = FullRows(asked.scorer.trunk, asked.prefix)  # where a cache is overwritten on its way
+    full = FullRows(asked.scorer.backbone, asked.prefix)  # where a cache is overwritten on its way
     return _along(Ready(full, ready.head), asked)
 
 
@@ -111,49 +114,134 @@ def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
     """The same along one path."""
     scorer, prefix, answers, suffix, name = asked
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
-    gradients = torch.zeros_like(_outputs(scorer.trunk, answers))
-    most = _ids_per_batch(scorer, len(prefix))
-    for rows in engine.groups(answers, prefix, suffix, scorer, cut=ready.after.causal):
-        ids = ready.after.ids_of(rows[0].ids)
-        size, done = max(1, most // max(1, ids)), 0
-        while done < len(rows):
-            batch = rows[done : done + size]
-            found = backward.run(ready, batch, scorer.trunk, name=name)
-            if found is None:
-                memory.release()
-                if len(batch) == 1:
-                    raise engine.too_small(ids)
-                size = len(batch) // 2
-                continue
-            for row, reward, gradient in zip(batch, *found, strict=True):
-                rewards[row.places] = reward
-                own = gradient[: gradients.shape[1]]
-                gradients[row.places, : len(own)] = own.to(gradients.dtype)
-            done += len(batch)
+    gradients = torch.zeros_like(_outputs(scorer.backbone, answers))
+    rows = engine.groups(answers, prefix, suffix, scorer, cut=ready.after.causal)
+    batches = engine.in_batches(
+        rows,
+        ready.after.ids_of,
+        _ids_per_batch(scorer, len(prefix)),
+        lambda batch: _differentiated(ready, batch, scorer.backbone, name),
+    )
+    for batch, found in batches:
+        for row, reward, gradient in zip(batch, *found, strict=True):
+            rewards[row.places] = reward
+            own = gradient[: gradients.shape[1]]
+            gradients[row.places, : len(own)] = own.to(gradients.dtype)
     return rewards, gradients
 
 
 def _ids_per_batch(scorer: Scorer, prefix: int) -> int:
     """For a gradient every layer's activations stay; and never more than can be scored at once."""
-    layers = scorer.trunk.config.get_text_config().num_hidden_layers  # type: ignore[union-attr, operator]
-    most = memory.ids_per_batch(scorer.trunk, prefix, kept=layers)
+    layers = scorer.backbone.config.get_text_config().num_hidden_layers  # type: ignore[union-attr, operator]
+    most = memory.ids_per_batch(scorer.backbone, prefix, kept=layers)
     return most if scorer.ids_per_batch is None else min(most, scorer.ids_per_batch)
 
 
+def _differentiated(
+    ready: Ready, batch: Sequence[Row], backbone: nn.Module, name: str
+) -> tuple[NDArray[np.float32], Tensor]:
+    """Rewards (rows,) and gradients (rows, ids of a row, hidden) of a batch."""
+    try:
+        return _differentiate(ready, batch, backbone, name)
+    except (RuntimeError, ModelError) as error:
+        cause = error.__cause__ if isinstance(error, ModelError) else error  # of a model's own code
+        if cause is None or memory.is_out_of_memory(error) or "CUDA error" in str(cause):
+            raise
+        if isinstance(cause, NoGradient):
+            raise cause from None
+        why = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        raise NoGradient(name, why) from error
+
+
+def _differentiate(
+    ready: Ready, batch: Sequence[Row], backbone: nn.Module, name: str
+) -> tuple[NDArray[np.float32], Tensor]:
+    ids = len(batch[0].ids)
+    with _cut(backbone, name) as leaves, _no_dead_end(backbone, name), torch.enable_grad():
+        pooled = ready.after.states([row.ids for row in batch], [row.at for row in batch])
+        rewards = ready.head(pooled.float())
+        total = rewards.sum()
+    numbers = rewards.detach().float().cpu().numpy()
+    if not ids:  # the reward is read in the prefix
+        return numbers, pooled.new_zeros(len(batch), 0, 1)
+    if len(leaves) != 1:
+        raise NoGradient(name, f"its embedding ran {len(leaves)} times in one batch")
+    if not total.requires_grad:
+        raise NoGradient(name, "nothing of its embedding reaches its reward")
+    (gradient,) = torch.autograd.grad(total, leaves)
+    return numbers, gradient[:, gradient.shape[1] - ids :]  # without a prefix that ran too
+
+
+@contextmanager
+def _cut(backbone: nn.Module, name: str) -> Iterator[list[Tensor]]:
+    """Meanwhile gradients end at the embedding's output; the list gets each that it gives.
+
+    Refused are backbones with another embedding that reads the same ids, as Gemma 3n has for each
+    of its layers: the gradient would lack what goes that way.
+    """
+    main = _embedding_of(backbone)
+    leaves: list[Tensor] = []
+    read: dict[nn.Module, Tensor] = {}
+
+    def cut(module: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        read[module] = given[0]
+        leaves.append(output.detach().requires_grad_())
+        return leaves[-1].clone()  # which, unlike a leaf, the backbone may change in place
+
+    def note(module: nn.Module, given: tuple[Tensor, ...], _: Tensor) -> None:
+        read[module] = given[0]
+
+    others = [m for m in backbone.modules() if isinstance(m, nn.Embedding) and m is not main]
+    rows: int = main.num_embeddings  # type: ignore[assignment]
+    large = [other for other in others if 2 * other.num_embeddings > rows]  # none of positions
+    hooks = [main.register_forward_hook(cut), *(m.register_forward_hook(note) for m in large)]
+    try:
+        yield leaves
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if any(torch.equal(ids, read[main]) for module, ids in read.items() if module is not main):
+        raise NoGradient(name, "its ids are read by more than its input embedding")
+
+
+@contextmanager
+def _no_dead_end(backbone: nn.Module, name: str) -> Iterator[None]:
+    """Meanwhile refuse layers whose output has lost the gradient that its input had.
+
+    Kernels of quantized weights may have none; the residual stream around them would still give a
+    gradient, a wrong one.
+    """
+
+    def check(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
+        if not torch.is_grad_enabled():  # the backbone means to have none, such as to select by it
+            return
+        lost = isinstance(output, Tensor) and not output.requires_grad
+        if lost and any(isinstance(given, Tensor) and given.requires_grad for given in inputs):
+            raise NoGradient(name, f"its {type(module).__name__} layers have none")
+
+    layers = [m for m in backbone.modules() if any(part in type(m).__name__ for part in _WEIGHED)]
+    hooks = [layer.register_forward_hook(check) for layer in layers]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def _by_id(
-    trunk: nn.Module, answers: Sequence[Ids], gradients: Tensor
+    backbone: nn.Module, answers: Sequence[Ids], gradients: Tensor
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Slopes and distances (n, L, V) of the answers, with gradients (n, L, hidden)."""
     distinct, which = np.unique(np.array(answers), return_inverse=True)
-    points = _outputs(trunk, [tuple(distinct.tolist())])[0]
+    points = _outputs(backbone, [tuple(distinct.tolist())])[0]
     flat = gradients.flatten(0, 1)
-    rows: int = embedding_of(trunk).num_embeddings  # type: ignore[assignment]
+    rows: int = _embedding_of(backbone).num_embeddings  # type: ignore[assignment]
     by_id = np.empty((len(flat), rows), dtype=str(flat.dtype).removeprefix("torch."))
     apart = np.empty((len(distinct), rows), dtype=by_id.dtype)
     step = max(1, _AT_ONCE // (flat.shape[1] + len(flat)))
     for start in range(0, rows, step):
         piece = slice(start, min(rows, start + step))
-        outputs = _outputs(trunk, [tuple(range(rows)[piece])])[0]
+        outputs = _outputs(backbone, [tuple(range(rows)[piece])])[0]
         by_id[:, piece] = (flat @ outputs.T).cpu().numpy()
         distance = torch.cdist(points, outputs, compute_mode="use_mm_for_euclid_dist")
         apart[:, piece] = distance.cpu().numpy()
@@ -162,7 +250,13 @@ def _by_id(
     return by_id.reshape(shape), apart[which].reshape(shape)
 
 
-def _outputs(trunk: nn.Module, rows: Sequence[Ids]) -> Tensor:
+def _outputs(backbone: nn.Module, rows: Sequence[Ids]) -> Tensor:
     """What the embedding gives for rows of one length, in float32, or in float64 as it is."""
-    found: Tensor = embedding_of(trunk)(torch.tensor(rows, device=device_of(trunk)))
+    found: Tensor = _embedding_of(backbone)(torch.tensor(rows, device=device_of(backbone)))
     return found if found.dtype == torch.float64 else found.float()
+
+
+def _embedding_of(backbone: nn.Module) -> nn.Module:
+    """The module that turns ids into what the layers read."""
+    found: nn.Module = backbone.get_input_embeddings()  # type: ignore[operator]
+    return found

@@ -1,6 +1,6 @@
-"""Three paths for many rows of one prompt through a trunk, which give the same hidden states.
+"""Three paths for many rows of one prompt through a backbone, which give the same hidden states.
 
-Each is made with a trunk and a prefix and has `states(rows, at)`: the hidden states, shape
+Each is made with a backbone and a prefix and has `states(rows, at)`: the hidden states, shape
 (rows, hidden), of prefix + row at the place `at`, counted from the prefix's start. All rows of a
 call have one length, so nothing is padded. Where `causal`, a row ends at its place `at`: what
 comes later could not change it.
@@ -24,32 +24,38 @@ Ids = tuple[int, ...]
 
 
 class After(Protocol):
-    """A prefix, ready for rows to follow it."""
+    """A prefix, ready for rows to follow it.
+
+    Where it is `causal`, a row ends at its place `at`: what comes later could not change it.
+    """
 
     causal: bool
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """Shape (rows, hidden)."""
+        """The states of rows of one length at the places `at`, shape (rows, hidden).
+
+        Places count from the prefix's start.
+        """
 
     def prefix_states(self) -> Tensor:
         """The prefix's own states, (its length, hidden)."""
 
     def ids_of(self, row: Ids) -> int:
-        """How many ids are run for a row."""
+        """How many ids a row counts for in a batch: those that run, and those that are copied."""
 
 
-def after(path: ScoringPath, trunk: nn.Module, prefix: Ids) -> After:
+def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
     """The prefix on its path, run once where the path shares it.
 
     Raises:
-        ModelError: the trunk cannot go this way.
+        ModelError: the backbone cannot go this way.
     """
     kinds: dict[ScoringPath, Callable[[nn.Module, Ids], After]] = {
         ScoringPath.SHARED_PREFIX: SharedPrefix,
         ScoringPath.EXPANDED_CACHE: ExpandedCache,
         ScoringPath.FULL_ROWS: FullRows,
     }
-    return kinds[path](trunk, prefix)
+    return kinds[path](backbone, prefix)
 
 
 class SharedPrefix:
@@ -57,31 +63,31 @@ class SharedPrefix:
 
     causal = True
 
-    def __init__(self, trunk: nn.Module, prefix: Ids) -> None:
+    def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Run the prefix and keep each layer's keys and values."""
-        self._trunk, self._prefix = trunk, Prefix(recording=True)
-        ids = torch.tensor([prefix], device=device_of(trunk))
-        output = trunk(input_ids=ids, use_cache=False, shared_prefix=self._prefix)
+        self._backbone, self._prefix = backbone, Prefix(recording=True)
+        ids = torch.tensor([prefix], device=device_of(backbone))
+        output = backbone(input_ids=ids, use_cache=False, shared_prefix=self._prefix)
         self._own: Tensor = output.last_hidden_state[0]
-        layers = trunk.config.num_hidden_layers  # type: ignore[union-attr]
+        layers = backbone.config.num_hidden_layers  # type: ignore[union-attr]
         if len(self._prefix.keys) != layers:
             message = (
-                f"{type(trunk).__name__}: the attention {ATTENTION!r} was reached in "
-                f"{len(self._prefix.keys)} of {layers} layers; this trunk cannot share a prefix"
+                f"{type(backbone).__name__}: the attention {ATTENTION!r} was reached in "
+                f"{len(self._prefix.keys)} of {layers} layers; this backbone cannot share a prefix"
             )
             raise ModelError(message)
         self._prefix.recording, self._prefix.length = False, len(prefix)
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
-        """See `After`. The final norm, where the trunk has one, runs on the last ids only."""
+        """See `After`. The final norm, where the backbone has one, runs on the last ids only."""
         if not rows[0]:
             return self._own[list(at)]
-        ids = torch.tensor(rows, device=device_of(self._trunk))
+        ids = torch.tensor(rows, device=device_of(self._backbone))
         positions = torch.arange(ids.shape[1], device=ids.device) + self._prefix.length
-        norm = getattr(self._trunk, "norm", None)
+        norm = getattr(self._backbone, "norm", None)
         only_last = norm.register_forward_pre_hook(_last) if norm is not None else None
         try:
-            output = self._trunk(
+            output = self._backbone(
                 input_ids=ids,
                 position_ids=positions.expand(len(rows), -1),
                 use_cache=False,
@@ -98,7 +104,7 @@ class SharedPrefix:
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """Its own."""
+        """The row's own."""
         return len(row)
 
 
@@ -107,22 +113,22 @@ def _last(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 class ExpandedCache:
-    """transformers' cache of the prefix, copied for each batch: for trunks with other attention."""
+    """transformers' cache of the prefix, copied for each batch: where attention is not ours."""
 
     causal = True
 
-    def __init__(self, trunk: nn.Module, prefix: Ids) -> None:
+    def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Run the prefix into a cache of batch 1."""
         from transformers import DynamicCache
 
-        ids = torch.tensor([prefix], device=device_of(trunk))
-        output = trunk(input_ids=ids, use_cache=True)
-        self._trunk, self._length = trunk, len(prefix)
+        ids = torch.tensor([prefix], device=device_of(backbone))
+        output = backbone(input_ids=ids, use_cache=True)
+        self._backbone, self._length = backbone, len(prefix)
         self._own: Tensor = output.last_hidden_state[0]
         self._cache: Any = getattr(output, "past_key_values", None)
         if type(self._cache) is not DynamicCache:  # others keep state where no copy reaches it
             message = (
-                f"{type(trunk).__name__}: its cache is a {type(self._cache).__name__}, not a "
+                f"{type(backbone).__name__}: its cache is a {type(self._cache).__name__}, not a "
                 f"DynamicCache; the prefix's cache cannot be copied for many rows"
             )
             raise ModelError(message)
@@ -131,14 +137,14 @@ class ExpandedCache:
         """See `After`."""
         if not rows[0]:
             return self._own[list(at)]
-        ids = torch.tensor(rows, device=device_of(self._trunk))
-        cache = copy.deepcopy(self._cache)  # the trunk writes into it
+        ids = torch.tensor(rows, device=device_of(self._backbone))
+        cache = copy.deepcopy(self._cache)  # the backbone writes into it
         cache.reorder_cache(torch.zeros(len(rows), dtype=torch.long, device=ids.device))
         options = {}
-        if "position_ids" in inspect.signature(self._trunk.forward).parameters:
+        if "position_ids" in inspect.signature(self._backbone.forward).parameters:
             positions = torch.arange(ids.shape[1], device=ids.device) + self._length
             options["position_ids"] = positions.expand(len(rows), -1)
-        output = self._trunk(input_ids=ids, past_key_values=cache, use_cache=True, **options)
+        output = self._backbone(input_ids=ids, past_key_values=cache, use_cache=True, **options)
         states: Tensor = output.last_hidden_state[:, -1]
         return states
 
@@ -147,49 +153,51 @@ class ExpandedCache:
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """Its own, and the copy of the prefix that it needs."""
+        """The row's own, and those of the copy of the prefix that it needs."""
         return len(row) + self._length
 
 
 class FullRows:
-    """Every row from its start: right for every trunk, two-way ones too, and the slowest."""
+    """Every row from its start: right for every backbone, two-way ones too, and the slowest."""
 
     causal = False
 
-    def __init__(self, trunk: nn.Module, prefix: Ids) -> None:
+    def __init__(self, backbone: nn.Module, prefix: Ids) -> None:
         """Nothing runs yet."""
-        self._trunk, self._prefix = trunk, prefix
+        self._backbone, self._prefix = backbone, prefix
 
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
         """See `After`. Rows that ran before, longer ones too, change nothing."""
-        forget_lengths(self._trunk)
-        ids = torch.tensor([(*self._prefix, *row) for row in rows], device=device_of(self._trunk))
-        states: Tensor = self._trunk(input_ids=ids, use_cache=False).last_hidden_state
+        forget_lengths(self._backbone)
+        ids = torch.tensor(
+            [(*self._prefix, *row) for row in rows], device=device_of(self._backbone)
+        )
+        states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state
         return states[torch.arange(len(rows)), list(at)]
 
     def prefix_states(self) -> Tensor:
         """See `After`; run for itself alone."""
-        forget_lengths(self._trunk)
-        ids = torch.tensor([self._prefix], device=device_of(self._trunk))
-        states: Tensor = self._trunk(input_ids=ids, use_cache=False).last_hidden_state
+        forget_lengths(self._backbone)
+        ids = torch.tensor([self._prefix], device=device_of(self._backbone))
+        states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state
         return states[0]
 
     def ids_of(self, row: Ids) -> int:
-        """The prefix's and its own."""
+        """The prefix's and the row's own."""
         return len(self._prefix) + len(row)
 
 
-def forget_lengths(trunk: nn.Module) -> None:
+def forget_lengths(backbone: nn.Module) -> None:
     """Make a dynamic rotary embedding rotate for the next row's length, not for the longest yet."""
-    for module in trunk.modules():
+    for module in backbone.modules():
         if "dynamic" in str(getattr(module, "rope_type", "")):
             for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:
                 setattr(module, name, 0)
 
 
-def device_of(trunk: nn.Module) -> torch.device:
-    """Where ids go: to the embedding, which is first where a trunk is spread over devices."""
-    embedding: nn.Module = trunk.get_input_embeddings()  # type: ignore[operator]
+def device_of(backbone: nn.Module) -> torch.device:
+    """The device of the embedding, where ids go first also if a backbone is spread over several."""
+    embedding: nn.Module = backbone.get_input_embeddings()  # type: ignore[operator]
     device = next(embedding.parameters()).device
     if device.type == "meta":  # offloaded by accelerate, whose hook knows where it runs
         hook: Any = embedding._hf_hook  # noqa: SLF001

@@ -99,7 +99,7 @@ VARIANTS: dict[str, tuple[ScoringPath, dict[str, Any]]] = {
     "zamba": (FULL, {}),
     "zamba2": (FULL, {}),
 }
-NO = "this trunk cannot share a prefix"
+NO = "this backbone cannot share a prefix"
 NOT_HONOURED = f"which shared-prefix attention does not honour; {NO}"
 # transformers' eager attention gives other scores than what it runs by default.
 EAGER_IS_ANOTHER = {"falcon, alibi"}

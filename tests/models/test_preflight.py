@@ -131,12 +131,12 @@ def test_it_runs_once_for_each_loading(
 
 CANNOT = {
     "gpt_oss": "GptOssAttention: its attention takes 's_aux', which shared-prefix attention does "
-    "not honour; this trunk cannot share a prefix",
+    "not honour; this backbone cannot share a prefix",
     "doge": "DogeAttention: its attention takes 'attention_mask', which shared-prefix attention "
-    "does not honour; this trunk cannot share a prefix",
+    "does not honour; this backbone cannot share a prefix",
     "diffllama": "DiffLlamaAttention: layer 0 calls its attention twice",
     "bloom": "BloomModel: the attention 'rmaudit_shared_prefix' was reached in 0 of 2 layers; "
-    "this trunk cannot share a prefix",
+    "this backbone cannot share a prefix",
 }
 
 

@@ -144,14 +144,14 @@ def assert_same(
 
 
 @contextmanager
-def recorded(trunk: nn.Module) -> Iterator[list[list[Ids]]]:
-    """The batches of rows that a trunk is given meanwhile, the prefix's among them."""
+def recorded(backbone: nn.Module) -> Iterator[list[list[Ids]]]:
+    """The batches of rows that a backbone is given meanwhile, the prefix's among them."""
     batches: list[list[Ids]] = []
 
     def note(_: object, __: object, kwargs: dict[str, Any]) -> None:
         batches.append([tuple(row) for row in kwargs["input_ids"].tolist()])
 
-    hook = trunk.register_forward_pre_hook(note, with_kwargs=True)
+    hook = backbone.register_forward_pre_hook(note, with_kwargs=True)
     try:
         yield batches
     finally:

@@ -52,8 +52,11 @@ class Sized:
         return replace(self.toy, path=path)
 
 
+Pool = Callable[[str, int], Sized]
+
+
 @pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Sized]:
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Pool:
     """Checkpoints by kind and seed, each made when it is first drawn."""
 
     @cache
@@ -82,8 +85,7 @@ def pads(draw: st.DrawFn, prefix: Ids, answers: list[Ids], suffix: Ids) -> int |
     return draw(st.sampled_from([None, PAD, END]) | st.sampled_from(there))
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
-@given(
+ANY = given(
     data=st.data(),
     kind=st.sampled_from(sorted(KINDS)),
     seed=st.integers(0, len(SEEDS) - 1),
@@ -93,9 +95,11 @@ def pads(draw: st.DrawFn, prefix: Ids, answers: list[Ids], suffix: Ids) -> int |
     answers=st.lists(some_ids(6), min_size=1, max_size=6),
     ids_per_batch=st.integers(1, 40) | st.none(),
 )
-def test_any_checkpoint_gives_its_own_scores(
+
+
+def assert_own(
     *,
-    pool: Callable[[str, int], Sized],
+    pool: Pool,
     data: st.DataObject,
     kind: str,
     seed: int,
@@ -105,7 +109,7 @@ def test_any_checkpoint_gives_its_own_scores(
     answers: list[Ids],
     ids_per_batch: int | None,
 ) -> None:
-    """On every path that the trunk can go, row by row as the model's own unpadded forward."""
+    """On every path that the backbone can go, row by row as the model's own unpadded forward."""
     pad = data.draw(pads(prefix, answers, suffix))
     sized = pool(kind, seed)
     toy = sized.on(path)
@@ -116,8 +120,24 @@ def test_any_checkpoint_gives_its_own_scores(
     np.testing.assert_allclose(scores, expected, rtol=0, atol=TOLERANCE * sized.sd)
 
 
+@settings(max_examples=25, deadline=None, derandomize=True)
+@ANY
+def test_any_checkpoint_gives_its_own_scores(*, pool: Pool, **drawn: Any) -> None:
+    """Whatever the kind, the sizes, the rows and the batches."""
+    assert_own(pool=pool, **drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=250, deadline=None)
+@ANY
+def test_any_checkpoint_gives_its_own_scores_at_length(*, pool: Pool, **drawn: Any) -> None:
+    """The same, with other rows each time."""
+    assert_own(pool=pool, **drawn)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_the_pool_can_tell(pool: Callable[[str, int], Sized], kind: str) -> None:
+def test_the_pool_can_tell(pool: Pool, kind: str) -> None:
     """In every checkpoint of a kind, each id of a row moves the score far beyond the tolerance."""
     row = (20, 21, 22, 23)  # within the windows
     for seed in range(len(SEEDS)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, sqrt, tanh
 
 import pytest
@@ -28,7 +28,7 @@ class Layer(nn.Module):
 
 @dataclass(frozen=True)
 class Case:
-    """One shape of attention, with the options that its trunk would pass."""
+    """One shape of attention, with the options that its backbone would pass."""
 
     heads: int = 4
     kv_heads: int = 2
@@ -79,25 +79,6 @@ def tensors(case: Case) -> tuple[Tensor, Tensor, Tensor, Prefix]:
     return query, key, value, prefix
 
 
-def shared(case: Case) -> Tensor:
-    """What `attend` makes of the case."""
-    query, key, value, prefix = tensors(case)
-    out, weights = attend(
-        Layer(),
-        query,
-        key,
-        value,
-        None,
-        1 / sqrt(DIM),
-        softcap=case.softcap,
-        sliding_window=case.window,
-        shared_prefix=prefix,
-        dropout=0.0,
-    )
-    assert weights is None
-    return out
-
-
 def by_hand(case: Case) -> Tensor:
     """The same from the definition, number by number: shape (B, L, heads, width of the values)."""
     query, key, value, prefix = tensors(case)
@@ -123,8 +104,29 @@ def by_hand(case: Case) -> Tensor:
 
 @each_case
 def test_equals_the_definition(case: Case) -> None:
-    """Each row attends to the prefix and to itself as a full causal row would."""
-    torch.testing.assert_close(shared(case), by_hand(case), rtol=0, atol=1e-5)
+    """Each row attends to the prefix and to itself as a full causal row would.
+
+    The result is contiguous (some backbones, JetMoe for one, view it in another shape), has the
+    values' dtype, and nothing of what was given is changed.
+    """
+    given = tensors(case)
+    query, key, value, prefix = given
+    layer = Layer.layer_idx
+    options = {"softcap": case.softcap, "sliding_window": case.window, "dropout": 0.0}
+
+    out, weights = attend(
+        Layer(), query, key, value, None, 1 / sqrt(DIM), shared_prefix=prefix, **options
+    )
+
+    assert weights is None
+    assert out.is_contiguous()
+    torch.testing.assert_close(out, by_hand(case), rtol=0, atol=1e-5)
+    before = tensors(case)
+    assert all(map(torch.equal, (query, key, value), before[:3]))
+    assert torch.equal(prefix.keys[layer], before[3].keys[layer])
+    assert torch.equal(prefix.values[layer], before[3].values[layer])
+    narrow, _ = attend(Layer(), *(t.bfloat16() for t in given[:3]), None, 1)  # type: ignore[arg-type]
+    assert narrow.dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize(
@@ -139,122 +141,44 @@ def test_equals_the_definition(case: Case) -> None:
 )
 def test_each_option_matters(case: Case, other: Case) -> None:
     """Without its option a case gives another result, so the test above can fail."""
-    assert (shared(case) - by_hand(other)).abs().max() > 1e-2
-
-
-def test_own_heads_keep_their_own_keys() -> None:
-    """Swapping the two key heads changes the result: grouped heads are not mixed up."""
-    case = Case()
-    query, key, value, prefix = tensors(case)
-    swapped, _ = attend(Layer(), query, key.flip(1), value.flip(1), None, 1, shared_prefix=prefix)
-    straight, _ = attend(Layer(), query, key, value, None, 1, shared_prefix=prefix)
-
-    assert (swapped - straight).abs().max() > 1e-2
+    assert (by_hand(case) - by_hand(other)).abs().max() > 1e-2
 
 
 def test_recording_stores_keys_and_values_and_attends_to_no_prefix() -> None:
-    """While it records, a prefix is only written to, under the layer's index."""
-    query, key, value, _ = tensors(Case())
+    """While it records, a prefix is only written to, under the layer's index, and only once."""
+    query, key, value, _ = tensors(Case(past=0))
     prefix = Prefix(length=0, recording=True)
+    one = (Layer(), query[:1], key[:1], value[:1], None, 1 / sqrt(DIM))
 
-    out, _ = attend(
-        Layer(), query[:1], key[:1], value[:1], None, 1 / sqrt(DIM), shared_prefix=prefix
-    )
+    out, _ = attend(*one, shared_prefix=prefix)
 
     assert torch.equal(prefix.keys[Layer.layer_idx], key[0])
     assert torch.equal(prefix.values[Layer.layer_idx], value[0])
-    alone, _ = attend(Layer(), query[:1], key[:1], value[:1], None, 1 / sqrt(DIM))
+    alone, _ = attend(*one)
     assert torch.equal(out, alone)
+    torch.testing.assert_close(alone, by_hand(Case(past=0))[:1], rtol=0, atol=1e-5)
+    with pytest.raises(ModelError, match="Layer: layer 2 calls its attention twice"):
+        attend(*one, shared_prefix=prefix)
 
 
-def test_without_a_prefix_it_is_plain_attention() -> None:
-    """A trunk called without `shared_prefix` gets ordinary causal attention."""
-    case = replace(Case(), past=0)
-    query, key, value, _ = tensors(case)
-
-    out, _ = attend(Layer(), query, key, value, None, 1 / sqrt(DIM))
-
-    torch.testing.assert_close(out, by_hand(case), rtol=0, atol=1e-5)
-
-
-def test_bfloat16_stays_bfloat16() -> None:
-    """The result has the dtype of the values, as a half-precision trunk expects."""
-    query, key, value, _ = tensors(Case())
-
-    out, _ = attend(Layer(), query.bfloat16(), key.bfloat16(), value.bfloat16(), None, 1)
-
-    assert out.dtype == torch.bfloat16
-
-
-@each_case
-def test_the_result_is_contiguous(case: Case) -> None:
-    """Some trunks, JetMoe for one, view it in another shape."""
-    assert shared(case).is_contiguous()
-
-
-@each_case
-def test_the_inputs_and_the_prefix_stay_as_they_are(case: Case) -> None:
-    """Work in place is on tensors of its own."""
-    query, key, value, prefix = tensors(case)
-    given = [query, key, value, prefix.keys[Layer.layer_idx], prefix.values[Layer.layer_idx]]
-    before = [tensor.clone() for tensor in given]
-
-    attend(
-        Layer(),
-        query,
-        key,
-        value,
-        None,
-        0.5,
-        softcap=case.softcap,
-        sliding_window=case.window,
-        shared_prefix=prefix,
-    )
-
-    assert all(torch.equal(now, then) for now, then in zip(given, before, strict=True))
-
-
-NOT_HONOURED = "which shared-prefix attention does not honour; this trunk cannot share a prefix"
-
-
-def test_a_mask_is_refused() -> None:
-    """What a trunk hides by a mask of its own would be seen."""
+def test_what_is_not_honoured_is_refused_if_it_is_given() -> None:
+    """A mask, or sinks, would change the result; None is no option, and some have no effect."""
     query, key, value, prefix = tensors(Case())
 
-    with pytest.raises(ModelError) as caught:
-        attend(Layer(), query, key, value, torch.ones(1), 0.5, shared_prefix=prefix)
+    def result(mask: Tensor | None = None, **options: object) -> Tensor:
+        return attend(Layer(), query, key, value, mask, 0.5, shared_prefix=prefix, **options)[0]
 
-    assert str(caught.value) == f"Layer: its attention takes 'attention_mask', {NOT_HONOURED}"
-
-
-def test_an_unknown_option_is_refused_if_it_is_given() -> None:
-    """Sinks, say, would change the result; None is no option, and some have no effect here."""
-    query, key, value, prefix = tensors(Case())
-
-    def result(**options: object) -> Tensor:
-        return attend(Layer(), query, key, value, None, 0.5, shared_prefix=prefix, **options)[0]
-
-    with pytest.raises(ModelError) as caught:
-        result(dropout=0.0, s_aux=torch.ones(4))
-
-    assert str(caught.value) == f"Layer: its attention takes 's_aux', {NOT_HONOURED}"
+    for name, given in (
+        ("attention_mask", {"mask": torch.ones(1)}),
+        ("s_aux", {"dropout": 0.0, "s_aux": torch.ones(4)}),
+    ):
+        with pytest.raises(ModelError, match=f"^Layer: .*'{name}'.* cannot share a prefix$"):
+            result(**given)  # type: ignore[arg-type]
     harmless = {"dropout": 0.0, "position_ids": torch.ones(1), "use_cache": False}
     assert torch.equal(result(s_aux=None, is_causal=True, **harmless), result())
 
 
-def test_a_layer_that_attends_twice_is_refused() -> None:
-    """Its second keys would take the place of the first."""
-    query, key, value, _ = tensors(Case())
-    prefix = Prefix(recording=True)
-    attend(Layer(), query, key, value, None, 0.5, shared_prefix=prefix)
-
-    with pytest.raises(ModelError) as caught:
-        attend(Layer(), query, key, value, None, 0.5, shared_prefix=prefix)
-
-    assert str(caught.value) == "Layer: layer 2 calls its attention twice"
-
-
 def test_registered_with_transformers() -> None:
-    """The name means `attend`, and beside it a mask function that makes no mask."""
+    """The name means `attend`, and with it a mask function that makes no mask."""
     assert AttentionInterface()[ATTENTION] is attend
     assert AttentionMaskInterface()[ATTENTION](1, 2, 3) is None

@@ -15,26 +15,20 @@ from tests.scoring.rows import END, PREFIX, Toy
 MB = 2**20
 
 
-def free(monkeypatch: pytest.MonkeyPatch, device: str, size: int) -> list[torch.device]:
-    """A machine with `size` bytes free where the trunk is; the devices that were asked."""
-    asked: list[torch.device] = []
-
-    def mem_get_info(device: torch.device) -> tuple[int, int]:
-        asked.append(device)
-        return size, 10**15
-
-    monkeypatch.setattr(memory, "device_of", lambda _: torch.device(device))
-    monkeypatch.setattr(torch.cuda, "mem_get_info", mem_get_info)
+def free(monkeypatch: pytest.MonkeyPatch, device: str, size: int) -> None:
+    """A machine with `size` bytes free where the backbone is, and hardly any elsewhere."""
+    here = torch.device(device)
+    monkeypatch.setattr(memory, "device_of", lambda _: here)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda d: (size if d == here else 1, 10**15))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 0)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 0)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=size))
-    return asked
 
 
-def trunk(
+def backbone(
     *, dtype: torch.dtype = torch.float32, intermediate: int | None = 48, heads: int = 4
 ) -> Any:
-    """All that the estimate wants of a trunk."""
+    """All that the estimate wants of a backbone."""
     text = SimpleNamespace(
         hidden_size=32, intermediate_size=intermediate, num_attention_heads=heads
     )
@@ -45,101 +39,52 @@ def trunk(
 
 
 @pytest.mark.parametrize(
-    ("toy", "expected"),
+    ("toy", "own", "in_float32"),  # attention scores: heads * (24 of the prefix + 16)
     [
-        # scores: 4 heads * (24 + 16) = 160
-        (trunk(), 2 * (4 * (8 * 32 + 3 * 48 + 160) + 4 * (2 * 32 + 160))),
-        (
-            trunk(dtype=torch.bfloat16),
-            2 * (2 * (8 * 32 + 3 * 48 + 160) + 4 * (2 * 32 + 160)),
-        ),
-        (trunk(intermediate=None), 2 * (4 * (8 * 32 + 3 * 128 + 160) + 4 * (2 * 32 + 160))),
-        (trunk(heads=8), 2 * (4 * (8 * 32 + 3 * 48 + 320) + 4 * (2 * 32 + 320))),
+        (backbone(), 4 * (8 * 32 + 3 * 48 + 160), 2 * 32 + 160),
+        (backbone(dtype=torch.bfloat16), 2 * (8 * 32 + 3 * 48 + 160), 2 * 32 + 160),
+        (backbone(intermediate=None), 4 * (8 * 32 + 3 * 128 + 160), 2 * 32 + 160),
+        (backbone(heads=8), 4 * (8 * 32 + 3 * 48 + 320), 2 * 32 + 320),
     ],
     ids=["float32", "bfloat16", "no intermediate size", "more heads"],
 )
-def test_bytes_per_id(toy: Any, expected: int) -> None:
-    """Hidden, intermediate and attention's share, in the run's dtype and in float32."""
-    assert memory.bytes_per_id(toy, 24) == expected
-
-
-def test_a_longer_prefix_needs_more() -> None:
-    """Attention scores grow with the prefix, by an id's scores in two types, twice."""
-    more = memory.bytes_per_id(trunk(), 1000) - memory.bytes_per_id(trunk(), 0)
-
-    assert more == 2 * (4 + 4) * 4 * 1000
+def test_bytes_per_id(toy: Any, own: int, in_float32: int) -> None:
+    """Hidden, intermediate and attention's share, in the run's dtype and in float32, twice."""
+    assert memory.bytes_per_id(toy, 24) == 2 * (own + 4 * in_float32)
 
 
 @pytest.mark.parametrize(
-    ("device", "size", "expected"),
+    ("device", "size", "each", "expected"),
     [
-        ("cpu", 100_000, 50_000),
-        ("cuda:1", 100_000, 50_000),
-        ("mps", 100_000, 50_000),
-        ("cpu", 10**12, None),
+        *((device, 100_000, 500, 100) for device in ("cpu", "cuda:1", "mps")),
+        *((device, 10**15, 1, 512 if device == "cpu" else 16384) for device in ("cpu", "cuda:0")),
+        ("cpu", 10_000 * MB, 4 * MB, 128),  # a CPU takes half a gigabyte at most
+        ("cuda:0", 10_000 * MB, 4 * MB, 1250),
+        ("cuda:0", 0, 500, 1),  # one row is tried all the same: it may fit
     ],
 )
-def test_half_of_the_free_memory(
-    monkeypatch: pytest.MonkeyPatch, device: str, size: int, expected: int | None
+def test_half_of_the_free_memory_of_the_device(
+    monkeypatch: pytest.MonkeyPatch, device: str, size: int, each: int, expected: int
 ) -> None:
-    """The budget is divided by what an id takes; each device is asked for its own."""
-    asked = free(monkeypatch, device, size)
+    """Divided by what an id takes in the layers that are kept; never more ids than are of use."""
+    free(monkeypatch, device, size)
+    monkeypatch.setattr(memory, "bytes_per_id", lambda *_: each)
 
-    found = memory.ids_per_batch(trunk(), 24)
-
-    each = memory.bytes_per_id(trunk(), 24)
-    assert found == (memory._CPU_IDS if expected is None else expected // each)
-    assert asked == ([torch.device(device)] if device.startswith("cuda") else [])
-    if expected is not None:  # a gradient keeps every layer's activations
-        assert memory.ids_per_batch(trunk(), 24, kept=3) == expected // (3 * each)
-
-
-@pytest.mark.parametrize(
-    ("device", "most"), [("cpu", memory._CPU_IDS), ("cuda:0", memory._IDS), ("mps", memory._IDS)]
-)
-def test_never_more_than_is_of_use(monkeypatch: pytest.MonkeyPatch, device: str, most: int) -> None:
-    """Beyond some number of ids nothing is faster, however much is free."""
-    free(monkeypatch, device, 10**15)
-    monkeypatch.setattr(memory, "bytes_per_id", lambda *_: 1)
-
-    assert memory.ids_per_batch(trunk(), 24) == most
-
-
-@pytest.mark.parametrize(("device", "expected"), [("cpu", 128), ("mps", 128), ("cuda", 1250)])
-def test_a_cpu_takes_half_a_gigabyte_at_most(
-    monkeypatch: pytest.MonkeyPatch, device: str, expected: int
-) -> None:
-    """Ids of 4 MB each: with 10 GB free a CPU takes 128, a GPU half of all."""
-    free(monkeypatch, device, 10_000 * MB)
-    monkeypatch.setattr(memory, "bytes_per_id", lambda *_: 4 * MB)
-
-    assert memory.ids_per_batch(trunk(), 24) == expected
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
-def test_one_id_at_least(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
-    """With nothing free one row is tried all the same: it may fit."""
-    free(monkeypatch, device, 0)
-
-    assert memory.ids_per_batch(trunk(), 24) == 1
+    for kept in (1, 7):
+        found = memory.ids_per_batch(backbone(), 24, kept=kept)
+        assert found == (expected if each == 1 else max(1, expected // kept))
 
 
 def test_the_engine_asks_once(monkeypatch: pytest.MonkeyPatch, llama: Toy) -> None:
     """A scorer without a number finds one at its first batch, and keeps it."""
     asked: list[int] = []
-
-    def ids_per_batch(_: object, prefix: int) -> int:
-        asked.append(prefix)
-        return 6
-
-    monkeypatch.setattr(memory, "ids_per_batch", ids_per_batch)
+    monkeypatch.setattr(memory, "ids_per_batch", lambda _, prefix: asked.append(prefix) or 6)
     scorer = llama.scorer()
 
     for _ in range(2):
         engine.score(scorer, PREFIX, [(i,) for i in range(9)], (END,))
 
-    assert asked == [len(PREFIX)]
-    assert scorer.ids_per_batch == 6
+    assert (asked, scorer.ids_per_batch) == ([len(PREFIX)], 6)
 
 
 def failed_allocation() -> RuntimeError:
@@ -171,22 +116,18 @@ def test_what_is_out_of_memory(error: BaseException, expected: bool) -> None:
     assert memory.is_out_of_memory(error) is expected
 
 
-@pytest.mark.parametrize("cuda", [True, False])
-def test_release_empties_the_cache_of_a_gpu(monkeypatch: pytest.MonkeyPatch, cuda: bool) -> None:
-    """Where there is one, what it holds in reserve is given back."""
-    emptied: list[bool] = []
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(True))
-
-    memory.release()
-
-    assert emptied == [True] * cuda
-
-
-def test_what_torch_holds_in_reserve_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_torch_holds_in_reserve_is_free_and_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The weights of a model that was closed may still be in torch's reserve."""
     free(monkeypatch, "cuda:1", 100)
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 70)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 30)
-
     assert memory.free_on(torch.device("cuda:1")) == 140
+
+    emptied: list[bool] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(True))
+    for cuda in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda cuda=cuda: cuda)
+        memory.release()
+    assert emptied == [True]

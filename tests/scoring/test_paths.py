@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import accelerate
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -48,14 +47,14 @@ each_path = pytest.mark.parametrize("path", list(ScoringPath))
 
 @pytest.fixture(scope="module")
 def mistral(tmp_path_factory: pytest.TempPathFactory) -> Toy:
-    """A trunk whose window is shorter than the prefix."""
+    """A backbone whose window is shorter than the prefix."""
     return load(toy_checkpoint(tmp_path_factory.mktemp("mistral"), kind="mistral"))
 
 
-def trunk_of(toy: Toy, path: ScoringPath) -> nn.Module:
-    """The toy's trunk with the attention that a path needs."""
-    trunk: nn.Module = (toy.shared if path is SHARES else toy.own).base_model
-    return trunk
+def backbone_of(toy: Toy, path: ScoringPath) -> nn.Module:
+    """The toy's backbone with the attention that a path needs."""
+    backbone: nn.Module = (toy.shared if path is SHARES else toy.own).base_model
+    return backbone
 
 
 @torch.inference_mode()
@@ -81,90 +80,46 @@ def lengths_seen(module: nn.Module) -> Iterator[list[int]]:
 
 
 @each_path
-@pytest.mark.parametrize("length", [1, 2, 5])
 @torch.inference_mode()
-def test_each_path_gives_the_states_of_full_rows(
-    mistral: Toy, path: ScoringPath, length: int
-) -> None:
-    """At the place of the last id, row by row, in order."""
-    rows = [tuple(range(start, start + length)) for start in (5, 50, 100)]
-    after = paths.after(path, trunk_of(mistral, path), PREFIX)
-
-    states = after.states(rows, [LENGTH + length - 1] * 3)
-
-    expected = torch.stack([own_states(mistral, (*PREFIX, *row))[-1] for row in rows])
-    assert states.shape == (3, 32)
-    torch.testing.assert_close(states, expected, rtol=0, atol=1e-4)
-
-
-@each_path
-@torch.inference_mode()
-def test_a_row_of_nothing_is_read_inside_the_prefix(mistral: Toy, path: ScoringPath) -> None:
-    """Its states are the prefix's own, each at its place."""
-    after = paths.after(path, trunk_of(mistral, path), PREFIX)
-
-    states = after.states([(), (), ()], [0, LENGTH - 1, 7])
-
-    torch.testing.assert_close(
-        states, own_states(mistral, PREFIX)[[0, LENGTH - 1, 7]], rtol=0, atol=1e-4
-    )
-
-
-@pytest.mark.parametrize("path", [SHARES, EXPANDS])
-@torch.inference_mode()
-def test_a_prefix_runs_once_for_rows_of_every_length(mistral: Toy, path: ScoringPath) -> None:
-    """Batches leave what is kept of the prefix as it was, whatever their sizes."""
-    batches: list[list[Ids]] = [[(LOVE,)], [(1, 2, 3, 4)] * 3, [()], [(WAR, LOVE)], [(LOVE,)]]
-    trunk = trunk_of(mistral, path)
-
-    with recorded(trunk) as ran:
-        after = paths.after(path, trunk, PREFIX)
-        states = [after.states(rows, [LENGTH + len(rows[0]) - 1] * len(rows)) for rows in batches]
-
-    assert ran == [[PREFIX], *(rows for rows in batches if rows[0])]
-    assert torch.equal(states[0], states[-1])
-
-
-@pytest.mark.parametrize(("path", "expected"), [(SHARES, 2), (EXPANDS, 26), (FULL, 26)])
-def test_ids_of_a_row(llama: Toy, path: ScoringPath, expected: int) -> None:
-    """What a row takes of a batch: its own ids, or a copy of the prefix too."""
-    with torch.inference_mode():
-        after = paths.after(path, trunk_of(llama, path), PREFIX)
-
-    assert after.ids_of((LOVE, END)) == expected
+def test_each_path_gives_the_states_of_full_rows(mistral: Toy, path: ScoringPath) -> None:
+    """Rows of any length, one after another, and of nothing, which are read inside the prefix."""
+    backbone = backbone_of(mistral, path)
+    with recorded(backbone) as ran:
+        after = paths.after(path, backbone, PREFIX)
+        first = None
+        for length in (1, 5, 2, 1):
+            rows = [tuple(range(start, start + length)) for start in (5, 50, 100)]
+            states = after.states(rows, [LENGTH + length - 1] * 3)
+            expected = [own_states(mistral, (*PREFIX, *row))[-1] for row in rows]
+            torch.testing.assert_close(states, torch.stack(expected), rtol=0, atol=1e-4)
+            first = states if first is None else first
+        assert torch.equal(first, states)  # what is kept of the prefix is as it was
+        inside = after.states([(), (), ()], [0, LENGTH - 1, 7])
+    own = own_states(mistral, PREFIX)[[0, LENGTH - 1, 7]]
+    torch.testing.assert_close(inside, own, rtol=0, atol=1e-4)
+    assert sum(batch == [PREFIX] for batch in ran) == (path is not FULL)
+    assert after.ids_of((LOVE, END)) == (2 if path is SHARES else 26)
     assert after.causal is (path is not FULL)
-
-
-# The final norm
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma2", "gpt2"])
 def test_the_final_norm_runs_on_the_last_ids_only(tmp_path: Path, kind: str) -> None:
-    """Where the trunk has a `norm`; elsewhere it runs on all, and the scores are as exact."""
+    """Where the backbone has a `norm`, elsewhere on all; no hook is left, nor after an error."""
     toy = load(toy_checkpoint(tmp_path, kind=kind))
-    trunk = toy.shared.base_model
-    norm = trunk.ln_f if kind == "gpt2" else trunk.norm
+    scorer, backbone = toy.scorer(), toy.shared.base_model
+    norm = backbone.ln_f if kind == "gpt2" else backbone.norm
 
-    with lengths_seen(norm) as seen, lengths_seen(trunk.get_input_embeddings()) as ids:
-        scores = engine.score(toy.scorer(), PREFIX, [(LOVE,), (LOVE, WAR)], (END,))
+    with lengths_seen(norm) as seen, lengths_seen(backbone.get_input_embeddings()) as ids:
+        scores = engine.score(scorer, PREFIX, [(LOVE,), (LOVE, WAR)], (END,))
 
     assert ids == [LENGTH, 2, 3]
     assert seen == (ids if kind == "gpt2" else [LENGTH, 1, 1])
     assert_same(scores, toy.expected(PREFIX, [(LOVE,), (LOVE, WAR)], (END,), PAD))
+    if kind == "llama":
+        backbone.layers[1].forward = None
+        with pytest.raises(TypeError):
+            engine.score(scorer, PREFIX, [(LOVE,)], (END,))
     assert not norm._forward_pre_hooks
-
-
-def test_the_norm_is_whole_again_after_an_error(llama: Toy) -> None:
-    """A batch that fails leaves no hook behind."""
-    shared = copy.deepcopy(llama.shared)
-    scorer = Toy(llama.own, shared).scorer()
-    engine.score(scorer, PREFIX, [(LOVE,)], (END,))
-    shared.base_model.layers[1].forward = None
-
-    with pytest.raises(TypeError):
-        engine.score(scorer, PREFIX, [(LOVE,)], (END,))
-
-    assert not shared.base_model.norm._forward_pre_hooks
 
 
 # The expanded cache
@@ -174,36 +129,19 @@ class Strange(DynamicCache):
     """A cache that may keep state where no copy reaches it."""
 
 
-@pytest.mark.parametrize(
-    ("cache", "found"), [(lambda: None, "NoneType"), (Strange, "Strange")], ids=["none", "strange"]
-)
-def test_a_strange_cache_is_not_expanded(
-    llama: Toy, cache: Callable[[], object], found: str
-) -> None:
-    """Only transformers' own dynamic cache is known to be copied whole."""
-    trunk = copy.deepcopy(llama.own.base_model)
-
-    def exchanged(_: object, __: object, output: Any) -> Any:
-        output.past_key_values = cache()
-        return output
-
-    trunk.register_forward_hook(exchanged)
-
-    with pytest.raises(ModelError) as caught:
-        paths.after(EXPANDS, trunk, PREFIX)
-
-    assert str(caught.value) == (
-        f"LlamaModel: its cache is a {found}, not a DynamicCache; the prefix's cache cannot be "
-        f"copied for many rows"
-    )
-
-
-def test_a_trunk_with_a_cache_of_its_own_is_refused(tmp_path: Path) -> None:
-    """MiniMax keeps the state of its linear layers outside of what is copied."""
-    toy = load(toy_checkpoint(tmp_path, kind="minimax"), EXPANDS)
-
+def test_a_strange_cache_is_not_expanded(llama: Toy, tmp_path: Path) -> None:
+    """Only transformers' own dynamic cache is known to be copied whole: not MiniMax's, say."""
+    backbone = copy.deepcopy(llama.own.base_model)
+    for cache, found in ((None, "NoneType"), (Strange(), "Strange")):
+        hook = backbone.register_forward_hook(
+            lambda _, __, output, cache=cache: setattr(output, "past_key_values", cache)
+        )
+        with pytest.raises(ModelError, match=f"^LlamaModel: its cache is a {found}, not a Dynamic"):
+            paths.after(EXPANDS, backbone, PREFIX)
+        hook.remove()
+    minimax = load(toy_checkpoint(tmp_path, kind="minimax"), EXPANDS)
     with pytest.raises(ModelError, match=r"^MiniMaxModel: its cache is a MiniMaxCache, not a "):
-        engine.score(toy.scorer(), PREFIX, ANSWERS, (END,))
+        engine.score(minimax.scorer(), PREFIX, ANSWERS, (END,))
 
 
 def test_positions_are_given_where_they_are_taken(llama: Toy, tmp_path: Path) -> None:
@@ -214,8 +152,7 @@ def test_positions_are_given_where_they_are_taken(llama: Toy, tmp_path: Path) ->
         given.append(kwargs.get("position_ids"))
 
     for toy in (llama, load(toy_checkpoint(tmp_path, kind="bloom"))):
-        trunk = toy.own.base_model
-        hook = trunk.register_forward_pre_hook(note, with_kwargs=True)
+        hook = toy.own.base_model.register_forward_pre_hook(note, with_kwargs=True)
         engine.score(Toy(toy.own, toy.own, EXPANDS).scorer(), PREFIX, [(LOVE,), (WAR,)], (END,))
         hook.remove()
 
@@ -226,7 +163,7 @@ def test_positions_are_given_where_they_are_taken(llama: Toy, tmp_path: Path) ->
 # Full rows
 
 
-def test_a_two_way_trunk_runs_its_rows_whole(tmp_path: Path) -> None:
+def test_a_two_way_backbone_runs_its_rows_whole(tmp_path: Path) -> None:
     """What comes after the place that is read changes it, so trailing pad ids run too."""
     toy = load(toy_checkpoint(tmp_path, is_causal=False))
     assert toy.path is FULL
@@ -315,12 +252,16 @@ def spread(folder: Path, attention: str, places: Sequence[str]) -> Any:
     )
 
 
-@each_path
-@pytest.mark.parametrize("places", PLACES.values(), ids=list(PLACES))
-def test_a_spread_trunk_scores_the_same(
-    tmp_path: Path, path: ScoringPath, places: Sequence[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        *((SHARES, name) for name in ("a layer on disk", "all in memory")),
+        *((path, "all on disk") for path in (EXPANDS, FULL)),
+    ],
+)
+def test_a_spread_backbone_scores_the_same(tmp_path: Path, path: ScoringPath, name: str) -> None:
     """Weights that come and go give the scores of weights that stay."""
+    places = PLACES[name]
     whole = load(toy_checkpoint(tmp_path / "toy", kind="mistral"))
     model = spread(tmp_path, ATTENTION if path is SHARES else "sdpa", places)
     assert all(hasattr(layer, "_hf_hook") for layer in model.model.layers)
@@ -356,28 +297,16 @@ def test_hooks_hand_on_the_prefix_itself(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(("places", "offloaded"), [("all in memory", False), ("all on disk", True)])
-def test_ids_go_where_the_embedding_runs(tmp_path: Path, places: str, offloaded: bool) -> None:
-    """An embedding on disk is on no device, but its hook knows where it will run."""
+def test_ids_go_where_the_embedding_runs(llama: Toy, tmp_path: Path) -> None:
+    """An embedding on disk is on no device, but its hook knows where it will run: a GPU, say."""
     toy_checkpoint(tmp_path / "toy")
-    trunk = spread(tmp_path, ATTENTION, PLACES[places]).base_model
-    weight = trunk.get_input_embeddings().weight
-
-    assert (weight.device.type == "meta") is offloaded
-    assert paths.device_of(trunk) == torch.device("cpu")
-
-
-def test_an_offloaded_embedding_may_run_on_a_gpu() -> None:
-    """The device is the hook's, wherever it is."""
+    assert paths.device_of(llama.shared.base_model) == torch.device("cpu")
+    for places, where in (("all in memory", "cpu"), ("all on disk", "meta")):
+        backbone = spread(tmp_path, ATTENTION, PLACES[places]).base_model
+        assert backbone.get_input_embeddings().weight.device.type == where
+        assert paths.device_of(backbone) == torch.device("cpu")
     embedding = nn.Embedding(2, 2, device="meta")
     embedding._hf_hook = accelerate.hooks.AlignDevicesHook("cuda:1")
-    trunk = nn.Module()
-    trunk.get_input_embeddings = lambda: embedding
-
-    assert paths.device_of(trunk) == torch.device("cuda:1")
-
-
-def test_without_hooks_ids_go_to_the_weights(llama: Toy) -> None:
-    """An ordinary trunk is where its embedding is."""
-    assert paths.device_of(llama.shared.base_model) == torch.device("cpu")
-    assert np.isfinite(engine.score(llama.scorer(), PREFIX, [(LOVE,)], ())).all()
+    backbone = nn.Module()
+    backbone.get_input_embeddings = lambda: embedding
+    assert paths.device_of(backbone) == torch.device("cuda:1")
