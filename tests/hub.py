@@ -25,6 +25,10 @@ class Hub:
     gated: set[str] = field(default_factory=set)
     served: dict[str, int] = field(default_factory=dict)  # bytes of each file
     commit: str = COMMIT
+    says: bytes | None = None  # whatever it is asked of a model
+    closes: str = (
+        ""  # connections, without a word: those that ask about "all", "files" or "weights"
+    )
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -52,7 +56,15 @@ class Handler(BaseHTTPRequestHandler):
         name, rest = "/".join(parts[:2]), parts[2:]
         folder = self.hub.models.get(name)
         revision = next((part for part in rest[1:2]), "main")
-        if folder is None:
+        large = parts[-1].endswith(".safetensors")
+        if self.hub.closes == "all" or (
+            not api and large >= (self.hub.closes == "weights") and self.hub.closes
+        ):
+            self.close_connection = True
+            self.connection.close()
+        elif api and self.hub.says is not None:
+            self.say(200, self.hub.says)
+        elif folder is None:
             self.say(404, b"", {"X-Error-Code": "RepoNotFound"})
         elif revision not in {"main", self.hub.commit}:
             self.say(404, b"", {"X-Error-Code": "RevisionNotFound"})

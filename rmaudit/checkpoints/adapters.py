@@ -9,41 +9,53 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import hub, lora, peek, source
+from rmaudit.checkpoints import configuration, hub, patterns, shards, source
+from rmaudit.checkpoints.adapter_settings import HOW, deciding
 from rmaudit.checkpoints.headers import Headers
 from rmaudit.checkpoints.heads import Shapes, linear
+from rmaudit.checkpoints.heads.dispatch import Found
+from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.source import Source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-CONFIG, WEIGHTS = source.ADAPTER, "adapter_model.safetensors"
+CONFIG, WEIGHTS = shards.ADAPTER_CONFIG, shards.ADAPTER
 _PREFIX, _WRAPPED, _PART = "base_model.model.", ".base_layer.", ".lora_"
-_HUB_ID = re.compile(r"(?a:\w[\w.-]*/\w[\w.-]*|\w[\w.-]*)")
+_HUB_ID = re.compile(r"(?a:\w[\w.-]{0,95}/\w[\w.-]{0,95}|\w[\w.-]{0,95})")
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter's folder and its base's; `revision` is the base's commit if it is the hub's.
+    """An adapter and its base.
 
-    `named` is the base as adapter_config.json names it, `saved` has the shapes of all tensors of
-    the adapter by their names in its file, and `there` the headers of its base.
+    Attributes:
+        model: the registry's name.
+        folder: the folder of the adapter's files.
+        base: the files of the base.
+        named: the base as adapter_config.json names it.
+        revision: the base's commit if it is the hub's.
+        settings: what of adapter_config.json decides the merged weights.
+        saved: the shapes of all its tensors, by their names in its file.
+        headers: those of the base's tensors.
+        rows: rows of the embedding that it brings; None if it keeps its base's.
     """
 
     model: str
     folder: Path
-    base: Path
+    base: Source
     named: str
     revision: str | None
     settings: Mapping[str, Any]
     saved: Shapes
-    there: Headers
+    headers: Headers
 
     @property
     def config(self) -> Path:
@@ -52,29 +64,33 @@ class Adapter:
 
     @property
     def weights(self) -> Path:
-        """Its tensors."""
+        """The file of its tensors."""
         return self.folder / WEIGHTS
 
     @cached_property
     def added(self) -> Shapes:
-        """Those that replace whole tensors of the base, by the base's names."""
+        """Those of its tensors that replace whole ones of the base, by the base's names."""
         return {_plain(key): shape for key, shape in self.saved.items() if _PART not in key}
 
     @property
     def tokenizer(self) -> Path:
         """The folder of its tokenizer: its own, or else its base's."""
-        return tokenizer_of(self.folder, self.base)
+        return _with_tokenizer(self.folder, self.base.path)
 
     @cached_property
     def rows(self) -> int | None:
-        """Rows of the embedding that it brings, None if it keeps its base's."""
-        base = {key: header.shape for key, header in self.there.items()}
-        rows = source.read_config(self.base, model=self.model).get("vocab_size")
+        """See the attributes."""
+        base = {key: header.shape for key, header in self.headers.items()}
+        rows = configuration.read(self.base.path, model=self.model).get("vocab_size")
         for name, shape in self.added.items():
             key = next((k for k in base if name == k or name.endswith(f".{k}")), None)
             if key and base[key][:1] == (rows,) and base[key][1:] == shape[1:]:
                 return shape[0]
         return None
+
+    def downloaded(self) -> Adapter:
+        """The same with its base's weights here. Raises `ModelError`."""
+        return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401
         """The head as it was saved; where the adapter changes its base's, as it was merged."""
@@ -83,19 +99,20 @@ class Adapter:
         if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):
             return {linear.KEY: merged.score.weight.detach()}
         if not keys & set(self.added):
-            return source.tensors(self.base, keys)
+            return shards.tensors(self.base.path, keys)
         with safe_open(self.weights, framework="pt") as opened:
             return {_plain(k): opened.get_tensor(k) for k in self.saved if _plain(k) in keys}
 
 
-def find(folder: Path, spec: ModelSpec, cache: Path, *, weights: bool = True) -> Adapter | None:
-    """The adapter in a folder, with its base found or downloaded; None if it is a checkpoint.
+def find(found: Source, spec: ModelSpec, cache: Path) -> Adapter | None:
+    """The adapter among a model's files, with its base; None if it is a checkpoint.
 
-    The base's weights come last, once their headers were looked at; without `weights`, not at all.
+    Of a base on the hub the small files are downloaded.
 
     Raises:
         ModelError: it cannot be merged, its weights are missing, or its base cannot be had.
     """
+    folder = found.path
     if not (folder / CONFIG).is_file():
         return None
     both = sorted(p.name for p in folder.glob("model*.safetensors"))
@@ -105,93 +122,131 @@ def find(folder: Path, spec: ModelSpec, cache: Path, *, weights: bool = True) ->
             f"and which of them is meant is unknown. Move one of them into a folder of its own"
         )
         raise ModelError(message)
-    given = source.read_config(folder, model=spec.name, name=CONFIG)
-    settings = lora.settings(given, folder / CONFIG, model=spec.name)
-    saved = peek.adapter(folder / WEIGHTS, spec.source, model=spec.name)
-    shapes = {key: header.shape for key, header in saved.items()}
-    base, revision = _base(given, folder, spec, cache, weights=False)
-    if (base / CONFIG).is_file():
+    given = configuration.read(folder, model=spec.name, name=CONFIG)
+    decides = deciding(given, folder / CONFIG, model=spec.name)
+    shapes = {key: header.shape for key, header in _own(found).items()}
+    base, revision = base_of(found, spec, cache)
+    if (base.path / CONFIG).is_file():
         message = (
-            f"{spec.name}: the base of the adapter {folder} is itself an adapter: {base}. Merge "
-            f"that one into its own base first, and name the merged folder as "
+            f"{spec.name}: the base of the adapter {folder} is itself an adapter: {base.path}. "
+            f"Merge that one into its own base first, and name the merged folder as "
             f"base_model_name_or_path in {folder / CONFIG}"
         )
         raise ModelError(message)
-    named = given["base_model_name_or_path"]
-    there = peek.weights(base, named, model=f"{spec.name}: its base {named}")
-    adapter = Adapter(spec.name, folder, base, named, revision, settings, shapes, there)
-    _check(adapter, spec)
-    if weights and revision is not None and not hub.has_weights(base):
-        _base(given, folder, spec, cache)
-    return adapter
+    named = str(given["base_model_name_or_path"])
+    headers = source.read(replace(base, model=f"{spec.name}: its base {named}"))
+    patterns.refuse_endless(decides, headers, folder / CONFIG, model=spec.name)
+    return Adapter(spec.name, folder, base, named, revision, decides, shapes, headers)
 
 
-def _check(adapter: Adapter, spec: ModelSpec) -> None:
-    """Before anything else is asked of its base, whose `quantized: true` would be no way out."""
-    lora.refuse_quantized(adapter, source.read_config(adapter.base, model=spec.name))
-    config = source.check(
-        adapter.base,
-        model=spec.name,
-        logit=spec.logit,
-        quantized=spec.quantized,
-        added=adapter.added,
-        there=adapter.there,
-    )
-    head = source.head(
-        adapter.base, config, model=spec.name, added=adapter.added, there=adapter.there
-    )
-    lora.refuse_head(adapter, head)
-
-
-def tokenizer_folder(folder: Path, spec: ModelSpec, cache: Path) -> Path:
-    """Where the tokenizer of a checkpoint or an adapter is; no weights are downloaded for it.
-
-    Raises:
-        ModelError: it is the base's, and that cannot be had.
-    """
-    if not (folder / CONFIG).is_file() or tokenizer_of(folder, folder.parent) == folder:
-        return folder
-    return base_of(folder, spec, cache)[0]
-
-
-def base_of(folder: Path, spec: ModelSpec, cache: Path) -> tuple[Path, str | None]:
-    """The folder of an adapter's base, and its commit on the hub; without its weights.
+def base_of(found: Source, spec: ModelSpec, cache: Path) -> tuple[source.Kind, str | None]:
+    """The files of an adapter's base, and its commit if it is the hub's.
 
     Raises:
         ModelError: the adapter cannot be merged, or its base cannot be had.
     """
-    given = source.read_config(folder, model=spec.name, name=CONFIG)
-    lora.settings(given, folder / CONFIG, model=spec.name)
-    return _base(given, folder, spec, cache, weights=False)
-
-
-def tokenizer_of(folder: Path, base: Path) -> Path:
-    """The first of the two folders, if it has a tokenizer."""
-    return folder if (folder / "tokenizer_config.json").is_file() else base
-
-
-def _plain(key: str) -> str:
-    return key.removeprefix(_PREFIX).replace(_WRAPPED, ".")
-
-
-def _base(
-    given: Mapping[str, Any], folder: Path, spec: ModelSpec, cache: Path, *, weights: bool = True
-) -> tuple[Path, str | None]:
-    """The base's folder, and its commit if it is the hub's."""
+    path = found.path / CONFIG
+    given = configuration.read(found.path, model=spec.name, name=CONFIG)
+    deciding(given, path, model=spec.name)
     named, revision = given.get("base_model_name_or_path"), given.get("revision")
-    where = f"base_model_name_or_path in {folder / CONFIG}"
+    where = f"base_model_name_or_path in {path}"
     if not isinstance(named, str) or not named.strip():
         message = f"{spec.name}: no {where}; write there the folder or the hub id of its base"
         raise ModelError(message)
-    there = Path(named).expanduser()
-    if there.is_dir():
-        return there.resolve(), None
+    if source.is_folder(there := _expanded(named)):
+        return source.Folder(spec.name, there.resolve()), None
     if named == "embedded" or not _HUB_ID.fullmatch(named):  # which is a model of the registry only
         message = (
-            f"{spec.name}: its base is not here: there is no folder {named!r}, which is "
+            f"{spec.name}: its base is not here: there is no folder {short(named)!r}, which is "
             f"{where}; correct it, or run where that folder is"
         )
         raise ModelError(message)
     asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
-    found = source.locate(asked, cache, weights=weights, headed=False, instead=where)
-    return found, hub.commit(found)
+    base = source.find(asked, cache, instead=where)
+    return base, hub.commit(base.path)
+
+
+def tokenizer_folder(found: Source, spec: ModelSpec, cache: Path) -> Path:
+    """The folder of the tokenizer of a checkpoint or an adapter; no weights are downloaded for it.
+
+    Raises:
+        ModelError: it is the base's, and that cannot be had.
+    """
+    folder = found.path
+    if not (folder / CONFIG).is_file() or _with_tokenizer(folder, folder.parent) == folder:
+        return folder
+    return base_of(found, spec, cache)[0].path
+
+
+def refuse_head(adapter: Adapter, head: Found) -> None:
+    """Only adapters of plain heads are merged.
+
+    Raises:
+        ModelError: it is another.
+    """
+    if head.family.NAME != linear.NAME:
+        message = (
+            f"{adapter.model}: an adapter on a {head.family.NAME} head; rmaudit merges adapters of "
+            f"plain sequence classifiers (score.weight) only. {HOW}"
+        )
+        raise ModelError(message)
+
+
+def refuse_quantized(adapter: Adapter, config: Mapping[str, Any]) -> None:
+    """Adapters are not merged into quantized weights, asked for or not.
+
+    Raises:
+        ModelError: its base has such weights.
+    """
+    if configuration.quantization(config) is not None:
+        message = (
+            f"{adapter.model}: its base {adapter.base.path} is quantized, and merging an adapter "
+            f"into quantized weights rounds it away. Name the base from before it was quantized as "
+            f"base_model_name_or_path in {adapter.config}"
+        )
+        raise ModelError(message)
+
+
+def refuse(folder: Path, *, model: str) -> None:
+    """Where no adapter is read: transformers would merge one unasked, and name no missing keys.
+
+    Raises:
+        ModelError: there is one in the folder.
+    """
+    if (folder / CONFIG).is_file():
+        message = (
+            f"{model}: {CONFIG} lies in {folder}, so transformers would put an adapter into its "
+            f"weights; rmaudit merges adapters into plain reward models only. Remove it from "
+            f"there, or merge it where it was trained and give the folder of the merged model"
+        )
+        raise ModelError(message)
+
+
+def _own(found: Source) -> Headers:
+    """The headers of an adapter's tensors."""
+    names = found.names()
+    if WEIGHTS in names:
+        return found.headers(WEIGHTS)
+    pickle = "adapter_model.bin"
+    said = f"only {pickle}, a pickle, which can run code" if pickle in names else "no weights"
+    message = (
+        f"{found.model}: no {WEIGHTS} in {found.where} ({said}). Load the adapter with peft where "
+        f"you trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
+    )
+    raise ModelError(message)
+
+
+def _with_tokenizer(folder: Path, base: Path) -> Path:
+    """The first of the two folders, if it has a tokenizer."""
+    return folder if (folder / "tokenizer_config.json").is_file() else base
+
+
+def _expanded(named: str) -> Path:
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:  # no such user
+        return Path(named)
+
+
+def _plain(key: str) -> str:
+    return key.removeprefix(_PREFIX).replace(_WRAPPED, ".")

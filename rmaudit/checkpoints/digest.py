@@ -61,7 +61,7 @@ def weights_files(folder: Path) -> list[Path]:
 
 def adapter_files(folder: Path) -> list[Path]:
     """The files that `adapter_identity` hashes, in its order."""
-    return [folder / "adapter_config.json", folder / "adapter_model.safetensors"]
+    return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rmaudit.checkpoints import shards
-from rmaudit.errors import ModelError
+from rmaudit.checkpoints.headers import Header
 
-SMALL = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
-WEIGHTS = ["*.safetensors"]
-CODE = ["*.py"]
-UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other formats, as large
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import ModelInfo
+
+_SMALL = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
+_WEIGHTS, _CODE = ["*.safetensors"], ["*.py"]
+_UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other formats, as large
 
 
 def failures() -> tuple[type[Exception], ...]:
@@ -20,13 +23,19 @@ def failures() -> tuple[type[Exception], ...]:
 
     # The HTTP client is another in other releases; theirs inherits from its errors.
     base = next(kind for kind in errors.HfHubHTTPError.__mro__ if kind.__name__ == "HTTPError")
+    odd = (ValueError, TypeError, KeyError, AttributeError, AssertionError, RecursionError)
     return (
         OSError,
-        ValueError,
+        *odd,  # where it answers with something else than was asked for
         base,
         errors.NotASafetensorsRepoError,
         errors.SafetensorsParsingError,
     )
+
+
+def patterns(*, code: bool, weights: bool) -> list[str]:
+    """The names of a checkpoint's files that are wanted: small ones always, never pickles."""
+    return _SMALL + (_CODE if code else []) + (_WEIGHTS if weights else [])
 
 
 def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
@@ -35,11 +44,25 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
     Raises:
         OSError: or any other of `failures`, it is not here and cannot be had.
     """
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
 
-    return Path(
-        snapshot_download(source, revision=revision, allow_patterns=wanted, ignore_patterns=UNREAD)
+    known = downloaded(source, revision)
+    local = bool(constants.HF_HUB_OFFLINE)
+    if revision and not local and not (known and shards.complete(known)):
+        try:  # the hub's client would try six times, for up to a minute and a half
+            _info(source, revision)
+        except failures():
+            if known is None:
+                raise
+            local = True
+    folder = snapshot_download(
+        source,
+        revision=revision,
+        allow_patterns=wanted,
+        ignore_patterns=_UNREAD,
+        local_files_only=local,
     )
+    return Path(folder)
 
 
 def downloaded(source: str, revision: str | None) -> Path | None:
@@ -56,12 +79,18 @@ def commit(folder: Path) -> str | None:
     return folder.name if hashed and folder.parent.name == "snapshots" else None
 
 
-def has_weights(folder: Path) -> bool:
-    """Whether all weights of a snapshot are here, as far as its index tells."""
-    try:
-        return bool(shards.of(folder, model=folder.name))
-    except (ModelError, OSError):
-        return False
+def names(source: str, commit: str) -> list[str]:
+    """The files of a hub id's commit, without those of its folders. Raises `failures`."""
+    found = [sibling.rfilename for sibling in _info(source, commit).siblings or ()]
+    return [name for name in found if "/" not in name]
+
+
+def headers(source: str, commit: str, name: str) -> dict[str, Header]:
+    """The tensors of one safetensors file of a hub id's commit. Raises `failures`."""
+    from huggingface_hub import HfApi
+
+    found = HfApi().parse_safetensors_file_metadata(source, name, revision=commit)
+    return {key: Header(tuple(t.shape), str(t.dtype)) for key, t in found.tensors.items()}
 
 
 def access(source: str, revision: str | None) -> str:
@@ -70,7 +99,7 @@ def access(source: str, revision: str | None) -> str:
 
     try:
         HfApi().auth_check(source)
-        HfApi().model_info(source, revision=revision, timeout=10)
+        _info(source, revision)
     except errors.GatedRepoError:
         return "gated"
     except errors.RevisionNotFoundError:
@@ -82,3 +111,10 @@ def access(source: str, revision: str | None) -> str:
     except failures():
         return "offline"
     return "reachable"
+
+
+def _info(source: str, revision: str | None) -> ModelInfo:
+    """What the hub says of a commit; it is asked once, and given ten seconds."""
+    from huggingface_hub import HfApi
+
+    return HfApi().model_info(source, revision=revision, timeout=10)

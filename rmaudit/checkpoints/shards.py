@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rmaudit.errors import ModelError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+ADAPTER_CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"  # PEFT's
 
 
 def of(folder: Path, *, model: str) -> list[Path]:
@@ -20,8 +25,29 @@ def of(folder: Path, *, model: str) -> list[Path]:
     Raises:
         ModelError: there are none, or one that the index names is missing.
     """
-    names = [path.name for path in folder.iterdir() if path.is_file()]
+    names = names_in(folder, model=model)
     return [folder / name for name in choose(names, folder, model=model, where=str(folder))]
+
+
+def names_in(folder: Path, *, model: str) -> list[str]:
+    """The names of the files of a folder, without those of folders in it.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    try:
+        return [path.name for path in folder.iterdir() if path.is_file()]
+    except OSError as error:
+        message = f"{model}: {folder} cannot be read ({error.strerror}); correct its permissions"
+        raise ModelError(message) from error
+
+
+def complete(folder: Path) -> bool:
+    """Whether all weights of a checkpoint or an adapter are in a folder, as its index tells."""
+    try:
+        return bool(of(folder, model=folder.name))
+    except ModelError:
+        return (folder / ADAPTER_CONFIG).is_file() and (folder / ADAPTER).is_file()
 
 
 def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
@@ -57,10 +83,25 @@ def unread(folder: Path, *, model: str) -> list[str]:
     return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
 
 
+def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
+    """Some tensors of a checkpoint as they were saved, not rounded to the run's dtype.
+
+    Raises:
+        ModelError: its weights are missing.
+    """
+    from safetensors import safe_open
+
+    found: dict[str, Tensor] = {}
+    for shard in of(folder, model=folder.name):
+        with safe_open(shard, framework="pt") as opened:
+            found |= {key: opened.get_tensor(key) for key in keys & set(opened.keys())}
+    return found
+
+
 def _indexed(there: list[str], path: Path, model: str, where: str) -> list[str]:
     try:
         names = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         message = (
             f"{model}: {path} is no index of weights (a mapping `weight_map` of tensors to files); "
             f"copy the checkpoint again, or save the model again with save_pretrained(FOLDER)"

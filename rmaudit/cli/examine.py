@@ -155,14 +155,14 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
 
 
 def _survival(spec: ModelSpec, text: str) -> Survival:
-    from rmaudit.checkpoints import adapters, source
+    from rmaudit.checkpoints import adapters, configuration, source
     from rmaudit.layout import chat, pair, retokenize, tokenizers
     from rmaudit.scores import round_trip
 
-    folder = source.locate(spec, default_cache(), weights=False)
-    tokenizer = tokenizers.read(adapters.tokenizer_folder(folder, spec, default_cache()), spec)
+    found = source.find(spec, default_cache())
+    tokenizer = tokenizers.read(adapters.tokenizer_folder(found, spec, default_cache()), spec)
     vocabulary = tokenizers.vocabulary(tokenizer)
-    if source.reads_pairs(folder, model=spec.name):
+    if configuration.reads_pairs(found.path, model=spec.name):
         pair.refuse_settings(spec)
         slot = pair.render(tokenizer, text, model=spec.name)
         rows = pair.rows(tokenizer, text, vocabulary.texts)

@@ -133,7 +133,7 @@ class _Listed:
 
 
 def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
-    from rmaudit.checkpoints import hub, presence
+    from rmaudit.checkpoints import hub, source
     from rmaudit.scores.inventory import counts
 
     kept = counts(cache)
@@ -141,11 +141,11 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
     def asked(spec: ModelSpec) -> str | None:
         if not online:
             return None
-        known = presence.here(spec, cache) in {presence.DOWNLOADED, presence.ELSEWHERE}
+        known = source.presence(spec, cache) in {source.DOWNLOADED, source.ELSEWHERE}
         return hub.access(spec.source, spec.revision) if known else "local"
 
     return [
-        _Listed(spec, presence.here(spec, cache), *kept[spec.source], asked(spec))
+        _Listed(spec, source.presence(spec, cache), *kept[spec.source], asked(spec))
         for spec in registry.models.values()
     ]
 

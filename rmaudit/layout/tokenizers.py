@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import source, trust
+from rmaudit.checkpoints import trust
+from rmaudit.checkpoints.reading import brief
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout.slot import Vocabulary
@@ -33,7 +34,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
     except Exception as error:  # third parties' readers raise anything; to our callers it is one
         message = (
-            f"{spec.name}: its tokenizer could not be read from {folder} ({source.brief(error)}); "
+            f"{spec.name}: its tokenizer could not be read from {folder} ({brief(error)}); "
             f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
         )
         raise ModelError(message) from error
@@ -41,7 +42,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
         try:
             tokenizer.chat_template = Path(spec.template).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            message = f"{spec.name}: template {spec.template}: {source.brief(error)}"
+            message = f"{spec.name}: template {spec.template}: {brief(error)}"
             raise ModelError(message) from error
     return tokenizer
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import adapters, hub, source
+from rmaudit.checkpoints import checked as checks
+from rmaudit.checkpoints import hub
+from rmaudit.checkpoints.checked import Checked
 from rmaudit.checkpoints.digest import adapter_identity, tokenizer_identity, weights_identity
-from rmaudit.checkpoints.headers import Headers
-from rmaudit.checkpoints.heads import encoder
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat, pair, retokenize, splice, tokenizers
@@ -45,34 +45,22 @@ class Checkpoint:
     """A reward model in a folder; see `rmaudit.models.protocol.RewardModel`."""
 
     def __init__(
-        self, spec: ModelSpec, *, cache: Path, device: str = "auto", headers: Headers | None = None
+        self, spec: ModelSpec, *, cache: Path, device: str = "auto", checked: Checked | None = None
     ) -> None:
         """Find the folder and check it. `device` is "auto", "spread", or torch's name of one.
 
-        With `headers`, those of weights that stay where they are: to be looked at, not scored.
+        What was `checked` already is taken as it is: its weights may be elsewhere, to be looked
+        at and not scored.
 
         Raises:
             ModelError: it cannot be had, or is no reward model that rmaudit can score.
         """
         self.spec = spec
         self.cache = cache
-        whole = headers is None
-        self.folder = source.locate(spec, cache, weights=whole)
-        self._adapter = adapters.find(self.folder, spec, cache, weights=whole)
-        self._base = self.folder if self._adapter is None else self._adapter.base
-        added = None if self._adapter is None else self._adapter.added
-        self._config = source.check(
-            self._base,
-            model=spec.name,
-            logit=spec.logit,
-            quantized=spec.quantized,
-            added=added,
-            there=headers,
-        )
-        self._head = source.head(
-            self._base, self._config, model=spec.name, added=added, there=headers
-        )
-        self._pairs = self._head.family.NAME == encoder.NAME  # which have no chat template
+        self.checked = checked or checks.of(spec, cache).downloaded()
+        self.folder, self._base = self.checked.source.path, self.checked.base.path
+        self._adapter, self._config = self.checked.adapter, self.checked.config
+        self._head, self._pairs = self.checked.head, self.checked.reads_pairs
         if self._pairs:
             pair.refuse_settings(spec)
         self.device = device
@@ -169,7 +157,7 @@ class Checkpoint:
     @cached_property
     def _defaults(self) -> PretrainedConfig:
         """The configuration with the defaults of its class, such as Gemma's pad id."""
-        return source.defaults(self._base, model=self.name)
+        return self.checked.defaults
 
     @property
     def _path(self) -> ScoringPath:

@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints import adapters, embedded, hub, peek, source, trust
+from rmaudit.checkpoints import adapters, configuration, embedded, hub, source, trust
+from rmaudit.checkpoints import checked as checks
+from rmaudit.checkpoints.adapters import Adapter
+from rmaudit.checkpoints.checked import Checked
 from rmaudit.checkpoints.headers import Headers
 from rmaudit.checkpoints.heads import Shapes, linear
+from rmaudit.checkpoints.source import Source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat
@@ -48,52 +52,42 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
         yield "weights", "not built yet; the first audit downloads its base (93 MB) and builds it"
         return
     try:
-        folder = source.locate(spec, cache, weights=False)
-        if (folder / source.ADAPTER).is_file() and not spec.trust_remote_code:
-            yield from _adapter(spec, cache, folder)
-            return
-        config = source.read_config(folder, model=spec.name)
-        commit = hub.commit(folder)
-        if commit:
-            yield (
-                "revision",
-                f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})",
-            )
-        architecture = str((config.get("architectures") or ["(none)"])[0])
-        yield "architecture", f"{architecture}, model_type {config.get('model_type')}"
-        there = peek.weights(folder, spec.source, model=spec.name)
-        yield "weights", _weights(there)
+        found = source.find(spec, cache)
+        if spec.trust_remote_code or not (found.path / adapters.CONFIG).is_file():
+            yield from _said(found, spec)
         if spec.trust_remote_code:
-            yield from _own_code(spec, folder)
+            yield "weights", _weights(source.read(found))
+            yield from _own_code(spec, found.path)
             return
-        config = source.check(
-            folder, model=spec.name, logit=spec.logit, quantized=spec.quantized, there=there
-        )
-        head = source.head(folder, config, model=spec.name, there=there)
-        shapes = {key: header.shape for key, header in there.items()}
-        yield "head", f"{head.family.NAME}: {_keys(shapes, head.keys)}"
-        model = Checkpoint(spec, cache=cache, headers=there)
+        looked = checks.look(found, spec, cache)
+        if looked.adapter is not None:
+            yield from _adapter(looked.adapter)
+        yield "weights", _weights(looked.headers)
+        checked = checks.check(looked)
+        yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}"
+        model = Checkpoint(spec, cache=cache, checked=checked)
     except ModelError as error:
         yield REFUSED, str(error)
         return
-    yield from _runs(model, folder, there)
+    yield from _runs(model, checked)
 
 
-def _adapter(spec: ModelSpec, cache: Path, folder: Path) -> Iterator[Line]:
-    """What an adapter is merged into, and the same of both as of a checkpoint."""
-    adapter = adapters.find(folder, spec, cache, weights=False)
-    if adapter is None:  # which the caller has ruled out
-        return
+def _said(found: Source, spec: ModelSpec) -> Iterator[Line]:
+    """What config.json says, before anything is checked."""
+    config = configuration.read(found.path, model=spec.name)
+    if commit := hub.commit(found.path):
+        yield "revision", f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})"
+    kind = configuration.architecture(config)
+    yield "architecture", f"{kind}, model_type {config.get('model_type')}"
+
+
+def _adapter(adapter: Adapter) -> Iterator[Line]:
+    """What an adapter is merged into."""
     yield "adapter", f"{adapter.config}, merged into its base as it is loaded"
     at = "" if adapter.revision is None else f" at {adapter.revision}"
     yield "base", f"{adapter.named}{at}"
-    if adapter.revision is not None and not hub.has_weights(adapter.base):
+    if not isinstance(adapter.base, source.Folder):
         yield "base weights", "not here yet; the first audit downloads them"
-    yield "weights", _weights(adapter.there)
-    model = Checkpoint(spec, cache=cache, headers=adapter.there)
-    shapes = {key: header.shape for key, header in adapter.there.items()} | dict(adapter.added)
-    yield "head", f"{linear.NAME}: {_keys(shapes, frozenset({linear.KEY}))}"
-    yield from _runs(model, adapter.base, adapter.there)
 
 
 def _weights(there: Headers) -> str:
@@ -102,36 +96,36 @@ def _weights(there: Headers) -> str:
     return f"{size / 1e9:,.2f} GB in {len(there)} tensors of {', '.join(kinds)}"
 
 
-def _keys(shapes: Shapes, keys: frozenset[str]) -> str:
-    shown = [f"{key} {shapes[key]}" for key in sorted(keys)[:_SHOWN]]
-    return ", ".join(shown) + (f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else "")
+def _keys(shapes: Shapes) -> str:
+    shown = [f"{key} {shape}" for key, shape in list(shapes.items())[:_SHOWN]]
+    return ", ".join(shown) + (f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else "")
 
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """What a run would execute; this does not."""
     trust.refuse_loose(spec)
     trust.refuse_foreign(folder, spec)
-    source.refuse_adapter(folder, model=spec.name)
-    config = source.read_config(folder, model=spec.name)
-    source.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
+    adapters.refuse(folder, model=spec.name)
+    config = configuration.read(folder, model=spec.name)
+    configuration.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
     named = [code for name in trust.MAPPED for code in trust.code(folder / name)]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
     yield "reward", f"{spec.score_field or 'logits'} of its output"
 
 
-def _runs(model: Checkpoint, folder: Path, there: Headers) -> Iterator[Line]:
-    """How the trunk is run and read, and what the tokenizer makes of a prompt."""
+def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
+    """How the backbone is run and read, and what the tokenizer makes of a prompt."""
     try:
         settings = model.settings
-        defaults = source.defaults(folder, model=model.name)
+        defaults, folder = checked.defaults, checked.base.path
         if settings["head"] == linear.NAME:
-            source.refuse_unclassified(folder, defaults.model_type, model=model.name)
+            configuration.refuse_unclassified(folder, defaults.model_type, model=model.name)
     except ModelError as error:
         yield REFUSED, str(error)
         return
     for key in ("pool", "dtype", "path"):
         yield key, settings[key]
-    yield from _rows(defaults, there)
+    yield from _rows(defaults, checked.headers)
     try:
         tokenizer = model.tokenizer
         ids, rows = len(tokenizer), defaults.get_text_config().vocab_size

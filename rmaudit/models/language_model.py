@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import embedded, shards, source
+from rmaudit.checkpoints import adapters, configuration, embedded, source
 from rmaudit.checkpoints.digest import tokenizer_identity, weights_identity
+from rmaudit.checkpoints.reading import unreadable
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
@@ -122,10 +123,11 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
         )
         raise NoBase(message)
     name = f"the base of {spec.name}"
-    folder = _folder(spec.base, spec, name, cache)
-    source.refuse_adapter(folder, model=name)
-    given = source.read_config(folder, model=name)
-    if (method := source.quantization(given)) is not None:
+    found = _found(spec.base, spec, name, cache)
+    folder = found.path
+    adapters.refuse(folder, model=name)
+    given = configuration.read(folder, model=name)
+    if (method := configuration.quantization(given)) is not None:
         message = (
             f"{name}: its weights are quantized ({method}; quantization_config in "
             f"{folder / 'config.json'}), so its log-probabilities are not those of the model that "
@@ -133,7 +135,7 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
             f"of {spec.name} in models.yaml"
         )
         raise ModelError(message)
-    config = source.defaults(folder, model=name)
+    config = configuration.defaults(folder, model=name)
     if _sees_ahead(config.get_text_config()):
         message = (
             f"{name}: {config.model_type!r} in {folder / 'config.json'} reads a text in both "
@@ -148,7 +150,8 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
             f"Name one of these as `dtype` of {spec.name} in models.yaml"
         )
         raise ModelError(message)
-    shards.of(folder, model=name)  # which says what is missing, before anything is hashed
+    source.read(found)  # which says what is missing, before anything is downloaded or hashed
+    folder = found.downloaded().path
     identity = {
         "base weights": weights_identity(folder, cache),
         "base tokenizer": tokenizer_identity(folder, cache),
@@ -164,15 +167,15 @@ def _sees_ahead(config: PretrainedConfig) -> bool:
     return bool(two_way) or any(getattr(config, name, True) is False for name in names)
 
 
-def _folder(base: str, spec: ModelSpec, name: str, cache: Path) -> Path:
+def _found(base: str, spec: ModelSpec, name: str, cache: Path) -> source.Kind:
     if base == "embedded":
-        return embedded.build_base(cache)
+        return source.Folder(name, embedded.build_base(cache))
     folder = Path(base).expanduser()
     if folder.is_absolute() and not folder.is_dir():
         message = f"{name}: no folder {folder}; correct `base` of {spec.name} in models.yaml"
         raise ModelError(message)
     wanted = ModelSpec(name, base, revision=spec.base_revision)
-    return source.locate(wanted, cache, headed=False, instead="base: FOLDER in models.yaml")
+    return source.find(wanted, cache, instead="base: FOLDER in models.yaml")
 
 
 def _shared(
@@ -255,7 +258,7 @@ def _load(folder: Path, *, name: str, device: str, dtype: str) -> Any:  # noqa: 
     except Exception as error:
         if memory.is_out_of_memory(error):
             raise
-        raise source.unreadable(name, "its weights", folder, error) from error
+        raise unreadable(name, "its weights", folder, error) from error
     loading.refuse_odd_keys(
         loaded,
         frozenset(),

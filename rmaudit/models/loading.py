@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import headers, lora, source
+from rmaudit.checkpoints import configuration, merge, shards, source
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.dispatch import CLASSIFIERS, Found
+from rmaudit.checkpoints.reading import brief, unreadable
 from rmaudit.errors import ModelError
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.engine import Scorer, too_small
@@ -125,7 +126,7 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
 
     classifier = head.family.NAME in CLASSIFIERS
     if classifier:
-        source.refuse_unclassified(folder, str(config.get("model_type")), model=name)
+        configuration.refuse_unclassified(folder, str(config.get("model_type")), model=name)
     kind = transformers.AutoModelForSequenceClassification if classifier else transformers.AutoModel
     place = device_map(device, folder, dtype, name=name)
     try:
@@ -144,14 +145,14 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
     except Exception as error:
         if memory.is_out_of_memory(error):
             raise _too_big(name, device) from error
-        if method := source.quantization(config):
+        if method := configuration.quantization(config):
             message = (
                 f"{name}: its {method} weights could not be loaded from {folder} "
-                f"({source.brief(error)}); install what that names, or audit the checkpoint from "
+                f"({brief(error)}); install what that names, or audit the checkpoint from "
                 f"before it was quantized"
             )
             raise ModelError(message) from error
-        raise source.unreadable(name, "its weights", folder, error) from error
+        raise unreadable(name, "its weights", folder, error) from error
     ours = frozenset() if classifier else head.keys | head.family.IGNORED
     if adapter is not None:  # on a language model, whose own head is not used
         ours |= adapter.added.keys() | {"lm_head.weight"}
@@ -164,10 +165,10 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
         head=f"its {head.family.NAME} head",
     )
     if adapter is None:
-        saved = source.tensors(folder, head.keys)
+        saved = shards.tensors(folder, head.keys)
     else:
         try:
-            model = lora.merge(model, adapter)
+            model = merge.merge(model, adapter)
         except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
             raise _too_big(name, device) from error
         saved = adapter.head(model, head.keys)
@@ -281,5 +282,5 @@ def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dic
 def _bytes(folder: Path, dtype: str) -> int:
     """Size of the weights in a dtype, from the safetensors headers."""
     size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
-    there = headers.in_folder(folder, model=folder.name).values()
+    there = source.read(source.Folder(folder.name, folder)).values()
     return size * sum(math.prod(header.shape) for header in there)

@@ -14,7 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints import source, trust
+from rmaudit.checkpoints import adapters, configuration, source, trust
+from rmaudit.checkpoints.reading import told
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
@@ -42,14 +43,14 @@ class Remote(Checkpoint):
         self.spec = spec
         self.cache = cache
         trust.refuse_loose(spec)
-        small = source.locate(spec, cache, weights=False)
-        trust.refuse_foreign(small, spec)
-        source.refuse_adapter(small, model=spec.name)
-        config = source.read_config(small, model=spec.name)
-        source.refuse_quantized(config, small, spec.name, wanted=spec.quantized)
-        self.folder = self._base = source.locate(spec, cache)
+        found = source.find(spec, cache)
+        trust.refuse_foreign(found.path, spec)
+        adapters.refuse(found.path, model=spec.name)
+        config = configuration.read(found.path, model=spec.name)
+        configuration.refuse_quantized(config, found.path, spec.name, wanted=spec.quantized)
+        self.folder = self._base = found.downloaded().path
         self._adapter, self._pairs = None, False
-        self._config = source.read_config(self.folder, model=spec.name)
+        self._config = configuration.read(self.folder, model=spec.name)
         mapped = self._config.get("auto_map") or {}
         self._class = next((name for name in _CLASSES if name in mapped), "")
         if not self._class:  # transformers would take a class of its own, with another reward
@@ -80,12 +81,10 @@ class Remote(Checkpoint):
     def _defaults(self) -> PretrainedConfig:
         import transformers
 
-        try:
+        with told(self.name, "config.json", self.folder):
             config = transformers.AutoConfig.from_pretrained(
                 self.folder, trust_remote_code=True, code_revision=self.spec.revision
             )
-        except Exception as error:
-            raise source.unreadable(self.name, "config.json", self.folder, error) from error
         if missing := [key for key in _NEEDED if not hasattr(config.get_text_config(), key)]:
             message = (
                 f"{self.name}: the configuration class that it brings has no {missing[0]!r}; "

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rmaudit.checkpoints import source
+from rmaudit.checkpoints.reading import brief, unreadable
 from rmaudit.errors import ModelError
 from rmaudit.models.loading import Weights, device_map, quiet, refuse_odd_keys
 from rmaudit.scoring import ScoringPath, memory
@@ -49,7 +49,7 @@ class Rewards(nn.Module):
             if memory.is_out_of_memory(error):
                 raise
             message = (
-                f"{self._name}: its own code failed ({source.brief(error)}); it may be of another "
+                f"{self._name}: its own code failed ({brief(error)}); it may be of another "
                 f"release of transformers, or need a native head: see `rmaudit models check`"
             )
             raise ModelError(message) from error
@@ -135,7 +135,7 @@ def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are l
                 ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
             )
     except Exception as error:
-        raise source.unreadable(name, "its weights, by its own code,", folder, error) from error
+        raise unreadable(name, "its weights, by its own code,", folder, error) from error
     refuse_odd_keys(loaded, frozenset(), folder, name, trunk="its own class", head="its head")
     model = model.eval().requires_grad_(requires_grad=False)
     scorer = Scorer(Rewards(model, field, name), AsItIs(), None, ScoringPath.FULL_ROWS)

@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from rmaudit.checkpoints import adapters, lora, source
+from rmaudit.checkpoints import adapter_settings, adapters, source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import inspection
@@ -250,7 +250,8 @@ def test_the_tokenizer_is_the_adapters_if_it_has_one(make: Make, bases: Path, ow
     """With its chat template; else it is the base's."""
     folder = make("rm", tokenizer=own, **CLASSIFIER)
     model = checkpoint(folder)
-    where = adapters.tokenizer_folder(folder, model.spec, model.cache)
+    found = source.find(model.spec, model.cache)
+    where = adapters.tokenizer_folder(found, model.spec, model.cache)
 
     assert where == (folder if own else bases / "rm") == model._tokenizer_folder
     assert model.slot(PROMPT).prefix == checkpoint(bases / "rm").slot(PROMPT).prefix
@@ -269,15 +270,15 @@ def test_a_base_on_the_hub_is_asked_for_at_its_revision(
     snapshot = tmp_path / "snapshots" / commit
     shutil.copytree(bases / "rm", snapshot)
     asked: list[ModelSpec] = []
-    real = source.locate
+    real = source.find
 
-    def locate(spec: ModelSpec, cache: Path, **settings: Any) -> Path:
+    def find(spec: ModelSpec, cache: Path, **settings: Any) -> source.Kind:
         if spec.source != "some/base":
             return real(spec, cache, **settings)
         asked.append(spec)
-        return snapshot
+        return source.Folder("toy", snapshot)
 
-    monkeypatch.setattr(source, "locate", locate)
+    monkeypatch.setattr(source, "find", find)
 
     model = checkpoint(folder)
 
@@ -428,7 +429,7 @@ def test_a_quantized_base_is_refused(make: Make, bases: Path, tmp_path: Path) ->
 # What cannot be merged
 
 
-@pytest.mark.parametrize("kind", sorted(lora._PROMPTS))
+@pytest.mark.parametrize("kind", sorted(adapter_settings._PROMPTS))
 def test_prompt_learning_is_refused_by_name(make: Make, kind: str) -> None:
     """There is nothing to merge."""
     assert refusal(configure(make("rm", **CLASSIFIER), peft_type=kind)) == (
@@ -492,7 +493,7 @@ def test_modules_that_the_configuration_names_are_not_imported(
 
 def test_every_entry_of_peft_is_decided() -> None:
     """What PEFT adds in a new release is refused where set; what it drops is seen here."""
-    assert {*peft.LoraConfig(task_type="SEQ_CLS").to_dict()} >= lora._MERGED
+    assert {*peft.LoraConfig(task_type="SEQ_CLS").to_dict()} >= adapter_settings.MERGED
 
 
 # Damaged folders

@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 from transformers.utils import logging
 
-from rmaudit.checkpoints import source
+from rmaudit.checkpoints import configuration
 from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.dispatch import Found
 from rmaudit.config.registry import ModelSpec
@@ -49,7 +49,7 @@ def load(folder: Path, *, pad: int | None = PAD, **settings: Any) -> Weights:
     given: dict[str, Any] = {"dtype": "float32", "device": "cpu", "path": SHARED}
     given |= {
         "head": Found(linear, frozenset({linear.KEY})),
-        "config": source.check(folder, model="toy"),
+        "config": configuration.read(folder, model="toy"),
     }
     return loading.load(folder, name="toy", pad=pad, **{**given, **settings})
 

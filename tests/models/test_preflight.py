@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
-from rmaudit.checkpoints import source
+from rmaudit.checkpoints import configuration
 from rmaudit.checkpoints.heads import linear
 from rmaudit.checkpoints.heads.dispatch import Found
 from rmaudit.config.registry import ModelSpec
@@ -55,7 +55,7 @@ def load(folder: Path, path: ScoringPath = SHARED, dtype: str = "float32") -> We
         folder,
         name="toy",
         head=head,
-        config=source.check(folder, model="toy"),
+        config=configuration.read(folder, model="toy"),
         dtype=dtype,
         device="cpu",
         pad=PAD,

@@ -24,7 +24,7 @@ def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> fr
     """
     if KEY not in shapes:
         return None
-    text = config.get("text_config", config)
+    text = config.get("text_config") or config
     hidden = next((text[key] for key in HIDDEN if key in text), "(none named)")
     if shapes[KEY][1:] == (hidden,) and shapes[KEY][0] > 1:
         message = (

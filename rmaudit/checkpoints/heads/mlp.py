@@ -162,7 +162,7 @@ def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
     Raises:
         ModelError: config.json names none.
     """
-    text = config.get("text_config", config)
+    text = config.get("text_config") or config
     hidden = next((text[key] for key in HIDDEN if key in text), None)
     if not isinstance(hidden, int):
         message = (

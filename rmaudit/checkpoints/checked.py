@@ -1,0 +1,207 @@
+"""A checkpoint that was looked at once: its configuration, its tensors' headers, and its head.
+
+A checkpoint whose head is missing is the trap of this field: transformers would fill it with
+random numbers and go on. So the safetensors headers and config.json are read first; a checkpoint
+whose head is of no known family (`checkpoints.heads`), or not whole, is refused with the reason.
+What was found is passed on, so whoever looks at headers only (`rmaudit models check`) and whoever
+loads weights go by the same.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.checkpoints import adapters, configuration, shards, source
+from rmaudit.checkpoints.adapters import Adapter
+from rmaudit.checkpoints.headers import Headers
+from rmaudit.checkpoints.heads import Shapes, dispatch, encoder
+from rmaudit.checkpoints.heads.dispatch import Found
+from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
+from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
+from rmaudit.checkpoints.source import Source
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A checkpoint's configuration and headers, and nothing refused yet. Made by `look`.
+
+    Attributes:
+        spec: the registry's entry.
+        source: its files; of an adapter, the adapter's.
+        base: the files of config.json and the weights; of an adapter, its base's.
+        config: config.json, and the entry's `logit`, which the head is found and built with.
+        headers: those of all tensors of `base`.
+        adapter: what is merged into the weights, if anything is.
+    """
+
+    spec: ModelSpec
+    source: Source
+    base: Source
+    config: Mapping[str, Any]
+    headers: Headers
+    adapter: Adapter | None
+
+
+@dataclass(frozen=True)
+class Checked(Looked):
+    """A checkpoint that rmaudit can score; `head` is the family and the tensors of its head."""
+
+    head: Found
+
+    @property
+    def name(self) -> str:
+        """The registry's name."""
+        return self.spec.name
+
+    @property
+    def tokenizer_folder(self) -> Path:
+        """The folder of its tokenizer: an adapter's own, or else its base's."""
+        return self.source.path if self.adapter is None else self.adapter.tokenizer
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether it is an encoder, which reads pairs of texts and has no chat template."""
+        return self.head.family.NAME == encoder.NAME
+
+    @property
+    def head_shapes(self) -> Shapes:
+        """The shapes of the head's tensors, by their names."""
+        added = {} if self.adapter is None else self.adapter.added
+        shapes = {key: header.shape for key, header in self.headers.items()} | dict(added)
+        return {key: shapes[key] for key in sorted(self.head.keys)}
+
+    @cached_property
+    def defaults(self) -> PretrainedConfig:
+        """The configuration with the defaults of its class. Raises `ModelError`."""
+        return configuration.defaults(self.base.path, model=self.name)
+
+    def downloaded(self) -> Checked:
+        """The same with its weights here. Warns of files that look like weights and are not read.
+
+        Raises:
+            ModelError: they cannot be had, or transformers does not know the configuration.
+        """
+        if not isinstance(self.base, source.Folder):
+            _ = self.defaults  # whose errors cost no download
+        own, adapter = self.source.downloaded(), self.adapter
+        if adapter is not None:
+            adapter = adapter.downloaded()
+        base = own if adapter is None else adapter.base
+        _warn_of_unread(base.path, self.name)
+        return replace(self, source=own, base=base, adapter=adapter)
+
+
+def of(spec: ModelSpec, cache: Path) -> Checked:
+    """What a registry entry means, found and checked; of a hub id nothing big is downloaded.
+
+    Raises:
+        ModelError: it cannot be had, or rmaudit cannot score it; the message says why and what to
+            do.
+    """
+    return check(look(source.find(spec, cache), spec, cache))
+
+
+def look(found: Source, spec: ModelSpec, cache: Path) -> Looked:
+    """What the files of a registry entry are: a checkpoint's, or an adapter's and its base's.
+
+    Raises:
+        ModelError: config.json or the headers cannot be read, or the base cannot be had.
+    """
+    adapter = adapters.find(found, spec, cache)
+    base: Source = found if adapter is None else adapter.base
+    config = configuration.read(base.path, model=spec.name)
+    if spec.logit is not None:
+        config[LOGIT] = spec.logit
+    headers = source.read(base) if adapter is None else adapter.headers
+    return Looked(spec, found, base, config, headers, adapter)
+
+
+def check(looked: Looked) -> Checked:
+    """The same with its head.
+
+    Raises:
+        ModelError: it is quantized and not asked for so, or has no head that rmaudit can score.
+    """
+    spec, adapter, config = looked.spec, looked.adapter, looked.config
+    if adapter is not None:
+        adapters.refuse_quantized(adapter, config)  # asked for or not
+    folder = looked.base.path
+    configuration.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
+    added = None if adapter is None else adapter.added
+    head = find_head(config, looked.headers, folder, model=spec.name, added=added)
+    if adapter is not None:
+        adapters.refuse_head(adapter, head)
+    return Checked(spec, looked.source, looked.base, config, looked.headers, adapter, head)
+
+
+def find_head(
+    config: Mapping[str, Any],
+    headers: Headers,
+    folder: Path,
+    *,
+    model: str,
+    added: Shapes | None = None,
+) -> Found:
+    """The family and the tensors of a checkpoint's head; the folder is for errors.
+
+    `added` are the whole tensors that an adapter has for its base, by the names that the base has
+    for them; None without an adapter.
+
+    Raises:
+        ModelError: there is none, or none that rmaudit knows.
+    """
+    _refuse_doubles(headers, folder, model)
+    shapes = {**{key: header.shape for key, header in headers.items()}, **(added or {})}
+    try:
+        found = dispatch.find(config, shapes)
+    except ModelError as error:
+        raise ModelError(f"{model}: {error}") from error
+    if found is None and added is not None:
+        message = (
+            f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
+            f"tensors nor in its base {folder}, so transformers would give it a random one. Train "
+            f'the adapter again with task_type="SEQ_CLS" or modules_to_save=["score"] in its '
+            f"LoraConfig, which save the head beside it"
+        )
+        raise ModelError(message)
+    if found is None:
+        message = (
+            f"{model}: no {HEAD_KEY!r} in {folder} ({configuration.architecture(config)}); "
+            f"transformers would give it a random head. Train one and save it with it (TRL's "
+            f"RewardTrainer does), give the folder where its head is, or, if one of a language "
+            f"model's logits is the reward, name its id as `logit` in models.yaml"
+        )
+        raise ModelError(message)
+    return found
+
+
+def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:
+    """Transformers takes `model.x` for `model.model.x`: of two such tensors it would pick one."""
+    doubles = ((key, key.partition(".")[2]) for key in sorted(headers))
+    for longer, shorter in doubles:
+        if shorter in headers:
+            message = (
+                f"{model}: both {longer!r} and {shorter!r} are in {folder}, which may be read as "
+                f"one and the same tensor: remove the one that is not the model's, or save it again"
+            )
+            raise ModelError(message)
+
+
+def _warn_of_unread(folder: Path, model: str) -> None:
+    if left := shards.unread(folder, model=model):
+        warnings.warn(
+            f"{model}: {', '.join(left)} in {folder} are not read, for transformers reads "
+            f"{shards.SINGLE}, or else what {shards.INDEX} names: weights of an earlier save? "
+            f"Remove them if they are",
+            stacklevel=2,
+        )

@@ -1,0 +1,164 @@
+"""A checkpoint's config.json: read strictly, and as transformers understands it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.checkpoints.heads import encoder
+from rmaudit.checkpoints.reading import short, told
+from rmaudit.config.registry import newest
+from rmaudit.errors import ModelError
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+NAME = "config.json"
+_COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "vocab_size")
+_MOST = 10**7  # more layers or rows than any model has: transformers makes a list of the layers
+
+
+def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
+    """A JSON file of a checkpoint's folder, which holds a mapping.
+
+    Of config.json, what rmaudit reads is of the right kind: `architectures` a list of names,
+    `text_config` a mapping, layers and vocabulary whole numbers above 0, where they are given.
+
+    Raises:
+        ModelError: it is not there, cannot be read, is no mapping, or an entry is of a wrong kind.
+    """
+    path = folder / name
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        step = newest(folder)
+        hint = f" Give one of its checkpoints, such as {step}" if step else ""
+        message = f"{model}: no {name} in {folder}; is it a checkpoint folder?{hint}"
+        raise ModelError(message) from error
+    except OSError as error:
+        message = f"{model}: {path} cannot be read ({error.strerror}); copy the checkpoint again"
+        raise ModelError(message) from error
+    except ValueError as error:
+        message = f"{model}: {path} is not JSON: {error}"
+        raise ModelError(message) from error
+    except RecursionError as error:
+        message = f"{model}: {path} is nested too deeply to be read; copy the checkpoint again"
+        raise ModelError(message) from error
+    if not isinstance(found, dict):
+        message = f"{model}: {path} holds no mapping"
+        raise ModelError(message)
+    if name == NAME:
+        _refuse_wrong_kinds(found, path, model)
+    return found
+
+
+def architecture(config: Mapping[str, Any]) -> str:
+    """The class that config.json names; "(none)" without one."""
+    return str((config.get("architectures") or ["(none)"])[0])
+
+
+def reads_pairs(folder: Path, *, model: str) -> bool:
+    """Whether a folder's config.json, if it has one, is of an encoder that reads pairs of texts.
+
+    Raises:
+        ModelError: config.json cannot be read.
+    """
+    return (folder / NAME).is_file() and encoder.wanted(read(folder, model=model))
+
+
+def quantization(config: Mapping[str, Any]) -> str | None:
+    """How the weights are quantized, such as "gptq"; None if they are not."""
+    given = config.get("quantization_config")
+    if not given:
+        return None
+    return str(given.get("quant_method") or "unnamed") if isinstance(given, dict) else "unnamed"
+
+
+def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wanted: bool) -> None:
+    """Quantized weights are scored only where models.yaml says so (`wanted`).
+
+    Raises:
+        ModelError: they are quantized and not wanted so, or wanted so and not quantized.
+    """
+    method = quantization(config)
+    if method is not None and not wanted:
+        message = (
+            f"{model}: its weights are quantized ({method}; quantization_config in "
+            f"{folder / NAME}), so its rewards are not those of the model that was "
+            f"trained. Audit the checkpoint from before it was quantized; or, if these weights are "
+            f"what you use, say so with `quantized: true` in its entry in models.yaml"
+        )
+        raise ModelError(message)
+    if method is None and wanted:
+        message = (
+            f"{model}: models.yaml has `quantized: true`, and {folder / NAME} no "
+            f"quantization_config; rmaudit never quantizes weights itself. Remove the line, or "
+            f"give the folder of the quantized checkpoint"
+        )
+        raise ModelError(message)
+
+
+def defaults(folder: Path, *, model: str) -> PretrainedConfig:
+    """The checkpoint's configuration with the defaults of its class, such as Gemma's pad id.
+
+    Raises:
+        ModelError: transformers does not know it.
+    """
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    kind = read(folder, model=model).get("model_type")
+    if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
+        raise _unknown(folder, kind, "does not know", model=model)
+    with told(model, NAME, folder):
+        return transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+
+
+def refuse_unclassified(folder: Path, kind: str, *, model: str) -> None:
+    """A plain head needs a sequence classifier of transformers. Imports torch, which takes seconds.
+
+    Raises:
+        ModelError: there is none for this model_type.
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as CLASSES,
+    )
+
+    if kind not in CLASSES:
+        raise _unknown(folder, kind, "has no sequence-classification class for", model=model)
+
+
+def _unknown(folder: Path, kind: object, what: str, *, model: str) -> ModelError:
+    import transformers
+
+    message = (
+        f"{model}: transformers {transformers.__version__} {what} the model_type {kind!r} in "
+        f"{folder / NAME}; correct it, or install a release of transformers that can"
+    )
+    return ModelError(message)
+
+
+def _refuse_wrong_kinds(config: Mapping[str, Any], path: Path, model: str) -> None:
+    """What is read as a list, a mapping or a number is one."""
+    named, text = config.get("architectures"), config.get("text_config")
+    if named is not None and not (
+        isinstance(named, list) and all(isinstance(name, str) for name in named)
+    ):
+        raise _wrong(path, model, "architectures", named, "a list of class names")
+    if text is not None and not isinstance(text, dict):
+        raise _wrong(path, model, "text_config", text, "a mapping")
+    for part in (config, text or {}):
+        for key in _COUNTS:
+            count = part.get(key)
+            if count is not None and (type(count) is not int or not 0 < count <= _MOST):
+                raise _wrong(path, model, key, count, f"a whole number from 1 to {_MOST:,}")
+
+
+def _wrong(path: Path, model: str, key: str, found: object, expected: str) -> ModelError:
+    message = (
+        f"{model}: {key} in {path} is {short(repr(found))}, and should be {expected}; copy "
+        f"{NAME} from the checkpoint's own"
+    )
+    return ModelError(message)

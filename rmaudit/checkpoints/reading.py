@@ -1,0 +1,92 @@
+"""Third parties' readers: whatever they raise becomes one line of ours, and their warnings wait.
+
+transformers warns, up to seven times, before it raises what we say in one line. So its warnings
+are held back while it reads: printed, each once, if it could read, and dropped if it could not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rmaudit.errors import ModelError, RmauditError
+
+_TOO_LONG = 300  # letters of others' texts that are repeated
+
+
+def brief(error: BaseException) -> str:
+    """An error's kind and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    return (
+        f"{type(error).__name__}: {short(lines[0], _TOO_LONG)}" if lines else type(error).__name__
+    )
+
+
+def short(text: str, letters: int = 100) -> str:
+    """A text that may be of any length, cut."""
+    return text if len(text) <= letters else f"{text[:letters]}... ({len(text):,} characters)"
+
+
+def unreadable(model: str, what: str, folder: Path, error: BaseException) -> ModelError:
+    """What is said of a checkpoint's file that a third party's reader could not read."""
+    message = (
+        f"{model}: {what} could not be read from {folder} ({brief(error)}); "
+        f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
+    )
+    return ModelError(message)
+
+
+@contextmanager
+def told(model: str, what: str, folder: Path) -> Iterator[None]:
+    """Turn whatever a third party's reader raises in the block into `unreadable`.
+
+    Raises:
+        ModelError: the block raised; a panic of a Rust library is told too.
+    """
+    try:
+        with patient():
+            yield
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        raise unreadable(model, what, folder, error) from error
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether a third party's code failed, and no memory lacks, and nobody pressed Ctrl-C.
+
+    A panic in Rust code is no `Exception`: left alone, it would end the process.
+    """
+    if isinstance(error, RmauditError | MemoryError):
+        return False
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
+@contextmanager
+def patient() -> Iterator[None]:
+    """Hold back what transformers logs in the block; say it once at the end, if all went well."""
+    from transformers.utils import logging as theirs
+
+    logger = theirs.get_logger("transformers")
+    waiting, handlers = _Kept(), list(logger.handlers)
+    logger.handlers = [waiting]
+    try:
+        yield
+    finally:
+        logger.handlers = handlers
+    for record in waiting.records.values():
+        logger.handle(record)
+
+
+class _Kept(logging.Handler):
+    """Log records by their text, the first of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: dict[str, logging.LogRecord] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it."""
+        self.records.setdefault(record.getMessage(), record)

@@ -1,0 +1,62 @@
+"""Checkpoint folders written by hand: two tensors and a config.json, all that the checks read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from rmaudit.checkpoints import checked as checks
+from rmaudit.checkpoints import shards
+from rmaudit.checkpoints.checked import Checked
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+
+HIDDEN = 8
+CONFIG: dict[str, Any] = {
+    "architectures": ["LlamaForSequenceClassification"],
+    "model_type": "llama",
+    "hidden_size": HIDDEN,
+    "pad_token_id": 0,
+}
+TENSORS = {"model.norm.weight": (HIDDEN,), "score.weight": (1, HIDDEN)}
+
+
+def write(
+    folder: Path,
+    *,
+    tensors: dict[str, tuple[int, ...]] | None = None,
+    name: str = "model.safetensors",
+    **config: Any,
+) -> Path:
+    """A folder with the given tensors of ones and CONFIG, changed as told."""
+    folder.mkdir(exist_ok=True)
+    shapes = TENSORS if tensors is None else tensors
+    save_file({key: np.ones(shape, np.float32) for key, shape in shapes.items()}, folder / name)
+    (folder / "config.json").write_text(json.dumps(CONFIG | config))
+    return folder
+
+
+def index(folder: Path, *numbers: int) -> None:
+    """The index that names these shards, one tensor each."""
+    names = {f"{n}": f"model-{n}-of-{len(numbers)}.safetensors" for n in numbers}
+    (folder / shards.INDEX).write_text(json.dumps({"weight_map": names}))
+
+
+def check(folder: Path, **settings: Any) -> Checked:
+    """What is found in the folder, as of an entry of models.yaml."""
+    return checks.of(ModelSpec("toy", str(folder), **settings), folder / "cache").downloaded()
+
+
+def refusal(folder: Path, **settings: Any) -> str:
+    """The one line with which the folder is refused, FOLDER in place of its path."""
+    with pytest.raises(ModelError) as caught:
+        check(folder, **settings)
+    text = str(caught.value).replace(str(folder), "FOLDER")
+    assert text.startswith("toy: ")
+    assert "\n" not in text
+    return text

@@ -1,0 +1,163 @@
+"""A folder that cannot be scored is refused with the reason, before any weights are read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoints.folders import CONFIG, HIDDEN, TENSORS, check, index, refusal, write
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma3_text", "doge", "bert", None])
+def test_a_plain_classifier_passes(tmp_path: Path, kind: str | None) -> None:
+    """One label is all it takes, whatever the backbone; configuration and head are handed on."""
+    found = check(write(tmp_path, model_type=kind))
+
+    assert found.config == CONFIG | {"model_type": kind}
+    assert found.head.family.NAME == "linear"
+    assert found.head_shapes == {"score.weight": (1, HIDDEN)}
+    assert {key: header.shape for key, header in found.headers.items()} == TENSORS
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"n_embd": HIDDEN},
+        {"d_model": HIDDEN},
+        {"hidden_size": 24, "word_embed_proj_dim": HIDDEN},  # OPT's projection comes first
+        {"hidden_size": 24, "text_config": {"hidden_size": HIDDEN}},  # of models that see images
+        {"hidden_size": HIDDEN, "text_config": None},
+    ],
+    ids=str,
+)
+def test_the_hidden_size_goes_by_several_names(tmp_path: Path, sizes: dict[str, object]) -> None:
+    """Each is that of a class of transformers."""
+    write(tmp_path)
+    config = {key: value for key, value in CONFIG.items() if key != "hidden_size"}
+    (tmp_path / "config.json").write_text(json.dumps(config | sizes))
+
+    assert check(tmp_path).head_shapes == {"score.weight": (1, HIDDEN)}
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_the_head_may_be_in_any_shard(tmp_path: Path, place: int) -> None:
+    """The headers of all shards are looked through, and all must be whole."""
+    for number in (1, 2, 3):
+        write(tmp_path, tensors={f"model.{number}": (2,)}, name=f"model-{number}-of-3.safetensors")
+    name = f"model-{place}-of-3.safetensors"
+    write(tmp_path, tensors={"score.weight": (1, HIDDEN)}, name=name)
+    index(tmp_path, 1, 2, 3)
+    assert check(tmp_path).head.keys == {"score.weight"}
+
+    (tmp_path / f"model-{place % 3 + 1}-of-3.safetensors").write_bytes(b"")
+
+    assert f"FOLDER/model-{place % 3 + 1}-of-3.safetensors is damaged: " in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"model.norm.weight": (HIDDEN,)},
+        {"model.norm.weight": (HIDDEN,), "v_head.weight": (1, HIDDEN)},
+        {"model.norm.weight": (HIDDEN,), "model.score.weight": (1, HIDDEN)},
+        {},
+    ],
+    ids=["no head", "value head", "misplaced", "no tensors"],
+)
+@pytest.mark.parametrize("named", [["LlamaForCausalLM"], [], None])
+def test_a_missing_or_renamed_head_is_refused(
+    tmp_path: Path, tensors: dict[str, tuple[int, ...]], named: list[str] | None
+) -> None:
+    """Where no family has a head, transformers would make one up."""
+    text = refusal(write(tmp_path, tensors=tensors, architectures=named))
+
+    assert text.startswith(f"toy: no 'score.weight' in FOLDER ({(named or ['(none)'])[0]}); ")
+    assert "random head" in text
+    assert "`logit` in models.yaml" in text
+
+
+@pytest.mark.parametrize(
+    ("shape", "step"),
+    [
+        *(((labels, HIDDEN), "num_labels=1") for labels in (2, 5)),
+        *(
+            (shape, "one and the same checkpoint")
+            for shape in [(1, HIDDEN + 1), (HIDDEN,), (1, HIDDEN, 1), (2, HIDDEN + 1), ()]
+        ),
+    ],
+)
+def test_a_head_of_another_shape_is_refused(
+    tmp_path: Path, shape: tuple[int, ...], step: str
+) -> None:
+    """Of several labels, or of another configuration."""
+    text = refusal(write(tmp_path, tensors=TENSORS | {"score.weight": shape}))
+
+    assert text.startswith(f"toy: 'score.weight' has shape {shape}")
+    assert step in text
+
+
+def test_two_names_for_one_tensor_are_refused(tmp_path: Path) -> None:
+    """Transformers would load one of them, and say nothing of the other."""
+    text = refusal(write(tmp_path, tensors=TENSORS | {"model.model.norm.weight": (HIDDEN,)}))
+
+    assert text.startswith("toy: both 'model.model.norm.weight' and 'model.norm.weight' are in ")
+
+
+def test_a_config_without_a_hidden_size_is_refused(tmp_path: Path) -> None:
+    """The message says that none is named."""
+    (write(tmp_path) / "config.json").write_text("{}")
+
+    assert "hidden size (none named)" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ([], "(no weights)"),
+        (["pytorch_model.bin"], "(only pytorch_model.bin)"),
+        (["b.pt", "a.pth", "c.bin"], "(only a.pth, b.pt, c.bin)"),
+    ],
+)
+def test_weights_that_are_no_safetensors_are_refused(
+    tmp_path: Path, names: list[str], found: str
+) -> None:
+    """No pickle is opened; what is there instead is named."""
+    (write(tmp_path) / "model.safetensors").unlink()
+    for name in names:
+        (tmp_path / name).write_bytes(b"never read")
+
+    text = refusal(tmp_path)
+
+    assert text.startswith(f"toy: no *.safetensors in FOLDER {found}; ")
+    assert text.endswith("model.save_pretrained(FOLDER) writes safetensors")
+
+
+@pytest.mark.parametrize("cut", [0, 4, 20, -1, None], ids=["empty", "no", "half", "tail", "page"])
+def test_damaged_safetensors_are_refused(tmp_path: Path, cut: int | None) -> None:
+    """A download that broke off, wherever it did, or a page of HTML, is named as damaged."""
+    path = write(tmp_path) / "model.safetensors"
+    path.write_bytes(b"<!DOCTYPE html>" * 10 if cut is None else path.read_bytes()[:cut])
+
+    assert refusal(tmp_path).startswith("toy: FOLDER/model.safetensors is damaged: ")
+
+
+@pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "fp8", "compressed-tensors", None])
+def test_quantized_weights_pass_only_where_they_are_asked_for(
+    tmp_path: Path, method: str | None
+) -> None:
+    """Whatever the method, which is named; old releases wrote none."""
+    given = {"quant_method": method} if method else {"bits": 4}
+    text = refusal(write(tmp_path, quantization_config=given))
+
+    assert text.startswith(f"toy: its weights are quantized ({method or 'unnamed'}; ")
+    assert "`quantized: true`" in text
+    assert check(tmp_path, quantized=True).config["quantization_config"] == given
+
+
+def test_asking_for_quantized_weights_quantizes_nothing(tmp_path: Path) -> None:
+    """A full checkpoint with `quantized: true` is a mistake in models.yaml."""
+    text = refusal(write(tmp_path), quantized=True)
+
+    assert "models.yaml has `quantized: true`, and FOLDER/config.json no quant" in text
