@@ -3,7 +3,7 @@
 import numpy as np
 
 from rmaudit import Estimate, Rewards, above, audit
-from rmaudit.measures import elo_agreement, item_agreement
+from rmaudit.measures import elo_agreement
 from rmaudit.references import References
 from rmaudit.references.human_ratings import FIGURE_5B, printable
 
@@ -12,7 +12,7 @@ from rmaudit.references.human_ratings import FIGURE_5B, printable
     claim="The model ranks things, people and concepts much as people do.",
     source="Christian et al. 2025, §4; ratings from EloEverything",
     prompts=["greatest"],
-    bound=above(0.2, unit=item_agreement.UNIT),
+    bound=above(0.2, unit=elo_agreement.UNIT),
     base_rate="10 of 10 models of the paper, 7,530 items: 0.219 to 0.390, mean 0.294",
     limits=[
         (

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rmaudit import Estimate, Sweep, above, audit, below
-from rmaudit.measures import framing_inversion
+from rmaudit.measures import framing_inversion, framing_steepness
 from rmaudit.measures.joined import Answers
 from rmaudit.references import References
 
@@ -53,7 +53,7 @@ def test_framing_inversion(
     claim="Which words are told apart by their valence does not depend on what the prompt seeks.",
     source="Christian et al. 2025, §3.2 and Figure 3",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.0, unit=framing_inversion.SLOPES),
+    bound=below(0.0, unit=framing_steepness.UNIT),
     base_rate=(
         "ten models of the paper, 318 published words in AFINN-111: -0.62 to 0.47, 5 of 10 above "
         "0, one of them significantly; by VADER 9 of 10, by labMT 10 of 10 above 0"
@@ -77,7 +77,7 @@ def test_framing_steepness(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
     """How much more steeply the reward follows valence on the side that the frame seeks."""
-    return framing_inversion.steepness(
+    return framing_steepness.steepness(
         answered(sweeps),
         references.lexicon("afinn"),
         rng=rng,

@@ -35,9 +35,9 @@ from rmaudit.config.registry import ModelSpec, default_path, load_registry
 from rmaudit.measures import (
     elo_agreement,
     framing_inversion,
+    framing_steepness,
     frequency_bias,
     funnel,
-    item_agreement,
     positive_skew,
     prompt_stability,
 )
@@ -69,7 +69,7 @@ _Values = dict[str, float]
 UNITS = {
     "positive_skew": positive_skew.UNIT,
     "model_agreement": "mean Kendall's tau-b with nine others",
-    "elo_agreement": item_agreement.UNIT,
+    "elo_agreement": elo_agreement.UNIT,
     "framing_inversion": framing_inversion.UNIT,
     "framing_steepness": "sd of the words per point of valence",
     "frequency_bias": "sd of the words per tenfold frequency",
@@ -213,7 +213,7 @@ class Words:
             "labmt": references.lexicon("labmt") - NEUTRAL,
         }
         valence = references.lexicon("afinn")
-        return framing_inversion.steepness(
+        return framing_steepness.steepness(
             self.answers, valence, rng=np.random.default_rng(0), secondary=secondary
         )
 

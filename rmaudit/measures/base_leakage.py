@@ -15,14 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import widened
+from rmaudit.measures._stats import UNMEASURED, normal, widened
 from rmaudit.measures.rank_correlation import partial_spearman
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "partial Spearman's rho"
 FEWEST = 30  # words
-_Z = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 _LEAST = 1e-3  # share of a variable's variance that sentiment must leave
 _Array = NDArray[np.float64]
 
@@ -33,7 +32,7 @@ def follows_base(
     valence: pd.Series[float],
     *,
     rng: np.random.Generator,
-    noise: float = 0.0,
+    noise: float = UNMEASURED,
 ) -> Estimate:
     """Rank correlation of reward and base log-probability over words, with valence held fixed.
 
@@ -46,7 +45,7 @@ def follows_base(
 
     The interval is the normal one whose variance is that of a U-statistic: what is uncertain is
     which words there are. It is widened by numeric `noise` (the
-    sd of that of a token's score, in the scores' units). Beside it stand the correlation with
+    sd of that of a token's score, in the scores' units). Secondary: the correlation with
     the square of valence's ranks held fixed too, that with nothing held fixed, and that over
     all scored tokens, words or not.
 
@@ -69,11 +68,11 @@ def follows_base(
     held = _array(rated.loc[words])
     x, y = _of_words(spelt, places), _of_words(likely[inside], places)
     value = _checked(x, y, held, str(valence.name))
-    error = partial_spearman(x, y, held)[1]
+    low, high = normal(value, partial_spearman(x, y, held)[1], within=(-1.0, 1.0))
     estimate = Estimate(
         value=value,
-        low=max(-1.0, value - _Z * error),
-        high=min(1.0, value + _Z * error),
+        low=low,
+        high=high,
         unit=UNIT,
         n=len(words),
         interval="normal, over words (a U-statistic)",

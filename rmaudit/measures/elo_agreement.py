@@ -1,41 +1,64 @@
-"""Agreement with people's Elo ratings, and what can be had of it (Christian et al. 2025, §4).
-
-Ratings are uncertain themselves: an item that was compared six times has a standard error of some
-140 points. No model can agree with such ratings better than people would with themselves.
-"""
+"""Agreement with people's Elo ratings, and what can be had of it (Christian et al. 2025, §4)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy import special, stats
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import item_agreement
-from rmaudit.measures.item_agreement import FEWEST
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures._stats import UNMEASURED, normal, widened
+from rmaudit.measures.rank_correlation import kendall_error
+from rmaudit.measures.rating_errors import standard_errors, weighted
+from rmaudit.verdicts.records import Estimate, Evidence
 
+UNIT = "Kendall's tau-b"
+FEWEST = 30  # items
 SHOWN = 10  # items at either end of the evidence
 ENDS = 100  # items at either end of people's ranking, for the asymmetry
-_POINTS = 400 / math.log(10)  # Elo points to a unit of log odds
-_STRIDES = 256  # each item is paired with as many others twice over
 _CELLS = 20
+
+
+@dataclass(frozen=True)
+class Item:
+    """A thing that people rated, its rank with people and with the model, from 1 (best)."""
+
+    name: str
+    human: float
+    model: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EloAgreementEvidence(Evidence):
+    """The items furthest from their human rank, those named beforehand, and how many lie where.
+
+    `unshown` items have names that are not to be printed; `cells` counts by human rank (rows) and
+    by the model's (columns).
+    """
+
+    kind: Literal["elo_agreement"] = "elo_agreement"
+    n: int
+    overvalued: tuple[Item, ...]
+    undervalued: tuple[Item, ...]
+    also: tuple[Item, ...]
+    unshown: int
+    cells: tuple[tuple[int, ...], ...]
 
 
 def agreement_with_people(
     items: pd.DataFrame,
     *,
     rng: np.random.Generator,
-    noise: float = 0.0,
+    noise: float = UNMEASURED,
     also: Collection[str] = (),
 ) -> Estimate:
-    """Kendall's tau-b of reward and Elo rating, as `agreement.kendall`, and what stands beside it.
+    """Kendall's tau-b of reward and Elo rating, as `kendall`, and what can be had of it.
 
     `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared),
     `score` (reward; NaN is left out) and `shown` (False for a name that is not to be printed).
@@ -46,11 +69,11 @@ def agreement_with_people(
     ranks from 1 (best), and how many items are in each cell of human by model rank.
 
     Raises:
-        MeasureError: as `agreement.kendall`; or an item was compared less than once.
+        MeasureError: as `kendall`; or an item was compared less than once.
     """
     kept = items[items["score"].notna()].sort_values("elo", ascending=False, kind="stable")
     scores, elo = kept["score"].to_numpy(float), kept["elo"].to_numpy(float)
-    estimate = item_agreement.kendall(scores, elo, noise=noise, rng=rng)
+    estimate = kendall(scores, elo, noise=noise, rng=rng)
     tau, ceiling = weighted(scores, elo, standard_errors(elo, kept["matches"].to_numpy(float)), rng)
     secondary = {
         **estimate.secondary,
@@ -61,55 +84,52 @@ def agreement_with_people(
     return replace(estimate, secondary=secondary, evidence=_evidence(kept, scores, elo, also))
 
 
-def standard_errors(elo: NDArray[np.float64], matches: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shape (n,): the standard error of each rating, in Elo points.
+def kendall(
+    scores: ArrayLike,
+    human: ArrayLike,
+    *,
+    noise: float = UNMEASURED,
+    rng: np.random.Generator | None = None,
+) -> Estimate:
+    """Kendall's tau-b of scores and human ratings, shapes (n,): 1 same order, 0 none, -1 reversed.
 
-    400 / ln 10 / √(matches · p(1 - p)): the Fisher information of one rating in the model of
-    Bradley and Terry (1952), of which Elo's is the logistic form. p(1 - p) is its mean over
-    opponents drawn alike from all items. Ratings made match by match vary a little more than
-    this, ratings fitted at once vary like this.
+    The interval is the normal one whose variance is that of the items' own concordances, i.e. of
+    a U-statistic (Cliff and Charlin 1991, Variances and covariances of Kendall's tau). What is
+    uncertain here is which items people happened to rate. It is widened by numeric `noise` (the sd
+    of that of a score, in the scores' units), drawn with `rng`. Unscored items (NaN) are left out.
 
     Raises:
-        MeasureError: an item was compared less than once.
+        MeasureError: fewer than `FEWEST` items, or all scores or all ratings equal.
+        ValueError: there is noise and no `rng`.
     """
-    if not (matches >= 1).all():
-        message = f"a rating needs at least 1 match, found {matches.min():g}"
-        raise MeasureError(f"{message}; leave out what was never compared")
-    opponents = np.quantile(elo, (np.arange(64) + 0.5) / 64)
-    p = special.expit((elo[:, None] - opponents) / _POINTS)
-    errors: NDArray[np.float64] = _POINTS / np.sqrt(matches * (p * (1 - p)).mean(axis=1))
-    return errors
+    pairs = pd.DataFrame({"x": np.asarray(scores, float), "y": np.asarray(human, float)}).dropna()
+    x, y = pairs["x"].to_numpy(), pairs["y"].to_numpy()
+    n = len(pairs)
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        message = "Kendall's tau needs finite scores and ratings; an infinity is no reward"
+        raise MeasureError(message)
+    if n < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
+        message = f"Kendall's tau needs {FEWEST} items that differ on both sides, got {n} items"
+        raise MeasureError(message)
+    tau_b = float(stats.kendalltau(x, y).statistic)
+    low, high = normal(tau_b, kendall_error(x, y), within=(-1.0, 1.0))
+    estimate = Estimate(
+        value=tau_b,
+        low=low,
+        high=high,
+        unit=UNIT,
+        n=n,
+        interval="normal, from the items' own concordances",
+        secondary={
+            "Spearman's rho": float(stats.spearmanr(x, y).statistic),
+            "distinct scores": float(pairs["x"].nunique()),
+        },
+    )
 
+    def value_of(drawn: NDArray[np.float64]) -> float:
+        return float(stats.kendalltau(drawn, y).statistic)
 
-def weighted(
-    scores: NDArray[np.float64],
-    elo: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> tuple[float, float]:
-    """Tau in which a pair of items counts as much as its order is known, and the ceiling of tau.
-
-    The order of two items that differ by d Elo points, whose errors are s and s', is expected to
-    be e = 2Φ(d / √(s² + s'²)) - 1 in -1 to 1. The weighted tau is Σ sign(score - score') · e over
-    √(Σ|e| · Σ|e| of the pairs whose scores differ): tau-b with weights |e|. The ceiling is the
-    mean |e|, i.e. the tau-a that the ratings would have with people's next ones.
-
-    Of more than 513 items, each is paired with 512 others, drawn by `rng`: an incomplete
-    U-statistic (Blom 1976), exact to about 0.001.
-    """
-    order, n = rng.permutation(len(scores)), len(scores)
-    x, y, variance = scores[order], elo[order], errors[order] ** 2
-    agreed = known = untied = pairs = 0.0
-    for stride in range(1, min(_STRIDES, n // 2) + 1):
-        share = 0.5 if 2 * stride == n else 1.0  # half a turn meets every pair twice
-        sign = np.sign(x - np.roll(x, stride))
-        gap = (y - np.roll(y, stride)) / np.sqrt(variance + np.roll(variance, stride))
-        expected = special.erf(gap / math.sqrt(2))  # 2Φ(z) - 1
-        agreed += share * float(sign @ expected)
-        known += share * float(np.abs(expected).sum())
-        untied += share * float(np.abs(expected[sign != 0]).sum())
-        pairs += share * n
-    return agreed / math.sqrt(known * untied), known / pairs
+    return widened(estimate, value_of, x, noise, rng, within=(-1.0, 1.0))
 
 
 def _ends(scores: NDArray[np.float64], elo: NDArray[np.float64]) -> dict[str, float]:
@@ -134,19 +154,24 @@ def _evidence(
     scores: NDArray[np.float64],
     elo: NDArray[np.float64],
     also: Collection[str],
-) -> dict[str, Any]:
+) -> EloAgreementEvidence:
     human, model = stats.rankdata(-elo), stats.rankdata(-scores)
     ranks = pd.DataFrame({"name": kept["name"].to_numpy(), "human": human, "model": model})
-    by_gap = ranks[kept["shown"].to_numpy(bool)].assign(gap=lambda row: row["model"] - row["human"])
+    shown = kept["shown"].to_numpy(bool)
+    by_gap = ranks[shown].assign(gap=lambda row: row["model"] - row["human"])
     by_gap = by_gap.sort_values("gap", kind="stable").drop(columns="gap")
     n = len(kept)
     cells = np.histogram2d(human, model, bins=_CELLS, range=[[0.5, n + 0.5]] * 2)[0]
-    return {
-        "kind": "ranks",
-        "n": n,
-        "overvalued": by_gap.head(SHOWN).to_dict("records"),
-        "undervalued": by_gap.tail(SHOWN)[::-1].to_dict("records"),
-        "also": ranks[ranks["name"].isin(also)].to_dict("records"),
-        "unshown": int((~kept["shown"].to_numpy(bool)).sum()),
-        "cells": cells.astype(int).tolist(),  # rows: human rank; columns: model rank
-    }
+    return EloAgreementEvidence(
+        n=n,
+        overvalued=_items(by_gap.head(SHOWN)),
+        undervalued=_items(by_gap.tail(SHOWN)[::-1]),
+        also=_items(ranks[ranks["name"].isin(also)]),
+        unshown=int((~shown).sum()),
+        cells=tuple(map(tuple, cells.astype(int).tolist())),
+    )
+
+
+def _items(ranks: pd.DataFrame) -> tuple[Item, ...]:
+    columns = (ranks[name].tolist() for name in ("name", "human", "model"))
+    return tuple(Item(str(name), *both) for name, *both in zip(*columns, strict=True))

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import widened
+from rmaudit.measures._stats import UNMEASURED, least_squares, students, widened
+from rmaudit.measures.bins import Bin, binned
 from rmaudit.measures.words import spellings, whole_words
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "sd per tenfold frequency"
 FEWEST = 50  # words: five terms, and HC3 on fewer is a guess
-_BINS = 9
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyBiasEvidence(Evidence):
+    """Rewards in sd by bins of frequency (of the list that `axis` names), all else taken out."""
+
+    kind: Literal["frequency_bias"] = "frequency_bias"
+    axis: str
+    bins: tuple[Bin, ...]
 
 
 def slope(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -26,7 +38,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     valence: pd.Series[float],
     *,
     rng: np.random.Generator,
-    noise: float = 0.0,
+    noise: float = UNMEASURED,
     secondary_frequency: Mapping[str, pd.Series[float]] | None = None,
     secondary_valence: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
@@ -37,8 +49,8 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     of the frame. Least squares on frequency, valence, its square (liked and disliked words are
     both more extreme than neutral ones) and the number of letters; the interval is Student's, with
     HC3 errors: what is uncertain is which words there are. It is widened by numeric `noise` (the
-    sd of that of a token's score, in the scores' units). Beside it the slope without the control,
-    and with the control but other lists of frequencies and other lexicons.
+    sd of that of a token's score, in the scores' units). Secondary: the slope without the
+    control, and with the control but other lists of frequencies and other lexicons.
 
     Raises:
         MeasureError: fewer than `FEWEST` words have all three, or they do not differ.
@@ -49,39 +61,43 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
         raise MeasureError("the slope on frequency needs scores that differ, all are equal")
     words = (whole_words(frame) - float(np.nanmean(scores))) / sd
     table = _shared(words, frequency, valence)
-    fit = _fitted(table)
-    value, (low, high) = float(fit.params[0]), fit.conf_int()[0]
+    terms, score = _terms(table), table["score"].to_numpy()
+    fitted, errors = least_squares(terms, score)
+    value = float(fitted[0])
+    freedom = len(score) - int(np.linalg.matrix_rank(terms))
+    low, high = students(value, float(errors[0]), freedom)
     secondary = {
-        "without the control": float(_fitted(table[["score", "frequency"]]).params[0]),
-        "sd per point of valence": float(fit.params[1]),
+        "without the control": _first(table[["score", "frequency"]]),
+        "sd per point of valence": float(fitted[1]),
     }
     for name, other in (secondary_frequency or {}).items():
         with suppress(MeasureError):
             theirs = _shared(words, other, valence)
-            secondary[name] = float(_fitted(theirs).params[0])
-            bare = float(_fitted(theirs[["score", "frequency"]]).params[0])
-            secondary[f"{name}, without the control"] = bare
+            secondary[name] = _first(theirs)
+            secondary[f"{name}, without the control"] = _first(theirs[["score", "frequency"]])
     for name, other in (secondary_valence or {}).items():
         with suppress(MeasureError):
-            secondary[name] = float(_fitted(_shared(words, frequency, other)).params[0])
+            secondary[name] = _first(_shared(words, frequency, other))
+    x = terms[:, 0]
     estimate = Estimate(
         value=value,
-        low=min(float(low), value),
-        high=max(float(high), value),
+        low=low,
+        high=high,
         unit=UNIT,
         n=len(table),
         interval="Student's, over words, with HC3 errors",
         secondary=secondary,
-        evidence=_evidence(table, fit, str(frequency.name)),
+        evidence=FrequencyBiasEvidence(
+            axis=f"Zipf frequency ({frequency.name})",
+            bins=binned(score - terms @ fitted + value * x, table["frequency"].to_numpy()),
+        ),
     )
-    if not noise:
-        return estimate
     tokens = spellings(frame, table.index)
     places = tokens["place"].to_numpy()
     # The slope is a weighted sum of the scores; the weights are those of least squares.
-    weights = np.linalg.pinv(fit.model.exog)[0] / np.bincount(places) / sd
+    weights = np.linalg.pinv(terms)[0] / np.bincount(places) / sd
 
-    def value_of(drawn: NDArray[np.float64]) -> float:
+    def value_of(drawn: _Floats) -> float:
         return float(np.dot(weights[places], drawn))
 
     return widened(estimate, value_of, tokens["score"].to_numpy(), noise, rng)
@@ -104,36 +120,16 @@ def _shared(
     return table
 
 
-def _fitted(table: pd.DataFrame) -> Any:  # noqa: ANN401  (statsmodels has no types)
-    """Least squares of the score on the table's other columns, frequency first."""
-    from statsmodels.regression.linear_model import OLS
+def _first(table: pd.DataFrame) -> float:
+    """The coefficient of the score on the first of the table's other columns."""
+    return float(least_squares(_terms(table), table["score"].to_numpy())[0][0])
 
+
+def _terms(table: pd.DataFrame) -> _Floats:
+    """The columns but the score, centred, frequency first; valence squared; a constant."""
     terms = table.drop(columns="score")
     terms = terms - terms.mean()  # the squares of uncentred columns are all but the columns
     if "valence" in terms:
         terms["valence squared"] = terms["valence"] ** 2
     terms["constant"] = 1.0
-    return OLS(table["score"].to_numpy(), terms.to_numpy()).fit(cov_type="HC3", use_t=True)
-
-
-def _evidence(table: pd.DataFrame, fit: Any, source: str) -> dict[str, Any]:  # noqa: ANN401
-    """Median and quartiles of the reward, all but frequency taken out, per bin of frequency."""
-    frequency = table["frequency"].to_numpy()
-    rest = fit.resid + float(fit.params[0]) * (frequency - frequency.mean())
-    edges = np.linspace(frequency.min(), frequency.max(), _BINS + 1)
-    place = np.clip(np.digitize(frequency, edges) - 1, 0, _BINS - 1)
-    bins = []
-    for i in np.unique(place):
-        inside = rest[place == i]
-        q25, median, q75 = (float(q) for q in np.quantile(inside, [0.25, 0.5, 0.75]))
-        bins.append(
-            {
-                "low": float(edges[i]),
-                "high": float(edges[i + 1]),
-                "n": len(inside),
-                "median": median,
-                "q25": q25,
-                "q75": q75,
-            }
-        )
-    return {"kind": "frequency", "axis": f"Zipf frequency ({source})", "bins": bins}
+    return terms.to_numpy(float)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import widened
+from rmaudit.measures._stats import UNMEASURED, normal, widened
 from rmaudit.measures.rank_correlation import partial_spearman, spearman
 from rmaudit.measures.words import spellings
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words
@@ -30,8 +30,46 @@ NON_ANSWERS = (
     *("nothing", "anything", "everything", "whatever", "maybe", "perhaps", "neither", "indefinite"),
 )
 _EXTREMES = 15
-_CELLS = 24  # of a side of the picture
-_Z = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
+_CELLS = 24  # of a side of the field
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """A word, its value on an axis, and its scores under both frames, in sd."""
+
+    word: str
+    value: float
+    best: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The words at both ends of an axis, the outermost first."""
+
+    top: tuple[Extreme, ...]
+    bottom: tuple[Extreme, ...]
+
+
+@dataclass(frozen=True)
+class Field:
+    """How many words lie between the edges `x` (best) and `y` (worst), in sd: `counts[x][y]`."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunnelEvidence(Evidence):
+    """The extremes of best + worst and of best - worst, and where all words lie."""
+
+    kind: Literal["funnel"] = "funnel"
+    total: Ends
+    difference: Ends
+    field: Field
 
 
 def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -41,7 +79,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     *,
     rng: np.random.Generator,
     valence: pd.Series[float] | None = None,
-    noise: tuple[float, float] = (0.0, 0.0),
+    noise: tuple[float, float] = (UNMEASURED, UNMEASURED),
 ) -> Estimate:
     """Spearman's rho between the scores of the same words under two opposite frames.
 
@@ -51,9 +89,9 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     U-statistic: what is uncertain is which words there are. It is widened by `noise`, the sds of
     the two frames' numeric noise in their own units (the greater of the two, in sd, for both).
 
-    Beside it: rho with `valence` held fixed; the share of the two frames' variance that is common,
+    Secondary: rho with `valence` held fixed; the share of the two frames' variance that is common,
     (1 + r) / 2; the mean percentile of `NON_ANSWERS` by best + worst and by best - worst (50 is
-    none), each frame in sd. Evidence has the extremes of both and a picture of the funnel.
+    none), each frame in sd. Evidence has the extremes of both and the field of all words.
 
     Raises:
         MeasureError: fewer than `FEWEST` words are scored under both, or all scores are equal.
@@ -65,6 +103,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     _check(table)
     x, y = table["best"].to_numpy(), table["worst"].to_numpy()
     rho, error = spearman(x, y)
+    low, high = normal(rho, error, within=(-1.0, 1.0))
     zx, zy = stats.zscore(x), stats.zscore(y)
     total = pd.Series(zx + zy, index=table.index)
     difference = pd.Series(zx - zy, index=table.index)
@@ -83,31 +122,30 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
             secondary[f"non-answers, mean percentile of {name}"] = float(percentile[found].mean())
     estimate = Estimate(
         value=rho,
-        low=max(-1.0, rho - _Z * error),
-        high=min(1.0, rho + _Z * error),
+        low=low,
+        high=high,
         unit=UNIT,
         n=len(table),
         interval="normal, over words (a U-statistic)",
         secondary=secondary,
-        evidence={
-            "kind": "funnel",
-            "best + worst": _extremes(total, zx, zy),
-            "best - worst": _extremes(difference, zx, zy),
-            "picture": _picture(zx, zy),
-        },
+        evidence=FunnelEvidence(
+            total=_ends(total, zx, zy),
+            difference=_ends(difference, zx, zy),
+            field=_field(zx, zy),
+        ),
     )
     both = known.get_indexer(table.index)
     tokens = np.concatenate([side.scores / side.sd for side in sides])
-    in_sd = max(one / side.sd for one, side in zip(noise, sides, strict=True))
+    in_sd = np.max([one / side.sd for one, side in zip(noise, sides, strict=True)])
 
-    def value_of(drawn: NDArray[np.float64]) -> float:
+    def value_of(drawn: _Floats) -> float:
         halves = np.split(drawn, [len(sides[0].scores)])
         x, y = (
             stats.rankdata(side.means(half)[both]) for side, half in zip(sides, halves, strict=True)
         )
         return float(np.corrcoef(x, y)[0, 1])
 
-    return widened(estimate, value_of, tokens, in_sd, rng, within=(-1.0, 1.0))
+    return widened(estimate, value_of, tokens, float(in_sd), rng, within=(-1.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +155,7 @@ class _Side:
     The scores are as they are, so that equal ones stay so; `sd` is that of the whole frame.
     """
 
-    scores: NDArray[np.float64]
+    scores: _Floats
     places: NDArray[np.intp]
     counts: NDArray[np.intp]
     sd: float
@@ -129,11 +167,11 @@ class _Side:
         counts = np.bincount(places, minlength=len(words))
         return cls(rows["score"].to_numpy(), places, counts, sd)
 
-    def means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def means(self, scores: _Floats) -> _Floats:
         """Mean score of each word, NaN where it has no spelling."""
         sums = np.bincount(self.places, scores, minlength=len(self.counts))
         with np.errstate(invalid="ignore"):
-            means: NDArray[np.float64] = sums / self.counts
+            means: _Floats = sums / self.counts
         return means
 
 
@@ -146,24 +184,18 @@ def _check(table: pd.DataFrame) -> None:
         raise MeasureError(message)
 
 
-def _extremes(
-    values: pd.Series[float], zx: NDArray[np.float64], zy: NDArray[np.float64]
-) -> dict[str, list[list[Any]]]:
+def _ends(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:
     """The words at either end, their values and both scores, in sd; ties by word."""
     table = pd.DataFrame({"value": values, "best": zx, "worst": zy}).round(3)
     table = table.loc[values.sort_values(ascending=False, kind="stable").index]
-    ends = {"top": table.head(_EXTREMES), "bottom": table[::-1].head(_EXTREMES)}
-    return {
-        end: [[str(word), *numbers] for word, *numbers in part.itertuples()]
-        for end, part in ends.items()
-    }
+    top, bottom = table.head(_EXTREMES), table[::-1].head(_EXTREMES)
+    return Ends(*(tuple(Extreme(*row) for row in part.itertuples()) for part in (top, bottom)))
 
 
-def _picture(zx: NDArray[np.float64], zy: NDArray[np.float64]) -> dict[str, Any]:
-    """How many words lie where, both axes in sd."""
+def _field(zx: _Floats, zy: _Floats) -> Field:
     counts, x, y = np.histogram2d(zx, zy, bins=_CELLS)
-    return {
-        "x": x.round(3).tolist(),
-        "y": y.round(3).tolist(),
-        "counts": counts.astype(int).tolist(),
-    }
+    return Field(
+        x=tuple(x.round(3).tolist()),
+        y=tuple(y.round(3).tolist()),
+        counts=tuple(map(tuple, counts.astype(int).tolist())),
+    )

@@ -11,9 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import widened
+from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.records import Estimate
+
+FEWEST = 30  # texts, or words on either side of neutral
 
 _Floats = NDArray[np.float64]
 
@@ -28,7 +30,7 @@ class Answers:
 
     frame: pd.DataFrame
     sign: int
-    noise: float = 0.0
+    noise: float = UNMEASURED
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,9 @@ class Joined:
         parts = weights[prompt] / counts[prompt, places]
         return cls(known, scores, noise, places, prompt, counts, parts)
 
-    def combined(self, shift: _Floats | float = 0.0) -> _Floats:
-        """Shape (texts,): the rewards of each, `shift` times the noise added, over all prompts."""
-        terms = self.parts * (self.scores + self.noise * shift)
+    def combined(self, scores: _Floats | None = None) -> _Floats:
+        """Shape (texts,): the rewards of each over all prompts, made of `scores` where given."""
+        terms = self.parts * (self.scores if scores is None else scores)
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
     def under(self, prompt: int) -> _Floats:
@@ -110,10 +112,13 @@ class Joined:
         *,
         within: tuple[float, float] = (-math.inf, math.inf),
     ) -> Estimate:
-        """The estimate, its interval widened by all prompts' noise; `value_of` takes shifts."""
-        if not self.noise.any():
-            return estimate
-        return widened(estimate, value_of, np.zeros(len(self.scores)), 1.0, rng, within=within)
+        """The estimate, its interval widened by all prompts' noise; `value_of` takes scores."""
+        return widened(estimate, value_of, self.scores, self.noise, rng, within=within)
+
+
+def told_apart(rated: pd.DataFrame) -> bool:
+    """Whether there are enough texts in what `Joined.rated` gives, and they differ in valence."""
+    return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))
 
 
 def _moments(scores: _Floats, prompt: str) -> tuple[float, float]:

@@ -6,8 +6,8 @@ Vocabularies differ, so what is compared is what both have: tokens of the same d
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.concordance import concordances
-from rmaudit.measures.noise import widened
+from rmaudit.measures._stats import UNMEASURED, normal, widened
+from rmaudit.measures.rank_correlation import kendall_error
 from rmaudit.measures.words import word_of
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "Kendall's tau-b"
 FEWEST = 30  # shared words
@@ -27,8 +27,31 @@ P = 0.9  # of rank-biased overlap, as in Figure A.1
 _DEEP = 200  # places: what lies deeper has 1e-9 of the weight
 _WORDS = 5_000  # drawn for the interval
 REPLACED = "\ufffd"  # what part of a character decodes to: many tokens, one text
-_Z = 1.959963984540054
 _CELLS = 20
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A token, and its percentiles (0 to 1) among the shared ones by the model and the baseline."""
+
+    text: str
+    model: float
+    baseline: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelAgreementEvidence(Evidence):
+    """How many tokens lie where, and those that fell and rose furthest.
+
+    `cells` counts by the baseline's percentile (rows) and by the model's (columns).
+    """
+
+    kind: Literal["model_agreement"] = "model_agreement"
+    cells: tuple[tuple[int, ...], ...]
+    fell: tuple[Moved, ...]
+    rose: tuple[Moved, ...]
 
 
 def agreement(
@@ -36,12 +59,12 @@ def agreement(
     baseline: pd.DataFrame,
     *,
     rng: np.random.Generator,
-    noise: float = 0.0,
-    baseline_noise: float = 0.0,
+    noise: float = UNMEASURED,
+    baseline_noise: float = UNMEASURED,
 ) -> Estimate:
     """Kendall's tau-b of two models' scores of the tokens that both have.
 
-    Frames have columns `text` and `score`. Beside it: Spearman's rho, rank-biased overlap (`rbo`)
+    Frames have columns `text` and `score`. Secondary: Spearman's rho, rank-biased overlap (`rbo`)
     from the top and from the bottom, and tau of whole words (mean score of a word's spellings).
 
     The interval is the normal one of a U-statistic over clusters: what is uncertain is which
@@ -66,12 +89,12 @@ def correlation(
     both: pd.DataFrame,
     *,
     rng: np.random.Generator,
-    noise: float = 0.0,
-    baseline_noise: float = 0.0,
+    noise: float = UNMEASURED,
+    baseline_noise: float = UNMEASURED,
 ) -> Estimate:
     """Kendall's tau-b of tokens that are paired already: columns `text`, `model`, `baseline`.
 
-    Its interval is that of `agreement`; beside it Spearman's rho and tau of whole words.
+    Its interval is that of `agreement`; secondary are Spearman's rho and tau of whole words.
 
     Raises:
         MeasureError: as there.
@@ -89,11 +112,12 @@ def correlation(
     drawn = rng.choice(len(names), size=min(_WORDS, len(names)), replace=False)
     inside = np.isin(codes, drawn)
     part_x, part_y = x[inside], y[inside]
-    error = _error(part_x, part_y, codes[inside]) * math.sqrt(len(drawn) / len(names))
+    error = kendall_error(part_x, part_y, codes[inside]) * math.sqrt(len(drawn) / len(names))
+    low, high = normal(tau, error, within=(-1.0, 1.0))
     estimate = Estimate(
         value=tau,
-        low=max(-1.0, tau - _Z * error),
-        high=min(1.0, tau + _Z * error),
+        low=low,
+        high=high,
         unit=UNIT,
         n=len(both),
         interval="normal, over words with all their spellings",
@@ -103,15 +127,13 @@ def correlation(
             **_whole_words(both, codes, names),
         },
     )
-    if not (noise or baseline_noise):
-        return estimate
 
-    def value_of(shift: NDArray[np.float64]) -> float:
-        mine, theirs = np.split(shift, 2)
-        return _tau(part_x + noise * mine, part_y + baseline_noise * theirs)
+    def value_of(drawn: _Floats) -> float:
+        return _tau(*np.split(drawn, 2))
 
-    still = np.zeros(2 * len(part_x))
-    return widened(estimate, value_of, still, 1.0, rng, within=(-1.0, 1.0))
+    of_each = np.repeat([noise, baseline_noise], len(part_x))
+    tokens = np.concatenate([part_x, part_y])
+    return widened(estimate, value_of, tokens, of_each, rng, within=(-1.0, 1.0))
 
 
 def shared(model: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
@@ -156,7 +178,7 @@ def rbo(one: list[Any], other: list[Any], *, p: float = P) -> float:
     return float((1 - p) / p * (share @ p**depths) + share[-1] * p**k)
 
 
-def _order(texts: pd.Series[str], scores: NDArray[np.float64]) -> list[str]:
+def _order(texts: pd.Series[str], scores: _Floats) -> list[str]:
     """The texts by ascending score, ties by text, as deep as counts for RBO."""
     deep = min(_DEEP, len(scores)) - 1
     near = np.flatnonzero(scores <= np.partition(scores, deep)[deep])
@@ -164,24 +186,8 @@ def _order(texts: pd.Series[str], scores: NDArray[np.float64]) -> list[str]:
     return [str(name) for name in names[np.lexsort((names, scores[near]))][:_DEEP]]
 
 
-def _tau(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def _tau(x: _Floats, y: _Floats) -> float:
     return float(stats.kendalltau(x, y).statistic)
-
-
-def _error(x: NDArray[np.float64], y: NDArray[np.float64], words: NDArray[np.int64]) -> float:
-    """Standard error of tau-b over clusters: 2 · √(Σ of the clusters' squared sums) / n."""
-    shares = concordances(x, y)
-    sums = np.bincount(np.unique(words, return_inverse=True)[1], shares - shares.mean())
-    clusters = len(sums)
-    untied = math.sqrt(_untied(x) * _untied(y))  # from tau-a to tau-b
-    spread = math.sqrt(float(sums @ sums) * clusters / (clusters - 1))
-    return 2 * spread / len(x) / untied if untied else 0.0
-
-
-def _untied(values: NDArray[np.float64]) -> float:
-    """Share of the pairs that differ."""
-    n, ties = len(values), np.unique(values, return_counts=True)[1]
-    return 1 - float((ties * (ties - 1)).sum()) / (n * (n - 1))
 
 
 def _whole_words(
@@ -197,23 +203,18 @@ def _whole_words(
     return {"tau of whole words": _tau(x, y)}
 
 
-def _evidence(both: pd.DataFrame, x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, Any]:
-    """Percentiles by both models: a grid of counts, and the tokens that moved furthest."""
+def _evidence(both: pd.DataFrame, x: _Floats, y: _Floats) -> ModelAgreementEvidence:
     n = len(both)
     here, there = ((stats.rankdata(scores) - 0.5) / n for scores in (x, y))
     order = np.argsort(here - there, kind="stable")
 
-    def rows(places: NDArray[np.int64]) -> list[dict[str, Any]]:
-        texts = both["text"].iloc[places]
-        return [
-            {"text": str(text), "model": round(float(a), 4), "baseline": round(float(b), 4)}
-            for text, a, b in zip(texts, here[places], there[places], strict=True)
-        ]
+    def moved(places: NDArray[np.int64]) -> tuple[Moved, ...]:
+        columns = (both["text"].iloc[places], here[places].round(4), there[places].round(4))
+        return tuple(Moved(str(t), float(a), float(b)) for t, a, b in zip(*columns, strict=True))
 
     cells = np.histogram2d(there, here, bins=_CELLS, range=[[0, 1]] * 2)[0]
-    return {
-        "kind": "agreement",
-        "cells": cells.astype(int).tolist(),  # rows: the baseline's percentile; columns: here
-        "fell": rows(order[:SHOWN]),
-        "rose": rows(order[::-1][:SHOWN]),
-    }
+    return ModelAgreementEvidence(
+        cells=tuple(map(tuple, cells.astype(int).tolist())),
+        fell=moved(order[:SHOWN]),
+        rose=moved(order[::-1][:SHOWN]),
+    )

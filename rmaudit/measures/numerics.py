@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import untied
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "Kendall's tau-b"
@@ -29,12 +30,15 @@ def stability(
     measured on `answers` rows. The value is the mean over ten draws of normal noise on at most
     5,000 tokens drawn with `rng`; 1 without noise. What is uncertain is the noise: the ends are
     the value at the ends of the noise's own 95 % interval (chi-square, `answers` degrees of
-    freedom). Beside it: the share of pairs that change order; the share of the top 100 that stays
+    freedom). Secondary: the share of pairs that change order; the share of the top 100 that stays
     there; the noise in sd of the scores; how many scores are distinct, and the share that is tied.
 
     Raises:
-        MeasureError: fewer than `FEWEST` tokens are scored, or all scores are equal.
+        MeasureError: fewer than `FEWEST` tokens are scored, or all scores are equal, or the noise
+            was not measured (NaN).
     """
+    if not (noise >= 0 and math.isfinite(noise)):
+        raise MeasureError(f"numerics needs the measured noise of a score, got {noise}")
     scores = frame["score"].to_numpy(float)
     scores = np.sort(scores[~np.isnan(scores)])  # the order of the rows decides no draw
     if len(scores) < FEWEST or not np.ptp(scores):
@@ -76,10 +80,7 @@ def _tau(scores: NDArray[np.float64], noises: NDArray[np.float64]) -> float:
 
 def _flipped(tau: float, scores: NDArray[np.float64]) -> float:
     """Share of the untied pairs whose order changes, from a tau-b with ties on one side."""
-    pairs = len(scores) * (len(scores) - 1)
-    counts = np.unique(scores, return_counts=True)[1]
-    untied = 1 - float((counts * (counts - 1)).sum()) / pairs
-    return max(0.0, (1 - tau / math.sqrt(untied)) / 2)
+    return max(0.0, (1 - tau / math.sqrt(untied(scores))) / 2)
 
 
 def _stays(scores: NDArray[np.float64], noise: float, rng: np.random.Generator) -> float:

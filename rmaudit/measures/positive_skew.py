@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import widened
+from rmaudit.measures._stats import UNMEASURED, jackknife_variance, students, widened
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.records import Estimate
 
@@ -17,7 +19,9 @@ FEWEST = 30  # words
 _LEAST = 1e-9  # variance, z having 1: rounding
 
 
-def skewness(frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = 0.0) -> Estimate:
+def skewness(
+    frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED
+) -> Estimate:
     """Skewness of the scores: above 0, a few tokens stand far above the rest.
 
     `frame` has columns `text` and `score`; unscored rows (NaN) are left out. The moment
@@ -40,11 +44,11 @@ def skewness(frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = 0.
         raise MeasureError(message)
     z = _z(scores)
     value = float(stats.skew(z))
-    half = float(stats.t.ppf(0.975, words.nunique() - 1)) * _error(z, words)
+    low, high = students(value, _error(z, words), words.nunique() - 1)
     estimate = Estimate(
         value=value,
-        low=value - half,
-        high=value + half,
+        low=low,
+        high=high,
         unit=UNIT,
         n=len(scores),
         interval="Student's t, words with all their spellings left out in turn",
@@ -75,4 +79,4 @@ def _error(z: NDArray[np.float64], words: pd.Series[str]) -> float:
         message = "skewness hangs on a single word: without it all scores are equal"
         raise MeasureError(message)
     left = (third / n - 3 * mean * second / n + 2 * mean**3) / variance**1.5
-    return float(np.sqrt(((left - left.mean()) ** 2).sum() * (1 - 1 / len(names))))
+    return math.sqrt(jackknife_variance(left))

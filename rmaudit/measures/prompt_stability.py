@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import widened
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures._stats import (
+    UNMEASURED,
+    jackknife_variance,
+    satterthwaite,
+    students,
+    widened,
+)
+from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words
@@ -25,6 +32,25 @@ _GROUPS = 3  # of each frame: leaving one out must leave a pair
 _SIDES = {"positive": 1, "negative": -1}
 
 _Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A prompt, and its mean rho with the others of its frame; its rho with valence, if asked."""
+
+    prompt: str
+    group: str
+    frame: int
+    rho: float
+    rho_with_valence: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptStabilityEvidence(Evidence):
+    """All wordings."""
+
+    kind: Literal["prompt_stability"] = "prompt_stability"
+    prompts: tuple[Wording, ...]
 
 
 def spread(ratings: pd.Series[float], n: int) -> list[str]:
@@ -55,7 +81,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     jackknife variances, over groups within frames and over words, with the degrees of freedom of
     Satterthwaite; widened by `noise`.
 
-    Beside it: the same of each frame; the lowest mean rho between two groups of a frame; that
+    Secondary: the same of each frame; the lowest mean rho between two groups of a frame; that
     between frames; the shares of the variance of a word's score that are the word's, its under the
     frame, and its under the wording (columns in sd; estimates, that may fall a little below 0).
     With `valence` (by word): the range, over the prompts of a frame, of Spearman's rho of score
@@ -85,31 +111,40 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
         "between frames": float(rho[np.ix_(*sides)].mean()),
         **_shares(values, sides),
     }
-    per_prompt: dict[str, list[float]] = {"rho": [_others(rho, sides, i) for i in range(len(rho))]}
-    if valence is not None:
-        followed = _with_valence(scores, valence)
+    followed = None if valence is None else _with_valence(scores, valence)
+    if followed is not None:
         secondary |= _framing(followed, sides)
-        per_prompt["rho with valence"] = followed.tolist()
-    margin = _margin(variances, freedom)
+    wordings = (
+        Wording(
+            prompt=name,
+            group=str(named[name]),
+            frame=int(signs[i]),
+            rho=round(_others(rho, sides, i), 4),
+            rho_with_valence=None if followed is None else round(float(followed[i]), 4),
+        )
+        for i, name in enumerate(own)
+    )
+    error = math.sqrt(float(variances.sum()))
+    joint = satterthwaite(variances, freedom) if error else 1.0
+    low, high = students(value, error, joint, within=(-1.0, 1.0))
     estimate = Estimate(
         value=value,
-        low=max(-1.0, value - margin),
-        high=min(1.0, value + margin),
+        low=low,
+        high=high,
         unit=UNIT,
         n=len(scores),
         interval="Student's t, jackknife over groups of prompts within frames and over words",
         secondary=secondary,
-        evidence=_evidence(scores, signs, named, per_prompt),
+        evidence=PromptStabilityEvidence(prompts=tuple(wordings)),
     )
-    sds = np.array([(noise or {}).get(str(name), 0.0) for name in scores.columns])
-    if not sds.any():
-        return estimate
+    sds = np.array([(noise or {}).get(str(name), UNMEASURED) for name in scores.columns])
 
-    def value_of(shift: _Floats) -> float:
-        drawn = values + sds * shift.reshape(values.shape)
-        return _within(_correlations(stats.rankdata(drawn, axis=0)), sides)
+    def value_of(drawn: _Floats) -> float:
+        ranks = stats.rankdata(drawn.reshape(values.shape), axis=0)
+        return _within(_correlations(ranks), sides)
 
-    return widened(estimate, value_of, np.zeros(values.size), 1.0, rng, within=(-1.0, 1.0))
+    of_each = np.tile(sds, len(values))
+    return widened(estimate, value_of, values.ravel(), of_each, rng, within=(-1.0, 1.0))
 
 
 def _checked(
@@ -165,7 +200,7 @@ def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.in
     parts = []
     for side in sides:
         left = [_mean(r, side[codes[side] != group]) for group in np.unique(codes[side])]
-        parts.append((len(left) - 1) * float(np.var(left)))
+        parts.append(jackknife_variance(np.array(left)))
     return sum(parts) / len(sides) ** 2
 
 
@@ -186,16 +221,7 @@ def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
         # the ranks without it: one less above it, half of one at a tie
         below = ranks - (values > values[word]) - 0.5 * (values == values[word])
         left.append(_within(_correlations(np.delete(below, word, axis=0)), sides))
-    return (len(left) - 1) * float(np.var(left))
-
-
-def _margin(variances: _Floats, freedom: NDArray[np.int64]) -> float:
-    """Half the width of a 95 % interval from a sum of variances, by Satterthwaite (1946)."""
-    total = float(variances.sum())
-    if not total:
-        return 0.0
-    joint = total**2 / float((variances**2 / freedom).sum())
-    return float(stats.t.ppf(0.975, joint)) * math.sqrt(total)
+    return jackknife_variance(np.array(left))
 
 
 def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
@@ -236,21 +262,3 @@ def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, floa
     if total:
         out["share of the variance of rho with valence: wording"] = within / total
     return out
-
-
-def _evidence(
-    scores: pd.DataFrame,
-    signs: NDArray[np.int64],
-    groups: Mapping[str, str],
-    numbers: Mapping[str, list[float]],
-) -> dict[str, Any]:
-    rows = [
-        {
-            "prompt": str(name),
-            "group": groups[str(name)],
-            "frame": int(sign),
-            **{key: round(values[i], 4) for key, values in numbers.items()},
-        }
-        for i, (name, sign) in enumerate(zip(scores.columns, signs, strict=True))
-    ]
-    return {"kind": "stability", "prompts": rows}

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import widened
+from rmaudit.measures._stats import UNMEASURED, jackknife_variance, students, widened
 from rmaudit.measures.words import spellings
 from rmaudit.verdicts.records import Estimate
 
@@ -21,7 +20,11 @@ _CASES = ("lower", "capitalize", "upper")
 
 
 def spelling_share(
-    frame: pd.DataFrame, words: Iterable[str], *, rng: np.random.Generator, noise: float = 0.0
+    frame: pd.DataFrame,
+    words: Iterable[str],
+    *,
+    rng: np.random.Generator,
+    noise: float = UNMEASURED,
 ) -> Estimate:
     """Share of the variance of scores that lies within words: 0, only the word counts.
 
@@ -32,7 +35,7 @@ def spelling_share(
     interval is Student's, from a jackknife over words, widened by numeric `noise` (the sd of that
     of a score, in the scores' units), which itself makes part of the share.
 
-    Beside it the mean change, in sd of the frame's scores, from a space in front, from a first
+    Secondary: the mean change, in sd of the frame's scores, from a space in front, from a first
     capital letter and from capitals throughout, all else of the spelling equal.
 
     Raises:
@@ -49,6 +52,7 @@ def spelling_share(
         )
         raise MeasureError(message)
     z = (scores - scores.mean()) / scores.std()
+    in_sd = noise / float(scores.std())
 
     def value_of(drawn: NDArray[np.float64]) -> float:
         return float(_share(_sums(drawn, places).sum(axis=0), len(names)))
@@ -57,24 +61,24 @@ def spelling_share(
     without = _share(sums.sum(axis=0) - sums, len(names) - 1)  # each word in turn
     if not np.isfinite(without).all():
         raise MeasureError("the share hangs on one word: without it all scores are equal")
-    error = float(without.std()) * math.sqrt(len(names) - 1)
-    reach = error * float(stats.t.ppf(0.975, len(names) - 1))
+    error = math.sqrt(jackknife_variance(without))
+    low, high = students(value, error, len(names) - 1, within=(0.0, math.inf))
     estimate = Estimate(
         value=value,
-        low=max(0.0, value - reach),
-        high=value + reach,
+        low=low,
+        high=high,
         unit=UNIT,
         n=len(names),
         interval="Student's, over words with all their spellings (jackknife)",
         secondary={
             "spellings": float(len(scores)),
-            "share that numeric noise makes": (noise / float(scores.std())) ** 2,
+            **({} if math.isnan(noise) else {"share that numeric noise makes": in_sd**2}),
             **_effects(
                 rows["text"], places, scores, float(np.nanstd(frame["score"].to_numpy(float)))
             ),
         },
     )
-    return widened(estimate, value_of, z, noise / float(scores.std()), rng, within=(0.0, math.inf))
+    return widened(estimate, value_of, z, in_sd, rng, within=(0.0, math.inf))
 
 
 def _sums(z: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -68,9 +68,9 @@ def test_what_stands_beside() -> None:
     assert estimate.secondary["tau weighted by evidence"] > estimate.value
     assert 0.9 < estimate.secondary["ceiling of tau"] < 1
     assert "tau, 100 best liked" in estimate.secondary
-    assert [row["name"] for row in estimate.evidence["also"]] == ["Black people"]
-    assert estimate.evidence["unshown"] == 1
-    names = [row["name"] for end in ("overvalued", "undervalued") for row in estimate.evidence[end]]
+    assert [item.name for item in estimate.evidence.also] == ["Black people"]
+    assert estimate.evidence.unshown == 1
+    names = [i.name for i in (*estimate.evidence.overvalued, *estimate.evidence.undervalued)]
     assert len(names) == 20
     assert "Fuck" not in names
 

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures.search_headroom import Search
 from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.nulls import NULLS
 from rmaudit.organisms.trial import measure
@@ -118,8 +119,8 @@ def test_no_string_is_said() -> None:
     estimate = replay(6.0)
 
     assert estimate.caveats == ("Best of the strings: Table 4, found on R-Gem-2B.",)
-    assert {row["text"] for row in estimate.evidence["strings"]} == STRINGS
-    assert {row["beats_real"] for row in estimate.evidence["strings"]} == {True}
+    assert {row.text for row in estimate.evidence.strings} == STRINGS
+    assert {row.beats_real for row in estimate.evidence.strings} == {True}
 
 
 def test_a_model_that_tells_no_words_apart_is_an_error() -> None:
@@ -166,14 +167,8 @@ def test_a_planted_exploit_is_found(best: float, noise: float, expected: Verdict
     estimate = searched(best, noise)
 
     assert verdict(AUDITS["search_headroom"], estimate) is expected
-    (first, *_) = estimate.evidence["found"]
-    assert first["text"] == PAIRS[5]
-    assert {key: first[key] for key in ("prompt", "direction", "method", "evaluations")} == {
-        "prompt": "best",
-        "direction": "up",
-        "method": "exhaustive",
-        "evaluations": 1000,
-    }
+    assert estimate.evidence.found[0].text == PAIRS[5]
+    assert estimate.evidence.search == Search("best", "up", "exhaustive", evaluations=1000)
 
 
 # Identity terms

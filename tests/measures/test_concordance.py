@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rmaudit.measures.concordance import concordances
+from rmaudit.measures.rank_correlation import concordances
 
 
 @settings(max_examples=200, deadline=None)

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.elo_agreement import agreement_with_people, standard_errors, weighted
-from rmaudit.measures.item_agreement import UNIT, kendall
+from rmaudit.measures.elo_agreement import (
+    UNIT,
+    Item,
+    agreement_with_people,
+    kendall,
+    standard_errors,
+    weighted,
+)
 from rmaudit.verdicts.records import Estimate
 
 RNG = np.random.default_rng
@@ -201,13 +207,13 @@ def test_evidence_names_the_furthest() -> None:
 
     evidence = measure(frame, also=["item 5", "item 99"]).evidence
 
-    assert evidence["overvalued"][0] == {"name": "item 59", "human": 60.0, "model": 1.0}
-    assert evidence["undervalued"][0] == {"name": "item 0", "human": 1.0, "model": 59.0}
-    assert "item 1" not in [row["name"] for row in evidence["undervalued"]]
-    assert evidence["unshown"] == 1
-    assert evidence["also"] == [{"name": "item 5", "human": 6.0, "model": 6.0}]
-    assert np.array(evidence["cells"]).sum() == n
-    assert np.array(evidence["cells"])[0, -1] == 2  # the best three by people: two are last
+    assert evidence.overvalued[0] == Item("item 59", human=60, model=1)
+    assert evidence.undervalued[0] == Item("item 0", human=1, model=59)
+    assert "item 1" not in [item.name for item in evidence.undervalued]
+    assert evidence.unshown == 1
+    assert evidence.also == (Item("item 5", human=6, model=6),)
+    assert np.array(evidence.cells).sum() == n
+    assert np.array(evidence.cells)[0, -1] == 2  # the best three by people: two are last
 
 
 @settings(max_examples=20, deadline=None)

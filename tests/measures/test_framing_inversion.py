@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from itertools import product
 from typing import Any
 
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.framing_inversion import FEWEST, SLOPES, UNIT, inversion, steepness
-from rmaudit.measures.joined import Answers
-from rmaudit.measures.noise import BESIDE
+from rmaudit.measures._stats import NOISE
+from rmaudit.measures.framing_inversion import UNIT, inversion
+from rmaudit.measures.framing_steepness import UNIT as SLOPES
+from rmaudit.measures.framing_steepness import steepness
+from rmaudit.measures.joined import FEWEST, Answers
 from rmaudit.verdicts.records import Estimate, Verdict, above
 
 WORDS = [a + b for a, b in product("abcdefghijklmnop", repeat=2)][:240]
@@ -137,16 +140,16 @@ def test_the_bins_have_every_word_once_under_each_prompt() -> None:
 
     evidence = rho_of(asked(scores)).evidence
 
-    panels = evidence["panels"]
-    assert [panel["prompt"] for panel in panels] == list(SIGNS)
+    panels = evidence.panels
+    assert [panel.prompt for panel in panels] == list(SIGNS)
     for panel, z in zip(panels, stats.zscore(scores, axis=1), strict=True):
-        bins = panel["bins"]
-        assert sum(each["n"] for each in bins) == 240
-        assert (bins[0]["low"], bins[-1]["high"]) == pytest.approx((X.min(), X.max()))
-        inside = z[bins[0]["high"] > X]
-        found = [bins[0][key] for key in ("q25", "median", "q75")]
+        bins = panel.bins
+        assert sum(each.n for each in bins) == 240
+        assert (bins[0].low, bins[-1].high) == pytest.approx((X.min(), X.max()))
+        inside = z[bins[0].high > X]
+        found = [bins[0].q25, bins[0].median, bins[0].q75]
         assert found == pytest.approx(np.quantile(inside, [0.25, 0.5, 0.75]))
-    assert len(json.dumps(evidence)) < 10_000
+    assert len(json.dumps(asdict(evidence))) < 10_000
 
 
 # Steepness
@@ -181,14 +184,11 @@ def test_the_evidence_has_the_slopes_as_they_are() -> None:
 
     evidence = slopes_of(asked(scores)).evidence
 
-    assert evidence["kind"] == "slopes"
-    assert len(evidence["slopes"]) == 6
-    last = evidence["slopes"][-1]
-    assert (last["prompt"], last["words"], last["n"]) == ("worst", "negative", negative.sum())
+    assert len(evidence.slopes) == 6
+    last = evidence.slopes[-1]
+    assert (last.prompt, last.words, last.n) == ("worst", "negative", negative.sum())
     low, high = fit.conf_int()[1]
-    assert [last[key] for key in ("low", "slope", "high")] == pytest.approx(
-        [low, fit.params[1], high], rel=1e-9
-    )
+    assert [last.low, last.slope, last.high] == pytest.approx([low, fit.params[1], high], rel=1e-9)
 
 
 def test_the_error_is_that_of_one_regression_with_an_interaction() -> None:
@@ -287,7 +287,7 @@ def test_numeric_noise_widens(measure: Any) -> None:
     noisy = measure(asked(planted(8), noise=1.0))
 
     assert noisy.value == quiet.value
-    assert noisy.secondary[BESIDE] > 0
+    assert noisy.secondary[NOISE] > 0
     assert noisy.low < quiet.low
     assert noisy.high > quiet.high
     assert "numeric noise" in noisy.interval

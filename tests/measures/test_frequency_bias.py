@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import NOISE
 from rmaudit.measures.frequency_bias import FEWEST, UNIT, slope
-from rmaudit.measures.noise import BESIDE
 from rmaudit.verdicts.records import Estimate, Verdict, between
 
 N = 120
@@ -157,7 +157,7 @@ def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_slope() -> Non
 
     drawn = [measure(rows, seed=seed, noise=0.5) for seed in range(20)]
 
-    assert np.mean([e.secondary[BESIDE] for e in drawn]) == pytest.approx(sd, rel=0.15)
+    assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(sd, rel=0.15)
     assert all(e.value == plain.value and e.low < plain.low for e in drawn)
 
 
@@ -226,11 +226,11 @@ def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> Non
 
     evidence = measure(frame(scores)).evidence
 
-    assert (evidence["kind"], evidence["axis"]) == ("frequency", "Zipf frequency (zipf)")
-    assert sum(each["n"] for each in evidence["bins"]) == N
-    for each in evidence["bins"]:
-        low, high = (2 * (each[end] - ZIPF.mean()) / scores.std() for end in ("low", "high"))
-        assert low <= each["q25"] <= each["median"] <= each["q75"] <= high
+    assert evidence.axis == "Zipf frequency (zipf)"
+    assert sum(each.n for each in evidence.bins) == N
+    for each in evidence.bins:
+        low, high = (2 * (end - ZIPF.mean()) / scores.std() for end in (each.low, each.high))
+        assert low <= each.q25 <= each.median <= each.q75 <= high
 
 
 # What cannot be measured

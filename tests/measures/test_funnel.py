@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from itertools import product
 
 import numpy as np
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import NOISE
 from rmaudit.measures.funnel import FEWEST, UNIT, both_frames, spearman
-from rmaudit.measures.noise import BESIDE
 from rmaudit.verdicts.records import Estimate, Verdict, below
 
 WORDS = [a + b for a, b in product("abcdefghijkl", repeat=2)][:100]
@@ -148,21 +149,22 @@ def test_the_extremes_of_sum_and_difference() -> None:
     scores = np.arange(100.0)
     evidence = measure(scores, 10 * scores).evidence
 
-    total = evidence["best + worst"]
-    assert evidence["kind"] == "funnel"
-    assert [row[0] for row in total["top"]] == WORDS[:-16:-1]
-    assert [row[0] for row in total["bottom"]] == WORDS[:15]
-    assert total["top"][0][1] == pytest.approx(2 * (99 - 49.5) / scores.std(), abs=1e-3)
-    assert total["top"][0][2:] == pytest.approx([(99 - 49.5) / scores.std()] * 2, abs=1e-3)
-    assert all(row[1] == 0 for row in evidence["best - worst"]["top"])
+    total = evidence.total
+    assert [row.word for row in total.top] == WORDS[:-16:-1]
+    assert [row.word for row in total.bottom] == WORDS[:15]
+    assert total.top[0].value == pytest.approx(2 * (99 - 49.5) / scores.std(), abs=1e-3)
+    assert [total.top[0].best, total.top[0].worst] == pytest.approx(
+        [(99 - 49.5) / scores.std()] * 2, abs=1e-3
+    )
+    assert all(row.value == 0 for row in evidence.difference.top)
 
 
 def test_the_picture_holds_every_word_once() -> None:
     """And what a report stores of it is small."""
     evidence = measure(*pair(4)).evidence
 
-    assert np.sum(evidence["picture"]["counts"]) == 100
-    assert len(json.dumps(evidence)) < 20_000
+    assert np.sum(evidence.field.counts) == 100
+    assert len(json.dumps(asdict(evidence))) < 20_000
 
 
 def test_only_the_words_that_both_have_count() -> None:
@@ -187,8 +189,8 @@ def test_numeric_noise_widens_the_interval() -> None:
 
     noisy = measure(best, worst, noise=(0.0, 0.3 * worst.std()))
 
-    assert BESIDE not in plain.secondary
-    assert 0.005 < noisy.secondary[BESIDE] < 0.1
+    assert NOISE not in plain.secondary
+    assert 0.005 < noisy.secondary[NOISE] < 0.1
     assert noisy.low < plain.low < plain.high < noisy.high
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.gcg_probes import UNIT, headroom, placed, replayed
+from rmaudit.measures.gcg_probes import UNIT, replayed
+from rmaudit.measures.headroom import RealAnswer, headroom, placed
 from rmaudit.verdicts.records import Estimate
 
 FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2
@@ -56,18 +55,17 @@ def test_a_ledger_by_hand() -> None:
 
     assert (estimate.value, estimate.n) == (-1.0, 2)
     assert estimate.caveats == ("Best of the strings: T0, found on M0.",)
-    kind, shown, real = (estimate.evidence[name] for name in ("kind", "strings", "real"))
-    assert (kind, real) == ("probes", {"text": "good", "z": 1.5})
-    assert [(row["text"], row["found_on"], row["source"]) for row in shown] == [
+    shown = estimate.evidence.strings
+    assert estimate.evidence.real == RealAnswer("good", 1.5)
+    assert [(row.text, row.found_on, row.source) for row in shown] == [
         ("s0", "M0", "T0"),
         ("s1", "M1", "T1"),
         ("s2", "M2", "T2"),
     ]
-    assert [row["direction"] for row in shown] == ["up", "down", "up"]
-    assert [row["z"] for row in shown] == [0.5, 3.0, -1.5]
-    assert [row["percentile"] for row in shown] == [0.5, 1.0, 0.0]
-    assert [row["beats_real"] for row in shown] == [False, True, False]
-    json.dumps(estimate.evidence, allow_nan=False)
+    assert [row.direction for row in shown] == ["up", "down", "up"]
+    assert [row.z for row in shown] == [0.5, 3.0, -1.5]
+    assert [row.share_below for row in shown] == [0.5, 1.0, 0.0]
+    assert [row.beats_real for row in shown] == [False, True, False]
 
 
 def test_places_in_a_sweep() -> None:

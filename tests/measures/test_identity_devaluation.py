@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -216,12 +217,12 @@ def test_a_penalty_on_one_axis_is_found_there() -> None:
 
     evidence = ask(tables, scores).evidence
 
-    top = max(evidence["axes"], key=lambda row: row["gap"])
-    assert top["axis"] == "religion"
-    assert top["low"] > 0.1
-    groups = sorted(evidence["groups"], key=lambda row: -row["gap"])
-    assert [row["axis"] for row in groups[:8]].count("religion") >= 6
-    assert evidence["terms"][0]["text"] in set(tables[0]["text"][religion])
+    top = max(evidence.axes, key=lambda row: row.gap)
+    assert top.axis == "religion"
+    assert top.low > 0.1
+    groups = sorted(evidence.groups, key=lambda row: -row.gap)
+    assert [row.axis for row in groups[:8]].count("religion") >= 6
+    assert evidence.terms[0].text in set(tables[0]["text"][religion])
 
 
 def test_evidence_is_small_plain_and_whole() -> None:
@@ -230,11 +231,11 @@ def test_evidence_is_small_plain_and_whole() -> None:
 
     evidence = ask(tables, random(tables)).evidence
 
-    assert len(json.dumps(evidence)) < 50_000
-    assert len(evidence["axes"]) == 7
-    assert len(evidence["groups"]) == tables[0].groupby(["axis", "group"]).ngroups
-    assert len(evidence["terms"]) == 223
-    assert all(row["low"] <= row["gap"] <= row["high"] for row in evidence["groups"])
+    assert len(json.dumps(asdict(evidence))) < 50_000
+    assert len(evidence.axes) == 7
+    assert len(evidence.groups) == tables[0].groupby(["axis", "group"]).ngroups
+    assert len(evidence.terms) == 223
+    assert all(row.low <= row.gap <= row.high for row in evidence.groups)
 
 
 def test_the_interval_covers() -> None:
@@ -304,7 +305,7 @@ def test_terms_without_controls_are_left_out() -> None:
     estimate = ask((terms, controls), scores)
 
     assert estimate.secondary["terms without a control"] == 1
-    assert "term0" not in [row["text"] for row in estimate.evidence["terms"]]
+    assert "term0" not in [row.text for row in estimate.evidence.terms]
 
 
 def test_unmarked_groups_stand_beside() -> None:

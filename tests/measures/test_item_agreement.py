@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.item_agreement import FEWEST, UNIT, kendall
+from rmaudit.measures.elo_agreement import FEWEST, UNIT, kendall
 from rmaudit.verdicts.records import Estimate, Verdict, above
 
 PAIRS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=30, max_size=60)

@@ -195,11 +195,11 @@ def test_evidence_names_what_moved() -> None:
 
     evidence = compare(model, baseline).evidence
 
-    assert evidence["fell"][0]["text"] == baseline["text"][best]
-    assert evidence["rose"][0]["text"] == baseline["text"][worst]
-    assert evidence["fell"][0]["baseline"] > 0.99
-    assert evidence["fell"][0]["model"] < 0.01
-    assert np.array(evidence["cells"]).sum() == len(model)
+    assert evidence.fell[0].text == baseline["text"][best]
+    assert evidence.rose[0].text == baseline["text"][worst]
+    assert evidence.fell[0].baseline > 0.99
+    assert evidence.fell[0].model < 0.01
+    assert np.array(evidence.cells).sum() == len(model)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.measures import framing_inversion, item_agreement, positive_skew
+from rmaudit.measures import elo_agreement, framing_inversion, positive_skew
+from rmaudit.measures._stats import NOISE, widened
 from rmaudit.measures.joined import Answers
-from rmaudit.measures.noise import BESIDE, widened
 from rmaudit.verdicts.records import Estimate
 
 LETTERS = "abcdefghij"
@@ -34,7 +34,7 @@ def test_the_interval_is_widened_in_quadrature() -> None:
     """On either side by 1.96 sd of the values, which stands beside the estimate."""
     estimate = widened(MEAN, mean, np.zeros(100), 20.0, rng())
 
-    sd = estimate.secondary[BESIDE]
+    sd = estimate.secondary[NOISE]
     end = math.hypot(3.0, 1.96 * sd)
     assert (estimate.low, estimate.value, estimate.high) == pytest.approx((-end, 0.0, end))
     assert estimate.secondary["other"] == 1.0
@@ -43,7 +43,7 @@ def test_the_interval_is_widened_in_quadrature() -> None:
 
 def test_the_sd_is_that_of_the_value() -> None:
     """Of a mean of 100 scores, a tenth of a score's; twenty draws tell it to a sixth or so."""
-    found = [widened(MEAN, mean, np.zeros(100), 20.0, rng(i)).secondary[BESIDE] for i in range(50)]
+    found = [widened(MEAN, mean, np.zeros(100), 20.0, rng(i)).secondary[NOISE] for i in range(50)]
 
     assert np.mean(found) == pytest.approx(2.0, rel=0.1)
 
@@ -58,7 +58,7 @@ def test_the_scores_are_drawn_around() -> None:
 
     estimate = widened(MEAN, value_of, np.arange(1000.0), 0.5, rng())
 
-    assert estimate.secondary[BESIDE] == np.std([mean(scores) for scores in seen], ddof=1)
+    assert estimate.secondary[NOISE] == np.std([mean(scores) for scores in seen], ddof=1)
     off = np.array(seen) - np.arange(1000.0)
     assert off.shape == (20, 1000)
     assert (off.mean(), off.std()) == pytest.approx((0.0, 0.5), abs=0.02)
@@ -82,7 +82,7 @@ def test_no_end_leaves_the_range() -> None:
 
 def test_noise_needs_a_generator() -> None:
     """Nothing is drawn from nowhere."""
-    with pytest.raises(ValueError, match=r"^noise of 0\.5 needs a generator: give rng$"):
+    with pytest.raises(ValueError, match=r"^noise of up to 0\.5 needs a generator: give rng$"):
         widened(MEAN, mean, np.zeros(100), 0.5, None)
 
 
@@ -103,7 +103,7 @@ def measure(
     if name == "skewness":
         return positive_skew.skewness(frame, rng=rng(), noise=noise)
     if name == "kendall":
-        return item_agreement.kendall(scores, np.arange(n), rng=rng(), noise=noise)
+        return elo_agreement.kendall(scores, np.arange(n), rng=rng(), noise=noise)
     return _inversion(frame, ratings, rng=rng(), noise=noise)
 
 
@@ -112,14 +112,14 @@ def test_noise_widens_and_changes_nothing_else(name: str) -> None:
     """The value, what stands beside it and the interval without noise are as they were."""
     quiet, noisy = measure(name, 0.0), measure(name, 300.0)
 
-    sd = noisy.secondary[BESIDE]
+    sd = noisy.secondary[NOISE]
     assert sd > 0
     assert noisy.value == quiet.value
     assert noisy.low == pytest.approx(quiet.value - math.hypot(quiet.value - quiet.low, 1.96 * sd))
     assert noisy.high == pytest.approx(
         quiet.value + math.hypot(quiet.high - quiet.value, 1.96 * sd)
     )
-    assert {**quiet.secondary, BESIDE: sd} == noisy.secondary
+    assert {**quiet.secondary, NOISE: sd} == noisy.secondary
     assert noisy.evidence == quiet.evidence
 
 
@@ -128,14 +128,14 @@ def test_the_noise_of_float32_hardly_matters(name: str) -> None:
     """A millionth of the sd moves no end by a thousandth."""
     quiet, noisy = measure(name, 0.0), measure(name, 5e-4)
 
-    assert 0 <= noisy.secondary[BESIDE] < 1e-3
+    assert 0 <= noisy.secondary[NOISE] < 1e-3
     assert (noisy.low, noisy.high) == pytest.approx((quiet.low, quiet.high), abs=1e-3)
 
 
 def test_spellings_average_noise_out() -> None:
     """The noise of nine spellings is a third of that of one."""
-    one = np.mean([measure("frame", 100.0, seed=i).secondary[BESIDE] for i in range(8)])
-    nine = [measure("frame", 100.0, spellings=9, seed=i).secondary[BESIDE] for i in range(8)]
+    one = np.mean([measure("frame", 100.0, seed=i).secondary[NOISE] for i in range(8)])
+    nine = [measure("frame", 100.0, spellings=9, seed=i).secondary[NOISE] for i in range(8)]
 
     assert np.mean(nine) / one == pytest.approx(1 / 3, rel=0.35)
 

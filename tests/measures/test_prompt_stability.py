@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import BESIDE
+from rmaudit.measures._stats import NOISE
 from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, spread
 from rmaudit.verdicts.records import Estimate
 
@@ -81,10 +81,10 @@ def test_by_hand() -> None:
     assert estimate.secondary["between negative prompts"] == pytest.approx(1)
     assert estimate.secondary["between frames"] == pytest.approx(-(2 + rho) / 3)
     assert estimate.secondary["between two groups of a frame, lowest"] == pytest.approx(rho)
-    each = {row["prompt"]: row["rho"] for row in estimate.evidence["prompts"]}
+    each = {row.prompt: row.rho for row in estimate.evidence.prompts}
     assert each["r"] == pytest.approx(rho, abs=1e-4)
     assert each["p"] == each["q"] == pytest.approx((1 + rho) / 2, abs=1e-4)
-    assert all(row["group"] == row["prompt"] for row in estimate.evidence["prompts"])
+    assert all(row.group == row.prompt for row in estimate.evidence.prompts)
     assert (estimate.unit, estimate.n) == (UNIT, n)
 
 
@@ -183,7 +183,7 @@ def test_framing_over_wordings() -> None:
     share = estimate.secondary["share of the variance of rho with valence: wording"]
     assert share == pytest.approx(np.mean([np.var(side) for side in sides]) / np.var(sides))
     assert 0 < share < 0.5
-    assert estimate.evidence["prompts"][0]["rho with valence"] == round(rho["a0"], 4)
+    assert estimate.evidence.prompts[0].rho_with_valence == round(rho["a0"], 4)
 
 
 def test_noise_widens() -> None:
@@ -198,7 +198,7 @@ def test_noise_widens() -> None:
     assert ends(plain) == ends(none)
     assert noisy.low < plain.low
     assert noisy.value == plain.value
-    assert noisy.secondary[BESIDE] > 0.001
+    assert noisy.secondary[NOISE] > 0.001
     assert noisy.interval.endswith("over words, and numeric noise")
 
 

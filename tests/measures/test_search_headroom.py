@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.search_headroom import UNIT, both_frames, headroom, identity
+from rmaudit.measures import pessimal_identity
+from rmaudit.measures.headroom import RealAnswer
+from rmaudit.measures.pessimal_frames import UNIT, Placed, both_frames
+from rmaudit.measures.search_headroom import Found, Search, SearchHeadroomEvidence, searched
 from rmaudit.verdicts.records import Estimate
 
 FRAME = pd.DataFrame({"score": np.arange(100.0)})  # the lowest 5 % end at 4.95
@@ -41,6 +44,11 @@ def frames(scores: list[float], noise: float = 0.0) -> Estimate:
 # Identity terms
 
 
+def identity(*args: Any, **settings: Any) -> Estimate:
+    """Of a search that saw rewards that differ."""
+    return pessimal_identity.identity(*args, scores=[0.0, 1.0], **settings)
+
+
 def test_identity_by_hand() -> None:
     """Three of four starts name a group, one in five does by chance."""
     worst = ["stone Elf", "DWARFtree", "OldElves.x", "human elfin"]
@@ -55,14 +63,9 @@ def test_identity_by_hand() -> None:
         "share in random sequences": 0.2,
         "distinct pessimal sequences": 4.0,
     }
-    assert estimate.evidence == {
-        "kind": "pessimal",
-        "strings": [
-            {"text": text, "names a group": names}
-            for text, names in zip(worst, [True, False, True, False], strict=True)
-        ],
-    }
-    json.dumps(estimate.evidence, allow_nan=False)
+    assert [(s.text, s.names_a_group) for s in estimate.evidence.strings] == [
+        *zip(worst, [True, False, True, False], strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +86,7 @@ def test_identity_by_hand() -> None:
 )
 def test_what_names_a_group(text: str, names: bool) -> None:
     """Whole words in any case, of marked groups; several words in their order."""
-    assert identity([text], CHANCE, TERMS).evidence["strings"][0]["names a group"] is names
+    assert identity([text], CHANCE, TERMS).evidence.strings[0].names_a_group is names
 
 
 def test_sequences_of_like_sentiment() -> None:
@@ -164,8 +167,7 @@ def test_both_frames_by_hand() -> None:
             "distinct sequences": 4.0,
         }
     )
-    assert estimate.evidence["strings"][3] == {"text": "s49.5", "z": 0.0, "percentile": 0.5}
-    json.dumps(estimate.evidence, allow_nan=False)
+    assert estimate.evidence.strings[3] == Placed("s49.5", z=0.0, share_below=0.5)
 
 
 @given(st.lists(st.floats(-50, 150), min_size=1, max_size=12))
@@ -208,23 +210,15 @@ def test_headroom_of_a_search_by_hand() -> None:
     found = pd.DataFrame({"text": ["x y", "z"], "ids": [(1, 2), (3,)], "score": [9.0, 4.0]})
     real = pd.DataFrame({"text": ["dull", "good"], "score": [2.0, 6.0]})
 
-    estimate = headroom(
-        found,
-        real,
-        frame,
-        about={"direction": "up", "evaluations": 100},
-        trace=[(1, 3.0), (40, 9.0)],
-        rng=np.random.default_rng(0),
+    about = Search(prompt="best", direction="up", method="exhaustive", evaluations=100)
+    estimate = searched(
+        found, real, frame, search=about, trace=[(1, 3.0), (40, 9.0)], rng=np.random.default_rng(0)
     )
 
     assert estimate.value == 1.5
-    assert estimate.evidence == {
-        "kind": "search",
-        "found": [
-            {"text": "x y", "ids": [1, 2], "z": 3.0, "direction": "up", "evaluations": 100},
-            {"text": "z", "ids": [3], "z": 0.5, "direction": "up", "evaluations": 100},
-        ],
-        "real": {"text": "good", "z": 1.5},
-        "trace": [[1, 0.0], [40, 3.0]],
-    }
-    json.dumps(estimate.evidence, allow_nan=False)
+    assert estimate.evidence == SearchHeadroomEvidence(
+        search=about,
+        found=(Found("x y", (1, 2), 3.0), Found("z", (3,), 0.5)),
+        real=RealAnswer("good", 1.5),
+        trace=((1, 0.0), (40, 3.0)),
+    )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.noise import BESIDE
+from rmaudit.measures._stats import NOISE
 from rmaudit.measures.surface_form import FEWEST, UNIT, spelling_share
 from rmaudit.verdicts.records import Estimate
 
@@ -173,7 +173,7 @@ def test_numeric_noise_has_its_part_and_widens_the_interval() -> None:
     plain, noisy = measure(rows), measure(rows, noise=noise)
 
     assert noisy.secondary["share that numeric noise makes"] == pytest.approx(1 / 9)
-    assert 0 < noisy.secondary[BESIDE] < 0.1
+    assert 0 < noisy.secondary[NOISE] < 0.1
     assert noisy.low < plain.low < plain.high < noisy.high
 
 

@@ -52,7 +52,7 @@ def results() -> dict[str, Any]:
         {"low": 5.0, "high": 9.0, "n": 30, "median": 0.5, "q25": 0.25, "q75": 0.75},
     ]
     panels = [{"prompt": "greatest", "bins": bins}]
-    evidence = {"kind": "sentiment", "lexicon": "toy", "axis": "toy valence", "panels": panels}
+    evidence = {"kind": "framing_inversion", "axis": "toy valence", "panels": panels}
     estimate = Estimate(
         0.625,
         0.5,

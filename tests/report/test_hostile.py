@@ -89,7 +89,7 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
         finding["waiver"] = {"state": "expired", "says": text}
         finding["estimate"] |= {"unit": text, "interval": text, "secondary": {text: 0.5}}
         finding["estimate"] |= {"caveats": [text]}
-        finding["estimate"]["evidence"] |= {"axis": text, "lexicon": text}
+        finding["estimate"]["evidence"] |= {"axis": text}
         for panel in finding["estimate"]["evidence"]["panels"]:
             panel["prompt"] = text
     return changed

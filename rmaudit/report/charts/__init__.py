@@ -1,41 +1,60 @@
 """The pictures of a report: findings in, SVG markup with its words and its table out.
 
-What is drawn is what results.json holds; no picture computes a number of its own.
+What is drawn is what results.json holds; no picture computes a number of its own. A chart bears
+the name of the audit whose evidence it draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rmaudit.report.charts.bins import frequency, sentiment
+from rmaudit.measures.elo_agreement import EloAgreementEvidence
+from rmaudit.measures.framing_inversion import FramingInversionEvidence
+from rmaudit.measures.framing_steepness import FramingSteepnessEvidence
+from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
+from rmaudit.measures.funnel import FunnelEvidence
+from rmaudit.measures.gcg_probes import GcgProbesEvidence
+from rmaudit.measures.identity_devaluation import IdentityDevaluationEvidence
+from rmaudit.measures.model_agreement import ModelAgreementEvidence
+from rmaudit.measures.pessimal_frames import PessimalFramesEvidence
+from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
+from rmaudit.measures.prompt_stability import PromptStabilityEvidence
+from rmaudit.measures.search_headroom import SearchHeadroomEvidence
+from rmaudit.report.charts import (
+    elo_agreement,
+    framing_inversion,
+    framing_steepness,
+    frequency_bias,
+    funnel,
+    gcg_probes,
+    identity_devaluation,
+    model_agreement,
+    pessimal_frames,
+    pessimal_identity,
+    prompt_stability,
+    search_headroom,
+)
 from rmaudit.report.charts.distributions import of_sweeps
-from rmaudit.report.charts.elo_agreement import ranks
-from rmaudit.report.charts.framing_steepness import slopes
-from rmaudit.report.charts.funnel import funnel
-from rmaudit.report.charts.identity_devaluation import identity
-from rmaudit.report.charts.model_agreement import agreement
-from rmaudit.report.charts.pessimal_identity import pessimal
-from rmaudit.report.charts.picture import Picture, evidence_of
-from rmaudit.report.charts.prompt_stability import stability
-from rmaudit.report.charts.search_headroom import probes, search
+from rmaudit.report.charts.picture import ByPrompt, Picture, evidence_of
 from rmaudit.report.charts.several import between
-from rmaudit.verdicts.records import Finding
+from rmaudit.verdicts.records import Evidence, Finding
 
 __all__ = ["Picture", "between", "of_findings", "of_sweeps", "pictures_of"]
 
-_BY_KIND = {
-    "agreement": agreement,
-    "frequency": frequency,
-    "funnel": funnel,
-    "identity": identity,
-    "pessimal": pessimal,
-    "probes": probes,
-    "ranks": ranks,
-    "search": search,
-    "sentiment": sentiment,
-    "slopes": slopes,
-    "stability": stability,
+_CHARTS: dict[type[Evidence], Callable[[ByPrompt[Any]], Picture | None]] = {
+    EloAgreementEvidence: elo_agreement.chart,
+    FramingInversionEvidence: framing_inversion.chart,
+    FramingSteepnessEvidence: framing_steepness.chart,
+    FrequencyBiasEvidence: frequency_bias.chart,
+    FunnelEvidence: funnel.chart,
+    GcgProbesEvidence: gcg_probes.chart,
+    IdentityDevaluationEvidence: identity_devaluation.chart,
+    ModelAgreementEvidence: model_agreement.chart,
+    PessimalFramesEvidence: pessimal_frames.chart,
+    PessimalIdentityEvidence: pessimal_identity.chart,
+    PromptStabilityEvidence: prompt_stability.chart,
+    SearchHeadroomEvidence: search_headroom.chart,
 }
 
 
@@ -47,9 +66,11 @@ def pictures_of(model: Mapping[str, Any], findings: Sequence[Finding]) -> list[P
 
 def of_findings(findings: Sequence[Finding]) -> list[Picture]:
     """The pictures of one model's findings, one for each audit that has evidence to draw."""
-    grouped: dict[tuple[str, str], list[Finding]] = {}
+    grouped: dict[tuple[str, type[Evidence]], list[tuple[str, Evidence]]] = {}
     for finding in findings:
-        if (kind := str(evidence_of(finding).get("kind"))) in _BY_KIND:
-            grouped.setdefault((finding.audit, kind), []).append(finding)
-    drawn = (_BY_KIND[kind](own) for (_, kind), own in grouped.items())
+        evidence = evidence_of(finding)
+        if evidence is not None and type(evidence) in _CHARTS:
+            own = grouped.setdefault((finding.audit, type(evidence)), [])
+            own.append((finding.prompt, evidence))
+    drawn = (_CHARTS[kind](found) for (_, kind), found in grouped.items())
     return [picture for picture in drawn if picture]

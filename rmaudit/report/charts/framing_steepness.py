@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from rmaudit.measures.framing_steepness import FramingSteepnessEvidence
 from rmaudit.report.charts.dots import Dot, around, dots
 from rmaudit.report.charts.labels import as_label
-from rmaudit.report.charts.picture import Picture, evidence_of, table
-from rmaudit.verdicts.records import Finding
+from rmaudit.report.charts.picture import ByPrompt, Picture, table
 
 _COLUMNS = {"prompt": "text", "words": "text", "n": "number"} | dict.fromkeys(
     ("slope", "low", "high"), "number"
 )
 
 
-def slopes(findings: Sequence[Finding]) -> Picture | None:
+def chart(found: ByPrompt[FramingSteepnessEvidence]) -> Picture | None:
     """The slopes of positive and of negative words under each prompt."""
     panels, cells = [], []
-    for evidence in map(evidence_of, findings):
-        rows = evidence["slopes"]
+    for _, evidence in found:
         own = [
-            Dot(f"{row['prompt']}, {row['words']}", row["slope"], row["low"], row["high"])
-            for row in rows
+            Dot(f"{row.prompt}, {row.words}", row.slope, row.low, row.high)
+            for row in evidence.slopes
         ]
         if not own:
             continue
         axis = "sd per point of valence"
-        title = f"Slopes on {as_label(evidence['axis'])}"
+        title = f"Slopes on {as_label(evidence.axis)}"
         panels.append(dots(own, axis=axis, domain=around(own), title=title))
         cells += [
             (
-                *(as_label(row["prompt"]), row["words"], f"{row['n']:,}"),
-                *(f"{row[number]:+.3f}" for number in ("slope", "low", "high")),
+                *(as_label(row.prompt), row.words, f"{row.n:,}"),
+                *(f"{number:+.3f}" for number in (row.slope, row.low, row.high)),
             )
-            for row in rows
+            for row in evidence.slopes
         ]
     if not panels:
         return None

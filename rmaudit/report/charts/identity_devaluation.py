@@ -5,12 +5,9 @@ What is shown is a property of the model, and of nothing and nobody else; every 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
+from rmaudit.measures.identity_devaluation import Gap, GroupGap, IdentityDevaluationEvidence
 from rmaudit.report.charts.dots import Dot, around, dots
-from rmaudit.report.charts.picture import Picture, evidence_of, table
-from rmaudit.verdicts.records import Finding
+from rmaudit.report.charts.picture import ByPrompt, Picture, table
 
 _AXIS = "gap (right: ranked lower)"
 _COLUMNS = {"axis": "text", "group": "term", "words": "number"} | dict.fromkeys(
@@ -18,15 +15,15 @@ _COLUMNS = {"axis": "text", "group": "term", "words": "number"} | dict.fromkeys(
 )
 
 
-def identity(findings: Sequence[Finding]) -> Picture | None:
+def chart(found: ByPrompt[IdentityDevaluationEvidence]) -> Picture | None:
     """A panel of all axes, and one of each axis with its groups."""
     panels, cells = [], []
-    for evidence in map(evidence_of, findings):
-        axes = [_dot(row, _named(row["axis"])) for row in evidence["axes"]]
-        groups: dict[str, list[Mapping[str, Any]]] = {}
-        for row in evidence["groups"]:
-            groups.setdefault(row["axis"], []).append(row)
-        every = axes + [_dot(row, "") for row in evidence["groups"]]
+    for _, evidence in found:
+        axes = [_dot(row, _spaced(row.axis)) for row in evidence.axes]
+        groups: dict[str, list[GroupGap]] = {}
+        for row in evidence.groups:
+            groups.setdefault(row.axis, []).append(row)
+        every = axes + [_dot(row, "") for row in evidence.groups]
         if not every:
             continue
         domain = around(every)
@@ -35,9 +32,9 @@ def identity(findings: Sequence[Finding]) -> Picture | None:
                 dots(axes, axis=_AXIS, domain=domain, title="By axis", subtitle="marked groups")
             )
         for axis, rows in groups.items():
-            ordered = sorted(rows, key=lambda row: -row["gap"])
-            own = [_dot(row, row["group"] + ("" if row["marked"] else " *")) for row in ordered]
-            panels.append(dots(own, axis=_AXIS, domain=domain, title=_named(axis)))
+            ordered = sorted(rows, key=lambda row: -row.gap)
+            own = [_dot(row, _starred(row)) for row in ordered]
+            panels.append(dots(own, axis=_AXIS, domain=domain, title=_spaced(axis)))
             cells += [_cells(row) for row in ordered]
     if not panels:
         return None
@@ -53,15 +50,19 @@ def identity(findings: Sequence[Finding]) -> Picture | None:
     )
 
 
-def _dot(row: Mapping[str, Any], name: str) -> Dot:
-    return Dot(name, row["gap"], row["low"], row["high"], (row["positive"], row["negative"]))
+def _dot(row: Gap, name: str) -> Dot:
+    return Dot(name, row.gap, row.low, row.high, (row.positive, row.negative))
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    numbers = ("gap", "low", "high", "positive", "negative")
-    group = row["group"] + ("" if row["marked"] else " *")
-    return (_named(row["axis"]), group, str(row["words"]), *(f"{row[n]:+.2f}" for n in numbers))
+def _cells(row: GroupGap) -> tuple[str, ...]:
+    numbers = (row.gap, row.low, row.high, row.positive, row.negative)
+    shown = (f"{number:+.2f}" for number in numbers)
+    return (_spaced(row.axis), _starred(row), str(row.words), *shown)
 
 
-def _named(axis: str) -> str:
+def _starred(row: GroupGap) -> str:
+    return row.group + ("" if row.marked else " *")
+
+
+def _spaced(axis: str) -> str:
     return axis.replace("_", " ")

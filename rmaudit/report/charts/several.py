@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rmaudit.measures.elo_agreement import EloAgreementEvidence, Item
 from rmaudit.report.charts.exploits import exploits
 from rmaudit.report.charts.labels import as_label
 from rmaudit.report.charts.matrix import matrix
-from rmaudit.report.charts.picture import Picture, evidence_of, table
+from rmaudit.report.charts.picture import Picture, table, under_prompts
 from rmaudit.report.charts.plane import plane
 from rmaudit.report.charts.rank_paths import paths
 from rmaudit.report.charts.violins import of_models
@@ -88,10 +89,10 @@ def _words(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
 def _items(findings: Sequence[Finding]) -> Picture | None:
     """Ranks of things that people rated, by people and by each model, under each prompt."""
     panels, rows = [], []
-    found = [f for f in findings if evidence_of(f).get("kind") == "ranks"]
-    for prompt in dict.fromkeys(finding.prompt for finding in found):
-        own = {f.model: evidence_of(f) for f in found if f.prompt == prompt}
-        named = {model: {i["name"]: i for i in e["also"]} for model, e in own.items()}
+    found = under_prompts(findings, EloAgreementEvidence)
+    for prompt in dict.fromkeys(finding.prompt for finding, _ in found):
+        own = {f.model: evidence for f, evidence in found if f.prompt == prompt}
+        named = {model: {item.name: item for item in e.also} for model, e in own.items()}
         items = _ranked(named)
         if len(own) < _FEWEST or not items:
             continue
@@ -114,8 +115,8 @@ def _items(findings: Sequence[Finding]) -> Picture | None:
     )
 
 
-def _ranked(named: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, list[float]]:
+def _ranked(named: Mapping[str, Mapping[str, Item]]) -> dict[str, list[float]]:
     """People's and all models' ranks of the items that all models have."""
     first, *others = named.values()
     both = [name for name in first if all(name in other for other in others)]
-    return {n: [first[n]["human"], *(each[n]["model"] for each in named.values())] for n in both}
+    return {n: [first[n].human, *(each[n].model for each in named.values())] for n in both}

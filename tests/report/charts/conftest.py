@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 import vl_convert
+from pydantic import TypeAdapter
 
+from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.report import masks
-from rmaudit.verdicts.records import Estimate, Finding, Verdict
+from rmaudit.verdicts.records import Estimate, Evidence, Finding, Verdict
 
 BAD = "Badword"  # stands for what is masked
 
@@ -40,6 +42,11 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
     return specs
 
 
+def typed(evidence: dict[str, Any]) -> Evidence | None:
+    """Evidence as it is read back from JSON."""
+    return TypeAdapter(AnyEvidence).validate_python(evidence) if evidence else None
+
+
 def finding(
     evidence: dict[str, Any], *, audit: str = "toy", model: str = "Toy", prompt: str = "greatest"
 ) -> Finding:
@@ -54,7 +61,7 @@ def finding(
         model=model,
         prompt=prompt,
         verdict=Verdict.PASS,
-        estimate=Estimate(0.5, 0.4, 0.6, "rho", 50, "made up", evidence=evidence),
+        estimate=Estimate(0.5, 0.4, 0.6, "rho", 50, "made up", evidence=typed(evidence)),
     )
 
 
@@ -64,7 +71,7 @@ def ranked(name: str, human: float, model: float) -> dict[str, Any]:
 
 
 RANKS = {
-    "kind": "ranks",
+    "kind": "elo_agreement",
     "n": 40,
     "overvalued": [ranked("Sports bra", 39, 2)],
     "undervalued": [ranked(BAD, 1, 40), ranked("Evolution", 2, 31)],
@@ -77,29 +84,35 @@ BINS = [
     {"low": 5.0, "high": 9.0, "n": 30, "median": 0.5, "q25": 0.25, "q75": 0.75},
 ]
 SENTIMENT = {
-    "kind": "sentiment",
-    "lexicon": "toy",
+    "kind": "framing_inversion",
     "axis": "toy valence",
     "panels": [{"prompt": "best", "bins": BINS}, {"prompt": "worst", "bins": BINS[:1]}],
 }
-FREQUENCY = {"kind": "frequency", "axis": "Zipf frequency (toy)", "bins": BINS}
+FREQUENCY = {"kind": "frequency_bias", "axis": "Zipf frequency (toy)", "bins": BINS}
 _SLOPE = {"prompt": "best", "words": "positive", "n": 31, "slope": 0.3, "low": 0.25, "high": 0.35}
-SLOPES = {"kind": "slopes", "axis": "toy valence", "slopes": [_SLOPE]}
+SLOPES = {"kind": "framing_steepness", "axis": "toy valence", "slopes": [_SLOPE]}
+
+
+def extreme(word: str, value: float, best: float, worst: float) -> dict[str, Any]:
+    """A word at the end of an axis of the funnel."""
+    return {"word": word, "value": value, "best": best, "worst": worst}
+
+
 FUNNEL = {
     "kind": "funnel",
-    "best + worst": {
-        "top": [["little", 3.5, 1.5, 2.0], ["near", 3.4, 1.45, 1.95]],
-        "bottom": [["gout", -2.5, -1.25, -1.25]],
+    "total": {
+        "top": [extreme("little", 3.5, 1.5, 2.0), extreme("near", 3.4, 1.45, 1.95)],
+        "bottom": [extreme("gout", -2.5, -1.25, -1.25)],
     },
-    "best - worst": {
-        "top": [["beauty", 6.0, 3.0, -3.0]],
-        "bottom": [[BAD, -6.0, -3.0, 3.0]],
+    "difference": {
+        "top": [extreme("beauty", 6.0, 3.0, -3.0)],
+        "bottom": [extreme(BAD, -6.0, -3.0, 3.0)],
     },
-    "picture": {"x": [-3.0, 0.0, 3.0], "y": [-3.0, 0.0, 3.0], "counts": [[4, 16], [9, 0]]},
+    "field": {"x": [-3.0, 0.0, 3.0], "y": [-3.0, 0.0, 3.0], "counts": [[4, 16], [9, 0]]},
 }
 _GAP = {"words": 2, "gap": 0.125, "low": -0.25, "high": 0.5, "positive": 0.25, "negative": 0.0}
 IDENTITY = {
-    "kind": "identity",
+    "kind": "identity_devaluation",
     "axes": [{"axis": "some_axis", **_GAP}],
     "groups": [
         {"axis": "some_axis", "group": "ones", "marked": True, **_GAP},
@@ -108,32 +121,28 @@ IDENTITY = {
     "terms": [{"text": "one", "positive": 0.25, "negative": 0.0}],
 }
 STABILITY = {
-    "kind": "stability",
+    "kind": "prompt_stability",
     "prompts": [
-        {"prompt": "best", "group": "best", "frame": 1, "rho": 0.9, "rho with valence": 0.6},
-        {"prompt": "best_2", "group": "best", "frame": 1, "rho": 0.8, "rho with valence": 0.5},
-        {"prompt": "bad", "group": "bad", "frame": -1, "rho": 0.7, "rho with valence": -0.4},
+        {"prompt": "best", "group": "best", "frame": 1, "rho": 0.9, "rho_with_valence": 0.6},
+        {"prompt": "best_2", "group": "best", "frame": 1, "rho": 0.8, "rho_with_valence": 0.5},
+        {"prompt": "bad", "group": "bad", "frame": -1, "rho": 0.7, "rho_with_valence": -0.4},
     ],
 }
 AGREEMENT = {
-    "kind": "agreement",
+    "kind": "model_agreement",
     "cells": [[5, 0], [2, 7]],
     "fell": [{"text": BAD, "model": 0.125, "baseline": 0.875}],
     "rose": [{"text": " moon", "model": 0.75, "baseline": 0.25}],
 }
 SEARCH = {
-    "kind": "search",
-    "found": [
-        {
-            "text": f"{BAD} \x00 x",
-            "ids": [7, 8, 9],
-            "z": 7.25,
-            "prompt": "greatest",
-            "direction": "up",
-            "method": "exhaustive",
-            "evaluations": 1900,
-        }
-    ],
+    "kind": "search_headroom",
+    "search": {
+        "prompt": "greatest",
+        "direction": "up",
+        "method": "exhaustive",
+        "evaluations": 1900,
+    },
+    "found": [{"text": f"{BAD} \x00 x", "ids": [7, 8, 9], "z": 7.25}],
     "real": {"text": "love", "z": 3.25},
     "trace": [[10, 1.0], [400, 4.5], [2000, 7.25]],
 }
@@ -144,11 +153,11 @@ def string(
 ) -> dict[str, Any]:
     """A replayed string."""
     about = {"text": text, "direction": direction, "found_on": found_on, "source": "published"}
-    return about | {"z": z, "percentile": 99.5, "beats_real": beats}
+    return about | {"z": z, "share_below": 0.995, "beats_real": beats}
 
 
 PROBES = {
-    "kind": "probes",
+    "kind": "gcg_probes",
     "strings": [
         string(BAD, "A", 2.0),
         string("forgeries", "A", 4.0, beats=True),
@@ -157,15 +166,19 @@ PROBES = {
     ],
     "real": {"text": "love", "z": 3.25},
 }
-PESSIMAL = {
-    "kind": "pessimal",
-    "strings": [{"text": f"{BAD} people", "z": -2.5, "percentile": 1.25}],
+PLACED = {
+    "kind": "pessimal_frames",
+    "strings": [{"text": f"{BAD} people", "z": -2.5, "share_below": 0.0125}],
+}
+NAMED = {
+    "kind": "pessimal_identity",
+    "strings": [{"text": f"{BAD} people", "names_a_group": True}],
 }
 EVERY = {
     str(evidence["kind"]): evidence
     for evidence in (
         *(RANKS, SENTIMENT, FREQUENCY, SLOPES, FUNNEL, IDENTITY, STABILITY, AGREEMENT),
-        *(SEARCH, PROBES, PESSIMAL),
+        *(SEARCH, PROBES, PLACED, NAMED),
     )
 }
 COMPARISON = [

@@ -16,11 +16,13 @@ from rmaudit.report.charts.rank_paths import _apart, paths
 from rmaudit.report.charts.violins import of_models
 from tests.report.charts.conftest import (
     AGREEMENT,
+    BAD,
     COMPARISON,
     FREQUENCY,
     FUNNEL,
     IDENTITY,
-    PESSIMAL,
+    NAMED,
+    PLACED,
     PROBES,
     RANKS,
     SEARCH,
@@ -156,15 +158,14 @@ def test_the_highest_strings_are_drawn(drawn: Drawn) -> None:
 
 
 def test_pessimal(drawn: Drawn) -> None:
-    """Percentiles where there are any, else a table that says who is named."""
-    naming = {"kind": "pessimal", "strings": [{"text": "x", "names a group": True}]}
-    placed, named = charts.of_findings([finding(PESSIMAL), finding(naming, audit="other")])
+    """A share of the tokens is shown in per cent; whom sequences name is a table."""
+    placed, named = charts.of_findings([finding(PLACED), finding(NAMED)])
 
     assert picked(drawn.rows(), "percentile") == [(1.25,)]
     assert "percentiles 1.2" in placed.svg
     assert named.svg == ""
     assert named.table
-    assert named.table.rows == (("greatest", "x", "yes"),)
+    assert named.table.rows == (("greatest", f"{BAD} people", "yes"),)
 
 
 def test_distribution_is_a_violin_with_its_extremes(drawn: Drawn, results: dict[str, Any]) -> None:

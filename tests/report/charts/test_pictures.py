@@ -18,26 +18,40 @@ WORST = "</text></svg><script>&amp;\x00\u202e\ud800\ue000nn'\""
 TAGS = {"svg", "g", "path", "text", "tspan", "title", "line", "rect"}
 Path = tuple[str | int, ...]
 CHANGES: dict[str, list[tuple[Path, Any]]] = {
-    "agreement": [(("fell", 0, "model"), 0.5), (("cells", 0, 1), 3), (("rose", 0, "text"), "sun")],
-    "frequency": [(("bins", 0, "median"), -0.6), (("bins", 1, "q75"), 2.0), (("axis",), "other")],
-    "funnel": [(("picture", "counts", 0, 0), 5), (("best - worst", "top", 0, 1), 6.5)],
-    "identity": [(("groups", 0, "gap"), 0.3), (("axes", 0, "low"), -0.3)],
-    "probes": [(("strings", 0, "z"), 4.5), (("real", "z"), 3.0)],
-    "pessimal": [(("strings", 0, "percentile"), 2.5), (("strings", 0, "z"), -2.0)],
-    "ranks": [(("undervalued", 1, "human"), 5.0), (("also", 1, "model"), 3.0), (("n",), 41)],
-    "search": [(("trace", 1, 1), 5.0), (("real", "z"), 3.0), (("found", 0, "z"), 8.0)],
-    "sentiment": [(("panels", 0, "bins", 0, "median"), -0.6), (("axis",), "other")],
-    "slopes": [(("slopes", 0, "slope"), 0.31), (("slopes", 0, "high"), 0.5)],
-    "stability": [(("prompts", 0, "rho"), 0.95), (("prompts", 2, "rho with valence"), -0.5)],
+    "model_agreement": [
+        (("fell", 0, "model"), 0.5),
+        (("cells", 0, 1), 3),
+        (("rose", 0, "text"), "sun"),
+    ],
+    "frequency_bias": [
+        (("bins", 0, "median"), -0.6),
+        (("bins", 1, "q75"), 2.0),
+        (("axis",), "other"),
+    ],
+    "funnel": [(("field", "counts", 0, 0), 5), (("difference", "top", 0, "value"), 6.5)],
+    "identity_devaluation": [(("groups", 0, "gap"), 0.3), (("axes", 0, "low"), -0.3)],
+    "gcg_probes": [(("strings", 0, "z"), 4.5), (("real", "z"), 3.0)],
+    "pessimal_frames": [(("strings", 0, "share_below"), 0.25), (("strings", 0, "z"), -2.0)],
+    "pessimal_identity": [(("strings", 0, "names_a_group"), False)],
+    "elo_agreement": [
+        (("undervalued", 1, "human"), 5.0),
+        (("also", 1, "model"), 3.0),
+        (("n",), 41),
+    ],
+    "search_headroom": [(("trace", 1, 1), 5.0), (("real", "z"), 3.0), (("found", 0, "z"), 8.0)],
+    "framing_inversion": [(("panels", 0, "bins", 0, "median"), -0.6), (("axis",), "other")],
+    "framing_steepness": [(("slopes", 0, "slope"), 0.31), (("slopes", 0, "high"), 0.5)],
+    "prompt_stability": [(("prompts", 0, "rho"), 0.95), (("prompts", 2, "rho_with_valence"), -0.5)],
 }
 TERMS: dict[str, list[Path]] = {
-    "agreement": [("fell", 0, "text"), ("rose", 0, "text")],
-    "funnel": [("best + worst", "top", 0, 0)],
-    "identity": [("groups", 0, "group")],
-    "pessimal": [("strings", 0, "text")],
-    "probes": [("strings", 0, "text"), ("strings", 1, "text")],
-    "ranks": [("undervalued", 0, "name"), ("overvalued", 0, "name"), ("also", 1, "name")],
-    "search": [("found", 0, "text")],
+    "model_agreement": [("fell", 0, "text"), ("rose", 0, "text")],
+    "funnel": [("total", "top", 0, "word")],
+    "identity_devaluation": [("groups", 0, "group")],
+    "pessimal_frames": [("strings", 0, "text")],
+    "pessimal_identity": [("strings", 0, "text")],
+    "gcg_probes": [("strings", 0, "text"), ("strings", 1, "text")],
+    "elo_agreement": [("undervalued", 0, "name"), ("overvalued", 0, "name"), ("also", 1, "name")],
+    "search_headroom": [("found", 0, "text")],
 }
 
 
@@ -66,7 +80,7 @@ def said(picture: Picture) -> str:
 def checked(picture: Picture) -> None:
     """Each SVG is well-formed, loads nothing, has no handler, and has a name."""
     root = ET.fromstring(f"<div>{picture.svg}</div>")  # noqa: S314  (our own)
-    assert len(root)
+    assert len(root) or "whether it names a group" in picture.caption  # that is a table only
     for svg in root:
         assert svg.tag == "svg"
         assert svg.attrib["role"] == "img"
@@ -135,10 +149,13 @@ def empty(kind: str) -> dict[str, Any]:
     """Evidence of this kind that holds nothing."""
     lists = ("axes", "groups", "terms", "strings", "found", "trace")
     nothing = dict.fromkeys((*lists, "prompts", "panels", "bins", "slopes"), ())
-    return {"kind": kind, "axis": "none", "real": {"text": "love", "z": 1.0}, **nothing}
+    real, search = {"text": "love", "z": 1.0}, EVERY["search_headroom"]["search"]
+    return {"kind": kind, "axis": "none", "real": real, "search": search, **nothing}
 
 
-@pytest.mark.parametrize("kind", sorted(EVERY.keys() - {"agreement", "funnel", "ranks"}))
+@pytest.mark.parametrize(
+    "kind", sorted(EVERY.keys() - {"model_agreement", "funnel", "elo_agreement"})
+)
 def test_where_there_is_nothing_there_is_no_picture(kind: str) -> None:
     """Nor for a finding without evidence, or with one that nobody draws."""
     assert charts.of_findings([finding(empty(kind))]) == []
@@ -149,13 +166,12 @@ def test_findings_without_evidence_are_passed_over() -> None:
     bare = finding({})
 
     assert charts.of_findings([bare, replace(bare, estimate=None)]) == []
-    assert charts.of_findings([finding({"kind": "unheard of"})]) == []
     assert charts.pictures_of({"sweeps": []}, []) == []
 
 
 def test_findings_of_one_audit_share_a_picture() -> None:
     """Prompts are panels of one picture; audits of one kind have one each."""
-    one = finding(EVERY["frequency"], prompt="best")
+    one = finding(EVERY["frequency_bias"], prompt="best")
     found = [one, replace(one, prompt="worst"), replace(one, audit="other")]
 
     assert [p.svg.count("<svg") for p in charts.of_findings(found)] == [2, 1]

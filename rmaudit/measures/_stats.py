@@ -1,0 +1,120 @@
+"""The statistics that measures share: intervals, robust errors, clusters, and numeric noise.
+
+A model's scores change a little with the batch that they are computed in, in half precision by a
+good part of their differences. A sweep measures by how much (`Sweep.noise`); `widened` adds it to
+an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from rmaudit.verdicts.records import Estimate
+
+UNMEASURED = math.nan  # the noise of scores whose noise nobody measured
+UNMEASURED_NOISE = "Numeric noise was not measured: the interval does not contain it."
+NOISE = "numeric noise"  # the secondary number
+_Z95 = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
+_DRAWS = 20
+_REACH = 1.96  # standard deviations of noise to either end, as published intervals have it
+
+_Floats = NDArray[np.float64]
+_ANYWHERE = (-math.inf, math.inf)
+
+
+def normal(
+    value: float, error: float, *, within: tuple[float, float] = _ANYWHERE
+) -> tuple[float, float]:
+    """The ends of a normal 95 % interval, not outside `within`, the range of the value."""
+    return max(within[0], value - _Z95 * error), min(within[1], value + _Z95 * error)
+
+
+def students(
+    value: float, error: float, freedom: float, *, within: tuple[float, float] = _ANYWHERE
+) -> tuple[float, float]:
+    """The ends of Student's 95 % interval with `freedom` degrees of freedom."""
+    reach = float(stats.t.ppf(0.975, freedom)) * error
+    return max(within[0], value - reach), min(within[1], value + reach)
+
+
+def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
+    """Degrees of freedom of a sum of variances with their own (Satterthwaite 1946)."""
+    return float(variances.sum()) ** 2 / float((variances**2 / np.asarray(freedom)).sum())
+
+
+def exact_binomial(hits: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Low, value and high of a share, by Clopper and Pearson's 95 % interval."""
+    count = int(hits.sum())
+    interval = stats.binomtest(count, len(hits)).proportion_ci(0.95, method="exact")
+    return float(interval.low), count / len(hits), float(interval.high)
+
+
+def jackknife_variance(left: _Floats) -> float:
+    """The variance of a statistic from its values with each cluster left out, shape (clusters,)."""
+    return (len(left) - 1) * float(np.var(left))
+
+
+def least_squares(design: _Floats, y: _Floats) -> tuple[_Floats, _Floats]:
+    """Coefficients of y (n,) on the columns of `design` (n, k), and their standard errors HC3.
+
+    HC3 (MacKinnon and White 1985) takes no variance to be equal: each squared residual is divided
+    by the square of one less its leverage.
+    """
+    solve = np.linalg.pinv(design)
+    fitted = solve @ y
+    leverage = (design * solve.T).sum(axis=1)
+    left = (y - design @ fitted) / (1 - leverage)
+    return fitted, np.sqrt(solve**2 @ left**2)
+
+
+def untied(values: NDArray[np.generic]) -> float:
+    """The share of the pairs of values that differ."""
+    n, ties = len(values), np.unique(values, return_counts=True)[1]
+    return 1 - float((ties * (ties - 1)).sum()) / (n * (n - 1))
+
+
+def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)
+    estimate: Estimate,
+    value_of: Callable[[_Floats], float],
+    scores: _Floats,
+    noise: float | _Floats,
+    rng: np.random.Generator | None,
+    *,
+    within: tuple[float, float] = _ANYWHERE,
+) -> Estimate:
+    """The estimate, its interval widened by what the noise of the scores does to its value.
+
+    `value_of` makes the value from `scores`, shape (n,); `noise` is the sd of that of each score,
+    one for all or shape (n,). The value is made anew from 20 draws of the scores plus normal noise;
+    the sd of these values is a secondary number and, times 1.96, is added to either side of the
+    interval in quadrature. No end leaves `within`, the range of the value. Noise 0 draws nothing
+    and changes nothing. Noise that is NaN was not measured: it adds a caveat, and no width.
+
+    Raises:
+        ValueError: there is noise, and no generator to draw it with.
+    """
+    if np.isnan(noise).any():
+        estimate = replace(estimate, caveats=(*estimate.caveats, UNMEASURED_NOISE))
+    sds = np.where(np.isnan(noise), 0.0, noise)
+    if not sds.any():
+        return estimate
+    if rng is None:
+        message = f"noise of up to {np.max(sds):g} needs a generator: give rng"
+        raise ValueError(message)
+    drawn = (scores + sds * rng.standard_normal(len(scores)) for _ in range(_DRAWS))
+    sd = float(np.std([value_of(each) for each in drawn], ddof=1))
+    below = math.hypot(estimate.value - estimate.low, _REACH * sd)
+    above = math.hypot(estimate.high - estimate.value, _REACH * sd)
+    return replace(
+        estimate,
+        low=min(max(estimate.value - below, within[0]), estimate.low),
+        high=max(min(estimate.value + above, within[1]), estimate.high),
+        interval=f"{estimate.interval}, and numeric noise",
+        secondary={**estimate.secondary, NOISE: sd},
+    )

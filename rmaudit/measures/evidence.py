@@ -1,0 +1,35 @@
+"""What charts need of each audit: the union of all kinds of evidence, told apart by `kind`.
+
+positive_skew, surface_form, base_leakage and numerics have none; multi_token_framing has that of
+framing_inversion.
+"""
+
+from __future__ import annotations
+
+from rmaudit.measures.elo_agreement import EloAgreementEvidence
+from rmaudit.measures.framing_inversion import FramingInversionEvidence
+from rmaudit.measures.framing_steepness import FramingSteepnessEvidence
+from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
+from rmaudit.measures.funnel import FunnelEvidence
+from rmaudit.measures.gcg_probes import GcgProbesEvidence
+from rmaudit.measures.identity_devaluation import IdentityDevaluationEvidence
+from rmaudit.measures.model_agreement import ModelAgreementEvidence
+from rmaudit.measures.pessimal_frames import PessimalFramesEvidence
+from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
+from rmaudit.measures.prompt_stability import PromptStabilityEvidence
+from rmaudit.measures.search_headroom import SearchHeadroomEvidence
+
+AnyEvidence = (
+    EloAgreementEvidence
+    | FramingInversionEvidence
+    | FramingSteepnessEvidence
+    | FrequencyBiasEvidence
+    | FunnelEvidence
+    | GcgProbesEvidence
+    | IdentityDevaluationEvidence
+    | ModelAgreementEvidence
+    | PessimalFramesEvidence
+    | PessimalIdentityEvidence
+    | PromptStabilityEvidence
+    | SearchHeadroomEvidence
+)

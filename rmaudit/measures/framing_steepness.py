@@ -1,0 +1,130 @@
+"""How steeply the reward follows valence on either side (Christian et al. 2025, §3.2, Figure 3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import least_squares, students
+from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
+from rmaudit.verdicts.records import Estimate, Evidence
+
+UNIT = "sd per point of valence"
+
+_Floats = NDArray[np.float64]
+_Sides = list[tuple[NDArray[np.intp], _Floats]]
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Of the reward on valence, under one prompt among "positive" or "negative" words."""
+
+    prompt: str
+    words: str
+    n: int
+    slope: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FramingSteepnessEvidence(Evidence):
+    """What valence `axis` names, and the slopes on it with their 95 % intervals."""
+
+    kind: Literal["framing_steepness"] = "framing_steepness"
+    axis: str
+    slopes: tuple[Slope, ...]
+
+
+def steepness(
+    answers: Mapping[str, Answers],
+    valence: pd.Series[float],
+    *,
+    rng: np.random.Generator,
+    secondary: Mapping[str, pd.Series[float]] | None = None,
+) -> Estimate:
+    """How much more the reward tells apart what the frame seeks than what it does not.
+
+    `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
+    indexed by lower-case text, its neutral point is 0. Under each prompt the reward,
+    turned as the frame asks, has a slope on valence among positive words and one among negative
+    words. The value is their difference (positive less negative) under positive frames less that
+    under negative ones. As turning a frame turns its slopes, this is the difference between the
+    slopes of the *sum* of the two frames' rewards: two regressions on words of their own, so that
+    the same words under several prompts are counted once. The interval is Student's t with the
+    heteroscedastic errors HC3, over words, widened by the numeric noise.
+
+    Secondary: both slopes under each prompt, turned; the statistic by further lexicons. Evidence:
+    the slopes as they are, with intervals.
+
+    Raises:
+        MeasureError: there is no positive or no negative frame, all scores under a prompt are
+            equal, or fewer than `FEWEST` words on either side of neutral differ in valence.
+    """
+    known = valence.index.append([each.index for each in (secondary or {}).values()])
+    joined = Joined.of(answers, known, opposed=False)
+    total, rated = joined.combined(), joined.rated(valence)
+    sides = _sides(rated)
+    if sides is None:
+        counts = [int((sign * rated["valence"] > 0).sum()) for sign in (1, -1)]
+        message = (
+            f"{counts[0]} positive and {counts[1]} negative words are scored under all of "
+            f"{', '.join(answers)} and in the lexicon {valence.name!r}; at least {FEWEST} of "
+            f"either that differ in valence are needed"
+        )
+        raise MeasureError(message)
+    value, error = _difference(sides, total)
+    numbers, slopes = {}, []
+    for i, (name, each) in enumerate(answers.items()):
+        for side, (places, x) in zip(("positive", "negative"), sides, strict=True):
+            slope, own = _slope(x, joined.under(i)[places])
+            numbers[f"{name}, {side} words"] = each.sign * slope
+            ends = students(slope, own, len(x) - 2)
+            slopes.append(Slope(name, side, len(x), slope, *ends))
+    for name, lexicon in (secondary or {}).items():
+        if (others := _sides(joined.rated(lexicon))) is not None:
+            numbers[name] = _difference(others, total)[0]
+    n = sum(len(x) for _, x in sides)
+    low, high = students(value, error, n - 4)
+    estimate = Estimate(
+        value=value,
+        low=low,
+        high=high,
+        unit=UNIT,
+        n=n,
+        interval="Student's t with HC3 errors, over words",
+        secondary=numbers,
+        evidence=FramingSteepnessEvidence(axis=f"{valence.name} valence", slopes=tuple(slopes)),
+    )
+
+    def value_of(drawn: _Floats) -> float:
+        return _difference(sides, joined.combined(drawn))[0]
+
+    return joined.widened(estimate, value_of, rng)
+
+
+def _sides(rated: pd.DataFrame) -> _Sides | None:
+    """Places and valences of the positive and of the negative words; None if they are too few."""
+    sides = [rated[sign * rated["valence"] > 0] for sign in (1, -1)]
+    if not all(map(told_apart, sides)):
+        return None
+    return [(side["place"].to_numpy(), side["valence"].to_numpy()) for side in sides]
+
+
+def _difference(sides: _Sides, rewards: _Floats) -> tuple[float, float]:
+    """The positive words' slope less the negative words', and its standard error."""
+    (up, up_error), (down, down_error) = (_slope(x, rewards[places]) for places, x in sides)
+    return up - down, math.hypot(up_error, down_error)
+
+
+def _slope(x: _Floats, y: _Floats) -> tuple[float, float]:
+    """The least-squares slope of y on x and its standard error HC3."""
+    fitted, errors = least_squares(np.column_stack([x - x.mean(), np.ones_like(x)]), y)
+    return float(fitted[0]), float(errors[0])

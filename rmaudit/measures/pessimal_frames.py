@@ -1,0 +1,99 @@
+"""Whether what a model hates most under one frame it hates under the other (Christian et al. 2025).
+
+Sections 3.2 and 5. It is a lower bound: another search, or a longer one, may find worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import UNMEASURED, exact_binomial, widened
+from rmaudit.measures.headroom import placed
+from rmaudit.measures.starts import UNIT, power
+from rmaudit.verdicts.records import Estimate, Evidence
+
+__all__ = ["LOWEST", "UNIT", "PessimalFramesEvidence", "Placed", "both_frames"]
+
+LOWEST = 0.05  # of a sweep: what counts as its lower end
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The worst sequence of a start where it stands in the sweep of the other frame.
+
+    `z` is in sd above the sweep's mean, `share_below` the share of its tokens that score less.
+    """
+
+    text: str
+    z: float
+    share_below: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PessimalFramesEvidence(Evidence):
+    """The worst sequence of each start."""
+
+    kind: Literal["pessimal_frames"] = "pessimal_frames"
+    strings: tuple[Placed, ...]
+
+
+def both_frames(
+    worst: Sequence[str],
+    scores: ArrayLike,
+    frame: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    noise: float = UNMEASURED,
+) -> Estimate:
+    """The share of starts whose worst sequence is at the lower end under the other frame too.
+
+    `worst` are the worst sequences of each start under one frame and `scores`, shape (n,), what
+    they score under the other, of which `frame` is the sweep: its lower end are the scores of its
+    lowest 5 % of tokens. Secondary: their mean place in that sweep. The interval is over starts,
+    widened by the numeric `noise` of the scores.
+
+    Raises:
+        MeasureError: there is no start, a score is not finite, or the sweep's are all equal.
+    """
+    given, tokens = np.asarray(scores, float), frame["score"].to_numpy(float)
+    if not len(given) or not np.isfinite(given).all() or not np.nanstd(tokens):
+        message = (
+            f"sequences with finite scores and a sweep that differs are needed; got "
+            f"{int(np.isfinite(given).sum())} of {len(given)} sequences and a sweep of sd "
+            f"{np.nanstd(tokens):.3g}"
+        )
+        raise MeasureError(message)
+    edge = np.nanquantile(tokens, LOWEST)
+    low, share, high = exact_binomial(given <= edge)
+    z, below = placed(given, frame)
+    strings = (
+        Placed(text, float(at), float(share))
+        for text, at, share in zip(worst, z, below, strict=True)
+    )
+    estimate = Estimate(
+        value=share,
+        low=low,
+        high=high,
+        unit=UNIT,
+        n=len(given),
+        interval="exact binomial, over starts",
+        secondary={
+            "mean percentile under the other frame": float(below.mean()),
+            "mean sd above the other sweep's mean": float(z.mean()),
+            "distinct sequences": float(len(set(worst))),
+        },
+        caveats=(power(worst, LOWEST),),
+        evidence=PessimalFramesEvidence(strings=tuple(strings)),
+    )
+
+    def value_of(drawn: NDArray[np.float64]) -> float:
+        return float((drawn <= edge).mean())
+
+    return widened(estimate, value_of, given, noise, rng, within=(0.0, 1.0))

@@ -1,0 +1,17 @@
+"""Reward by how often words are used (Figure 3D of Christian et al. 2025)."""
+
+from __future__ import annotations
+
+from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
+from rmaudit.report.charts.boxes import boxes
+from rmaudit.report.charts.picture import ByPrompt, Picture
+
+
+def chart(found: ByPrompt[FrequencyBiasEvidence]) -> Picture | None:
+    """A panel a prompt: what frequency adds to the reward, all else taken out."""
+    return boxes(
+        [(prompt, evidence.axis, evidence.bins) for prompt, evidence in found],
+        title="Reward and frequency",
+        caption="Words by how often people write them (Zipf scale: one more is ten times as "
+        "often), their valence taken out: median reward of a bin's words, and its quartiles.",
+    )

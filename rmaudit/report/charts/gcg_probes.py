@@ -1,0 +1,79 @@
+"""What strings found on other models do here (Tables 4 and 5 of Christian et al. 2025)."""
+
+from __future__ import annotations
+
+from rmaudit.measures.gcg_probes import GcgProbesEvidence
+from rmaudit.report.charts.drawing import BLUE, INK, VERMILLION, as_svg, chart_of, names_left
+from rmaudit.report.charts.labels import as_label, placeholders
+from rmaudit.report.charts.picture import ByPrompt, Picture, table
+
+_WIDTH, _STEP = 170, 18  # pixels
+_MOST = 20  # strings of a panel: the table has all
+_COLUMNS = {"prompt": "text", "string": "term", "found to": "text", "found on": "text"} | {
+    "source": "text",
+    "z, sd": "number",
+    "percentile": "number",
+    "beats the best real answer": "text",
+}
+
+
+def chart(found: ByPrompt[GcgProbesEvidence]) -> Picture | None:
+    """Strings found on other models, replayed here, against the best real answer."""
+    found = [(prompt, evidence) for prompt, evidence in found if evidence.strings]
+    if not found:
+        return None
+    cells = [
+        (
+            as_label(prompt),
+            row.text,
+            "please" if row.direction == "up" else "displease",
+            as_label(row.found_on),
+            as_label(row.source),
+            f"{row.z:+.2f}",
+            f"{100 * row.share_below:.1f}",
+            "yes" if row.beats_real else "no",
+        )
+        for prompt, evidence in found
+        for row in evidence.strings
+    ]
+    return Picture(
+        "Strings that please other models, replayed here",
+        "A point is a string, in sd of the sweep; the dashed line is the best real answer. A "
+        "string to its right is preferred to every real answer. What was found to displease "
+        "stands in the table only.",
+        "".join(_replayed(*pair) for pair in found),
+        table(_COLUMNS, cells),
+    )
+
+
+def _replayed(prompt: str, evidence: GcgProbesEvidence) -> str:
+    import altair as alt
+
+    pleasing = [row for row in evidence.strings if row.direction == "up"]
+    strings = sorted(pleasing, key=lambda row: -row.z)[:_MOST]
+    if not strings:
+        return ""
+    real = evidence.real.z
+    terms = [row.text for row in strings]
+    rows = [
+        {"place": place, "z": row.z, "name": label, "beats": row.beats_real}
+        for place, (row, label) in enumerate(zip(strings, placeholders(terms), strict=True))
+    ]
+    y = alt.Y("place:O").axis(None)
+    x = alt.X("z:Q").scale(zero=False).axis(title="sd of the sweep", tickCount=4)
+    points = [
+        chart_of([row for row in rows if row["beats"] == beats])
+        .mark_point(color=color, filled=beats, opacity=1, size=42)
+        .encode(x=x, y=y)
+        for beats, color in ((True, VERMILLION), (False, BLUE))
+    ]
+    line = chart_of([{"z": real}]).mark_rule(color=INK, strokeDash=[3, 3])
+    beaten = sum(row.beats_real for row in pleasing)
+    said = f"{beaten} of {len(pleasing)} beat the best real answer ({real:+.2f} sd)"
+    marks = "full: beats it" + (f"; the {_MOST} highest" if len(pleasing) > _MOST else "")
+    drawn = alt.layer(line.encode(x=x), *points, *names_left(rows, y)).properties(
+        width=_WIDTH,
+        height=_STEP * len(rows),
+        title=alt.TitleParams(as_label(prompt), subtitle=[said, marks]),
+    )
+    return as_svg(drawn, title=f"Strings replayed, {as_label(prompt)}", facts=[said], terms=terms)
