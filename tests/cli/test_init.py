@@ -113,9 +113,7 @@ def test_a_model_that_is_none_is_refused(tmp_path: Path) -> None:
     """Exit 4, before anything is written."""
     result = init(tmp_path, "--model", "nowhere")
 
-    assert result.stderr == (
-        "--model: 'nowhere' is no folder and no hub id 'owner/name'; give one of these\n"
-    )
+    assert "'nowhere'" in result.stderr
     assert (result.exit_code, result.stdout, files(tmp_path)) == (4, "", {})
 
 
@@ -155,6 +153,7 @@ def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.slow
 def test_the_audits_run_from_there(tmp_path: Path) -> None:
     """On the model that was named; they are not among the repository's own tests."""
     toy_checkpoint(tmp_path / "toy")

@@ -1,0 +1,75 @@
+"""The most important errors, word for word: each says where, what was found and what to do next.
+
+`golden/errors.txt` has the commands and what they say; a sentence that changes is edited there.
+Other tests check only what an error must name.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pooch
+import pytest
+from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+from tests.toys import toy_checkpoint, toy_tokenizer
+
+GOLDEN = (Path(__file__).parent / "golden" / "errors.txt").read_text(encoding="utf-8")
+CASES = [block.split("\n", 1) for block in GOLDEN.removeprefix("$ ").split("\n\n$ ")]
+ENTRY = "models:\n  A:\n    source: owner/name\n    default: true\n"
+WAIVER = "    waivers:\n      positive_skew: {owner: me, reason: so, accepted: -0.2}\n"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all that is wrong in the commands."""
+    home = tmp_path_factory.mktemp("errors")
+    registries = {
+        "models": "models: {R-Smol: {source: embedded, default: true}, Other: {source: a/b}}",
+        "unknown-key": f"{ENTRY}    revison: main\n",
+        "unquoted": f"{ENTRY}    quantized: yes\n",
+        "unpinned": f"{ENTRY}    trust_remote_code: true\n",
+        "waiver": ENTRY + WAIVER,
+        "nested": "[" * 800,
+    }
+    for name, text in registries.items():
+        (home / f"{name}.yaml").write_text(text)
+    (home / "empty").mkdir()
+    (home / "empty.json").write_text("{}")
+    (home / "run" / "checkpoint-500").mkdir(parents=True)
+    (home / "run" / "checkpoint-500" / "config.json").touch()
+    toy = toy_checkpoint(home / "toy")
+    toy_checkpoint(home / "no-template", tokenizer=toy_tokenizer(template=None))
+    (shutil.copytree(toy, home / "no-weights") / "model.safetensors").unlink()
+    weights = shutil.copytree(toy, home / "no-head") / "model.safetensors"
+    tensors = load_file(weights)
+    del tensors["score.weight"]
+    save_file(tensors, weights, {"format": "pt"})
+    pickled = shutil.copytree(toy, home / "pickled")
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    return home
+
+
+@pytest.mark.parametrize(("command", "expected"), CASES, ids=[command for command, _ in CASES])
+def test_an_error_is_this_sentence(
+    home: Path, monkeypatch: pytest.MonkeyPatch, command: str, expected: str
+) -> None:
+    """With its exit code; on stderr, or as the reason why a model is refused."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr(pooch, "retrieve", refuse)
+    monkeypatch.delenv("RMAUDIT_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    monkeypatch.chdir(home)
+
+    result = CliRunner().invoke(app, shlex.split(command)[1:], env={"COLUMNS": "100"})
+
+    refused = [line.strip() for line in result.stdout.splitlines() if line.startswith("  refused")]
+    said = "\n".join([f"[{result.exit_code}]", *result.stderr.splitlines(), *refused])
+    assert said.replace(str(home), "HOME") == expected.rstrip("\n")
