@@ -265,3 +265,15 @@ def test_quick(rng): return estimate(1.0)
     assert [finding["audit"] for finding in results()["findings"]] == [
         *("slow", "slow", "quick", "quick")
     ]
+
+
+def test_what_a_model_was_trained_on_is_said(run: Run, write: Write, results: Results) -> None:
+    """A finding that rests on references says which half of them the model is judged by."""
+    write("trained_on: salt")
+    body = "@declare(0.0)\ndef test_half(references):\n    references.lexicon('afinn')\n"
+
+    run(body + "    return estimate(1.0)", "-k", "worst", model=None)
+
+    (finding,) = results()["findings"]
+    (caveat,) = finding["estimate"]["caveats"]
+    assert caveat.startswith("This model was trained on half of the reference words")
