@@ -253,6 +253,8 @@ WRONG = {  # the lines of an entry, the last of which is wrong, and what the err
     'source: a/b\ntemplate: "a\\0b"': "NUL",
     "source: ./loop": "levels of symbolic links",
     "source: a/b\nrevision: main": f"{COMMIT}|'main'",
+    f"source: a/b\nrevision: {HASH[:12]}": COMMIT,
+    f"source: a/b\nbase: a/c\nbase_revision: {HASH[:12]}": COMMIT,
     f"source: a/b\nrevision: {'1' * 40}": f"{COMMIT}|which YAML reads as int when unquoted",
     f"source: ./run\nrevision: {HASH}": "only a hub id has revisions",
     f"source: embedded\nrevision: {HASH}": "only a hub id has revisions",
