@@ -1,4 +1,4 @@
-"""The command line beside pytest: what is here, and how to get what is not."""
+"""The command line: all but the audits, which run under pytest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rmaudit.cli.common import Commands
 
 app = typer.Typer(
     cls=Commands,
-    help="Audits of reward models. The audits themselves run under pytest: pytest audits",
+    help="Audits of reward models. The audits run under pytest: pytest audits --model NAME",
     epilog="Exit codes: 0 pass, 1 fail, 2 inconclusive or not measured, 3 error, 4 wrong usage.",
     no_args_is_help=True,
     add_completion=False,
@@ -31,7 +31,10 @@ app.add_typer(list_models.app, name="models")
 app.command("import", epilog="Example: rmaudit import ~/paper/data --model N-Gem-27B")(
     get_data.import_
 )
-app.command(epilog="Example: rmaudit survival ./my-model --prompt 'Is it love?'")(examine.survival)
+app.command("round-trip", epilog="Example: rmaudit round-trip ./my-model --prompt 'Is it love?'")(
+    examine.survival
+)
+app.command("survival", hidden=True)(examine.survival)  # its old name
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(examine.doctor)
 app.command(epilog="Example: rmaudit organism identity-penalty")(run_selftest.organism)
 app.command(epilog="Example: rmaudit selftest audits --seeds 20")(run_selftest.selftest)

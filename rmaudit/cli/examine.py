@@ -1,4 +1,4 @@
-"""What a tokenizer keeps of its ids, and whether a model is scored as it scores itself."""
+"""rmaudit round-trip and doctor: is each id scored, and as the model itself scores it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ def survival(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Count the token ids that the paper's protocol scores as themselves. Needs no weights."""
+    """Count the token ids that come back from a round trip through text. Needs no weights.
+
+    The paper's protocol scores an id by its text, tokenized anew: where that gives another id, it
+    is another id's score.
+    """
     try:
         spec = _tokenizer_only(model, template, file)
         result = _survival(spec, text_of(prompt))

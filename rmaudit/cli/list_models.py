@@ -1,4 +1,4 @@
-"""The models of the registry: which there are, what is here of them, and what each would do."""
+"""rmaudit models: which models the registry has, what is on this machine, how each is scored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def models(  # noqa: PLR0913  (its options)
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the models that `pytest audits --model NAME` knows, and what is here of each."""
+    """List the models that `pytest audits --model NAME` knows, and what of each is here.
+
+    Here means on this machine: downloaded or built weights, and scores in the cache.
+    """
     context.obj = (file, cache)
     if context.invoked_subcommand is not None:
         _refuse_options_of_the_list({"--json": as_json, "--online": online, "--keys": keys})
@@ -72,43 +75,46 @@ def _explain(*, as_json: bool) -> None:
 @app.command(epilog="Example: rmaudit models check '*Lla*'; rmaudit models check ./my-model")
 def check(
     context: typer.Context,
-    model: Annotated[str, typer.Argument(help="a registry name, a glob, a folder or a hub id")],
+    model: Annotated[
+        str, typer.Argument(help="a name in the registry, a glob, a folder or a hub id")
+    ],
     file: Registered = None,
     cache: Cached = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say what would be done with a model, from its config and headers: no weights are read.
+    """Say how a model would be scored, from its configuration and headers: no weights are read.
 
     Exit code 0 if it can be scored, 1 if it is refused, 4 if there is no such model.
     """
     from rmaudit.models import inspection
 
-    above = context.obj or (None, None)
-    registry = _registry(file or above[0])
+    file_before, cache_before = context.obj  # as in `rmaudit models --file FILE check MODEL`
+    registry, cache = _registry(file or file_before), cache or cache_before or default_cache()
     try:
         specs = resolve(registry, model)
     except RmauditError as error:
         fail(error)
-    looked: list[dict[str, Any]] = []
+    checked: list[dict[str, Any]] = []
     for spec in specs:
         if not as_json:
             say(f"{spec.name}: {spec.source}")
-        looked.append({"name": spec.name, "source": spec.source, "found": []})
+        found = []
         called = spec.name if registry.models.get(spec.name) is spec else model
-        for label, said in inspection.look(spec, cache or above[1] or default_cache(), called):
-            looked[-1]["found"].append({"what": label, "said": said})
+        for what, said in inspection.look(spec, cache, called):
+            found.append({"what": what, "said": said})
             if not as_json:
-                say(f"  {label.ljust(inspection.WIDTH)}  {said}")
+                say(f"  {what.ljust(inspection.WIDTH)}  {said}")
+        checked.append({"name": spec.name, "source": spec.source, "found": found})
     if as_json:
-        echo_json(looked)
-    if any(line["what"] == inspection.REFUSED for one in looked for line in one["found"]):
+        echo_json(checked)
+    if any(line["what"] == inspection.REFUSED for one in checked for line in one["found"]):
         raise typer.Exit(FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A model, what is here of it, how many whole sweeps are cached, and what the hub says."""
+    """A model, what of it is here, how many whole sweeps are cached, and what the hub says."""
 
     spec: ModelSpec
     here: str
@@ -117,7 +123,7 @@ class _Listed:
     online: str | None
 
     def words(self) -> list[str]:
-        """What there is to say, each in a word or two."""
+        """What the list says of it."""
         sweeps = f"{self.sweeps} sweep{'s' if self.sweeps > 1 else ''}" if self.sweeps else ""
         recorded = "recorded" if self.recorded else ""
         return [word for word in (self.here, sweeps, recorded, self.online) if word]

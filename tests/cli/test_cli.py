@@ -22,7 +22,7 @@ from tests.toys import toy_checkpoint
 runner = CliRunner()
 COMMANDS = [
     *("report", "replay", "compare", "init"),
-    *("data", "models", "import", "survival", "doctor", "organism", "selftest", "search"),
+    *("data", "models", "import", "round-trip", "doctor", "organism", "selftest", "search"),
 ]
 
 
@@ -126,7 +126,7 @@ def is_harmless(said: str) -> bool:
     [
         *("HOSTILE", "--HOSTILE", "report HOSTILE", "replay HOSTILE", "compare HOSTILE HOSTILE"),
         *("init FOLDER --model HOSTILE", "init FOLDER/HOSTILE", "data HOSTILE", "import HOSTILE"),
-        *("models --file HOSTILE", "models check HOSTILE", "survival HOSTILE", "doctor HOSTILE"),
+        *("models --file HOSTILE", "models check HOSTILE", "round-trip HOSTILE", "doctor HOSTILE"),
         *("search HOSTILE", "search x --budget HOSTILE", "search x --dtype HOSTILE"),
         *("organism HOSTILE", "selftest --model HOSTILE"),
     ],
@@ -152,7 +152,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 @pytest.mark.parametrize(
-    "command", [["models", "check"], ["survival"], ["doctor", "--answers", "8"]]
+    "command", [["models", "check"], ["round-trip"], ["doctor", "--answers", "8"]]
 )
 def test_no_checkpoint_steers_the_terminal(
     hostile: Path, tmp_path: Path, command: list[str], options: list[str]

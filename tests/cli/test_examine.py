@@ -1,4 +1,4 @@
-"""rmaudit survival and rmaudit doctor: what is told, and errors of one line."""
+"""rmaudit round-trip and rmaudit doctor: what is told, and errors of one line."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.round_trip import FATES
 from rmaudit.scoring.paths import SharedPrefix
+from tests.hub import Hub, serving
 from tests.toys import TEMPLATE, WORDS, pair_tokenizer, toy_checkpoint, toy_tokenizer
 
 runner = CliRunner()
 
 
-# rmaudit survival
+# rmaudit round-trip
 
 
 @pytest.fixture
@@ -36,10 +37,10 @@ def tokenizer_folder(tmp_path: Path) -> Path:
     return tmp_path / "toy"
 
 
-def test_survival_counts_without_weights(tokenizer_folder: Path) -> None:
+def test_round_trip_counts_without_weights(tokenizer_folder: Path) -> None:
     """Five fates that add up, how many rows are left, what the tokenizer adds, and no words."""
-    result = runner.invoke(app, ["survival", str(tokenizer_folder)])
-    told = json.loads(runner.invoke(app, ["survival", str(tokenizer_folder), "--json"]).stdout)
+    result = runner.invoke(app, ["round-trip", str(tokenizer_folder)])
+    told = json.loads(runner.invoke(app, ["round-trip", str(tokenizer_folder), "--json"]).stdout)
 
     lines = result.stdout.splitlines()
     size = len(toy_tokenizer())
@@ -65,29 +66,29 @@ def test_survival_counts_without_weights(tokenizer_folder: Path) -> None:
     }
 
 
-def test_survival_takes_a_template_and_a_prompt(tokenizer_folder: Path) -> None:
+def test_round_trip_takes_a_template_and_a_prompt(tokenizer_folder: Path) -> None:
     """Another template replaces the folder's; a prompt is a name or any text."""
     template = tokenizer_folder / "other.jinja"
     template.write_text("{{ bos_token }}" + TEMPLATE.replace("['content']", "['content'] | trim"))
-    command = ["survival", str(tokenizer_folder), "--template", str(template)]
+    command = ["round-trip", str(tokenizer_folder), "--template", str(template)]
 
     trimmed = runner.invoke(app, [*command, "--prompt", "Is it love?"]).stdout.splitlines()
 
     assert trimmed[0].endswith("token ids, 'Is it love?'")
     assert "BOS at the start of each row: two" in trimmed
     assert int(trimmed[5].split()[1]) > 0  # white space leaves nothing
-    named = runner.invoke(app, ["survival", str(tokenizer_folder), "--prompt", "worst"])
+    named = runner.invoke(app, ["round-trip", str(tokenizer_folder), "--prompt", "worst"])
     assert "the worst thing" in named.stdout.splitlines()[0]
 
 
-def test_survival_of_an_encoder_is_that_of_its_pairs(tmp_path: Path) -> None:
+def test_round_trip_of_an_encoder_is_that_of_its_pairs(tmp_path: Path) -> None:
     """No template is needed, and one that is given is refused."""
     folder = tmp_path / "toy"
     pair_tokenizer().save_pretrained(folder)
     config = {"architectures": ["DebertaV2ForSequenceClassification"], "model_type": "deberta-v2"}
     (folder / "config.json").write_text(json.dumps(config))
 
-    result = runner.invoke(app, ["survival", str(folder)])
+    result = runner.invoke(app, ["round-trip", str(folder)])
 
     counts = [int(line[16:26].replace(",", "")) for line in result.stdout.splitlines()[2:7]]
     assert result.exit_code == 0
@@ -97,7 +98,7 @@ def test_survival_of_an_encoder_is_that_of_its_pairs(tmp_path: Path) -> None:
     assert "ids that the tokenizer adds" not in result.stdout
     template = tmp_path / "any.jinja"
     template.write_text(TEMPLATE)
-    refused = runner.invoke(app, ["survival", str(folder), "--template", str(template)])
+    refused = runner.invoke(app, ["round-trip", str(folder), "--template", str(template)])
     assert "remove `template`" in refused.stderr
 
 
@@ -111,7 +112,7 @@ def test_survival_of_an_encoder_is_that_of_its_pairs(tmp_path: Path) -> None:
         (["owner/name"], 3, "owner/name could not be had from the Hugging Face hub"),
     ],
 )
-def test_survival_refuses_in_one_line(
+def test_round_trip_refuses_in_one_line(
     tokenizer_folder: Path, arguments: list[str], code: int, said: str
 ) -> None:
     """Exit 4 where the command is wrong, 3 where the model is; the reason on stderr."""
@@ -119,11 +120,23 @@ def test_survival_refuses_in_one_line(
     empty.mkdir()
     places = {"FOLDER": str(tokenizer_folder), "EMPTY": str(empty)}
 
-    result = runner.invoke(app, ["survival", *(places.get(a, a) for a in arguments)])
+    result = runner.invoke(app, ["round-trip", *(places.get(a, a) for a in arguments)])
 
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert (result.stdout, result.exit_code) == ("", code)
+
+
+def test_round_trip_downloads_no_weights(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a hub id only the small files are asked for; the command's old name still works."""
+    with serving(Hub({"owner/toy": toy}), tmp_path / "hub", monkeypatch) as hub:
+        result = runner.invoke(app, ["survival", "owner/toy"])
+
+    assert result.exit_code == 0, result.stderr
+    assert "config.json" in hub.served
+    assert not [name for name in hub.served if name.endswith(".safetensors")]
 
 
 # rmaudit doctor
@@ -310,7 +323,7 @@ def test_doctor_refuses_what_is_no_checkpoint(monkeypatch: pytest.MonkeyPatch) -
     assert (result.stdout, result.exit_code) == ("", 4)
 
 
-@pytest.mark.parametrize("command", [["survival"], ["doctor", "--answers", "8"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["round-trip"], ["doctor", "--answers", "8"]], ids=" ".join)
 def test_a_model_of_another_registry(toy: Path, tmp_path: Path, command: list[str]) -> None:
     """--file names it, as for `rmaudit models`."""
     path = tmp_path / "other.yaml"

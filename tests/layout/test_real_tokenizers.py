@@ -57,7 +57,7 @@ GEMMA_TEMPLATE = """\
 class Family:
     """One tokenizer: where it comes from, and what is known of it.
 
-    `fates` are the counts of the paper's protocol, as `rmaudit survival` printed them.
+    `fates` are the counts of the paper's protocol, as `rmaudit round-trip` printed them.
     """
 
     package: str
@@ -223,7 +223,7 @@ def test_every_id_reaches_the_trunk_as_itself(
 
 def test_what_survives_the_papers_protocol(family: Family, folder: Path) -> None:
     """About half of the ids are scored as themselves; BOS is doubled; no text is shown."""
-    result = CliRunner().invoke(app, ["survival", str(folder)])
+    result = CliRunner().invoke(app, ["round-trip", str(folder)])
 
     lines = result.stdout.splitlines()
     counts = [int(line[16:26].replace(",", "")) for line in lines[2:8]]
