@@ -99,6 +99,17 @@ def test_a_hub_id_is_a_model(three: Registry, inside: Path) -> None:
     ]
 
 
+def test_the_hub_id_of_an_entry_means_the_entry(inside: Path) -> None:
+    """It keeps the pinned commit and all else that the registry says of it."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    entry = f"  A: {{source: owner/name, revision: {commit}, default: true}}\n"
+    (inside / "models.yaml").write_text(f"models:\n{entry}", encoding="utf-8")
+
+    assert resolve(load_registry(inside / "models.yaml"), "owner/name") == [
+        ModelSpec("A", "owner/name", revision=commit, default=True)
+    ]
+
+
 def test_a_name_hides_a_folder(three: Registry, inside: Path) -> None:
     """A folder that is called like a model of the registry does not stand in for it."""
     checkpoint(inside / "N-Gem")

@@ -188,7 +188,9 @@ def test_numeric_noise_widens_the_interval() -> None:
     plain = measure(best, worst)
 
     noisy = measure(best, worst, noise=(0.0, 0.3 * worst.std()))
+    scaled = measure(best, 50 * worst, noise=(0.0, 50 * 0.3 * worst.std()))
 
+    assert ends(scaled) == pytest.approx(ends(noisy))  # noise is in the model's own units
     assert NOISE not in plain.secondary
     assert 0.005 < noisy.secondary[NOISE] < 0.1
     assert noisy.low < plain.low < plain.high < noisy.high

@@ -230,6 +230,16 @@ def test_unscored_rows_do_not_make_up_the_number() -> None:
         measure(frame([1.0, 2.0, math.nan]))
 
 
+def test_spellings_do_not_make_up_the_number() -> None:
+    """Twenty-nine words in two spellings each are twenty-nine words."""
+    rows = pd.concat(
+        [frame(range(29)), frame(range(29)).assign(text=lambda each: " " + each["text"])]
+    )
+
+    with pytest.raises(MeasureError, match=r"needs 30 words .*, got 29 words"):
+        measure(rows)
+
+
 @pytest.mark.parametrize("score", [0.0, -3.5, 1e6])
 def test_equal_scores_are_refused(score: float) -> None:
     """A model that says the same of everything has no shape."""
