@@ -29,7 +29,7 @@ class RmauditError(Exception):
 
 
 class SpecError(RmauditError):
-    """A registry file, a published table or an option is wrong: one line, `file:line` first."""
+    """A models.yaml, a published table or an option is wrong: one line, `file:line` first."""
 
 
 class ModelError(RmauditError):
@@ -44,7 +44,7 @@ class NoGradient(ModelError):  # noqa: N818  (a state of the world, as in FileNo
     """A model's reward cannot be differentiated with respect to its input."""
 
     def __init__(self, model: str, why: str) -> None:
-        """Say of which model, why, and what needs none."""
+        """Name the model, the reason, and a search method that needs no gradient."""
         message = f"{model}: its reward has no gradient here ({why}); search without one"
         super().__init__(f"{message}: --method exhaustive")
 
@@ -71,7 +71,7 @@ class NotRecorded(ReferenceMissing, ModelError):  # noqa: N818  (likewise)
 
 
 class NoBase(RmauditError):  # noqa: N818  (likewise)
-    """models.yaml names no base language model beside a reward model."""
+    """models.yaml names no base language model for a reward model (its key `base`)."""
 
 
 class NotAsked(RmauditError):  # noqa: N818  (likewise)

@@ -11,7 +11,7 @@ import pytest
 import rmaudit
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("torch", "transformers", "pandas")
+HEAVY = ("torch", "transformers", "pandas", "pydantic")
 
 
 def heavy_after(statement: str) -> list[str]:

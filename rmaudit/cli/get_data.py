@@ -1,10 +1,10 @@
-"""Reference data and published scores, fetched and taken in."""
+"""rmaudit data and import: reference data is fetched, published scores are stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,13 +14,19 @@ from rmaudit.config.registry import ModelSpec, default_path, load_registry, reso
 from rmaudit.errors import RmauditError
 from rmaudit.references.sources import SOURCES, locate
 
+if TYPE_CHECKING:
+    from rmaudit.models.recorded import Recorded
+
 
 def data(
     names: Annotated[list[str] | None, typer.Argument(help="which; all if none is named")] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Get the reference data (lexicons, human ratings), check it and say where it is."""
+    """Get the reference data (lexicons, human ratings), check it and say where it is.
+
+    Exit code 3 if some of it could not be had.
+    """
     found = []
     if unknown := [name for name in names or [] if name not in SOURCES]:
         fail(f"unknown reference {unknown[0]!r}; known: {', '.join(SOURCES)}")
@@ -55,7 +61,10 @@ def import_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Take in published scores, for audits without weights (pytest audits --rm-recorded)."""
+    """Store published scores, for audits without weights (pytest audits --rm-recorded).
+
+    Exit code 3 if a table is wrong, or if a model has none that was asked for.
+    """
     try:
         registry = load_registry(file or default_path())
         specs = {spec.name: spec for name in model or ["*"] for spec in resolve(registry, name)}
@@ -88,28 +97,33 @@ def _import(
     paths = (path for depth in ("", "*/", "*/*/") for path in folder.glob(f"{depth}*.csv"))
     for path in sorted(paths):
         try:
-            imported = published_scores.import_table(path, models, Store(cache))
+            table = published_scores.import_table(path, models, Store(cache))
         except RmauditError as error:
             yield str(error), {"path": str(path), "error": str(error)}
             continue
-        if imported is None:
-            continue
-        about = {"path": str(path), "models": list(imported.models), "said": imported.said}
-        if not imported.models:
-            yield f"{path}: passed over, it is of none of these models", about
-            continue
-        yield f"{path}: {imported.said}; {', '.join(imported.models)}", about
-        found[imported.answers].update(imported.models)
-    expected = [
-        m
-        for m in models
-        if asked or m.spec.rewardbench_rank or m.name in found[published_scores.ITEMS]
-    ]
-    if unswept := [m for m in expected if m.files and m.name not in found[published_scores.TOKENS]]:
+        if table is not None:
+            found[table.answers].update(table.models)
+            said = f"{table.said}; {', '.join(table.models)}"
+            said = said if table.models else "passed over, it is of none of these models"
+            about = {"path": str(path), "models": list(table.models), "said": table.said}
+            yield f"{path}: {said}", about
+    yield from _absent(models, *found.values(), folder=folder, asked=asked)
+
+
+def _absent(
+    models: list[Recorded], swept: set[str], rated: set[str], *, folder: Path, asked: bool
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The models without a table of tokens that should have one, and those without any table.
+
+    A table of tokens is expected of models that were asked for, that the paper ranks, or that have
+    scores of items (`rated`).
+    """
+    expected = [m for m in models if asked or m.spec.rewardbench_rank or m.name in rated]
+    if unswept := [m for m in expected if m.files and m.name not in swept]:
         names = [model.name for model in unswept]
         line = f"no table of tokens, such as {unswept[0].files[0]}, is there of: {', '.join(names)}"
         yield line, {"unswept": names}
-    lacking = [m.name for m in models if not any(m.name in names for names in found.values())]
+    lacking = [model.name for model in models if model.name not in swept | rated]
     if lacking and (asked or len(lacking) == len(models)):
         line = f"{folder} has no published scores of {', '.join(lacking)}"
         yield line, {"path": str(folder), "error": line}
