@@ -108,6 +108,7 @@ def _publish(config: pytest.Config, findings: list[Finding]) -> Path:
         base=report_folder(config),
         command=shlex.join(["pytest", *config.invocation_params.args]),
         seed=config.getoption(RM_SEED),
+        made=config.stash[SESSION].memory.sweeps.values(),
     ).absolute()
     here = config.invocation_params.dir
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,9 +12,8 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.prompts import name_of, names_each
 from rmaudit.report import document
 from rmaudit.report.writers import outputs
-from rmaudit.scores.sample import NAMED
-from rmaudit.scores.sealed import Stored
 from rmaudit.scores.store import Store
+from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.records import Finding
 
 
@@ -26,8 +25,12 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
     base: Path,
     command: str,
     seed: int,
+    made: Iterable[Sweep] = (),
 ) -> Path:
-    """Write `<base>/<time>/results.json` and all outputs; the path of `index.html`."""
+    """Write `<base>/<time>/results.json` and all outputs; the path of `index.html`.
+
+    Sweeps that were `made` in this process need not be read from the store again.
+    """
     now = datetime.now(UTC)
     folder = _fresh(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
     run = document.Run(
@@ -41,35 +44,34 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
             **{name: version(name) for name in ("pytest", "torch", "transformers")},
         },
     )
-    collected = document.collect(run, specs, _records(findings, store), findings)
+    collected = document.collect(
+        run, specs, _records(findings, store, {sweep.key: sweep for sweep in made}), findings
+    )
     document.write(collected, folder / "results.json")
     outputs.write(collected, folder)
     return folder / "index.html"
 
 
-def _records(findings: Sequence[Finding], store: Store) -> list[document.SweepRecord]:
-    """The sweeps that the findings rest on, read back from the store."""
+def _records(
+    findings: Sequence[Finding], store: Store, made: Mapping[str, Sweep]
+) -> list[document.SweepRecord]:
+    """The sweeps that the findings rest on: of this run, or read back from the store."""
     records: dict[str, document.SweepRecord] = {}
     named = {key for finding in findings if names_each(finding.prompt) for key in finding.sweeps}
     for finding in findings:
         for key in finding.sweeps:
-            stored = None if key in records else store.read(key)
-            if stored is not None and _shown(stored):
+            swept = None if key in records else sweep_under(key, store, made)
+            if swept is not None:
                 records[key] = document.SweepRecord(
                     model=finding.model,
-                    prompt=name_of(str(stored.fields["prompt"])),
-                    prompt_text=str(stored.fields["prompt"]),
+                    prompt=name_of(swept.prompt.text),
+                    prompt_text=swept.prompt.text,
                     key=key,
-                    frame=stored.frame,
-                    provenance={**stored.fields, **stored.provenance},
+                    frame=swept.frame,
+                    provenance=swept.provenance,
                     whole=key in named,  # of a family of wordings, summaries
                 )
     return list(records.values())
-
-
-def _shown(stored: Stored) -> bool:
-    """Whether the scores are those of a vocabulary or a sample of it: not of texts or words."""
-    return "token_id" in stored.frame and stored.fields.get("part") != NAMED
 
 
 def _fresh(base: Path, name: str) -> Path:

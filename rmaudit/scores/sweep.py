@@ -16,7 +16,7 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import Recorded
-from rmaudit.prompts import ALL, Prompt, asked_of
+from rmaudit.prompts import ALL, Prompt, asked_of, name_of
 from rmaudit.scores import protocols, published_scores
 from rmaudit.scores.sample import NAMED, Sample, checked_size, checked_words, named, spread
 from rmaudit.scores.sealed import Stored
@@ -32,7 +32,8 @@ class Sweep:
     `frame` has one row per token id, ascending: `token_id` (int32), `token` (the tokenizer's raw
     piece), `text` (the decoded text), `score` (float32, the model's own units, higher is better).
     Where `sample` is not None it has not every id, but those that `sample` says: drawn ones, whose
-    scores are stored under `key`, and ones named by words, whose scores are under `named_key`.
+    scores are stored under `key`, and ones named by words, whose scores are under `named_key`;
+    then `drawn` is the sweep of the drawn ones alone.
     """
 
     model: str
@@ -42,6 +43,7 @@ class Sweep:
     provenance: Mapping[str, Any]
     sample: Sample | None = None
     named_key: str = ""
+    drawn: Sweep | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -119,35 +121,47 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
         if protocol not in {None, "paper"} or size is not None:
             message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
             raise SpecError(message)
-        return _read(model, asked, published_scores.sweep(model, asked, store=store))
+        return _read(model.name, asked, published_scores.sweep(model, asked, store=store))
 
     def computed(model: RewardModel) -> Sweep:
-        vocabulary = model.vocabulary()
-        rows = pd.DataFrame(
-            {
-                "token_id": np.array(vocabulary.ids, dtype=np.int32),
-                "token": list(vocabulary.pieces),
-                "text": list(vocabulary.texts),
-            }
-        )
-
         def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
             if protocol == "paper":
                 stored = protocols.paper(model, asked, rows, store=store, part=part)
             else:
                 answers = [(i,) for i in rows["token_id"].tolist()]
                 stored = protocols.exact(model, asked, answers, rows, store=store, part=part)
-            return _read(model, asked, stored)
+            return _read(model.name, asked, stored)
 
+        rows = _rows(model)
         if size is None or size >= len(rows):
             return scored(rows)
-        besides = rows[named(rows["text"], entries)]
-        drawn = Sample(size, len(rows), seed)
+        more = rows[named(rows["text"], entries)]
+        taken = Sample(size, len(rows), seed)
         places = spread(len(rows), size, np.random.default_rng(seed))
-        plain = replace(scored(rows.iloc[places], f"a sample: {drawn}"), sample=drawn)
-        return _with(plain, scored(besides, NAMED)) if len(besides) else plain
+        drawn = replace(scored(rows.iloc[places], f"a sample: {taken}"), sample=taken)
+        return _with(drawn, scored(more, NAMED)) if len(more) else drawn
 
     return model.scores(computed=computed, published=published)
+
+
+def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
+    """The sweep whose scores are stored under `key`: one of those `made` in this run, or read back.
+
+    `made` has sweeps by their keys. None where nothing is stored, or scores that are no sweep's:
+    those of texts, of named ids alone or of a base.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    if key in made:
+        return made[key].drawn or made[key]
+    stored = store.read(key)
+    if stored is None or "token_id" not in stored.frame or stored.fields.get("part") == NAMED:
+        return None
+    text = stored.fields["prompt"]
+    prompt = ALL.get(name_of(text)) or Prompt("custom", text, +1)
+    source = stored.fields.get("model") or stored.provenance.get("source", "")
+    return _read(str(source), prompt, stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,22 +217,35 @@ def score_texts(
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key)
 
 
-def _read(model: Scored, prompt: Prompt, stored: Stored) -> Sweep:
+def _rows(model: RewardModel) -> pd.DataFrame:
+    """The ids of a model's vocabulary, one row each."""
+    vocabulary = model.vocabulary()
+    return pd.DataFrame(
+        {
+            "token_id": np.array(vocabulary.ids, dtype=np.int32),
+            "token": list(vocabulary.pieces),
+            "text": list(vocabulary.texts),
+        }
+    )
+
+
+def _read(model: str, prompt: Prompt, stored: Stored) -> Sweep:
     about = {**stored.fields, **stored.provenance}
-    return Sweep(model.name, prompt, stored.key, stored.frame, about)
+    return Sweep(model, prompt, stored.key, stored.frame, about)
 
 
-def _with(plain: Sweep, besides: Sweep) -> Sweep:
+def _with(drawn: Sweep, more: Sweep) -> Sweep:
     """A sample and the ids that are named, each id once."""
-    assert plain.sample is not None, "a census has every id"  # noqa: S101
-    both = pd.concat([plain.frame, besides.frame]).drop_duplicates("token_id")
-    about = {"named_ids": len(besides.frame), "noise": max(plain.noise, besides.noise)}
+    assert drawn.sample is not None, "a census has every id"  # noqa: S101
+    both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
+    about = {"named_ids": len(more.frame), "noise": max(drawn.noise, more.noise)}
     return replace(
-        plain,
+        drawn,
         frame=both.sort_values("token_id", ignore_index=True),
-        provenance={**plain.provenance, **about},
-        sample=replace(plain.sample, named=len(besides.frame)),
-        named_key=besides.key,
+        provenance={**drawn.provenance, **about},
+        sample=replace(drawn.sample, named=len(more.frame)),
+        named_key=more.key,
+        drawn=drawn,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.errors import ReferenceMissing, SpecError
+from rmaudit.errors import MeasureError, ReferenceMissing, SpecError
 from rmaudit.layout.slot import Vocabulary
-from rmaudit.measures import framing_inversion
-from rmaudit.measures.joined import Answers
-from rmaudit.scores.sample import Sample, checked_size, spread
+from rmaudit.references.lexicons import LEXICONS, lexicon
+from rmaudit.scores.sample import Sample, checked_size, checked_words, named, spread
 from rmaudit.scores.store import Store
-from rmaudit.scores.sweep import Sweep, sweep
+from rmaudit.scores.sweep import Sweep, sweep, sweep_under
 from tests.scores.letters import Letters
 
 IDS = tuple(range(0, 300, 3))  # with gaps: 100 ids
@@ -68,61 +68,85 @@ def test_every_place_is_as_likely_as_any_other() -> None:
 @pytest.mark.parametrize("size", [0, -3, 2.5, "10", True, None])
 def test_a_sample_has_a_size(size: Any) -> None:
     """Nothing else is taken for one."""
-    with pytest.raises(SpecError) as caught:
+    with pytest.raises(SpecError, match=f"positive whole number of token ids, got {size!r}"):
         checked_size(size)
 
-    assert str(caught.value) == (
-        f"a sample needs a positive whole number of token ids, got {size!r}"
-    )
+
+def test_a_sample_says_what_it_is() -> None:
+    """In a sentence, with what was named if anything was."""
+    plain, both = Sample(2000, 49152, 1).caveat, Sample(2000, 49152, 1, 3201).caveat
+
+    assert plain == "Rests on a sample of 2,000 of 49,152 token ids (seed 1)."
+    assert both.startswith(plain[:-1])
+    assert "all 3,201 ids" in both
+
+
+# Words
 
 
 @pytest.mark.parametrize(
-    ("named", "caveat"),
+    ("words", "places"),
     [
-        (0, "Rests on a sample of 2,000 of 49,152 token ids (seed 1)."),
-        (
-            3201,
-            (
-                "Rests on a sample of 2,000 of 49,152 token ids (seed 1), and on all 3,201 ids of "
-                "the words that the audit names."
-            ),
-        ),
+        (["love"], [0, 1, 2]),
+        (["Love", "peace"], [0, 1, 2, 4]),
+        (["STRASSE", "straße"], [8]),
+        (["war"], []),
+        ([], []),
     ],
 )
-def test_a_sample_says_what_it_is(named: int, caveat: str) -> None:
-    """In a sentence."""
-    assert Sample(2000, 49152, 1, named).caveat == caveat
+def test_every_spelling_of_a_word_is_named(words: Sequence[str], places: list[int]) -> None:
+    """Case and spaces around it do not matter; a part of a token is no word of it."""
+    texts = ["love", " love", "LOVE", "loved", " peace", "love!", "", "\ufffd", "Straße"]
+    assert named(pd.Series(texts), words).nonzero()[0].tolist() == places
+
+
+def test_a_lexicon_names_its_words(mirror: Path) -> None:
+    """All of them, and words that are given with it."""
+    words = lexicon("afinn").index
+    texts = pd.Series([*(f" {word.title()}" for word in words), " table", "xyzzy"])
+
+    assert named(texts, ["lexicon:afinn", "xyzzy"]).tolist() == [True] * len(words) + [False, True]
+
+
+def test_words_are_kept_as_they_are() -> None:
+    """A declaration is data: nothing is looked up when it is made."""
+    assert checked_words(["love", "lexicon:labmt"]) == ("love", "lexicon:labmt")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["love", ["lexicon:labMT"], ["lexikon:labmt"], ["two words"], [" love"], [""], [3]],
+    ids=repr,
+)
+def test_what_no_token_can_be_is_refused(words: Sequence[str]) -> None:
+    """A slip would name nothing, silently; the error says what was given, and what may be."""
+    with pytest.raises(SpecError) as caught:
+        checked_words(words)
+
+    given = words if isinstance(words, str) else words[0]
+    assert repr(given) in str(caught.value)
+    if given == "lexicon:labMT":
+        assert all(f"lexicon:{name}" in str(caught.value) for name in LEXICONS)
 
 
 # Sampled sweeps
 
 
 def test_one_id_of_each_stratum_is_scored(tmp_path: Path, unmeasured: None) -> None:
-    """And no other; each row is the census's."""
-    model = Many()
+    """And no other; each row is the census's. The seed decides which, and is part of the key."""
+    model, reader = Many(), Many()
 
-    swept = take(tmp_path, model)
+    swept, again, other = take(tmp_path, model), take(tmp_path, reader), take(tmp_path, seed=1)
 
     assert len(swept.frame) == len(model.scored) == 10
-    assert swept.sample == Sample(10, 100, 0)
+    assert (swept.sample, swept.keys) == (Sample(10, 100, 0), (swept.key,))
     assert swept.provenance["part"] == "a sample: 10 of 100 token ids (seed 0)"
-    assert swept.frame.dtypes.equals(take(tmp_path, sample=None).frame.dtypes)
     everything = take(tmp_path, sample=None).frame
     same = everything[everything["token_id"].isin(ids(swept))].reset_index(drop=True)
     pd.testing.assert_frame_equal(swept.frame, same, check_exact=True)
-
-
-def test_the_seed_decides(tmp_path: Path) -> None:
-    """The same seed, the same ids, read from the cache; another seed, others."""
-    first, model = take(tmp_path), Many()
-
-    again = take(tmp_path, model)
-    other = take(tmp_path, seed=1)
-
-    assert model.scored == []
-    assert (ids(again), again.key) == (ids(first), first.key)
-    assert ids(other) != ids(first)
-    assert other.key != first.key
+    assert (ids(again), again.key, reader.scored) == (ids(swept), swept.key, [])
+    assert ids(other) != ids(swept)
+    assert other.key != swept.key
 
 
 @pytest.mark.parametrize("size", [100, 101, 10**9])
@@ -137,7 +161,7 @@ def test_a_sample_as_large_as_the_vocabulary_is_the_census(tmp_path: Path, size:
     assert model.scored == []
 
 
-def test_named_ids_are_there_besides(tmp_path: Path) -> None:
+def test_named_ids_are_there_too(tmp_path: Path) -> None:
     """The union by id, ascending, each id once, whether drawn too or not."""
     plain = take(tmp_path)
     of_drawn = WORDS[IDS.index(ids(plain)[4])]
@@ -153,31 +177,37 @@ def test_named_ids_are_there_besides(tmp_path: Path) -> None:
 
 def test_the_drawn_and_the_named_ids_have_keys_of_their_own(tmp_path: Path) -> None:
     """Audits share the first whatever they name; the second does not depend on the draw."""
-    plain, both = take(tmp_path), take(tmp_path, words=NAMED)
-    elsewhere = take(tmp_path, words=NAMED, seed=1)
+    census, plain = take(tmp_path, sample=None), take(tmp_path)
+    both, elsewhere = take(tmp_path, words=NAMED), take(tmp_path, words=NAMED, seed=1)
 
     assert both.keys == (plain.key, both.named_key)
     assert elsewhere.key != plain.key
     assert elsewhere.named_key == both.named_key
     assert take(tmp_path, words=["bk"]).keys[0] == plain.key
+    assert take(tmp_path, words=["zz"]).keys == (plain.key,)  # words of no token name nothing
     named = Store(tmp_path).read(both.named_key)
     assert named is not None
     assert named.frame["token_id"].tolist() == [0, 3, 297]
+    everything = take(tmp_path, words=WORDS)
+    assert ids(everything) == list(IDS)
+    assert census.key not in everything.keys
 
 
-def test_ids_that_are_named_are_no_census(tmp_path: Path) -> None:
-    """Words that name every token of a vocabulary do not take the census's place."""
-    census = take(tmp_path, sample=None)
+def test_a_sweep_is_handed_on_as_it_is_stored(tmp_path: Path) -> None:
+    """By its key: of those made in this run or read back, the same; what is no sweep is None."""
+    both, store = take(tmp_path, words=NAMED), Store(tmp_path)
 
-    both = take(tmp_path, words=WORDS)
+    handed, read = (sweep_under(both.key, store, made) for made in ({both.key: both}, {}))
 
-    assert ids(both) == list(IDS)
-    assert census.key not in both.keys
-
-
-def test_words_of_no_token_name_nothing(tmp_path: Path) -> None:
-    """The plain sample is left."""
-    assert take(tmp_path, words=["zz"]).keys == take(tmp_path).keys
+    assert handed is not None
+    assert read is not None
+    assert len(handed.frame) == 10
+    pd.testing.assert_frame_equal(handed.frame, read.frame)
+    assert (handed.provenance, handed.prompt) == (read.provenance, read.prompt)
+    assert sweep_under(both.named_key, store) is None
+    assert sweep_under("0" * 64, store) is None
+    kept = store.fill({"a": "b"}, handed.frame[["text"]], lambda _: np.zeros(10, "f4"), dict)
+    assert sweep_under(kept.key, store) is None
 
 
 def test_the_noise_is_the_larger_one(tmp_path: Path) -> None:
@@ -196,67 +226,33 @@ def test_a_sample_under_the_papers_protocol(tmp_path: Path) -> None:
     assert swept.provenance["protocol"] == "paper"
 
 
-def test_a_token_outside_the_sample_is_said_to_be_so(tmp_path: Path) -> None:
-    """It may be in the vocabulary."""
-    swept = take(tmp_path)
-    outside = next(word for word in WORDS if word not in set(swept.frame["text"]))
-
-    with pytest.raises(Exception, match=r"^no single token in a sample of 10 of 100 token ids \("):
-        swept.score_of(outside)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"sample": 0}, {"words": ["two words"]}, {"words": ["!"], "sample": None}]
-)
 def test_what_is_wrong_is_refused_before_anything_is_scored(
-    tmp_path: Path, wrong: dict[str, Any]
-) -> None:
-    """Also words that a census does not need."""
-    model = Many()
-
-    with pytest.raises(SpecError):
-        take(tmp_path, model, **wrong)
-
-    assert model.scored == []
-
-
-def test_a_missing_lexicon_stops_the_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is scored."""
+    """Also words that a census does not need, and a lexicon that cannot be had."""
     (tmp_path / "afinn").mkdir()
     (tmp_path / "afinn" / "AFINN-111.txt").write_text("damaged")
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
     model = Many()
 
-    with pytest.raises(ReferenceMissing):
+    for wrong in ({"sample": 0}, {"words": ["two words"]}, {"words": ["!"], "sample": None}):
+        with pytest.raises(SpecError):
+            take(tmp_path, model, **wrong)
+    with pytest.raises(ReferenceMissing, match="get it with: "):
         take(tmp_path, model, words=["lexicon:afinn"])
 
     assert model.scored == []
-
-
-# What rests on them
-
-
-def test_named_words_measure_as_in_the_census(tmp_path: Path) -> None:
-    """Every spelling of every word that a lexicon rates is there: the correlation is the same."""
-    ratings = pd.Series(np.random.default_rng(0).random(60), index=WORDS[:60], name="toy")
-
-    def rho(swept: Sweep) -> tuple[float, int]:
-        rng = np.random.default_rng(0)
-        worst = swept.frame.assign(score=np.sin(swept.frame["token_id"]))
-        answers = {"best": Answers(swept.frame, +1), "worst": Answers(worst, -1)}
-        estimate = framing_inversion.inversion(answers, ratings, rng=rng)
-        return estimate.secondary["best"], estimate.n
-
-    assert rho(take(tmp_path, words=WORDS[:60])) == rho(take(tmp_path, sample=None))
 
 
 def test_named_ids_would_bend_the_distribution(tmp_path: Path) -> None:
     """The plain sample's mean is about the vocabulary's; with the highest ids named it is not."""
     true = np.mean(IDS)
     plain = [take(tmp_path, seed=i).frame["score"].mean() for i in range(20)]
-    bent = [take(tmp_path, seed=i, words=WORDS[80:]).frame["score"].mean() for i in range(20)]
+    bent = take(tmp_path, words=WORDS[80:]).frame["score"].mean()
 
     assert np.mean(plain) == pytest.approx(true, abs=5)
-    assert np.mean(bent) > true + 50
+    assert bent > true + 50
+    swept = take(tmp_path)
+    outside = next(word for word in WORDS if word not in set(swept.frame["text"]))
+    with pytest.raises(MeasureError, match=r"in a sample of 10 of 100 token ids \(seed 0\)"):
+        swept.score_of(outside)

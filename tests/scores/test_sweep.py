@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.layout.slot import Slot, Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
-from rmaudit.scores import store
 from rmaudit.scores.sweep import Sweep, score_texts, sweep
 from tests.scores.letters import Letters
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
@@ -65,78 +64,52 @@ def ranked(scores: Sequence[float]) -> Sweep:
 # What a sweep holds
 
 
-def test_a_row_for_every_id(swept: Sweep) -> None:
-    """All ids in their order, special, byte and added ones among them, typed as documented."""
-    frame = swept.frame
+def test_a_row_for_every_id(folder: Path, cache: Path, swept: Sweep) -> None:
+    """All ids in their order, special, byte and added ones too; each has its own reward."""
+    frame, model = swept.frame, checkpoint(folder, cache)
 
     assert frame["token_id"].tolist() == list(range(SIZE))
     assert frame["token"].tolist()[:5] == SPECIAL
     assert frame["text"].iloc[-1] == "<added>"
     assert list(frame.columns) == ["token_id", "token", "text", "score"]
-    assert frame["token_id"].dtype == np.int32
-    assert frame["score"].dtype == np.float32
+    assert (frame["token_id"].dtype, frame["score"].dtype) == (np.int32, np.float32)
     assert all(type(value) is str for value in [*frame["token"], *frame["text"]])
-    assert np.isfinite(frame["score"]).all()
     assert frame["score"].nunique() > SIZE / 2
-
-
-def test_scores_are_those_of_the_model(folder: Path, cache: Path, swept: Sweep) -> None:
-    """Each row has the reward of its id as the one-token answer to the prompt."""
     picked = [0, 4, 5, 100, 275, SIZE - 1]
-
-    scores = checkpoint(folder, cache).score(PROMPTS["greatest"].text, [(i,) for i in picked])
-
-    assert swept.frame["score"][picked].tolist() == pytest.approx(scores.tolist(), abs=1e-5)
+    scores = model.score(PROMPTS["greatest"].text, [(i,) for i in picked])
+    assert frame["score"][picked].tolist() == pytest.approx(scores.tolist(), abs=1e-5)
 
 
 def test_a_sweep_says_where_it_comes_from(folder: Path, swept: Sweep) -> None:
     """Model, prompt, key, everything that decides the scores, and what ran."""
     model = checkpoint(folder, folder.parent / "another cache")
+    about = swept.provenance
 
     assert (swept.model, swept.prompt, len(swept.key)) == ("toy", PROMPTS["greatest"], 64)
-    assert model.identity.items() <= swept.provenance.items()
-    assert swept.provenance["prompt"] == PROMPTS["greatest"].text
-    assert swept.provenance["protocol"] == "exact"
-    assert swept.provenance["source"] == str(folder)
-    assert swept.provenance["suffix"] == "<|end|>"
-    assert swept.provenance["suffix_ids"] == 1
-    assert PROMPTS["greatest"].text in swept.provenance["prefix"]
+    assert model.identity.items() <= about.items()
+    assert (about["prompt"], about["protocol"]) == (PROMPTS["greatest"].text, "exact")
+    assert (about["source"], about["suffix"], about["suffix_ids"]) == (str(folder), "<|end|>", 1)
+    assert PROMPTS["greatest"].text in about["prefix"]
 
 
 # The cache
 
 
-def test_the_second_call_loads_no_weights(folder: Path, cache: Path, swept: Sweep) -> None:
-    """A fresh model finds the sweep in the cache and never builds its scorer."""
-    model = checkpoint(folder, cache)
-
-    again = sweep(model, "greatest", cache=cache)
-
-    assert model._weights is None
-    pd.testing.assert_frame_equal(again.frame, swept.frame)
-    assert (again.key, again.provenance) == (swept.key, swept.provenance)
-
-
-def test_the_first_call_does_load_them(folder: Path, tmp_path: Path) -> None:
-    """With an empty cache the scorer is built: the test above can fail."""
-    model = checkpoint(folder, tmp_path)
-
-    sweep(model, "greatest", cache=tmp_path)
-
-    assert model._weights is not None
-
-
-def test_a_copy_of_the_checkpoint_shares_its_sweeps(
+def test_the_second_call_loads_no_weights(
     folder: Path, cache: Path, swept: Sweep, tmp_path: Path
 ) -> None:
-    """Neither path nor name is part of the key."""
+    """Not even where the weights are gone by then; nor for a copy elsewhere of another name."""
     copied = shutil.copytree(folder, tmp_path / "copy")
     model = Checkpoint(ModelSpec("another name", str(copied)), cache=cache)
+    mean = model.identity  # the hashes are known from here on
+    (copied / "model.safetensors").write_bytes(b"")
+    os.utime(copied / "model.safetensors")
 
     again = sweep(model, "greatest", cache=cache)
 
-    assert model._weights is None
+    assert mean["weights"]
     assert (again.model, again.key) == ("another name", swept.key)
+    pd.testing.assert_frame_equal(again.frame, swept.frame)
 
 
 @pytest.mark.parametrize("what", ["prompt", "identity", "template"])
@@ -187,31 +160,25 @@ def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "scores" / f"{swept.key}.parquet").is_file()
 
 
-def test_a_broken_sweep_goes_on(
-    tmp_path: Path, unmeasured: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A sweep that was interrupted scores only what is missing, and is none the worse for it."""
-    monkeypatch.setattr(store, "SHARD", 2)
-    model, real = Letters(), Letters.score
+def test_what_goes_wrong_is_never_stored(tmp_path: Path) -> None:
+    """A score that is no number, a protocol that there is not, a cache that cannot be written."""
 
-    def score(self: Letters, prompt: str, responses: Sequence[Any], **settings: Any) -> Any:
-        if (5,) in responses:  # the third of three shards starts at id 6, the second at id 2
-            raise KeyboardInterrupt
-        return real(self, prompt, responses, **settings)
+    class Broken(Letters):
+        def _sums(self, rows: Any) -> Any:
+            raise ScoreError("1 of 5 rewards are not finite numbers")
 
-    with monkeypatch.context() as broken:
-        broken.setattr(Letters, "score", score)
-        with pytest.raises(KeyboardInterrupt):
-            sweep(model, "best", cache=tmp_path)
-    model.scored.clear()
+    with pytest.raises(ScoreError):
+        sweep(Broken(), "best", cache=tmp_path)
+    model = Letters()
+    with pytest.raises(SpecError, match=r"'papers'.*exact, paper"):
+        sweep(model, "best", protocol="papers", cache=tmp_path)
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StoreError, match="give another folder with --rm-cache"):
+        sweep(model, "best", cache=tmp_path / "file")
 
-    swept = sweep(model, "best", cache=tmp_path)
-
-    assert [answer for _, answer in model.scored] == [(2,), (5,), (6,)]
-    assert swept.frame["score"].tolist() == [0, 1, 2, 5, 6]
-
-
-# Prompts and protocols
+    assert model.scored == []
+    assert not list(tmp_path.rglob("*.parquet"))
+    assert sweep(model, "best", cache=tmp_path).frame["score"].tolist() == [0, 1, 2, 5, 6]
 
 
 @pytest.mark.parametrize(
@@ -236,157 +203,73 @@ def test_a_prompt_is_a_name_or_any_text(tmp_path: Path, given: str | Prompt, mea
     assert {prompt for prompt, _ in model.scored} == {meant.text}
 
 
-def test_an_unknown_protocol_is_refused(tmp_path: Path) -> None:
-    """The protocols there are, are named, and the model is asked nothing."""
-    model = Letters()
-
-    with pytest.raises(SpecError) as caught:
-        sweep(model, "best", protocol="papers", cache=tmp_path)
-
-    assert str(caught.value) == "unknown protocol 'papers'; known: exact, paper"
-    assert model.scored == []
-
-
-# Errors on the way
-
-
-def test_a_score_that_is_no_number_is_never_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A ScoreError leaves nothing that a later call could read."""
-    model = Letters()
-
-    def refuse(*_: object, **__: object) -> NDArray[np.float32]:
-        raise ScoreError("1 of 5 rewards are not finite numbers")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(model, "score", refuse)
-        with pytest.raises(ScoreError):
-            sweep(model, "best", cache=tmp_path)
-
-    assert not list(tmp_path.rglob("*.parquet"))
-    assert sweep(model, "best", cache=tmp_path).frame["score"].tolist() == [0, 1, 2, 5, 6]
-
-
-def test_a_cache_that_cannot_be_written_is_refused(folder: Path, tmp_path: Path) -> None:
-    """The error of a real checkpoint, too, names the option that gives another folder."""
-    (tmp_path / "file").write_text("not a folder")
-    cache = tmp_path / "file" / "cache"
-
-    with pytest.raises(StoreError, match="give another folder with --rm-cache"):
-        sweep(checkpoint(folder, cache), "best", cache=cache)
-
-
 # The best and the worst
-
-
-def test_top_and_bottom_are_sorted(swept: Sweep) -> None:
-    """The best come first in `top`, the worst first in `bottom`; 25 unless told otherwise."""
-    top, bottom = swept.top(), swept.bottom()
-
-    assert len(top) == len(bottom) == 25
-    assert top["score"].is_monotonic_decreasing
-    assert bottom["score"].is_monotonic_increasing
-    assert top["score"].iloc[0] == swept.frame["score"].max()
-    assert bottom["score"].iloc[0] == swept.frame["score"].min()
-    assert list(top.columns) == list(swept.frame.columns)
 
 
 @pytest.mark.parametrize(
     ("scores", "top", "bottom"),
     [
-        ([1, 1, 1, 1], [0, 1, 2, 3], [0, 1, 2, 3]),
-        ([1, 2, 1, 2], [1, 3, 0, 2], [0, 2, 1, 3]),
         ([3, 1, 3, 2], [0, 2, 3, 1], [1, 3, 0, 2]),
         ([-0.0, 0.0, -1, 0.0], [0, 1, 3, 2], [2, 0, 1, 3]),
+        ([i % 3 for i in range(300)], range(2, 300, 3), range(0, 300, 3)),  # not by a stable sort
     ],
 )
-def test_ties_are_in_the_order_of_their_ids(
-    scores: list[float], top: list[int], bottom: list[int]
+def test_top_and_bottom_are_sorted_and_ties_are_in_the_order_of_their_ids(
+    scores: Sequence[float], top: Sequence[int], bottom: Sequence[int]
 ) -> None:
-    """Equal scores are told by their ids, at both ends."""
+    """The best first in `top`, the worst first in `bottom`; so many, and no more than there are."""
     swept = ranked(scores)
 
-    assert swept.top()["token_id"].tolist() == top
-    assert swept.bottom()["token_id"].tolist() == bottom
+    assert swept.top(len(top))["token_id"].tolist() == list(top)
+    assert swept.bottom(len(bottom))["token_id"].tolist() == list(bottom)
+    assert len(swept.top()) == len(swept.bottom()) == min(25, len(scores))
+    assert len(swept.top(0)) == 0
+    assert len(swept.bottom(10**6)) == len(scores)
 
 
-def test_many_ties_are_in_the_order_of_their_ids() -> None:
-    """So are hundreds of them, where an unstable sort would mix them up."""
-    swept = ranked([i % 3 for i in range(300)])
-
-    assert swept.top(100)["token_id"].tolist() == list(range(2, 300, 3))
-    assert swept.bottom(100)["token_id"].tolist() == list(range(0, 300, 3))
-
-
-@pytest.mark.parametrize(("n", "rows"), [(0, 0), (1, 1), (3, 3), (10, 3)])
-def test_n_is_how_many(n: int, rows: int) -> None:
-    """No more than asked for, and no more than there are."""
-    swept = ranked([1, 2, 3])
-
-    assert (len(swept.top(n)), len(swept.bottom(n))) == (rows, rows)
-
-
-# One token's score
-
-
-@pytest.mark.parametrize("text", ["love", " love", "<added>", "\n"])
-def test_score_of_a_text_is_that_tokens(swept: Sweep, text: str) -> None:
+def test_score_of_a_text_is_that_tokens(swept: Sweep) -> None:
     """The decoded text is matched exactly, leading space and all."""
-    (token_id,) = toy_tokenizer()(text, add_special_tokens=False).input_ids
-
-    assert swept.score_of(text) == swept.frame["score"][token_id]
+    for text in ("love", " love", "<added>", "\n"):
+        (token_id,) = toy_tokenizer()(text, add_special_tokens=False).input_ids
+        assert swept.score_of(text) == swept.frame["score"][token_id]
     assert swept.score_of("love") != swept.score_of(" love")
-
-
-def unknown(texts: Sequence[str], text: str) -> str:
-    """The refusal of a text that is none of these tokens."""
-    swept = ranked(range(len(texts)))
-    with pytest.raises(MeasureError) as caught:
-        Sweep("toy", swept.prompt, "", swept.frame.assign(text=texts), {}).score_of(text)
-    return str(caught.value)
-
-
-def test_score_of_an_unknown_text_suggests_near_ones() -> None:
-    """Tokens that are spelled alike are named, the one with a leading space among them."""
-    message = unknown(["lover", "glove", " love", "x", "y"], "love")
-
-    assert message.startswith("no single token decodes to 'love'; nearest: [")
-    assert message.endswith("]; see model.score for texts")
-    assert all(near in message for near in ("'lover'", "'glove'", "' love'"))
+    with pytest.raises(MeasureError, match=r"^\d{2,} tokens decode to .*: ids \[(\d+, ){4}\d+\]$"):
+        swept.score_of("\ufffd")
 
 
 @pytest.mark.parametrize(
-    ("texts", "nearest"), [(["x", "y"], "[]"), ([" love", "y"], "[' love']")], ids=["none", "one"]
+    ("texts", "near"),
+    [
+        (["lover", "glove", " love", "x", "y"], {"'lover'", "'glove'", "' love'"}),
+        ([" love", " love", "y"], {"' love'"}),
+        (["x", "y"], set()),
+    ],
 )
-def test_only_tokens_are_suggested_and_each_once(texts: list[str], nearest: str) -> None:
-    """A suggestion can be followed: it is the text of a token."""
-    assert f"nearest: {nearest};" in unknown(texts, "love")
-
-
-def test_score_of_an_ambiguous_text_is_refused(tmp_path: Path) -> None:
-    """Byte fragments decode to the same sign; their ids are named rather than one chosen."""
+def test_score_of_an_unknown_text_suggests_near_tokens(texts: list[str], near: set[str]) -> None:
+    """Each once, and only what can be followed: texts of tokens."""
+    frame = ranked(range(len(texts))).frame.assign(text=texts)
     with pytest.raises(MeasureError) as caught:
-        sweep(Letters(), "best", cache=tmp_path).score_of("\ufffd")
+        Sweep("toy", PROMPTS["best"], "", frame, {}).score_of("love")
 
-    assert str(caught.value) == "2 tokens decode to '\ufffd': ids [5, 6]"
-
-
-def test_an_ambiguous_text_names_five_ids(swept: Sweep) -> None:
-    """Of many tokens that decode alike, the first five are enough."""
-    with pytest.raises(MeasureError, match=r"^\d{2,} tokens decode to .*: ids \[(\d+, ){4}\d+\]$"):
-        swept.score_of("\ufffd")
+    told, _, nearest = str(caught.value).partition("; nearest: [")
+    suggested = nearest.partition("]")[0]
+    assert "'love'" in told
+    assert set(suggested.split(", ")) - {""} == near
+    assert "model.score" in nearest
 
 
 # Texts
 
 
-def test_texts_come_back_in_the_callers_order(folder: Path, tmp_path: Path) -> None:
+def test_texts_come_back_in_the_callers_order_and_are_scored_once(
+    folder: Path, tmp_path: Path
+) -> None:
     """Texts of several tokens, doubled ones and the empty one score as the model scores them."""
     model = checkpoint(folder, tmp_path)
     texts = ["peace and joy", "war", "", "peace and joy", " war"]
 
-    scored = score_texts(model, "best", texts, cache=tmp_path)
+    scored, again = (score_texts(model, "best", texts, cache=tmp_path) for _ in range(2))
+    turned = score_texts(model, "best", texts[::-1], cache=tmp_path)
 
     expected = model.score(PROMPTS["best"].text, texts)
     assert scored.scores.tolist() == pytest.approx(expected.tolist(), abs=1e-5)
@@ -394,23 +277,9 @@ def test_texts_come_back_in_the_callers_order(folder: Path, tmp_path: Path) -> N
     assert scored.scores.dtype == np.float32
     assert 0 <= scored.noise < 1e-5
     assert (tmp_path / "scores" / f"{scored.key}.parquet").is_file()
-
-
-def test_texts_are_scored_once(folder: Path, tmp_path: Path) -> None:
-    """The same list is read back without the weights; the same texts in another order are not."""
-    texts = ["war", "peace and joy"]
-    first = score_texts(checkpoint(folder, tmp_path), "best", texts, cache=tmp_path)
-    model = checkpoint(folder, tmp_path)
-
-    again = score_texts(model, "best", texts, cache=tmp_path)
-    assert model._weights is None
-    assert (again.scores.tolist(), again.noise) == (first.scores.tolist(), first.noise)
-    assert again.key == first.key
-
-    turned = score_texts(model, "best", texts[::-1], cache=tmp_path)
-    assert model._weights is not None
-    assert turned.scores.tolist() == pytest.approx(first.scores.tolist()[::-1], abs=1e-5)
-    assert turned.key != first.key
+    assert (again.scores.tolist(), again.noise) == (scored.scores.tolist(), scored.noise)
+    assert again.key == scored.key != turned.key
+    assert turned.scores.tolist() == pytest.approx(scored.scores.tolist()[::-1], abs=1e-5)
 
 
 def test_no_texts_are_no_scores(tmp_path: Path) -> None:
@@ -420,7 +289,6 @@ def test_no_texts_are_no_scores(tmp_path: Path) -> None:
 
         assert scored.scores.shape == (0,)
         assert scored.scores.dtype == np.float32
-        assert scored.noise == 0.0
 
 
 def test_texts_that_are_the_vocabulary_are_no_sweep(tmp_path: Path) -> None:

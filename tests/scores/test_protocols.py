@@ -1,0 +1,191 @@
+"""The two protocols, and the noise that is measured on whatever they score."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from filelock import FileLock
+from tqdm import tqdm
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ScoreError
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.prompts import PROMPTS
+from rmaudit.scores import store
+from rmaudit.scores.protocols import measured_noise
+from rmaudit.scores.sweep import score_texts, sweep
+from tests.scores.letters import Letters
+from tests.toys import toy_checkpoint, toy_tokenizer
+
+SIZE = len(toy_tokenizer())
+each_protocol = pytest.mark.parametrize("protocol", ["exact", "paper"])
+
+
+# The paper's protocol
+
+
+def test_under_the_papers_protocol_ids_share_rows(tmp_path: Path, unmeasured: None) -> None:
+    """The frame is the exact one's but for the scores; each distinct row is scored once."""
+    model = Letters()
+
+    swept = sweep(model, "best", protocol="paper", cache=tmp_path)
+
+    base = len(PROMPTS["best"].text) + 9
+    exact = sweep(model, "best", cache=tmp_path / "exact")
+    assert swept.frame["score"].tolist() == [base, base + 1, base + 1, base - 1, base - 1]
+    assert swept.frame["score"].dtype == np.float32
+    pd.testing.assert_frame_equal(
+        swept.frame.drop(columns="score"), exact.frame.drop(columns="score")
+    )
+    assert len([row for prompt, row in model.scored if not prompt]) == 3
+    about = swept.provenance
+    assert (about["protocol"], about["template"], about["distinct_rows"]) == ("paper", "1a", 3)
+    assert (about["prefix"], about["suffix"]) == (f"<{PROMPTS['best'].text}>", "</>")
+    assert len(about["rendered_rows"]) == 64
+
+
+def test_a_paper_sweep_is_read_back_without_rendering(tmp_path: Path) -> None:
+    """Rendering a vocabulary takes long: the key does not need it. Another template does."""
+    first = sweep(Letters(), "best", protocol="paper", cache=tmp_path)
+    model, other = Letters(), Letters()
+    other.template_digest = "1b"
+
+    again = sweep(model, "best", protocol="paper", cache=tmp_path)
+    anew = sweep(other, "best", protocol="paper", cache=tmp_path)
+
+    assert (model.rendered, model.scored, other.rendered) == (0, [], 1)
+    assert (again.key, again.provenance) == (first.key, first.provenance)
+    assert anew.key != first.key
+    pd.testing.assert_frame_equal(again.frame, first.frame)
+
+
+@each_protocol
+def test_a_broken_sweep_goes_on(
+    tmp_path: Path, unmeasured: None, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    """What was scored before it broke off is not scored again."""
+    monkeypatch.setattr(store, "SHARD", 1)
+
+    class Mortal(Letters):
+        def _sums(self, rows: Sequence[Any]) -> Any:
+            if len(self.scored) > 2:
+                raise KeyboardInterrupt
+            return super()._sums(rows)
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(Mortal(), "best", protocol=protocol, cache=tmp_path)
+    model = Letters()
+
+    swept = sweep(model, "best", protocol=protocol, cache=tmp_path)
+
+    whole = sweep(Letters(), "best", protocol=protocol, cache=tmp_path / "undisturbed")
+    pd.testing.assert_frame_equal(swept.frame, whole.frame)
+    assert len(model.scored) == (3 if protocol == "exact" else 1)
+
+
+def test_a_checkpoint_sweeps_under_the_papers_protocol(tmp_path: Path) -> None:
+    """Where a row is the exact one's, so is the score; the rest are their rows' scores."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
+
+    swept = sweep(model, "greatest", protocol="paper", cache=tmp_path).frame
+    exact = sweep(model, "greatest", cache=tmp_path).frame
+
+    rows = model.retokenized(PROMPTS["greatest"].text, swept["text"].tolist())
+    slot = model.slot(PROMPTS["greatest"].text)
+    same = [row == (*slot.prefix, i, *slot.suffix) for i, row in enumerate(rows)]
+    of_row = dict(zip(rows, swept["score"], strict=True))
+    assert swept["token_id"].tolist() == list(range(SIZE))
+    assert 0 < sum(same) < SIZE
+    assert swept["score"][same].tolist() == pytest.approx(exact["score"][same].tolist(), abs=1e-5)
+    assert swept["score"].tolist() == [of_row[row] for row in rows]
+
+
+# Noise
+
+
+def test_noise_is_the_root_mean_square_of_sixteen_that_are_spread() -> None:
+    """Half of the rewards off by 3, half by 4: √((9 + 16) / 2). Few answers are all used."""
+    scores = np.arange(64, dtype=np.float32)
+    asked: list[int] = []
+
+    def alone(place: int) -> float:
+        asked.append(place)
+        return float(scores[place]) + (3 if len(asked) % 2 else -4)
+
+    assert measured_noise(scores, alone) == {"noise": pytest.approx(np.sqrt(12.5))}
+    assert np.histogram(asked, bins=8, range=(0, 64))[0].tolist() == pytest.approx([2] * 8, abs=1)
+    assert len(set(asked)) == 16
+    asked.clear()
+    measured_noise(scores[:5], alone)
+    assert asked == [0, 1, 2, 3, 4]
+
+
+@each_protocol
+def test_a_noisy_model_is_found_out_once(tmp_path: Path, protocol: str) -> None:
+    """Rewards that are off by 0.25 when alone have noise of 0.25, read back too; others none."""
+    noisy = sweep(Letters(off=0.25), "best", protocol=protocol, cache=tmp_path / "noisy")
+    again = sweep(Letters(), "best", protocol=protocol, cache=tmp_path / "noisy")
+    quiet = sweep(Letters(), "best", protocol=protocol, cache=tmp_path / "quiet")
+
+    assert (noisy.noise, again.noise, quiet.noise) == (0.25, 0.25, 0.0)
+    assert noisy.provenance["noise"] == 0.25
+    assert noisy.frame["score"].tolist() == quiet.frame["score"].tolist()
+    assert score_texts(Letters(off=0.25), "best", ["a", "ab"], cache=tmp_path).noise == 0.25
+
+
+def test_a_checkpoint_has_noise_and_the_same_again(tmp_path: Path) -> None:
+    """In float32 more than none and below 1e-4 sd; a second cold sweep writes the same bytes."""
+    folder = toy_checkpoint(tmp_path / "toy")
+    files = []
+    for cache in (tmp_path / "one", tmp_path / "two"):
+        model = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=cache)
+        swept = sweep(model, "best", cache=cache)
+        files.append((cache / "scores" / f"{swept.key}.parquet").read_bytes())
+
+    assert 0 < swept.noise < 1e-4 * swept.frame["score"].std()
+    assert files[0] == files[1]
+
+
+def test_noise_that_is_no_number_is_refused() -> None:
+    """It would be stored, and spoil every interval."""
+    with pytest.raises(ScoreError, match=r"own forward gives nan .*--rm-dtype float32"):
+        measured_noise(np.zeros(4, dtype=np.float32), lambda _: float("nan"))
+
+
+# What a person sees
+
+
+@each_protocol
+def test_who_waits_for_another_process_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    """Where nobody looks at a bar, too: on stderr."""
+    sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
+    for path in (tmp_path / "scores").glob("*.parquet"):
+        path.unlink()
+    locks = [FileLock(path) for path in (tmp_path / "scores").glob("*.lock")]
+    for lock in locks:  # as another process would
+        lock.acquire()
+    said: list[Any] = []
+
+    def write(message: str, file: Any) -> None:
+        said.append((message, file))
+        for lock in locks:
+            lock.release()
+
+    monkeypatch.setattr(tqdm, "write", write)
+    for _ in range(2):
+        sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
+
+    ((message, file),) = said
+    assert message.startswith(
+        f"letters · best{' · paper' * (protocol == 'paper')}: another process"
+    )
+    assert file is sys.stderr
