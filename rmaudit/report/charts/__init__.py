@@ -35,12 +35,13 @@ from rmaudit.report.charts import (
     prompt_stability,
     search_headroom,
 )
+from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.distributions import of_sweeps
 from rmaudit.report.charts.picture import ByPrompt, Picture, evidence_of
 from rmaudit.report.charts.several import between
 from rmaudit.verdicts.records import Evidence, Finding
 
-__all__ = ["Picture", "between", "of_findings", "of_sweeps", "pictures_of"]
+__all__ = ["Picture", "between", "compiled", "of_findings", "of_sweeps", "pictures_of"]
 
 _CHARTS: dict[type[Evidence], Callable[[ByPrompt[Any]], Picture | None]] = {
     EloAgreementEvidence: elo_agreement.chart,

@@ -7,13 +7,11 @@ what needs more room is several panels, an SVG each, that the page lays side by 
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.report.charts.labels import placeholders, with_terms
-from rmaudit.report.safe_text import line
+from rmaudit.report.charts.compiling import FONT, comment
+from rmaudit.report.charts.labels import placeholders
 
 if TYPE_CHECKING:
     import altair as alt
@@ -26,20 +24,11 @@ WIDTH = 330  # pixels of a panel with all that is beside it: what a phone has
 NAMES = 150  # of them, for names at the left
 FAINTEST, DENSEST = 0.08, 0.5  # opacities of a cell: text on it keeps its contrast
 
-
-_FONT = "system-ui, sans-serif"
-_TAG = re.compile(r"<[^>]+>")  # as yet no attribute holds a text of others
-_NEEDLESS = re.compile(
-    r" (xmlns(:xlink)?|version|class|font-family|role|aria-roledescription|stroke-miterlimit"
-    r'|pointer-events)="[^"]*"'
-)
-_LONG = re.compile(r"-?\d+\.\d{3,}")
-
 THEME = {
     "aria": False,  # one description on the root says it all; a label per mark says it 300 times
     "background": "transparent",
     "padding": {"left": 8, "right": 5, "top": 5, "bottom": 5},  # the page's font may be wider
-    "font": _FONT,
+    "font": FONT,
     "view": {"stroke": None},
     "axis": {
         "domainColor": FAINT,
@@ -104,24 +93,23 @@ def shaded(share: float) -> float:
 
 
 def as_svg(
-    chart: alt.TopLevelMixin, *, title: str, facts: Sequence[str], terms: Sequence[str] = ()
+    chart: alt.TopLevelMixin,
+    *,
+    title: str,
+    facts: Sequence[str],
+    terms: Sequence[str] = (),
+    id: str = "",  # noqa: A002  (as SVG has it)
 ) -> str:
-    """Compile `chart`, and name it for readers who do not see it.
+    """Markup of `chart`, which `compiled` draws, named for readers who do not see it.
 
     `terms` are those that `labels.placeholders` stand for.
     """
-    import vl_convert
-
     spec = chart.to_dict(validate=False)  # validation takes longer than drawing
     kept = frozenset(placeholders(terms))
     spec = {key: _drawable(part, kept) for key, part in spec.items()} | {"config": THEME}
-    svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    svg = with_terms(_smaller(svg), terms)
-    name = html.escape(line(f"{title}. {'; '.join(facts)}."))
-    root = (
-        f'font-family="{_FONT}" role="img" aria-label="{name}"><title>{html.escape(title)}</title>'
+    return comment(
+        {"spec": spec, "title": title, "facts": list(facts), "terms": list(terms), "id": id}
     )
-    return re.sub(r"^<svg([^>]*)>", lambda found: f"<svg{found[1]} {root}", svg)
 
 
 def _drawable(part: object, kept: frozenset[str]) -> object:
@@ -134,15 +122,3 @@ def _drawable(part: object, kept: frozenset[str]) -> object:
     if isinstance(part, dict):
         return {key: _drawable(value, kept) for key, value in part.items()}
     return [_drawable(value, kept) for value in part] if isinstance(part, list) else part
-
-
-def _smaller(svg: str) -> str:
-    """A third less: hundredths of a pixel, and no attribute that nothing here needs.
-
-    Nor have marks roles: a role without a name is a picture that says nothing.
-    """
-    return _TAG.sub(lambda tag: _LONG.sub(_rounded, _NEEDLESS.sub("", tag[0])), svg)
-
-
-def _rounded(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.2f}"

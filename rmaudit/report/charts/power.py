@@ -8,6 +8,7 @@ from pathlib import Path
 
 import rmaudit
 from rmaudit.organisms.selftest import FALSE_ALARMS, POWER, Outcome
+from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg
 from rmaudit.verdicts.records import Verdict
 
@@ -20,7 +21,8 @@ def write(outcomes: Sequence[Outcome], folder: Path) -> None:
     data = {"rmaudit": rmaudit.__version__, "outcomes": [outcome.to_json() for outcome in outcomes]}
     text = json.dumps(data, indent=1) + "\n"
     (folder / "selftest.json").write_text(text, encoding="utf-8")
-    svg = picture(outcomes).replace("<svg ", f'<svg xmlns="{_SVG}" ', 1)  # a file of its own
+    svg = compiled(picture(outcomes))
+    svg = svg.replace("<svg ", f'<svg xmlns="{_SVG}" ', 1)  # a file of its own
     (folder / "selftest.svg").write_text(svg + "\n", encoding="utf-8")
 
 

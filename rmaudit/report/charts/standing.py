@@ -59,7 +59,7 @@ def sheet(findings: Sequence[Finding], *, id: str) -> str:  # noqa: A002  (as SV
         height=alt.Step(_STEP),
         padding={"left": _SIDE, "right": _SIDE, "top": _TOP, "bottom": _TOP},
     )
-    return as_svg(chart, title="Strips", facts=[]).replace("<svg ", f'<svg id="{id}" ', 1)
+    return as_svg(chart, title="Strips", facts=[], id=id)
 
 
 def strips(findings: Sequence[Finding]) -> list[Strip | None]:

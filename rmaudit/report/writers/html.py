@@ -60,7 +60,7 @@ def render(results: Mapping[str, Any]) -> str:
     names = [model["name"] for model in results["models"]]
     script, explored = _read("terms.js"), explorer.explorer(results)
     scripts = (script, explorer.SCRIPT) if explored else (script,)
-    return environment.get_template("report.html.jinja").render(
+    page = environment.get_template("report.html.jinja").render(
         run=results,
         style=_read("report.css") + explorer.STYLE,
         script=script,
@@ -78,6 +78,7 @@ def render(results: Mapping[str, Any]) -> str:
         compared=charts.between(results["models"], findings, results["comparison"]),
         models=[_model(i, model, findings) for i, model in enumerate(results["models"], start=1)],
     )
+    return charts.compiled(page)
 
 
 def write(results: Mapping[str, Any], path: Path) -> None:
