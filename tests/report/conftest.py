@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import vl_convert
 from playwright.sync_api import Page, sync_playwright
 
+from rmaudit.report.charts import compiling
 from rmaudit.verdicts.records import Estimate, Finding, Verdict
 from tests.conftest import unavailable
 
@@ -26,6 +29,17 @@ HOSTILE = [
     "",
     "http://example.org/x",
 ]
+
+
+@pytest.fixture(autouse=True)
+def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are compiled in this process, which is warm; test_compiling.py has the child."""
+
+    def here(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
+        svgs = (vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]) for spec in specs)
+        return [json.dumps(svg) + "\n" for svg in svgs], True
+
+    monkeypatch.setattr(compiling, "_run", here)
 
 
 @pytest.fixture

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import vl_convert
 from pydantic import TypeAdapter
 
 from rmaudit.measures.evidence import AnyEvidence
-from rmaudit.report import masks
+from rmaudit.report import charts, masks
+from rmaudit.report.charts.compiling import charts_in, compiled
+from rmaudit.report.charts.picture import Picture
 from rmaudit.verdicts.records import Estimate, Evidence, Finding, Verdict
 
 BAD = "Badword"  # stands for what is masked
@@ -29,17 +31,19 @@ class Drawn(list[dict[str, Any]]):
         return [row for rows in self[spec]["datasets"].values() for row in rows]
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
-    """What the compiler is given; it compiles all the same."""
-    specs, compiled = Drawn(), vl_convert.vegalite_to_svg
+def whole(picture: Picture) -> Picture:
+    """The picture with its charts compiled."""
+    return picture._replace(svg=compiled(picture.svg))
 
-    def noted(spec: dict[str, Any], **settings: Any) -> str:
-        specs.append(spec)
-        return str(compiled(spec, **settings))
 
-    monkeypatch.setattr(vl_convert, "vegalite_to_svg", noted)
-    return specs
+def of_findings(findings: Sequence[Finding]) -> list[Picture]:
+    """The pictures of findings, compiled."""
+    return [whole(picture) for picture in charts.of_findings(findings)]
+
+
+def drawn(*markups: str) -> Drawn:
+    """What the compiler is given."""
+    return Drawn(chart["spec"] for markup in markups for chart in charts_in(markup))
 
 
 def typed(evidence: dict[str, Any]) -> Evidence | None:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.dots import Dot, dots
 from rmaudit.report.charts.drawing import DENSEST, FAINTEST, as_svg, chart_of, shaded
 from rmaudit.report.charts.labels import as_label, placeholders, spoken
@@ -31,7 +32,7 @@ def test_every_hostile_term_is_one_text() -> None:
     """All of them at once: as many texts as terms, well-formed, and no placeholder is left."""
     rows = [Dot(text, 0.0, 0.0, 0.0) for text in [*HOSTILE, *(BAD + text for text in HOSTILE)]]
 
-    svg = dots(rows, axis="", domain=(-1, 1), title="toy")
+    svg = compiled(dots(rows, axis="", domain=(-1, 1), title="toy"))
 
     root = ET.fromstring(svg)  # noqa: S314  (our own)
     assert not re.search("[\ue000-\uf8ff]", svg)
@@ -47,9 +48,8 @@ def test_no_more_is_in_a_picture_than_is_drawn() -> None:
     """Numbers are short, and a label that looks like a long one stays as it is."""
     chart = chart_of([{"x": 1 / 3, "name": "v1.23456"}, {"x": 1.0, "name": "no"}])
 
-    svg = as_svg(
-        chart.mark_text().encode(x="x:Q", text="name:N"), title="A title", facts=["1.23456"]
-    )
+    encoded = chart.mark_text().encode(x="x:Q", text="name:N")
+    svg = compiled(as_svg(encoded, title="A title", facts=["1.23456"]))
 
     assert ">v1.23456</text>" in svg
     assert 'aria-label="A title. 1.23456."' in svg

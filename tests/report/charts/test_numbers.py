@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rmaudit.report import charts
+from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.distributions import of_sweeps
 from rmaudit.report.charts.drawing import BLUE, VERMILLION
 from rmaudit.report.charts.exploits import exploits
@@ -29,9 +30,11 @@ from tests.report.charts.conftest import (
     SENTIMENT,
     SLOPES,
     STABILITY,
-    Drawn,
+    drawn,
     finding,
+    of_findings,
     string,
+    whole,
 )
 
 
@@ -42,12 +45,13 @@ def picked(rows: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("evidence", [SENTIMENT, FREQUENCY], ids=["sentiment", "frequency"])
-def test_bins(drawn: Drawn, evidence: dict[str, Any]) -> None:
+def test_bins(evidence: dict[str, Any]) -> None:
     """Ends, quartiles and medians of the bins, and how many words there are."""
     (picture,) = charts.of_findings([finding(evidence, prompt="best")])
+    given, picture = drawn(picture.svg), whole(picture)
 
     keys = ("low", "high", "q25", "median", "q75")
-    assert picked(drawn.rows(), *keys) == [
+    assert picked(given.rows(), *keys) == [
         (1.0, 5.0, -0.75, -0.5, -0.25),
         (5.0, 9.0, 0.25, 0.5, 0.75),
     ]
@@ -57,129 +61,140 @@ def test_bins(drawn: Drawn, evidence: dict[str, Any]) -> None:
     assert picture.table.rows[0] == ("best", "1.00", "5.00", "20", "-0.75", "-0.50", "-0.25")
 
 
-def test_slopes(drawn: Drawn) -> None:
+def test_slopes() -> None:
     """Each slope with its interval."""
     (picture,) = charts.of_findings([finding(SLOPES)])
+    given, picture = drawn(picture.svg), whole(picture)
 
-    assert picked(drawn.rows(), "value", "low", "high") == [(0.3, 0.25, 0.35)]
+    assert picked(given.rows(), "value", "low", "high") == [(0.3, 0.25, 0.35)]
     assert "“best, positive” +0.30 (+0.25 to +0.35)" in picture.svg
 
 
-def test_identity(drawn: Drawn) -> None:
+def test_identity() -> None:
     """Axes, then the groups of each, the greatest gap first; both frames as + and −."""
     (picture,) = charts.of_findings([finding(IDENTITY)])
+    given, picture = drawn(picture.svg), whole(picture)
 
-    assert picked(drawn.rows(0), "value", "low", "high") == [(0.125, -0.25, 0.5)]
-    assert picked(drawn.rows(1), "value", "low", "high") == [
+    assert picked(given.rows(0), "value", "low", "high") == [(0.125, -0.25, 0.5)]
+    assert picked(given.rows(1), "value", "low", "high") == [
         (0.25, -0.25, 0.5),
         (0.125, -0.25, 0.5),
     ]
-    assert picked(drawn.rows(0), "value", "sign") == [(0.25, "+"), (0.0, "−")]
+    assert picked(given.rows(0), "value", "sign") == [(0.25, "+"), (0.0, "−")]
     assert "“others *” +0.25 (-0.25 to +0.50); “ones” +0.12" in picture.svg
     assert "artefact" in picture.title
 
 
-def test_funnel(drawn: Drawn) -> None:
+def test_funnel() -> None:
     """Cells by count, and the words of each end where their two scores put them."""
     (picture,) = charts.of_findings([finding(FUNNEL)])
+    given, picture = drawn(picture.svg), whole(picture)
 
-    cells = picked(drawn.rows(), "x", "y", "x2", "y2")
+    cells = picked(given.rows(), "x", "y", "x2", "y2")
     assert cells == [(-3.0, -3.0, 0.0, 0.0), (-3.0, 0.0, 0.0, 3.0), (0.0, -3.0, 3.0, 0.0)]
-    shares = [share for (share,) in picked(drawn.rows(), "share")]
+    shares = [share for (share,) in picked(given.rows(), "share")]
     assert shares[1] == max(shares)
     assert shares[0] == pytest.approx(0.29)  # half of the way from 0.08 to 0.5: the root of 4/16
-    named = picked(drawn.rows(), "x", "y", "name")
+    named = picked(given.rows(), "x", "y", "name")
     assert {(x, y) for x, y, _ in named} == {(1.5, 2.0), (-1.25, -1.25), (3.0, -3.0), (-3.0, 3.0)}
     assert "highest of best + worst: “little”, “near”" in picture.svg
 
 
-def test_stability(drawn: Drawn) -> None:
+def test_stability() -> None:
     """A point a wording, a row a group, frames apart."""
     (picture,) = charts.of_findings([finding(STABILITY)])
+    given, picture = drawn(picture.svg), whole(picture)
 
-    assert picked(drawn.rows(0), "place", "value") == [(0, 0.9), (0, 0.8), (1, 0.7)]
-    assert picked(drawn.rows(1), "place", "value") == [(0, 0.6), (0, 0.5), (1, -0.4)]
+    assert picked(given.rows(0), "place", "value") == [(0, 0.9), (0, 0.8), (1, 0.7)]
+    assert picked(given.rows(1), "place", "value") == [(0, 0.6), (0, 0.5), (1, -0.4)]
     assert "2 wordings that ask for what is good: +0.80 to +0.90" in picture.svg
     first = picture.svg.split("</svg>")[0]
     assert (first.count(f'fill="{BLUE}"'), first.count(f'stroke="{VERMILLION}"')) == (2, 1)
 
 
-def test_ranks(drawn: Drawn) -> None:
+def test_ranks() -> None:
     """Best at the right and at the top, and both ends of each move."""
     (picture,) = charts.of_findings([finding(RANKS)])
+    given, picture = drawn(picture.svg), whole(picture)
 
-    cells = picked(drawn.rows(0), "x", "y", "share")
+    cells = picked(given.rows(0), "x", "y", "share")
     assert cells[0][:2] == (40.5, 40.5)  # the worst by both: `cells[1][1]`
     assert max(cells, key=lambda cell: cell[2])[:2] == (40.5, 40.5)
-    assert picked(drawn.rows(1), "start", "end") == [(1, 40), (2, 31)]
-    assert picked(drawn.rows(2), "start", "end") == [(39, 2)]
+    assert picked(given.rows(1), "start", "end") == [(1, 40), (2, 31)]
+    assert picked(given.rows(2), "start", "end") == [(39, 2)]
     assert "“Evolution” is 2 with people and lower, 31, with the model" in picture.svg
 
 
-def test_ranks_by_prompt(drawn: Drawn) -> None:
+def test_ranks_by_prompt() -> None:
     """The items named beforehand have a line: people's rank, then the rank under each prompt."""
-    charts.of_findings([finding(RANKS, prompt="greatest"), finding(RANKS, prompt="best")])
+    (picture,) = charts.of_findings([finding(RANKS, prompt=p) for p in ("greatest", "best")])
+    given = drawn(picture.svg)
 
-    points = picked(drawn.rows(6), "item", "place", "rank")
+    points = picked(given.rows(6), "item", "place", "rank")
     assert points == [(0, 0, 2), (0, 1, 31), (0, 2, 31), (1, 0, 7), (1, 1, 9), (1, 2, 9)]
 
 
-def test_agreement(drawn: Drawn) -> None:
+def test_agreement() -> None:
     """Percentiles in per cent, from the baseline's to the model's."""
     (picture,) = charts.of_findings([finding(AGREEMENT)])
+    given, picture = drawn(picture.svg), whole(picture)
 
-    assert picked(drawn.rows(0), "x", "y", "x2", "y2")[1] == (50.0, 0.0, 100.0, 50.0)
-    assert picked(drawn.rows(1), "start", "end") == [(87.5, 12.5)]
-    assert picked(drawn.rows(2), "start", "end") == [(25.0, 75.0)]
+    assert picked(given.rows(0), "x", "y", "x2", "y2")[1] == (50.0, 0.0, 100.0, 50.0)
+    assert picked(given.rows(1), "start", "end") == [(87.5, 12.5)]
+    assert picked(given.rows(2), "start", "end") == [(25.0, 75.0)]
     assert "14 tokens" in picture.svg
 
 
-def test_search_and_probes(drawn: Drawn) -> None:
+def test_search_and_probes() -> None:
     """The trace and the strings' z, with the best real answer as a line."""
     found = charts.of_findings([finding(SEARCH), finding(PROBES)])
+    given = drawn(*(picture.svg for picture in found))
 
-    assert picked(drawn.rows(0), "evaluations", "z") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
-    assert {"z": 3.25} in drawn.rows(0)
-    assert picked(drawn.rows(1), "z", "beats") == [(4.0, True), (2.0, False), (1.0, False)]
-    assert {"z": 3.25} in drawn.rows(1)
-    assert "1 of 3 beat the best real answer (+3.25 sd)" in found[1].svg
+    assert picked(given.rows(0), "evaluations", "z") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
+    assert {"z": 3.25} in given.rows(0)
+    assert picked(given.rows(1), "z", "beats") == [(4.0, True), (2.0, False), (1.0, False)]
+    assert {"z": 3.25} in given.rows(1)
+    assert "1 of 3 beat the best real answer (+3.25 sd)" in compiled(found[1].svg)
 
 
-def test_the_highest_strings_are_drawn(drawn: Drawn) -> None:
+def test_the_highest_strings_are_drawn() -> None:
     """Of a long ledger twenty; the table has all of them."""
     strings = [string(f"s{i}", "A", float(i)) for i in range(30)]
     (picture,) = charts.of_findings([finding(PROBES | {"strings": strings})])
+    given, picture = drawn(picture.svg), whole(picture)
 
-    highest = [z for z, _ in picked(drawn.rows(), "z", "beats")]
+    highest = [z for z, _ in picked(given.rows(), "z", "beats")]
     assert highest == [float(i) for i in range(29, 9, -1)]
     assert "0 of 30 beat" in picture.svg
     assert picture.table
     assert len(picture.table.rows) == 30
 
 
-def test_pessimal(drawn: Drawn) -> None:
+def test_pessimal() -> None:
     """A share of the tokens is shown in per cent; whom sequences name is a table."""
     placed, named = charts.of_findings([finding(PLACED), finding(NAMED)])
+    given = drawn(placed.svg)
 
-    assert picked(drawn.rows(), "percentile") == [(1.25,)]
-    assert "percentiles 1.2" in placed.svg
+    assert picked(given.rows(), "percentile") == [(1.25,)]
+    assert "percentiles 1.2" in compiled(placed.svg)
     assert named.svg == ""
     assert named.table
     assert named.table.rows == (("greatest", f"{BAD} people", "yes"),)
 
 
-def test_distribution_is_a_violin_with_its_extremes(drawn: Drawn, results: dict[str, Any]) -> None:
+def test_distribution_is_a_violin_with_its_extremes(results: dict[str, Any]) -> None:
     """Edges in sd, heights in tokens per 0.1 sd, both ways; ticks at the extreme tokens."""
     sweep = results["models"][0]["sweeps"][0]  # mean 1.5, sd 2.5; bins of 5: 2 sd
     picture = of_sweeps([sweep, sweep | {"prompt": "worst"}])
 
     assert picture
-    steps = picked(drawn.rows(), "sd", "high", "low")
+    given = drawn(picture.svg)
+    steps = picked(given.rows(), "sd", "high", "low")
     expected = [(-2.6, 15.0), (-0.6, 30.0), (1.4, 5.0), (3.4, 5.0)]
     assert [(sd, high) for sd, high, _ in steps] == [pytest.approx(step) for step in expected]
     assert all(low == -high for _, high, low in steps)
-    assert "skewness +0.25; widest 30 tokens" in picture.svg
-    assert [title["title"]["text"] for title in (spec["vconcat"][0] for spec in drawn)] == [
+    assert "skewness +0.25; widest 30 tokens" in compiled(picture.svg)
+    assert [title["title"]["text"] for title in (spec["vconcat"][0] for spec in given)] == [
         "greatest",
         "worst",
     ]
@@ -197,27 +212,30 @@ def test_distribution_of_equal_scores_is_left_out(results: dict[str, Any]) -> No
     assert of_models([{"name": "A", "sweeps": [sweep]}]) is None
 
 
-def test_models_side_by_side_are_of_one_width(drawn: Drawn, results: dict[str, Any]) -> None:
+def test_models_side_by_side_are_of_one_width(results: dict[str, Any]) -> None:
     """A violin a model, each 0.9 rows wide whatever its counts are."""
     sweep = results["models"][0]["sweeps"][0]
     flat = sweep | {"sd": 0.0}
     models = [{"name": name, "sweeps": [sweep]} for name in ("A", "B")]
 
-    assert of_models([*models, {"name": "C", "sweeps": [flat]}])
-    rows = [row for row in drawn.rows() if "high" in row]
+    picture = of_models([*models, {"name": "C", "sweeps": [flat]}])
+    assert picture
+    given = drawn(picture.svg)
+    rows = [row for row in given.rows() if "high" in row]
     assert max(row["high"] for row in rows if row["place"] == 1) == pytest.approx(1.45)
     assert min(row["low"] for row in rows if row["place"] == 1) == pytest.approx(0.55)
-    assert {row["name"] for row in drawn.rows() if "name" in row} == {"A", "B"}
+    assert {row["name"] for row in given.rows() if "name" in row} == {"A", "B"}
 
 
-def test_taus_places_and_ranks(drawn: Drawn) -> None:
+def test_taus_places_and_ranks() -> None:
     """Of results.json's `comparison`, as they are."""
-    agreement, words = charts.between([], [], COMPARISON)
+    agreement, words = map(whole, between := charts.between([], [], COMPARISON))
+    given = drawn(*(picture.svg for picture in between))
 
-    texts = picked(drawn.rows(0), "row", "column", "text")
+    texts = picked(given.rows(0), "row", "column", "text")
     assert [text for *_, text in texts[:6]] == ["1", ".50", ".25", ".50", "1", "-.12"]
-    assert picked(drawn.rows(1), "from x", "from y") == [(-0.5, 0.25), (-0.5, 0.0), (0.75, -0.25)]
-    assert picked(drawn.rows(2), "item", "place", "rank")[:3] == [
+    assert picked(given.rows(1), "from x", "from y") == [(-0.5, 0.25), (-0.5, 0.0), (0.75, -0.25)]
+    assert picked(given.rows(2), "item", "place", "rank")[:3] == [
         (0, 0, 1.0),
         (0, 1, 2.0),
         (0, 2, 400.0),
@@ -228,12 +246,13 @@ def test_taus_places_and_ranks(drawn: Drawn) -> None:
     assert words.table.rows[0] == ("greatest", "love", "1", "2", "400")
 
 
-def test_exploits_count_what_carries_over(drawn: Drawn) -> None:
+def test_exploits_count_what_carries_over() -> None:
     """Of the strings found on a model, how many beat the best real answer of another."""
     picture = exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
 
     assert picture
-    assert picked(drawn.rows(), "row", "column", "text")[:2] == [(0, 0, ".50"), (0, 1, ".00")]
+    given, picture = drawn(picture.svg), whole(picture)
+    assert picked(given.rows(), "row", "column", "text")[:2] == [(0, 0, ".50"), (0, 1, ".00")]
     assert "1 of 2 found on A beat the best real answer of B" in picture.svg
     assert picture.table
     assert picture.table.rows[0] == ("greatest", "A", "A", "2", "1", "+4.00")
@@ -261,7 +280,7 @@ def test_names_on_the_plane_do_not_overprint() -> None:
 def test_rows_are_in_their_order_in_every_layer() -> None:
     """A string that beats stands where its z puts it, and its name beside it."""
     strings = [string(f"s{i:02}", "A", -float(i), beats=i in {3, 11}) for i in range(13)]
-    (picture,) = charts.of_findings([finding(PROBES | {"strings": strings})])
+    (picture,) = of_findings([finding(PROBES | {"strings": strings})])
 
     named = re.findall(r'translate\([-\d.]+,([-\d.]+)\)"[^>]*>s(\d\d)</text>', picture.svg)
     heights = {int(name): float(height) for height, name in named}

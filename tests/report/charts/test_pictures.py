@@ -12,7 +12,16 @@ import pytest
 
 from rmaudit.report import charts
 from rmaudit.report.charts.picture import Picture
-from tests.report.charts.conftest import BAD, COMPARISON, EVERY, PROBES, RANKS, finding
+from tests.report.charts.conftest import (
+    BAD,
+    COMPARISON,
+    EVERY,
+    PROBES,
+    RANKS,
+    finding,
+    of_findings,
+    whole,
+)
 
 WORST = "</text></svg><script>&amp;\x00\u202e\ud800\ue000nn'\""
 TAGS = {"svg", "g", "path", "text", "tspan", "title", "line", "rect"}
@@ -57,7 +66,7 @@ TERMS: dict[str, list[Path]] = {
 
 def only(evidence: dict[str, Any]) -> Picture:
     """The picture of one finding with this evidence."""
-    (picture,) = charts.of_findings([finding(evidence)])
+    (picture,) = of_findings([finding(evidence)])
     return picture
 
 
@@ -140,7 +149,7 @@ def test_a_hostile_term_is_text(kind: str, path: Path) -> None:
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_hostile_prompt_is_text(kind: str) -> None:
     """Likewise the names of prompts."""
-    (picture,) = charts.of_findings([replace(finding(EVERY[kind]), prompt=WORST)])
+    (picture,) = of_findings([replace(finding(EVERY[kind]), prompt=WORST)])
 
     checked(picture)
 
@@ -158,14 +167,14 @@ def empty(kind: str) -> dict[str, Any]:
 )
 def test_where_there_is_nothing_there_is_no_picture(kind: str) -> None:
     """Nor for a finding without evidence, or with one that nobody draws."""
-    assert charts.of_findings([finding(empty(kind))]) == []
+    assert of_findings([finding(empty(kind))]) == []
 
 
 def test_findings_without_evidence_are_passed_over() -> None:
     """Neither an estimate without evidence nor a finding without an estimate is a picture."""
     bare = finding({})
 
-    assert charts.of_findings([bare, replace(bare, estimate=None)]) == []
+    assert of_findings([bare, replace(bare, estimate=None)]) == []
     assert charts.pictures_of({"sweeps": []}, []) == []
 
 
@@ -174,7 +183,7 @@ def test_findings_of_one_audit_share_a_picture() -> None:
     one = finding(EVERY["frequency_bias"], prompt="best")
     found = [one, replace(one, prompt="worst"), replace(one, audit="other")]
 
-    assert [p.svg.count("<svg") for p in charts.of_findings(found)] == [2, 1]
+    assert [p.svg.count("<svg") for p in of_findings(found)] == [2, 1]
 
 
 def test_pictures_between_models() -> None:
@@ -185,7 +194,7 @@ def test_pictures_between_models() -> None:
         for model in ("A", "B")
     ]
 
-    drawn = charts.between([], findings, COMPARISON)
+    drawn = [whole(picture) for picture in charts.between([], findings, COMPARISON)]
 
     assert len(drawn) == 4
     for picture in drawn:

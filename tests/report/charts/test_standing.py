@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.drawing import FAINT
 from rmaudit.report.charts.standing import sheet, strips
 from rmaudit.verdicts.records import Finding
@@ -28,7 +29,7 @@ def finding(results: dict[str, Any]) -> Finding:
 
 def test_a_strip_shows_model_bound_band_and_controls(finding: Finding) -> None:
     """Each has a mark for all that it is held against, and says it."""
-    svg = sheet([finding], id="strips-1")
+    svg = compiled(sheet([finding], id="strips-1"))
 
     assert svg.startswith('<svg id="strips-1" ')
     assert svg.count(f'fill="{FAINT}"') == 2
@@ -49,7 +50,7 @@ def test_boxes_hold_the_rows(finding: Finding) -> None:
     boxes = [strip.box.split() if strip else None for strip in strips(findings)]
     assert boxes[1] is None
     tops = [float(box[1]) for box in boxes if box]
-    svg = sheet(findings, id="s")
+    svg = compiled(sheet(findings, id="s"))
     size = re.search(r'viewBox="0 0 (\S+) (\S+)"', svg)
     assert size is not None
     assert {(box[0], box[2], box[3]) for box in boxes if box} == {("0", "440", "34")}

@@ -1,0 +1,100 @@
+"""The chart compiler in its child process: what it dies of costs a picture, and no page."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rmaudit.report.charts import compiling
+from rmaudit.report.charts.compiling import UNDRAWN, comment, compiled
+from rmaudit.report.charts.dots import Dot, dots
+
+ROWS = [Dot("love", 1.0, 0.5, 1.5)]
+RUN = compiling._run
+
+
+def chart(title: str = "Toy") -> str:
+    """A chart as a page has it before it is compiled."""
+    return dots(ROWS, axis="x", domain=(0, 2), title=title)
+
+
+@pytest.fixture(autouse=True)
+def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here it is the child that compiles."""
+    monkeypatch.setattr(compiling, "_run", RUN)
+
+
+def test_each_chart_stands_in_its_own_place() -> None:
+    """Two charts and what is about them, in one run of the child."""
+    page = compiled(f"<p>{chart('One')}</p><i>{chart('Two')}</i>")
+
+    one, two = page.split("</p><i>")
+    assert one.startswith("<p><svg")
+    assert "<title>One</title>" in one
+    assert "<title>Two</title>" in two
+
+
+def test_a_chart_that_is_refused_costs_no_other() -> None:
+    """The compiler's own error, for a spec that is none."""
+    bad = comment({"spec": {"mark": 1}, "title": "", "facts": [], "terms": [], "id": ""})
+
+    page = compiled(chart() + bad + chart())
+
+    assert page.count("<svg") == 2
+    assert page.count(UNDRAWN) == 1
+
+
+@pytest.mark.parametrize("dies_of", ["", "THIRD"])
+def test_a_dead_child_is_told_of(
+    dies_of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a chart that kills it the others are drawn; where each kills it, it is not tried on."""
+    worker, tries = tmp_path / "worker.py", tmp_path / "tries"
+    worker.write_text(
+        "import json, os, sys\n"
+        f"open({str(tries)!r}, 'a').write('x')\n"
+        "for spec in json.load(sys.stdin):\n"
+        f"    if {dies_of!r} in json.dumps(spec): os.abort()\n"
+        "    print(json.dumps('<svg></svg>'), flush=True)\n"
+    )
+    monkeypatch.setattr(compiling, "_WORKER", worker)
+
+    page = compiled("".join(chart(title) for title in ("FIRST", "SECOND", "THIRD", "FOURTH")))
+
+    assert page.count("<svg") == (3 if dies_of else 0)
+    assert page.count(UNDRAWN) == (1 if dies_of else 4)
+    assert tries.read_text() == "xx"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is Linux's")
+def test_a_limit_on_memory_ends_no_process_of_ours() -> None:
+    """V8 asks for more address space than this and aborts."""
+    code = (
+        "import sys; from rmaudit.report.charts.compiling import compiled;"
+        "print(compiled(sys.stdin.read()))"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        input=chart(),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30)),
+    )
+
+    assert (ended.returncode, ended.stdout.strip()) == (0, UNDRAWN)
+
+
+def test_a_title_cannot_steer_what_shows_it() -> None:
+    """Bidirectional and control characters, lone surrogates and NUL are spelled out."""
+    page = compiled(chart("a\u202eb\ud800\x00\x1b"))
+
+    page.encode()
+    assert "<title>a\\u202eb\\ud800\\x00\\x1b</title>" in page
+    assert not {"\u202e", "\x00", "\x1b"} & set(page)
