@@ -186,6 +186,23 @@ def test_a_hub_id_is_downloaded_once_its_headers_were_looked_at(
     assert source.presence(PLAIN, tmp_path) == source.DOWNLOADED
 
 
+def test_no_commit_is_loaded_but_the_one_that_was_looked_at(served: Hub, tmp_path: Path) -> None:
+    """Where somebody pushes between the look and the download, nothing of theirs is taken."""
+    looked = checks.of(PLAIN, tmp_path)
+    served.commit = "f" * 40
+
+    with pytest.raises(ModelError, match="could not be had"):
+        looked.downloaded()
+    assert not list((tmp_path / "cache").rglob("f" * 40))
+
+
+def test_a_commit_is_that_of_a_snapshot_in_the_hubs_cache(tmp_path: Path) -> None:
+    """A folder that is only called like one has none."""
+    places = [f"snapshots/{COMMIT}", COMMIT, "snapshots/main", f"snapshots/{COMMIT[:12]}"]
+
+    assert [hub.commit(tmp_path / place) for place in places] == [COMMIT, None, None, None]
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
