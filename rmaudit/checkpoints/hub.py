@@ -48,8 +48,8 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
 
     known = downloaded(source, revision)
     local = bool(constants.HF_HUB_OFFLINE)
-    if revision and not local and not (known and shards.complete(known)):
-        try:  # the hub's client would try six times, for up to a minute and a half
+    if not local and not (revision and known and shards.complete(known)):
+        try:  # the hub's client would try six times, or wait without end
             _info(source, revision)
         except failures():
             if known is None:

@@ -1,7 +1,9 @@
 """From a prompt to a slot: the chat template rendered around a hole for the answer.
 
-Exact protocol: the template is rendered once with a stand-in for the answer; what stands before
-and after it is tokenized, with one BOS, and every candidate's ids go in between unchanged.
+Exact protocol: the template is rendered with a stand-in for the answer; what stands before and
+after it is tokenized, with one BOS, and every candidate's ids go in between unchanged. That holds
+only if the template prints the same around every answer, so it is tried with answers that differ
+in length and first letter (`layout.neutral`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
+from rmaudit.checkpoints.reading import brief, short
 from rmaudit.errors import ModelError
+from rmaudit.layout import neutral
+from rmaudit.layout.guard import failures_told
 from rmaudit.layout.slot import Slot
 from rmaudit.layout.splice import around
 
@@ -27,17 +32,23 @@ _ROLES = ("user", "assistant", "user")
 TODAY = date(2024, 7, 26)
 
 
+@failures_told
 def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
     """The slot of a one-turn conversation: `prompt` by the user, then the answer.
 
     Raises:
-        ModelError: the tokenizer has no chat template, or the template hides the answer, or opens
-            another turn of the assistant after it.
+        ModelError: the tokenizer has no chat template, or the template hides the answer, prints
+            something else around another one, draws at random, does not come to an end, or opens
+            another turn of the assistant after the answer.
     """
     stand_in = _STAND_IN
     while stand_in in prompt:
         stand_in += "x"
-    parts = texts(tokenizer, prompt, [stand_in], model=model)[0].split(stand_in)
+    neutral.refuse_chance(_template(tokenizer, model), model=model)
+    answers = [stand_in, *neutral.ANSWERS]
+    with neutral.bounded():
+        printed = texts(tokenizer, prompt, answers + answers, model=model)
+    parts = printed[0].split(stand_in)
     if len(parts) != 2:  # noqa: PLR2004  (before and after)
         message = (
             f"{model}: its chat template prints the assistant's answer {len(parts) - 1} times; "
@@ -45,6 +56,7 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
         )
         raise ModelError(message)
     before, after = parts
+    neutral.refuse_others(printed, answers + answers, before, after, model=model)
     if opened := _opened(tokenizer, model):
         message = (
             f"{model}: its chat template goes on after the answer and opens another turn of the "
@@ -106,7 +118,8 @@ def _printed(
             date_string=TODAY.strftime("%d %b %Y"),
         )
     except Exception as error:
-        message = f"{model}: its chat template failed on a user and an assistant turn: {error}"
+        said = short((str(error).splitlines() or [type(error).__name__])[0], 300)
+        message = f"{model}: its chat template failed on a user and an assistant turn: {said}"
         raise ModelError(message) from error
     return [str(text) for text in printed]
 
@@ -123,7 +136,19 @@ def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
             f"checkpoint folder, or add `template: FILE.jinja` to the model's entry in models.yaml"
         )
         raise ModelError(message)
-    template = str(tokenizer.get_chat_template())
+    try:
+        template = str(tokenizer.get_chat_template())
+        template.encode()
+    except (ValueError, TypeError) as error:  # named ones without a default; a lone surrogate
+        named = tokenizer.chat_template
+        found = (
+            f"it has those named {', '.join(named)}" if isinstance(named, dict) else brief(error)
+        )
+        message = (
+            f"{model}: its tokenizer has no chat template that can be used ({short(found, 300)}); "
+            f"give one with `template: FILE.jinja` in models.yaml"
+        )
+        raise ModelError(message) from error
     if "strftime_now" not in template:
         return template
     date_of = "".join(f" | replace('%{d}', '{TODAY.strftime('%' + d)}')" for d in "AaBbdHjMmpSYy")

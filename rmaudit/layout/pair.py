@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
+from rmaudit.layout.guard import failures_told
 from rmaudit.layout.slot import Slot
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def refuse_settings(spec: ModelSpec) -> None:
             raise ModelError(message)
 
 
+@failures_told
 def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
     """The slot of the pair of `prompt` and the answer.
 
@@ -62,11 +64,13 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
     return Slot(prompt, (first, *question, end), (end,), before, str(tokenizer.sep_token))
 
 
+@failures_told
 def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
     """The ids of a text as either part of a pair."""
     return tuple(tokenizer(text, add_special_tokens=False).input_ids)
 
 
+@failures_told
 def rows(tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str]) -> list[Ids]:
     """The paper's protocol: the whole row of ids that each answer's text becomes, in their order.
 

@@ -3,7 +3,7 @@
 Christian et al. 2025 score a token id as their code has it (reward_model_support.py): the id is
 decoded, the chat template prints the conversation (many trim the answer), and the tokenizer reads
 that text with its own special tokens, so where the template prints a BOS there are two. Many ids
-become others on this way, or share a row with others; `sweeps.survival` counts them.
+become others on this way, or share a row with others; `scores.round_trip` counts them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rmaudit.layout import chat
+from rmaudit.layout.guard import failures_told
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -21,6 +22,7 @@ Row = tuple[int, ...]
 _BATCH = 8192  # conversations at a time: what is held twice
 
 
+@failures_told
 def rows(
     tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str], *, model: str
 ) -> list[Row]:
@@ -44,6 +46,7 @@ def rows(
     return [row_of[answer] for answer in answers]
 
 
+@failures_told
 def closing(tokenizer: PreTrainedTokenizerBase) -> Row:
     """The ids that the tokenizer puts at the end of every text, such as an EOS: mostly none."""
     ids = tuple(tokenizer("").input_ids)

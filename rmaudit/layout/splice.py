@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rmaudit.layout.guard import failures_told
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
@@ -19,6 +21,7 @@ Ids = tuple[int, ...]
 _ANCHORS = ("\n", "x", ".")  # what a piece tokenized apart may follow, so as not to be a start
 
 
+@failures_told
 def around(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> tuple[Ids, Ids]:
@@ -31,12 +34,14 @@ def around(
     )
 
 
+@failures_told
 def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
     """The ids of `text` where it follows `before`, no special ones added."""
     ids, (start,) = _cut(tokenizer, before + text, len(before))
     return ids[start:] if start is not None else _apart(tokenizer, text)
 
 
+@failures_told
 def following_each(
     tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
 ) -> list[Ids]:
@@ -63,6 +68,7 @@ def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
     return text[max((start for i, (start, _) in spans if i in added), default=0) :]
 
 
+@failures_told
 def read(
     tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
 ) -> list[str]:

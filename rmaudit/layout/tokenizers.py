@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import trust
-from rmaudit.checkpoints.reading import brief
+from rmaudit.checkpoints import reading, trust
+from rmaudit.checkpoints.reading import brief, short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
+from rmaudit.layout.guard import failures_told
 from rmaudit.layout.slot import Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+_MOST_ADDED = 200_000  # takes a quarter of a minute, and twice as many a minute and a half
+_ADDED = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
+_ADDED["added_tokens.json"] = b'":'
 
 
 def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
@@ -21,7 +26,8 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
     Code that it brings is run only where the registry says so, beside a commit.
 
     Raises:
-        ModelError: the tokenizer or the template cannot be read.
+        ModelError: the tokenizer or the template cannot be read, it adds more than 200,000 tokens,
+            or two of its pieces have one id.
     """
     from transformers import AutoTokenizer
 
@@ -30,25 +36,28 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
         trust.refuse_loose(spec)
         trust.refuse_foreign(folder, spec)
         trusted = {"trust_remote_code": True, "code_revision": spec.revision}
-    try:
+    _refuse_many_added(folder, spec.name)
+    with reading.told(spec.name, "its tokenizer", folder):
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
-    except Exception as error:  # third parties' readers raise anything; to our callers it is one
-        message = (
-            f"{spec.name}: its tokenizer could not be read from {folder} ({brief(error)}); "
-            f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
-        )
-        raise ModelError(message) from error
+        pieces: dict[str, int] = tokenizer.get_vocab()
+    _refuse_doubles(pieces, folder, spec.name)
     if spec.template is not None:
         try:
             tokenizer.chat_template = Path(spec.template).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            message = f"{spec.name}: template {spec.template}: {brief(error)}"
+            shown = short(repr(spec.template).strip("'"), 500)
+            message = f"{spec.name}: template {shown}: {brief(error)}"
             raise ModelError(message) from error
     return tokenizer
 
 
+@failures_told
 def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -> Vocabulary:
-    """Every id that the tokenizer knows, and the embedding of `rows` rows has a row for."""
+    """Every id that the tokenizer knows, and the embedding of `rows` rows has a row for.
+
+    Raises:
+        ModelError: the tokenizer fails.
+    """
     known = set(tokenizer.get_vocab().values())
     ids = sorted(i for i in known if rows is None or i < rows)
     texts = tokenizer.batch_decode(
@@ -56,3 +65,34 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -
     )
     pieces = tokenizer.convert_ids_to_tokens(ids)
     return Vocabulary(tuple(ids), tuple(map(str, pieces)), tuple(texts))
+
+
+def _refuse_many_added(folder: Path, model: str) -> None:
+    """Before it is read, which takes longer than in proportion to their number."""
+    for name, mark in _ADDED.items():
+        try:
+            count = (folder / name).read_bytes().count(mark)
+        except OSError:
+            continue  # whoever needs the file says what is wrong with it
+        if count > _MOST_ADDED:
+            message = (
+                f"{model}: {name} in {folder} has {count:,} added tokens, and rmaudit reads "
+                f"tokenizers with at most {_MOST_ADDED:,}; copy all tokenizer files of the model "
+                f"that it was trained from into its folder"
+            )
+            raise ModelError(message)
+
+
+def _refuse_doubles(pieces: dict[str, int], folder: Path, model: str) -> None:
+    """With two pieces of one id, which of them it reads as would be chance."""
+    piece_of = {number: piece for piece, number in pieces.items()}
+    if len(piece_of) == len(pieces):
+        return
+    number = min(n for piece, n in pieces.items() if piece_of[n] != piece)
+    first, second = sorted(piece for piece, n in pieces.items() if n == number)[:2]
+    message = (
+        f"{model}: two pieces of its tokenizer in {folder} have the id {number}: {first!r} and "
+        f"{second!r}, and which of them the model means is unknown; copy all tokenizer files of "
+        f"the model that it was trained from into its folder"
+    )
+    raise ModelError(message)

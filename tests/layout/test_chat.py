@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tokenizers.processors import TemplateProcessing
@@ -38,7 +38,7 @@ def tokenizer_with(*, template: str | None = TEMPLATE, adds_bos: bool) -> PreTra
     return tokenizer
 
 
-def refusal(template: str | None, prompt: str = PROMPT) -> str:
+def refusal(template: Any, prompt: str = PROMPT) -> str:
     """The text with which a template is refused."""
     with pytest.raises(ModelError) as caught:
         render(toy_tokenizer(template=template), prompt, model="toy")
@@ -98,26 +98,20 @@ def test_digests_tell_slots_apart() -> None:
 # BOS
 
 
-@pytest.mark.parametrize("prints", [False, True], ids=["template silent", "template prints"])
+@pytest.mark.parametrize("prints", ["", "{{- bos_token -}}", "{{- '\n' + bos_token -}}"])
 @pytest.mark.parametrize("adds", [False, True], ids=["tokenizer silent", "tokenizer adds"])
-def test_there_is_one_bos_where_anyone_wants_one(adds: bool, prints: bool) -> None:
-    """Whoever provides the BOS, the row begins with exactly one; if nobody does, with none."""
-    template = "{{- bos_token -}}" + TEMPLATE if prints else TEMPLATE
+def test_there_is_one_bos_where_anyone_wants_one(adds: bool, prints: str) -> None:
+    """Whoever provides the BOS, the row has exactly one; if nobody does, none.
 
-    slot = render(tokenizer_with(template=template, adds_bos=adds), PROMPT, model="toy")
-
-    assert slot.prefix.count(BOS) == int(adds or prints)
-    assert (slot.prefix[0] == BOS) == (adds or prints)
-    assert BOS not in slot.suffix
-
-
-def test_the_naive_row_has_two() -> None:
-    """Tokenizing the rendered text as it stands doubles the BOS: the test above can fail."""
-    tokenizer = tokenizer_with(template="{{- bos_token -}}" + TEMPLATE, adds_bos=True)
+    The text as it stands would have two of a tokenizer that adds one.
+    """
+    tokenizer = tokenizer_with(template=prints + TEMPLATE, adds_bos=adds)
 
     slot = render(tokenizer, PROMPT, model="toy")
 
-    assert tokenizer(slot.prefix_text).input_ids.count(BOS) == 2
+    assert slot.prefix.count(BOS) == int(adds or bool(prints))
+    assert tokenizer(slot.prefix_text).input_ids.count(BOS) == adds + bool(prints)
+    assert BOS not in slot.suffix
 
 
 def test_an_eos_that_the_tokenizer_adds_stays_out() -> None:
@@ -142,80 +136,100 @@ def test_a_tokenizer_without_a_bos_gets_none() -> None:
     assert BOS not in render(tokenizer, PROMPT, model="toy").prefix
 
 
-# The date
-
-
-def test_a_printed_date_is_pinned() -> None:
-    """A template that prints a date, by default today's, prints ours."""
-    slot = render(toy_tokenizer(template=DATED), PROMPT, model="toy")
-
-    assert slot.prefix_text == f"Today: {TODAY:%d %b %Y}. "
-
-
-def test_another_pin_would_print_another_date() -> None:
-    """The same template prints whatever date it is given: the test above can fail."""
-    tokenizer = toy_tokenizer(template=DATED)
-    turns = [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": ""}]
-
-    text = tokenizer.apply_chat_template(turns, tokenize=False, date_string="1 Jan 2000")
-
-    assert text == "Today: 1 Jan 2000. "
-
-
-def test_a_template_that_asks_for_today_gets_the_pinned_date() -> None:
-    """`strftime_now` (Mistral Small, SmolLM3, gpt-oss) is pinned to the same day."""
-    template = "{{- strftime_now('%Y-%m-%d') + ': ' -}}" + ANSWER
-
-    slot = render(toy_tokenizer(template=template), PROMPT, model="toy")
-
-    assert slot.prefix_text == "2024-07-26: "
+@pytest.mark.parametrize(
+    ("template", "printed"),
+    [
+        (DATED, f"Today: {TODAY:%d %b %Y}. "),
+        ("{{- strftime_now('%Y-%m-%d') + ': ' -}}" + ANSWER, "2024-07-26: "),
+    ],
+)
+def test_a_printed_date_is_pinned(template: str, printed: str) -> None:
+    """Today's, asked for in either way (Llama-3.2; Mistral Small, SmolLM3, gpt-oss), is ours."""
+    assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix_text == printed
 
 
 # What is refused
 
 
-@pytest.mark.parametrize("template", [None, ""])
-def test_a_missing_template_is_refused(template: str | None) -> None:
-    """Without a chat template nothing is guessed; the message says where to put one."""
-    assert refusal(template) == (
-        "toy: its tokenizer has no chat template, so rmaudit cannot know how a prompt and an "
-        "answer are laid out. Give one: save it as chat_template.jinja in the checkpoint folder, "
-        "or add `template: FILE.jinja` to the model's entry in models.yaml"
-    )
-
-
-@pytest.mark.parametrize(
-    ("template", "times"),
-    [
-        ("{{ messages[0]['content'] }}", 0),
-        ("{{ messages[1]['content'] | upper }}", 0),
-        ("{{ messages[1]['content'] + messages[1]['content'] }}", 2),
-        (TEMPLATE + TEMPLATE, 2),
-    ],
-    ids=["dropped", "changed", "doubled", "whole conversation doubled"],
-)
-def test_a_template_that_hides_the_answer_is_refused(template: str, times: int) -> None:
-    """An answer that is not printed exactly once, and unchanged, leaves no slot."""
-    assert refusal(template) == (
-        f"toy: its chat template prints the assistant's answer {times} times; it must print it "
-        f"once. Give another with `template: FILE.jinja` in models.yaml"
-    )
+ANSWERED = "messages[1]['content']"
 
 
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        ("{{ raise_exception('only one turn, please') }}", "only one turn, please"),
-        ("{{ messages[2]['content'] }}", "list object has no element 2"),
-        ("{% if %}", "Expected an expression, got 'end of statement block'"),
+        (None, "its tokenizer has no chat template"),
+        ("", "chat_template.jinja in the checkpoint folder, or add `template: FILE.jinja`"),
+        ({"rag": TEMPLATE}, "no chat template that can be used (it has those named rag)"),
+        (TEMPLATE + "\ud800", "no chat template that can be used (UnicodeEncodeError: "),
+        ("{{ messages[0]['content'] }}", "prints the assistant's answer 0 times"),
+        (f"{{{{ {ANSWERED} | upper }}}}", "prints the assistant's answer 0 times"),
+        (f"{{{{ {ANSWERED} + {ANSWERED} }}}}", "prints the assistant's answer 2 times"),
+        (TEMPLATE + TEMPLATE, "prints the assistant's answer 2 times"),
+        ("{{ raise_exception('one turn,\\nplease') }}", "a user and an assistant turn: one turn,"),
+        ("{{ messages[2]['content'] }}", "turn: list object has no element 2"),
+        ("{% if %}", "turn: Expected an expression, got 'end of statement block'"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "maximum recursion depth exceeded"),
+        (
+            "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}" + ANSWER,
+            "it does not come to an end within 1,000,000 steps",
+        ),
     ],
-    ids=["raises", "wants more turns", "is not jinja"],
 )
-def test_a_template_that_fails_is_refused(template: str, said: str) -> None:
-    """Whatever jinja or the template itself says is passed on."""
-    message = refusal(template)
+def test_a_template_without_a_slot_is_refused(template: Any, said: str) -> None:
+    """In one line that says what it does; endless loops are ended."""
+    text = refusal(template)
 
-    assert message == f"toy: its chat template failed on a user and an assistant turn: {said}"
+    assert text.startswith("toy: its ")
+    assert said in text
+    assert "\n" not in text
+
+
+BEFORE, AFTER = "{{- 'answer: ' -}}", "{{- eos_token -}}"
+LOOKS = {
+    "at its length": f"{{{{- 'Be brief. ' if {ANSWERED} | length > 5 -}}}}"
+    + BEFORE
+    + ANSWER
+    + AFTER,
+    "at its length, after it": BEFORE + ANSWER + f"{{{{- '!' if {ANSWERED} | length < 3 -}}}}",
+    "at words": f"{{{{- 'Words. ' if ' ' in {ANSWERED} -}}}}" + BEFORE + ANSWER + AFTER,
+    "at its first letter": BEFORE + ANSWER + f"{{{{- '?' if {ANSWERED}[0] == 'r' -}}}}" + AFTER,
+    "at capitals": f"{{{{- 'Loud. ' if {ANSWERED}[0] | upper == {ANSWERED}[0] -}}}}" + ANSWER,
+    "at digits": ANSWER + f"{{{{- '#' if {ANSWERED}[0] in '0123456789' -}}}}" + AFTER,
+    "at length, next to it": f"{{{{- 'So: ' if {ANSWERED} | length < 5 -}}}}" + ANSWER + AFTER,
+}
+
+
+@pytest.mark.parametrize("template", LOOKS.values(), ids=LOOKS)
+def test_a_template_that_looks_at_the_answer_is_refused(template: str) -> None:
+    """It would lay out each answer in another way; what it prints differently is shown."""
+    text = refusal("{{- messages[0]['content'] -}}" + template)
+
+    assert text.startswith("toy: its chat template looks at the answer or at chance: ")
+    assert "`template: FILE.jinja`" in text
+
+
+@pytest.mark.parametrize(
+    "chance",
+    [
+        "['a', 'b'] | random",
+        "(['a'] * 9999 + ['b']) |\n random",
+        "lipsum(1)",
+        "[['a', 'b'], ['c', 'd']] | map('random') | join",
+        "messages.count",
+    ],
+)
+def test_a_template_that_draws_at_random_is_refused(chance: str) -> None:
+    """Also where what it draws is the same nearly always, and where it prints an address."""
+    text = refusal(f"{{{{- {chance} -}}}}" + TEMPLATE)
+
+    assert "its chat template draws at random" in text or "at the answer or at chance" in text
+
+
+def test_a_text_that_names_chance_is_no_chance() -> None:
+    """Only the filter and the function are meant."""
+    template = "{{- 'random | random lipsum' -}}random | random{%- set random = 1 -%}" + TEMPLATE
+
+    assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix
 
 
 def test_a_prompt_that_holds_the_stand_in_is_rendered() -> None:
@@ -256,6 +270,7 @@ def test_an_empty_think_block_is_part_of_the_prefix() -> None:
         "message['content'].split('</think>')[-1].lstrip('\n')",
         "message['content'].split() | join(' ')",
         "message['content'] | replace('<think>', '')",
+        "message['content'] | lower",
     ],
 )
 def test_a_template_that_changes_texts_leaves_ids_alone(printed: str) -> None:
@@ -265,15 +280,6 @@ def test_a_template_that_changes_texts_leaves_ids_alone(printed: str) -> None:
     slot = render(toy_tokenizer(template=template), PROMPT, model="toy")
 
     assert slot == render(toy_tokenizer(template=LOOP), PROMPT, model="toy")
-
-
-def test_a_bos_after_white_space_is_not_doubled() -> None:
-    """The template's BOS counts also where a newline stands in front of it."""
-    template = "{{- '\n' + bos_token -}}" + TEMPLATE
-
-    slot = render(tokenizer_with(template=template, adds_bos=True), PROMPT, model="toy")
-
-    assert slot.prefix.count(BOS) == 1
 
 
 @pytest.mark.parametrize(
@@ -288,13 +294,10 @@ def test_a_bos_after_white_space_is_not_doubled() -> None:
 )
 def test_a_template_that_opens_another_turn_is_refused(template: str) -> None:
     """One that ignores add_generation_prompt=False ends with an answer that is not there."""
-    assert refusal(template) == (
-        "toy: its chat template goes on after the answer and opens another turn of the "
-        r"assistant, '<|end|>\n<|start|>assistant\n', though none was asked for "
-        "(add_generation_prompt is false): "
-        "rewards would be read from an answer that is not there. Give a template that ends "
-        "with the answer's turn: `template: FILE.jinja` in models.yaml"
-    )
+    text = refusal(template)
+
+    assert "opens another turn of the assistant, '<|end|>\\n<|start|>assistant\\n'" in text
+    assert "`template: FILE.jinja`" in text
 
 
 ANY = "{%- for message in messages -%}{{- message['content'] "

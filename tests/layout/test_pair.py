@@ -18,7 +18,7 @@ from torch.nn import functional
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 import rmaudit
-from rmaudit.checkpoints import source
+from rmaudit.checkpoints import configuration, shards
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import pair
@@ -120,7 +120,7 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str, act: str)
         found: Tensor = own(inputs_embeds=embeddings, attention_mask=mask).logits[:, 0]
         return found
 
-    head = {k: v.double() for k, v in source.tensors(folder, model._head.keys).items()}
+    head = {k: v.double() for k, v in shards.tensors(folder, model._head.keys).items()}
     with all_in_float64():
         weights.scorer.head = model._head.family.build(head, model._config)
         weights.scorer.forget()
@@ -238,18 +238,18 @@ def test_the_papers_rows_are_the_tokenizers_pairs(
 
 
 @pytest.mark.parametrize(
-    ("single", "pair"),
+    ("single", "double"),
     [
         ("[CLS] $A", "[CLS] $A $B:1"),
         ("$A [SEP]", "$A [SEP] $B:1 [SEP]:1"),
         ("[CLS] $A [SEP]", "[CLS] $A [SEP] [SEP] $B:1 [SEP]:1"),
     ],
 )
-def test_another_form_of_pair_is_refused(single: str, pair: str) -> None:
+def test_another_form_of_pair_is_refused(single: str, double: str) -> None:
     """The tokenizer is shown what it made, and where to get the right one."""
     tokenizer = pair_tokenizer()
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single=single, pair=pair, special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+        single=single, pair=double, special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
 
     with pytest.raises(ModelError) as caught:
@@ -325,13 +325,13 @@ def test_a_checkpoint_that_is_not_whole_is_never_scored(tmp_path: Path, key: str
 
 def test_config_json_alone_tells_that_pairs_are_read(tmp_path: Path) -> None:
     """A folder of a tokenizer only may have none."""
-    assert not source.reads_pairs(tmp_path, model="toy")
+    assert not configuration.reads_pairs(tmp_path, model="toy")
     for architecture, expected in (
         ("DebertaV2ForSequenceClassification", True),
         ("LlamaForSequenceClassification", False),
     ):
         (tmp_path / "config.json").write_text(json.dumps({"architectures": [architecture]}))
-        assert source.reads_pairs(tmp_path, model="toy") is expected
+        assert configuration.reads_pairs(tmp_path, model="toy") is expected
 
 
 @pytest.mark.parametrize("protocol", ["exact", "paper"])

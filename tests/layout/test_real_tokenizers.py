@@ -29,6 +29,8 @@ from rmaudit.models.checkpoint import Checkpoint
 from tests.conftest import unavailable
 from tests.toys import toy_checkpoint
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "What, in one word, is the greatest thing ever?"
 VERSION = "3.7.2"
 LLAMA_TEMPLATE = """\
@@ -182,10 +184,10 @@ def test_the_row_of_a_word_is_that_of_the_whole(
     assert [*slot.prefix, *answer, *slot.suffix] == whole
 
 
-def test_every_id_reaches_the_trunk_as_itself(
+def test_every_id_reaches_the_backbone_as_itself(
     family: Family, folder: Path, tokenizer: PreTrainedTokenizerBase, tmp_path: Path
 ) -> None:
-    """Under the exact protocol the trunk sees each id once, between prefix and suffix."""
+    """Under the exact protocol the backbone sees each id once, between prefix and suffix."""
     toy_checkpoint(
         tmp_path / "toy",
         kind=family.kind,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from transformers import PreTrainedTokenizerFast
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
+from rmaudit.layout import chat, pair, retokenize, splice
 from rmaudit.layout.tokenizers import read, vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from tests.layout.test_splice import tokenizer_of
@@ -21,14 +27,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "toy"
 
 
-def spec(folder: Path, template: Path | None = None) -> ModelSpec:
-    """The registry's entry."""
-    return ModelSpec("toy", str(folder), template=str(template) if template else None)
-
-
 def test_a_folder_of_tokenizer_files_is_enough(folder: Path) -> None:
     """Its own template comes with it."""
-    tokenizer = read(folder, spec(folder))
+    tokenizer = read(folder, ModelSpec("toy", str(folder)))
 
     assert tokenizer.chat_template == TEMPLATE
     assert len(tokenizer) == len(toy_tokenizer())
@@ -38,24 +39,94 @@ def test_the_registrys_template_comes_first(folder: Path, tmp_path: Path) -> Non
     """The folder's own is not used."""
     (tmp_path / "chat.jinja").write_text("→", "utf-8")
 
-    assert read(folder, spec(folder, tmp_path / "chat.jinja")).chat_template == "→"
+    spec = ModelSpec("toy", str(folder), template=str(tmp_path / "chat.jinja"))
+
+    assert read(folder, spec).chat_template == "→"
 
 
-def test_a_template_that_cannot_be_read_is_refused(folder: Path, tmp_path: Path) -> None:
-    """The file is named."""
+def refusal(folder: Path, template: object = None) -> str:
+    """The one line with which it is refused, FOLDER in place of its path."""
     with pytest.raises(ModelError) as caught:
-        read(folder, spec(folder, tmp_path / "nowhere"))
+        read(folder, ModelSpec("toy", str(folder), template=template))  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+    return str(caught.value).replace(str(folder), "FOLDER")
 
-    assert str(caught.value).startswith(f"toy: template {tmp_path / 'nowhere'}: FileNotFoundError")
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [("nowhere", "FileNotFoundError"), ("a\0b", "ValueError"), ("a" * 5000, "OSError")],
+    ids=["nowhere", "NUL", "long"],
+)
+def test_a_template_that_cannot_be_read_is_refused(folder: Path, template: str, said: str) -> None:
+    """The file is named."""
+    text = refusal(folder, template)
+
+    assert text.startswith(f"toy: template {repr(template)[1:-1][:500]}")
+    assert said in text
+    assert len(text) < 1200
 
 
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     """In one line, with what to do."""
-    with pytest.raises(ModelError) as caught:
-        read(tmp_path, spec(tmp_path))
+    text = refusal(tmp_path)
 
-    assert str(caught.value).startswith(f"toy: its tokenizer could not be read from {tmp_path} (")
-    assert "\n" not in str(caught.value)
+    assert text.startswith("toy: its tokenizer could not be read from FOLDER (")
+    assert text.endswith("save_pretrained(FOLDER)")
+
+
+def change(folder: Path, **vocabulary: int) -> None:
+    """Add pieces to tokenizer.json."""
+    path = folder / "tokenizer.json"
+    given = json.loads(path.read_text())
+    given["model"]["vocab"] |= vocabulary
+    path.write_text(json.dumps(given))
+
+
+def test_two_pieces_of_one_id_are_refused(folder: Path) -> None:
+    """Which of them is meant would hang on the order of a hash table, and cache keys with it."""
+    number = toy_tokenizer().get_vocab()["love"]
+    change(folder, zzz=number)
+
+    text = refusal(folder)
+
+    assert f"toy: two pieces of its tokenizer in FOLDER have the id {number}: 'love' and" in text
+    assert "'zzz'" in text
+
+
+def test_a_damaged_tokenizer_is_refused(folder: Path) -> None:
+    """Whatever its Rust code says to it."""
+    path = folder / "tokenizer.json"
+    given = json.loads(path.read_text())
+    given["added_tokens"][0]["id"] = 2**31
+    given["model"]["merges"] = [["nothing", "known"]]
+    path.write_text(json.dumps(given))
+
+    assert refusal(folder).startswith("toy: its tokenizer could not be read from FOLDER (")
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "added_tokens.json"])
+def test_millions_of_added_tokens_are_refused_before_they_are_read(folder: Path, name: str) -> None:
+    """Which would take hours: they are counted by a search for their mark."""
+    (folder / name).write_text("{" + '"special":1,' * 200_001)
+
+    assert f"toy: {name} in FOLDER has 200,001 added tokens, and" in refusal(folder)
+
+
+def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
+    """Such as a WordPiece without an unknown token; by whatever is asked of it."""
+    bare = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(WordPiece({"love": 0})))
+    bare.chat_template, bare.name_or_path = TEMPLATE, "somewhere"
+    asked: list[Callable[[], object]] = [
+        lambda: chat.render(bare, "war", model="toy"),
+        lambda: pair.render(bare, "war", model="toy"),
+        lambda: pair.rows(bare, "war", ["war"]),
+        lambda: retokenize.rows(bare, "war", ["war"], model="toy"),
+        lambda: splice.following(bare, "war", "war"),
+        lambda: splice.following_each(bare, "war", ["war"]),
+    ]
+    for ask in asked:
+        with pytest.raises(ModelError, match=r"^the tokenizer of somewhere failed on a text \("):
+            ask()
 
 
 @pytest.mark.parametrize("rows", [None, 7, 10**6])
