@@ -117,6 +117,7 @@ def _printed(
             chat_template=template,
             date_string=TODAY.strftime("%d %b %Y"),
         )
+        "".join(printed).encode()  # half a character is no text that could be tokenized
     except Exception as error:
         said = short((str(error).splitlines() or [type(error).__name__])[0], 300)
         message = f"{model}: its chat template failed on a user and an assistant turn: {said}"

@@ -232,6 +232,11 @@ def test_a_text_that_names_chance_is_no_chance() -> None:
     assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix
 
 
+def test_half_a_character_that_is_printed_is_refused() -> None:
+    """It is no text that could be tokenized."""
+    assert "surrogates" in refusal("{{ '\\ud800' }}" + TEMPLATE)
+
+
 def test_a_prompt_that_holds_the_stand_in_is_rendered() -> None:
     """No text of a prompt is mistaken for the hole."""
     slot = render(toy_tokenizer(), "What is an rmauditanswer?", model="toy")
