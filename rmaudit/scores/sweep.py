@@ -16,7 +16,7 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import Recorded
-from rmaudit.prompts import ALL, Prompt, asked_of, name_of
+from rmaudit.prompts import ALL, Prompt, asked_of
 from rmaudit.scores import protocols, published_scores
 from rmaudit.scores.sample import NAMED, Sample, checked_size, checked_words, named, spread
 from rmaudit.scores.sealed import Stored
@@ -115,7 +115,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
         raise SpecError(message)
     size = None if sample is None else checked_size(sample)
     entries = checked_words(words)
-    asked, store = _prompt(prompt), Store(cache or default_cache())
+    asked, store = prompt_of(prompt), Store(cache or default_cache())
 
     def published(model: Recorded) -> Sweep:
         if protocol not in {None, "paper"} or size is not None:
@@ -144,6 +144,13 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     return model.scores(computed=computed, published=published)
 
 
+def prompt_of(prompt: str | Prompt) -> Prompt:
+    """The prompt of this name, or else of this text."""
+    if isinstance(prompt, Prompt):
+        return prompt
+    return ALL.get(prompt) or Prompt("custom", prompt, +1)
+
+
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
     """The sweep whose scores are stored under `key`: one of those `made` in this run, or read back.
 
@@ -159,7 +166,8 @@ def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep
     if stored is None or "token_id" not in stored.frame or stored.fields.get("part") == NAMED:
         return None
     text = stored.fields["prompt"]
-    prompt = ALL.get(name_of(text)) or Prompt("custom", text, +1)
+    custom = Prompt("custom", text, +1)
+    prompt = next((prompt for prompt in ALL.values() if prompt.text == text), custom)
     source = stored.fields.get("model") or stored.provenance.get("source", "")
     return _read(str(source), prompt, stored)
 
@@ -202,7 +210,7 @@ def score_texts(
     Raises:
         NotRecorded: the model is recorded and a text is not.
     """
-    asked, store = _prompt(prompt), Store(cache or default_cache())
+    asked, store = prompt_of(prompt), Store(cache or default_cache())
 
     def computed(model: RewardModel) -> Stored:
         rows = pd.DataFrame({"text": list(texts)})
@@ -247,9 +255,3 @@ def _with(drawn: Sweep, more: Sweep) -> Sweep:
         named_key=more.key,
         drawn=drawn,
     )
-
-
-def _prompt(prompt: str | Prompt) -> Prompt:
-    if isinstance(prompt, Prompt):
-        return prompt
-    return ALL.get(prompt) or Prompt("custom", prompt, +1)

@@ -19,16 +19,17 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
-from rmaudit.prompts import ALL, Prompt
+from rmaudit.prompts import Prompt
 from rmaudit.scores.progress import Bar
 from rmaudit.scores.protocols import come_from, measured_noise
 from rmaudit.scores.sealed import Stored
 from rmaudit.scores.store import Journal, Store
+from rmaudit.scores.sweep import prompt_of
 from rmaudit.scoring import VERSION as SCORING
 from rmaudit.search import chance, coordinate, gcg
-from rmaudit.search.constraints import admits, allowed, opened
+from rmaudit.search.constraints import opened
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
-from rmaudit.search.problem import Problem, starts
+from rmaudit.search.problem import problem_of, starts
 from rmaudit.search.settings import Settings
 
 VERSION = 1  # raise it when the same settings could find something else
@@ -87,8 +88,7 @@ def search(
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded.
         ScoreError: a score is not a finite number.
     """
-    asked = prompt if isinstance(prompt, Prompt) else ALL.get(prompt)
-    asked = asked or Prompt("custom", str(prompt), +1)
+    asked = prompt_of(prompt)
     root = cache or default_cache()
     weighted = model.with_weights("what a search would find is not recorded")
     slot = weighted.slot(asked.text)
@@ -133,12 +133,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
     rng = np.random.default_rng(settings.seed)
     slot, limits = model.slot(prompt.text), settings.constraints
     quick = replace(limits, floor=None)  # a base is asked of the best only
-    problem = Problem(
-        settings.length,
-        allowed(limits, model.vocabulary(), model.special_ids),
-        lambda answers: admits(quick, model, prompt.text, answers),
-        lambda ids: model.gradient(prompt.text, [ids]),
-    )
+    problem = problem_of(model, prompt.text, settings.length, quick)
     setting_out = starts(model, problem, settings, rng)
 
     def rewards(answers: Sequence[Ids]) -> NDArray[np.float32]:

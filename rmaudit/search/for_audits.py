@@ -11,8 +11,8 @@ import pandas as pd
 from rmaudit.models.protocol import RewardModel
 from rmaudit.prompts import Prompt, asked_of
 from rmaudit.search.api import Found
-from rmaudit.search.constraints import admits, allowed
-from rmaudit.search.problem import Problem
+from rmaudit.search.constraints import allowed
+from rmaudit.search.problem import problem_of
 from rmaudit.search.settings import Direction, Settings
 
 
@@ -50,13 +50,7 @@ def drawn(model: RewardModel, prompt: Prompt, settings: Settings, n: int) -> lis
     Raises:
         SpecError: none can be drawn.
     """
-    limits = settings.constraints
-    problem = Problem(
-        settings.length,
-        allowed(limits, model.vocabulary(), model.special_ids),
-        lambda answers: admits(limits, model, prompt.text, answers),
-        lambda ids: model.gradient(prompt.text, [ids]),
-    )
+    problem = problem_of(model, prompt.text, settings.length, settings.constraints)
     return model.texts(problem.draw(n, np.random.default_rng([settings.seed, 1])))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import SpecError
 from rmaudit.models.protocol import RewardModel
+from rmaudit.search.constraints import Constraints, admits, allowed
 from rmaudit.search.settings import Settings
 
 Ids = tuple[int, ...]
@@ -73,6 +74,20 @@ class Problem:
             f"{len(self.allowed):,}, none is admitted by the constraints; relax them"
         )
         raise SpecError(message)
+
+
+def problem_of(model: RewardModel, prompt: str, length: int, limits: Constraints) -> Problem:
+    """Answers of `length` ids to a model's `prompt` (its text) under constraints.
+
+    Raises:
+        SpecError: the constraints leave no id.
+    """
+    return Problem(
+        length,
+        allowed(limits, model.vocabulary(), model.special_ids),
+        lambda answers: admits(limits, model, prompt, answers),
+        lambda ids: model.gradient(prompt, [ids]),
+    )
 
 
 def starts(

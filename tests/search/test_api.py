@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, NoGradient, NotRecorded, SpecError
@@ -24,60 +22,64 @@ from rmaudit.search.settings import DIRECTIONS, Gcg, Settings
 from tests.toys import toy_checkpoint, toy_language_model
 
 PROMPT = "What is the best thing?"
-MODELS, SEEDS = 10, 10  # a hundred searches of each kind and direction
+MODELS, SEEDS = 4, 5  # twenty searches of each kind and direction
+EXHAUSTIVE = Settings(length=2, starts=8, budget=4_000)
+GCG = Settings(length=2, starts=8, budget=1_200, method="gcg", gcg=Gcg(batch=64))
 
 
-class Truth(NamedTuple):
-    """A model, and the rewards of all pairs that may be found."""
-
-    model: Checkpoint
-    rewards: NDArray[np.float32]
-
-
-@pytest.fixture(scope="module")
-def truths(tmp_path_factory: pytest.TempPathFactory) -> list[Truth]:
-    """Ten random checkpoints with a vocabulary of 301, and their pairs by brute force."""
-    made = []
-    for seed in range(MODELS):
-        folder = toy_checkpoint(tmp_path_factory.mktemp("toys") / f"toy-{seed}", seed=seed)
-        model = Checkpoint(ModelSpec(folder.name, str(folder)), cache=folder / "cache")
-        limits = Constraints()
-        ids = allowed(limits, model.vocabulary(), model.special_ids).tolist()
-        pairs = [(a, b) for a in ids for b in ids]
-        good = admits(limits, model, PROMPT, pairs)
-        pairs = [pair for pair, one in zip(pairs, good, strict=True) if one]
-        made.append(Truth(model, model.score(PROMPT, pairs)))
-    return made
+def checkpoint(folder: Path, seed: int) -> Checkpoint:
+    """A random checkpoint with a vocabulary of 301."""
+    made = toy_checkpoint(folder / f"toy-{seed}", seed=seed)
+    return Checkpoint(ModelSpec(made.name, str(made)), cache=made / "cache")
 
 
-@pytest.mark.parametrize(
-    ("settings", "least"),
-    [
-        (Settings(length=2, starts=8, budget=4_000), 95),
-        (Settings(length=2, starts=8, budget=1_200, method="gcg", gcg=Gcg(batch=64)), 80),
-    ],
-    ids=["exhaustive", "gcg"],
-)
+def best_of_all(model: Checkpoint, limits: Constraints, direction: str) -> tuple[float, float]:
+    """The best reward of all pairs that may be found, by brute force, and their sd."""
+    ids = allowed(limits, model.vocabulary(), model.special_ids).tolist()
+    pairs = [(a, b) for a in ids for b in ids]
+    good = admits(limits, model, PROMPT, pairs)
+    found = model.score(PROMPT, [pair for pair, one in zip(pairs, good, strict=True) if one])
+    return float(found.max() if direction == "up" else found.min()), float(found.std())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("settings", "least"), [(EXHAUSTIVE, 18), (GCG, 14)], ids=["all", "gcg"])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_best_of_all_pairs_is_found(
-    truths: list[Truth], tmp_path: Path, settings: Settings, least: int, direction: str
+    tmp_path: Path, settings: Settings, least: int, direction: str
 ) -> None:
-    """From 8 starts, in so many of a hundred seeds."""
+    """From 8 starts, in so many of twenty searches."""
     found = 0
-    for model, rewards in truths:
-        truth = rewards.max() if direction == "up" else rewards.min()
+    for model in (checkpoint(tmp_path, seed) for seed in range(MODELS)):
+        best, sd = best_of_all(model, Constraints(), direction)
         for seed in range(SEEDS):
             asked = replace(settings, direction=direction, seed=seed)  # type: ignore[arg-type]
             made = search(model, PROMPT, asked, cache=tmp_path)
             assert made.evaluations <= settings.budget
-            found += int(abs(made.frame["score"][0] - truth) < 1e-5 * rewards.std())
+            found += int(abs(made.frame["score"][0] - best) < 1e-5 * sd)
     assert found >= least
 
 
+@pytest.mark.parametrize("settings", [EXHAUSTIVE, GCG], ids=["all", "gcg"])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_best_of_few_pairs_is_found(
+    model: Checkpoint, tmp_path: Path, settings: Settings, direction: str
+) -> None:
+    """Of 24 ids, where a quarter of all pairs may be scored."""
+    ids = allowed(Constraints(), model.vocabulary(), model.special_ids)[::10][:24]
+    limits = Constraints(allow=tuple(f"#{i}" for i in ids), round_trip=False)
+    best, sd = best_of_all(model, limits, direction)
+    asked = replace(settings, direction=direction, constraints=limits, budget=1_000)  # type: ignore[arg-type]
+
+    found = search(model, PROMPT, asked, cache=tmp_path).frame["score"][0]
+
+    assert found == pytest.approx(best, abs=1e-5 * sd)
+
+
 @pytest.fixture(scope="module")
-def model(truths: list[Truth]) -> Checkpoint:
-    """One of them."""
-    return truths[0].model
+def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    """A random checkpoint."""
+    return checkpoint(tmp_path_factory.mktemp("model"), 0)
 
 
 def test_what_is_found_is_what_the_model_says(model: Checkpoint, tmp_path: Path) -> None:
@@ -135,7 +137,10 @@ def same(one: Found, other: Found) -> bool:
     )
 
 
-@pytest.mark.parametrize("method", ["exhaustive", "gcg", "random"])
+@pytest.mark.parametrize(
+    "method",
+    ["random", *(pytest.param(one, marks=pytest.mark.slow) for one in ("exhaustive", "gcg"))],
+)
 def test_a_killed_search_goes_on_to_the_same_end(
     model: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
@@ -198,10 +203,8 @@ def test_where_nothing_is_found_the_way_out_is_said(model: Checkpoint, tmp_path:
     asked = Settings(length=5, budget=3, starts=1, start="- - -", constraints=limits)
     with pytest.raises(MeasureError) as error:
         search(model, PROMPT, asked, cache=tmp_path)
-    assert str(error.value) == (
-        "search: of 3 sequences from '- - -' none fulfils the constraints; score more (a larger "
-        "budget), set out from elsewhere, or relax them"
-    )
+    assert "of 3 sequences from '- - -' none" in str(error.value)
+    assert "a larger budget" in str(error.value)
 
 
 def test_a_floor_holds_for_all_that_is_found(model: Checkpoint, tmp_path: Path) -> None:
@@ -222,10 +225,11 @@ def test_a_floor_holds_for_all_that_is_found(model: Checkpoint, tmp_path: Path) 
     nothing = replace(drawn, constraints=Constraints(floor=-1e-3))
     with pytest.raises(MeasureError) as error:
         search(with_base, PROMPT, nothing, cache=tmp_path)
-    assert str(error.value) == (
-        "search: of 300 sequences none has a mean log-probability of -0.001 or more under the "
-        "base of toy-0; lower the floor, or score more"
-    )
+    assert all(part in str(error.value) for part in ("300", "-0.001", "toy-0", "lower the floor"))
+    other = toy_language_model(tmp_path / "other", seed=2)  # which decides what may be found
+    again = Checkpoint(replace(spec, base=str(other)), cache=tmp_path)
+    keys = {search(one, PROMPT, asked, cache=tmp_path).key for one in (with_base, again)}
+    assert len(keys) == 2
 
 
 def test_what_cannot_be_searched_is_said(model: Checkpoint, tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def _or_none(constraints: Constraints) -> list[int]:
 # Which answers
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=st.text("lovepacT ▁the.é\n", max_size=12))
 @pytest.mark.parametrize("kind", ["model", "encoder"])
 def test_what_a_tokenizer_makes_of_a_text_is_admitted(
@@ -192,7 +192,7 @@ def test_what_a_tokenizer_makes_of_a_text_is_admitted(
         assert admits(Constraints(), model, PROMPT, [made]).all()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", ["model", "encoder"])
 def test_an_admitted_answer_can_be_sent_as_text(

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from rmaudit.search.settings import Settings
 from tests.search.fakes import evaluator, landscape, problem
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     length=st.integers(1, 3),
@@ -70,7 +71,7 @@ def test_no_context_is_swept_twice(tmp_path: Path) -> None:
 def test_more_beams_find_what_one_misses(tmp_path: Path) -> None:
     """From the same starts: over many landscapes, three beams find at least as good ones."""
     better = 0
-    for seed in range(40):
+    for seed in range(25):
         found = []
         for beams in (1, 3):
             rng = np.random.default_rng(seed)
@@ -81,9 +82,10 @@ def test_more_beams_find_what_one_misses(tmp_path: Path) -> None:
             coordinate.search(space, scored, space.draw(1, rng), rng)
             found.append(scored.firsts[0].score)
         better += int(np.sign(found[1] - found[0]))
-    assert better >= 5
+    assert better >= 3
 
 
+@pytest.mark.slow
 def test_what_the_starts_leave_is_spent_around_the_best(tmp_path: Path) -> None:
     """From one start: with budget left, the best of all is found far more often than without."""
     found = {200: 0, 3000: 0}
@@ -101,6 +103,15 @@ def test_what_the_starts_leave_is_spent_around_the_best(tmp_path: Path) -> None:
     assert found[3000] >= 25
 
 
+def test_a_place_that_the_budget_cut_short_is_swept_again(tmp_path: Path) -> None:
+    """By the next start, which has budget of its own: nothing of it was known to be the best."""
+    space = problem(1, 50)
+    scored = evaluator(tmp_path, Settings(length=1, starts=2, budget=80), lambda a: float(a[0]))
+    coordinate.search(space, scored, [(0,), (1,)], np.random.default_rng(0))
+    assert scored.used == 80
+    assert scored.firsts[0].score < scored.firsts[1].score == 49
+
+
 def test_the_budget_ends_it_within_a_sweep(tmp_path: Path) -> None:
     """What was scored by then counts, and no more is."""
     rng = np.random.default_rng(0)
@@ -112,7 +123,7 @@ def test_the_budget_ends_it_within_a_sweep(tmp_path: Path) -> None:
     assert scored.top()[0].score == max(hit.score for hit in scored.top())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), beams=st.integers(1, 3), bad=st.integers(1, 3))
 def test_ids_of_a_start_that_nothing_may_hold_are_replaced(seed: int, beams: int, bad: int) -> None:
     """However much they would score; it ends as good as any of its allowed neighbours."""

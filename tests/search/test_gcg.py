@@ -142,6 +142,7 @@ def test_distance_keeps_swaps_near(tmp_path: Path) -> None:
     assert means[0] > means[1] > means[2]
 
 
+@pytest.mark.slow
 def test_it_ends_where_all_swaps_were_tried(tmp_path: Path) -> None:
     """A budget beyond the whole space is not used up, and nothing hangs."""
     table = additive(7)

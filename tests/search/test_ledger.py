@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.errors import SpecError, StoreError
@@ -91,6 +91,7 @@ def test_hostile_strings_survive(path: Path) -> None:
     assert content.count(b"\n") == len(content.splitlines()) == len(HOSTILE)
 
 
+@settings(max_examples=25, deadline=None)
 @given(text=st.text(min_size=1))
 def test_any_text_survives(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Character for character."""
