@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CAVEAT = (
     "Rests on scores that Christian et al. 2025 published, not on the weights: protocol, dtype and "
-    "revision are theirs, and the scores' numeric noise was not measured."
+    "revision are theirs."
 )
 
 T = TypeVar("T")

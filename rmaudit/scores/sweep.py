@@ -52,8 +52,8 @@ class Sweep:
 
     @property
     def noise(self) -> float:
-        """Numeric noise of a score, in the model's own units; 0 where it was not measured."""
-        return float(self.provenance.get("noise", 0.0))
+        """Numeric noise of a score, in the model's own units; NaN where it was not measured."""
+        return float(self.provenance.get("noise", np.nan))
 
     def top(self, n: int = 25) -> pd.DataFrame:
         """The `n` best tokens, best first; ties in the order of their ids."""
@@ -221,7 +221,7 @@ def score_texts(
         computed=computed,
         published=lambda model: published_scores.items(model, asked, texts, store=store),
     )
-    noise = float(stored.provenance.get("noise", 0.0))
+    noise = float(stored.provenance.get("noise", np.nan))
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key)
 
 
@@ -246,7 +246,7 @@ def _with(drawn: Sweep, more: Sweep) -> Sweep:
     """A sample and the ids that are named, each id once."""
     assert drawn.sample is not None, "a census has every id"  # noqa: S101
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
-    about = {"named_ids": len(more.frame), "noise": max(drawn.noise, more.noise)}
+    about = {"named_ids": len(more.frame), "noise": float(np.maximum(drawn.noise, more.noise))}
     return replace(
         drawn,
         frame=both.sort_values("token_id", ignore_index=True),
