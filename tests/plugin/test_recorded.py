@@ -29,7 +29,9 @@ TABLE = """token_id,token_name,token_decoded,greatest,best,worst
 """
 AUDITS = """
 @declare(0.0)
-def test_sweep(sweep): return estimate(float(sweep.frame["score"].sum()) if sweep.noise != sweep.noise else 0)
+def test_sweep(sweep):
+    unmeasured = sweep.noise != sweep.noise
+    return estimate(float(sweep.frame["score"].sum()) if unmeasured else 0)
 
 @declare(0.0)
 def test_items(rewards): return estimate(float(rewards(["NA"]).scores[0]))
