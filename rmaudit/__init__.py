@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from rmaudit.scores.sweep import Rewards, Sweep, sweep
     from rmaudit.search.for_audits import Searches
     from rmaudit.verdicts.declare import audit
-    from rmaudit.verdicts.records import Bound, Estimate, Finding, Verdict, above, below, between
+    from rmaudit.verdicts.findings import Finding
+    from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Bound": "rmaudit.verdicts.records",
     "Estimate": "rmaudit.verdicts.records",
-    "Finding": "rmaudit.verdicts.records",
+    "Finding": "rmaudit.verdicts.findings",
     "Prompt": "rmaudit.prompts",
     "Rewards": "rmaudit.scores.sweep",
     "Searches": "rmaudit.search.for_audits",

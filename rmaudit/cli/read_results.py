@@ -88,7 +88,7 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
     else:
         for line in again.lines(said):
             say(line)
-    for line in said["unmatched"]:
+    for line in (*said["foreign"], *said["unmatched"]):
         say(line, err=True)
     codes = {again.FAILED: FAILED, again.UNDECIDED: UNDECIDED, again.BROKEN: ERROR}
     raise typer.Exit(codes.get(said["outcome"], 0))

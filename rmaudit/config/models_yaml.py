@@ -43,6 +43,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
         file=path.name,
         everywhere=_rules(file),
         models={name: rules for name, rules in own.items() if rules != Rules()},
+        sources={name: spec.source for name, spec in models.items()},
         named=tuple(_named(document)),
     )
     return models, policy

@@ -62,11 +62,13 @@ def room(estimate: Estimate, bound: Bound) -> Interval:
         message = f"the bound is in {bound.unit!r}, the estimate in {estimate.unit!r}"
         raise ValueError(message)
 
+    low, high = bound.ends
+
     def inside(value: float) -> float:
-        return min(value - bound.low, bound.high - value)
+        return min(value - low, high - value)
 
     ends = inside(estimate.low), inside(estimate.high)
-    middle = (bound.low + bound.high) / 2  # infinite, or NaN, where an end is
+    middle = (low + high) / 2  # infinite, or NaN, where an end is
     most = inside(middle) if estimate.low <= middle <= estimate.high else max(ends)
     return Interval(inside(estimate.value), min(ends), most)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Generator
@@ -21,9 +20,10 @@ from rmaudit.plugin.session import (
     policy_of,
     report_folder,
 )
+from rmaudit.report.codec import decode
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.decide import decide
-from rmaudit.verdicts.records import Finding
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.judge import decide
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a job's page
 
@@ -61,7 +61,7 @@ class Collector:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the finding out of a report."""
         if carried := report.__dict__.get(CARRIED):
-            self.session.findings.append(Finding.from_json(json.loads(carried)))
+            self.session.findings.append(decode(Finding, carried))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,7 +71,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     state = config.stash[SESSION]
     if hasattr(config, "workerinput") or not state.findings:
         return
-    state.findings.sort(key=lambda finding: state.order.get(finding.nodeid, 0))
+    state.findings.sort(key=lambda finding: state.order.get(finding.claim.nodeid, 0))
     state.findings = decide(state.findings, policy_of(config), state.today)
     state.report = _publish(config, state.findings)
     state.warnings = _summarized(config.invocation_params.dir / state.report.parent)

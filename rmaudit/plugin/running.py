@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import shlex
 from collections.abc import Generator
 from dataclasses import replace
@@ -33,10 +32,12 @@ from rmaudit.plugin.options import (
 from rmaudit.plugin.session import SESSION, policy_of
 from rmaudit.references import References
 from rmaudit.references.band import band
+from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.decide import alone
-from rmaudit.verdicts.gate import KNOWN, OUTDATED, WAIVED, explain, judge, standing, unmeasured
-from rmaudit.verdicts.records import Estimate, Finding, Verdict
+from rmaudit.verdicts.explain import OUTDATED, excuse, explain
+from rmaudit.verdicts.findings import Band, Claim, Finding
+from rmaudit.verdicts.judge import measured, unmeasured
+from rmaudit.verdicts.records import Estimate, Standing, Verdict
 
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
 FINDING = pytest.StashKey[Finding]()
@@ -66,33 +67,37 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if isinstance(references, References):
         caveats += references.caveats
     estimate = replace(estimate, caveats=(*estimate.caveats, *caveats))
-    finding = judge(
-        audit.declaration,
+    claim = _claim(pyfuncitem, audit)
+    published = band(claim.audit, claim.prompt, unit=estimate.unit)
+    finding = measured(
+        claim,
         estimate,
-        model=audit.spec.name,
-        prompt=audit.prompt,
-        nodeid=pyfuncitem.nodeid,
-        repeat=_repeat(pyfuncitem, audit),
+        policy_of(pyfuncitem.config),
+        pyfuncitem.config.stash[SESSION].today,
         sweeps=tuple(dict.fromkeys(case.keys)),
+        controls=controls(pyfuncitem, audit, given),
+        band=Band(published.models, published.on) if published else None,
     )
-    finding = replace(finding, controls=controls(pyfuncitem, audit, given))
-    if known := band(finding.audit, finding.prompt, unit=estimate.unit):
-        finding = replace(finding, band=known.models, band_on=known.on)
-    finding = _decided(pyfuncitem.config, finding)
     pyfuncitem.stash[FINDING] = finding
-    if standing(finding) in (KNOWN, WAIVED):
-        pytest.xfail(finding.waiver.get("says", finding.known))  # nothing with --runxfail
+    if finding.standing in (Standing.KNOWN, Standing.WAIVED):
+        pytest.xfail(excuse(finding))  # nothing with --runxfail
     elif not finding.blocks:
         return True
     if finding.verdict is Verdict.PASS:
-        pytest.fail(f"{finding.audit}[{finding.model}-{finding.prompt}]: {OUTDATED}", pytrace=False)
+        pytest.fail(f"{finding.name}: {OUTDATED}", pytrace=False)
     if finding.verdict is Verdict.FAIL:
         raise AuditFailed(explain(finding))
     raise AuditInconclusive(explain(finding))
 
 
-def _decided(config: pytest.Config, finding: Finding) -> Finding:
-    return alone(finding, policy_of(config), config.stash[SESSION].today)
+def _claim(item: pytest.Item, audit: Audited) -> Claim:
+    return audit.declaration.claimed(
+        model=audit.spec.name,
+        model_source=audit.spec.source,
+        prompt=audit.prompt,
+        nodeid=item.nodeid,
+        repeat=_repeat(item, audit),
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -110,22 +115,14 @@ def pytest_runtest_makereport(
     finding = item.stash.get(FINDING, None)
     if finding is None and call.excinfo is not None:
         skipped = call.excinfo.errisinstance(pytest.skip.Exception)
-        finding = unmeasured(
-            audit.declaration,
-            Verdict.SKIPPED if skipped else Verdict.ERROR,
-            str(call.excinfo.value),
-            model=audit.spec.name,
-            prompt=audit.prompt,
-            nodeid=item.nodeid,
-            repeat=_repeat(item, audit),
-        )
-        finding = _decided(item.config, finding)
+        why, policy = str(call.excinfo.value), policy_of(item.config)
+        finding = unmeasured(_claim(item, audit), why, policy, skipped=skipped)
         if skipped and finding.blocks:
             report.outcome = "failed"
             report.longrepr = f"{RM_MISSING} fail: {finding.audit} gates, and was not measured: "
             report.longrepr += log(line(finding.reason))
     if finding is not None:
-        report.__dict__[CARRIED] = json.dumps(finding.to_json())
+        report.__dict__[CARRIED] = encode(finding)
         item.user_properties += _numbers(finding)
         if report.failed and finding.estimate is None:
             report.when = "setup"
@@ -143,7 +140,7 @@ def _numbers(finding: Finding) -> list[tuple[str, str]]:
     if (estimate := finding.estimate) is None:
         return []
     numbers = [(name, repr(getattr(estimate, name))) for name in ("value", "low", "high", "n")]
-    texts = [("unit", line(estimate.unit)), ("bound", line(finding.bound))]
+    texts = [("unit", line(estimate.unit)), ("bound", line(str(finding.bound)))]
     return [(f"rmaudit.{name}", value) for name, value in (*numbers, *texts)]
 
 

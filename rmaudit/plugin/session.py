@@ -38,8 +38,8 @@ from rmaudit.plugin.options import (
     RM_SEED,
 )
 from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from scipy import stats
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import packing
+from rmaudit.report import codec, packing
 from rmaudit.report.comparison import compared
 from rmaudit.report.schema import fault
-from rmaudit.verdicts.records import Finding
+from rmaudit.verdicts.findings import Finding
 
-SCHEMA = "rmaudit.results/2"
+SCHEMA = "rmaudit.results/3"
 _EXTREMES = 25  # tokens shown at each end
 _BINS = 80
 
@@ -76,8 +76,29 @@ def collect(
         "models": [_model(spec, by_model[spec.name]) for spec in specs],
         "vocabularies": vocabularies,
         "comparison": compared(frames),
-        "findings": [finding.to_json() for finding in findings],
+        "findings": [as_json(finding) for finding in findings],
     }
+
+
+def as_json(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON values."""
+    values: dict[str, Any] = json.loads(codec.encode(finding))
+    return values
+
+
+def findings_of(results: Mapping[str, Any]) -> list[Finding]:
+    """The findings of a results dict.
+
+    Raises:
+        ResultsError: one is not a finding.
+    """
+    found = []
+    for i, values in enumerate(results["findings"]):
+        try:
+            found.append(codec.typed(Finding, values))
+        except ResultsError as error:
+            raise ResultsError(f"findings[{i}].{error}") from error
+    return found
 
 
 def write(results: Mapping[str, Any], path: Path) -> None:
@@ -112,6 +133,11 @@ def read(path: Path) -> dict[str, Any]:
     if wrong := fault(results):
         message = f"{path}: {wrong}; run the audits again, or use the rmaudit that wrote it"
         raise ResultsError(message)
+    try:
+        findings_of(results)
+    except ResultsError as error:
+        message = f"{path}: {error}; run the audits again, or use the rmaudit that wrote it"
+        raise ResultsError(message) from error
     try:
         packing.check(results)
     except ResultsError as error:

@@ -14,7 +14,7 @@ from rmaudit.report import document
 from rmaudit.report.writers import outputs
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
-from rmaudit.verdicts.records import Finding
+from rmaudit.verdicts.findings import Finding
 
 
 def publish(  # noqa: PLR0913  (keyword-only after the subjects)

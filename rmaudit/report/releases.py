@@ -5,7 +5,6 @@ A pure function of the two; `release_lines` tells it.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -18,8 +17,9 @@ import pandas as pd
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.measures import difference, model_agreement, movement
 from rmaudit.report import packing
-from rmaudit.verdicts.gate import standing
-from rmaudit.verdicts.records import Bound, Finding, Severity, Verdict
+from rmaudit.report.document import findings_of
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Severity, Verdict
 
 MOVED = 10  # tokens at either end
 WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
@@ -127,8 +127,8 @@ def _findings(
 ) -> list[dict[str, Any]]:
     sides = []
     for results, name in ((old, before), (new, after)):
-        own = (finding for finding in results["findings"] if finding["model"] == name)
-        sides.append({(f["audit"], f["prompt"]): Finding.from_json(f) for f in own})
+        own = (finding for finding in findings_of(results) if finding.model == name)
+        sides.append({(finding.audit, finding.prompt): finding for finding in own})
     keys = dict.fromkeys([*sides[1], *sides[0]])
     return [_finding(sides[0].get(key), sides[1].get(key), margin) for key in keys]
 
@@ -142,7 +142,7 @@ def _finding(old: Finding | None, new: Finding | None, margin: float) -> dict[st
         "audit": shown.audit,
         "prompt": shown.prompt,
         "severity": str(shown.severity),
-        "bound": shown.bound,
+        "bound": str(shown.bound),
         "change": str(change),
         "old": _side(old),
         "new": _side(new),
@@ -159,8 +159,8 @@ def _side(finding: Finding | None) -> dict[str, Any] | None:
     estimate = finding.estimate
     return {
         "verdict": str(finding.verdict),
-        "standing": standing(finding),
-        "reason": finding.reason,
+        "standing": str(finding.standing),
+        "reason": finding.reason or finding.judgement.reason,
         "estimate": None
         if estimate is None
         else {key: getattr(estimate, key) for key in ("value", "low", "high", "unit", "n")},
@@ -178,18 +178,12 @@ def _change(
         return Change.NEW, None, None
     if before.unit != after.unit:
         return Change.INCOMPARABLE, None, None
-    bound = _bound(new, after.unit)
     between = difference.minus(difference.Interval.of(after), difference.Interval.of(before))
-    gained = difference.gain(after, before, bound)
+    gained = difference.gain(after, before, new.bound)
     if gained.counts(margin):
         return (Change.BETTER if gained.value > 0 else Change.WORSE), between, gained
     sank = _ORDER.index(new.verdict) > _ORDER.index(old.verdict)
     return (Change.UNCLEAR if sank else Change.UNCHANGED), between, gained
-
-
-def _bound(finding: Finding, unit: str) -> Bound:
-    low, high = finding.bound_low, finding.bound_high
-    return Bound(-math.inf if low is None else low, math.inf if high is None else high, unit)
 
 
 def _note(old: Finding | None, new: Finding | None) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from rmaudit.report.document import as_json, findings_of
 from rmaudit.report.safe_text import line, log
-from rmaudit.report.writers.terminal import effect, reasons
-from rmaudit.verdicts.decide import decide
-from rmaudit.verdicts.gate import counts, standing
+from rmaudit.report.writers.terminal import effect
+from rmaudit.verdicts.explain import reasons
+from rmaudit.verdicts.findings import Finding, counts
+from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Finding, Verdict
+from rmaudit.verdicts.records import Verdict
 
 PASSED, FAILED, UNDECIDED, BROKEN = "pass", "fail", "inconclusive", "error"  # outcomes
 
@@ -19,7 +21,7 @@ PASSED, FAILED, UNDECIDED, BROKEN = "pass", "fail", "inconclusive", "error"  # o
 def replay(results: Mapping[str, Any], policy: Policy, today: date) -> dict[str, Any]:
     """The results with their findings as the policy has them on this day (UTC)."""
     findings = decide(_findings(results), policy, today)
-    return {**results, "findings": [finding.to_json() for finding in findings]}
+    return {**results, "findings": [as_json(finding) for finding in findings]}
 
 
 def outcome(results: Mapping[str, Any]) -> str:
@@ -44,21 +46,21 @@ def flips(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]
     return [
         {
             **_place(after),
-            "old": standing(before),
-            "new": standing(after),
+            "old": str(before.standing),
+            "new": str(after.standing),
             "blocked": before.blocks,
             "blocks": after.blocks,
             "why": "; ".join(reasons(after)),
         }
         for before, after in pairs
-        if (standing(before), before.blocks) != (standing(after), after.blocks)
+        if (before.standing, before.blocks) != (after.standing, after.blocks)
     ]
 
 
 def blocking(results: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The findings that keep the run from being green."""
     return [
-        {**_place(finding), "standing": standing(finding), "why": "; ".join(reasons(finding))}
+        {**_place(finding), "standing": str(finding.standing), "why": "; ".join(reasons(finding))}
         for finding in _findings(results)
         if finding.blocks
     ]
@@ -66,13 +68,25 @@ def blocking(results: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def unmatched(results: Mapping[str, Any], policy: Policy) -> list[str]:
     """What the policy says of audits and prompts of which there is no finding: it does nothing."""
-    there = {finding["audit"] for finding in results["findings"]}
-    there |= {f"{finding['audit']}[{finding['prompt']}]" for finding in results["findings"]}
+    findings = _findings(results)
+    there = {finding.audit for finding in findings}
+    there |= {f"{finding.audit}[{finding.prompt}]" for finding in findings}
     return [
         f"{policy.file}:{named.line}: {named.label}{named.audit}: there is no finding of it here: "
         "it decides nothing"
         for named in policy.named
         if named.audit not in there
+    ]
+
+
+def foreign(results: Mapping[str, Any], policy: Policy) -> list[str]:
+    """The models of which the policy speaks under a name that is another model's here."""
+    sources = {finding.model: finding.claim.model_source for finding in _findings(results)}
+    return [
+        f"{policy.file}: {name}: its rules are not applied: they are of {policy.sources[name]}, "
+        f"and these results are of {source}; give that run's models.yaml, or correct its source"
+        for name, source in sources.items()
+        if name in policy.models and policy.sources.get(name, source) != source
     ]
 
 
@@ -99,12 +113,13 @@ def said(old: Mapping[str, Any], new: Mapping[str, Any], policy: Policy | None) 
         "counts": counts(_findings(new)),
         "flips": flips(old, new),
         "blocking": blocking(new),
+        "foreign": foreign(old, policy) if policy else [],
         "unmatched": unmatched(old, policy) if policy else [],
     }
 
 
 def _findings(results: Mapping[str, Any]) -> Sequence[Finding]:
-    return [Finding.from_json(finding) for finding in results["findings"]]
+    return findings_of(results)
 
 
 def _turn(flip: Mapping[str, Any]) -> str:
@@ -120,7 +135,7 @@ def _place(finding: Finding) -> dict[str, Any]:
         "model": finding.model,
         "audit": finding.audit,
         "prompt": finding.prompt,
-        "bound": finding.bound,
+        "bound": str(finding.bound),
         "estimate": {key: getattr(measured, key) for key in ("value", "low", "high", "unit")}
         if measured
         else None,

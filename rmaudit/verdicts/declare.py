@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, prompt_named
+from rmaudit.verdicts.findings import Claim
 from rmaudit.verdicts.records import Bound, Severity
 
 _ATTRIBUTE = "__rmaudit__"
@@ -39,6 +40,25 @@ class Declaration:
     def runs(self) -> list[tuple[Prompt, ...]]:
         """The prompts of each measurement."""
         return [self.prompts] if self.joint else [(prompt,) for prompt in self.prompts]
+
+    def claimed(
+        self, *, model: str, model_source: str, prompt: str, nodeid: str, repeat: str = ""
+    ) -> Claim:
+        """What is stated of a model (its name, and its folder or hub id) under a prompt."""
+        return Claim(
+            audit=self.name,
+            nodeid=nodeid,
+            text=self.claim,
+            source=self.source,
+            base_rate=self.base_rate,
+            bound=self.bound,
+            severity=self.severity,
+            limits=self.limits,
+            model=model,
+            model_source=model_source,
+            prompt=prompt,
+            repeat=repeat,
+        )
 
 
 def audit(  # noqa: PLR0913  (keyword-only)

@@ -62,6 +62,8 @@ class Policy:
         file: the name of the file that says so, for texts.
         everywhere: what is said of all models (bounds and severities only).
         models: what is said of each model, by its name.
+        sources: the folder or hub id of each model that the file has, by its name; what is said of
+            a model holds for no other that bears its name.
         named: every audit that the file names, with its line.
         inconclusive: whether a gating interval that straddles its bound fails the run.
         missing: whether a gating audit that was skipped fails the run.
@@ -70,12 +72,15 @@ class Policy:
     file: str = "models.yaml"
     everywhere: Rules = field(default_factory=Rules)
     models: Mapping[str, Rules] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
     named: tuple[Named, ...] = ()
     inconclusive: Literal["fail", "pass"] = "fail"
     missing: Literal["skip", "fail"] = "skip"
 
-    def of(self, model: str) -> Rules:
-        """What is said of this model alone."""
+    def of(self, model: str, source: str) -> Rules:
+        """What is said of this model alone; nothing where the file's model is of another source."""
+        if self.sources.get(model, source) != source:
+            return Rules()
         return self.models.get(model, Rules())
 
 

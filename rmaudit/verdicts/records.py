@@ -1,15 +1,14 @@
-"""What an audit measures, what it is held against, and what came of it: plain data.
-
-An `Estimate` is measured, a `Bound` judges it, a `Verdict` says how, a `Finding` records all three.
-"""
+"""What an audit measures and what it is held against: an `Estimate`, a `Bound`, a `Verdict`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from rmaudit.verdicts.plain import count, number, plain, text
 
 _Z95, _Z80 = 1.959963984540054, 0.8416212335729143  # normal quantiles at 97.5 % and 80 %
 
@@ -22,6 +21,19 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"  # the interval straddles the bound; does not pass
     ERROR = "ERROR"  # it could not be measured; never a low score
     SKIPPED = "SKIPPED"  # not measured, for a stated reason; always shown
+
+
+class Standing(StrEnum):
+    """The verdict as it is counted and shown, in the order in which it is counted."""
+
+    PASS = "PASS"  # noqa: S105  (likewise)
+    FAIL = "FAIL"
+    WAIVED = "WAIVED"  # a failure that somebody answers for
+    KNOWN = "KNOWN"  # a failure that models.yaml expects
+    INFO = "INFO"  # measured, and gates nothing, whatever its verdict
+    INCONCLUSIVE = "INCONCLUSIVE"
+    ERROR = "ERROR"
+    SKIPPED = "SKIPPED"
 
 
 class Severity(StrEnum):
@@ -37,39 +49,78 @@ class Evidence:
 
     Its first field is `kind`, by which a reader tells them apart; all others are plain values:
     finite numbers, texts, bools, None, tuples of these, and frozen dataclasses of these.
+    `rmaudit.measures.evidence` has all kinds; none is written that could not be read back.
     """
+
+    @classmethod
+    def kinds(cls) -> tuple[type[Evidence], ...]:
+        """The kinds of rmaudit's own audits, as far as their modules are imported."""
+        return tuple(
+            kind for kind in cls.__subclasses__() if kind.__module__.startswith("rmaudit.")
+        )
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:  # noqa: ANN401
+        """Tell pydantic that an Evidence is one of its kinds, told apart by `kind`."""
+        if cls is not Evidence:
+            return handler(source)
+        from pydantic import Field
+
+        return handler.generate_schema(Annotated[cls.kinds(), Field(discriminator="kind")])
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its uncertainty, in model-free units.
+    """A number with its uncertainty, in units that do not depend on the model.
 
-    `low` and `high` are the ends of a 95 % interval; `interval` says where it comes from.
-    `secondary` holds further numbers to show next to this one; `caveats` are sentences that a
-    reader must know to read the number; `evidence` is what a chart needs.
+    Numbers may be numpy's: they become Python's own.
+
+    Raises:
+        TypeError: a value is of another type, anywhere in it; the message says where.
+        ValueError: a number is NaN or infinite, or the value lies outside its interval.
     """
 
     value: float
     low: float
+    """Lower end of the 95 % interval."""
     high: float
+    """Upper end of the 95 % interval."""
     unit: str
     n: int
+    """How many words, tokens or pairs it rests on."""
     interval: str
+    """Where the interval comes from."""
     secondary: Mapping[str, float] = field(default_factory=dict)
+    """Further numbers to show next to this one, by name."""
     caveats: tuple[str, ...] = ()
-    evidence: Any = field(default_factory=dict)  # an Evidence, or a mapping of JSON values
+    """Sentences that a reader must know to read the number."""
+    evidence: Evidence | None = None
+    """What a chart needs."""
 
     def __post_init__(self) -> None:
-        """Refuse anything that is not a number: it must end as an ERROR, not as a verdict."""
-        numbers = (self.value, self.low, self.high)
-        if odd := [name for name, number in self.secondary.items() if not math.isfinite(number)]:
-            message = f"an estimate needs finite secondary numbers, {odd[0]!r} is not"
-            raise ValueError(message)
-        if not all(math.isfinite(number) for number in numbers):
-            message = f"an estimate needs finite numbers, got value, low, high = {numbers}"
-            raise ValueError(message)
+        """Refuse what is not plain and finite: it must end as an ERROR, not as a verdict."""
+        for name in ("value", "low", "high"):
+            object.__setattr__(self, name, number(getattr(self, name), f"an estimate's {name}"))
+        object.__setattr__(self, "n", count(self.n, "an estimate's n"))
+        for name in ("unit", "interval"):
+            object.__setattr__(self, name, text(getattr(self, name), f"an estimate's {name}"))
+        if isinstance(self.caveats, str):
+            message = f"an estimate's caveats are one text, {self.caveats!r}, allowed: a tuple"
+            raise TypeError(message)
+        caveats = tuple(text(caveat, "a caveat of an estimate") for caveat in self.caveats)
+        secondary = {
+            text(name, "the name of a secondary number"): number(value, f"secondary {name!r}")
+            for name, value in self.secondary.items()
+        }
+        object.__setattr__(self, "caveats", caveats)
+        object.__setattr__(self, "secondary", secondary)
+        if self.evidence is not None and type(self.evidence) not in Evidence.kinds():
+            message = f"evidence is a {type(self.evidence).__name__}, allowed: None, or a kind of "
+            raise TypeError(message + "rmaudit.measures.evidence: another could not be read back")
+        object.__setattr__(self, "evidence", plain(self.evidence, "evidence"))
         if not self.low <= self.value <= self.high:
-            message = f"an estimate must lie inside its interval, got {numbers}"
+            numbers = (self.value, self.low, self.high)
+            message = f"an estimate must lie inside its interval, got value, low, high = {numbers}"
             raise ValueError(message)
 
     @property
@@ -89,17 +140,29 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The open range in which an estimate's whole interval must lie to pass."""
+    """The open range in which an estimate's whole interval must lie to pass.
 
-    low: float
-    high: float
+    An end that is given as an infinity is None: there is no such end.
+    """
+
+    low: float | None
+    high: float | None
     unit: str
 
     def __post_init__(self) -> None:
         """Refuse a range that nothing can lie in."""
-        if not self.low < self.high:  # a NaN too
+        low, high = self.ends
+        if not low < high:  # a NaN too
             message = f"a bound needs low < high, got {self.low} and {self.high}"
             raise ValueError(message)
+        object.__setattr__(self, "low", low if math.isfinite(low) else None)
+        object.__setattr__(self, "high", high if math.isfinite(high) else None)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends, infinite where there is none."""
+        low = -math.inf if self.low is None else self.low
+        return low, math.inf if self.high is None else self.high
 
     def judge(self, estimate: Estimate) -> Verdict:
         """PASS if the interval is inside, FAIL if it is outside, INCONCLUSIVE if it straddles.
@@ -110,9 +173,10 @@ class Bound:
         if estimate.unit != self.unit:
             message = f"the bound is in {self.unit!r}, the estimate in {estimate.unit!r}"
             raise ValueError(message)
-        if self.low < estimate.low and estimate.high < self.high:
+        low, high = self.ends
+        if low < estimate.low and estimate.high < high:
             return Verdict.PASS
-        if estimate.high <= self.low or estimate.low >= self.high:
+        if estimate.high <= low or estimate.low >= high:
             return Verdict.FAIL
         return Verdict.INCONCLUSIVE
 
@@ -123,18 +187,19 @@ class Bound:
         that of the interval's end which faces the bound, under a normal approximation: where the
         interval is Student's with few clusters, p far out is smaller than it should be.
         """
-        short, end = self.low - estimate.value, estimate.high - estimate.value
-        if estimate.value >= self.high:
-            short, end = estimate.value - self.high, estimate.value - estimate.low
-        elif estimate.value > self.low:
+        low, high = self.ends
+        short, end = low - estimate.value, estimate.high - estimate.value
+        if estimate.value >= high:
+            short, end = estimate.value - high, estimate.value - estimate.low
+        elif estimate.value > low:
             return 1.0
         return math.erfc(_Z95 * short / end / math.sqrt(2)) if end else 0.0
 
     def __str__(self) -> str:
         """For example `above 0 skewness`."""
-        if math.isinf(self.high):
-            return f"above {self.low:g} {self.unit}"
-        if math.isinf(self.low):
+        if self.high is None:
+            return f"above {self.ends[0]:g} {self.unit}"
+        if self.low is None:
             return f"below {self.high:g} {self.unit}"
         return f"between {self.low:g} and {self.high:g} {self.unit}"
 
@@ -152,67 +217,3 @@ def below(high: float, *, unit: str) -> Bound:
 def between(low: float, high: float, *, unit: str) -> Bound:
     """The bound that only values between the two pass."""
     return Bound(low, high, unit)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One audit of one model under one prompt, and its verdict.
-
-    `prompt` names the prompt, or all that a joint audit rests on. `known` is the reason for which
-    models.yaml expects this failure; `reason` says why there is no estimate (ERROR, SKIPPED), or
-    why a FAIL became INCONCLUSIVE; `repeat` is the command that runs it again; `sweeps` are the
-    keys of the stored scores that it rests on. `bound_low` and `bound_high` are the bound's ends,
-    None where it has none; `overridden` tells of the bound and the severity, where models.yaml sets
-    them, what the audit declares and where else it is said. `waiver` is what models.yaml accepts
-    and whether that holds, {} where it says nothing; `blocks` whether the finding keeps the run
-    from being green (`decide`). `detectable` is `Estimate.detectable`; `p` is
-    `Bound.p_value` and `p_holm` the same adjusted for all gating findings of the run, None where
-    they do not apply. `controls` are the values of scorers that know nothing of the question
-    (`rmaudit.organisms`), `band` those of the paper's ten models by name, measured on `band_on`.
-    `limits` are sentences that say what the audit does not show.
-    """
-
-    audit: str
-    nodeid: str
-    claim: str
-    source: str
-    base_rate: str
-    bound: str
-    model: str
-    prompt: str
-    verdict: Verdict
-    estimate: Estimate | None = None
-    reason: str = ""
-    known: str = ""
-    repeat: str = ""
-    sweeps: tuple[str, ...] = ()
-    bound_low: float | None = None
-    bound_high: float | None = None
-    severity: Severity = Severity.GATE
-    detectable: float | None = None
-    p: float | None = None
-    p_holm: float | None = None
-    controls: Mapping[str, float] = field(default_factory=dict)
-    band: Mapping[str, float] = field(default_factory=dict)
-    band_on: str = ""
-    overridden: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    waiver: Mapping[str, Any] = field(default_factory=dict)
-    blocks: bool = False
-    limits: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values only: what crosses processes and what results.json holds."""
-        return asdict(self) | {"verdict": str(self.verdict), "severity": str(self.severity)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Finding:
-        """The inverse of `to_json`."""
-        fields = dict(data)
-        if fields["estimate"] is not None:
-            estimate = dict(fields["estimate"])
-            estimate["caveats"] = tuple(estimate["caveats"])
-            fields["estimate"] = Estimate(**estimate)
-        fields["sweeps"] = tuple(fields["sweeps"])
-        fields["limits"] = tuple(fields["limits"])
-        fields |= {"verdict": Verdict(fields["verdict"]), "severity": Severity(fields["severity"])}
-        return cls(**fields)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,14 @@ from rmaudit.prompts import PROMPTS
 from rmaudit.report import document
 from rmaudit.report.publish import publish
 from rmaudit.scores.store import Store
-from rmaudit.verdicts.records import Estimate, Finding, Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Estimate, Severity, Verdict
+from tests.findings import but
 from tests.report.test_document import FINDING, RUN, SPEC
 
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
-PASSING = replace(FINDING, estimate=ESTIMATE, bound_low=0.0)
-POLICY = "models: {{toy: {{source: ./x, default: true, bounds: {{positive_skew: {{{}}}}}}}}}"
+PASSING = but(FINDING, estimate=ESTIMATE)
+POLICY = "models: {{toy: {{source: owner/name, default: true, bounds: {{positive_skew: {{{}}}}}}}}}"
 
 
 def run(*arguments: str | Path) -> Result:
@@ -53,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
     frame = pd.DataFrame({"token_id": np.arange(40, dtype=np.int32)})
     frame["token"] = frame["text"] = [f"w{i}" for i in range(40)]
     key = store.fill({"prompt": text}, frame, lambda which: scores[which], dict).key
-    finding = replace(PASSING, sweeps=(key,))
+    finding = but(PASSING, sweeps=(key,))
     page = publish([finding], [SPEC], store, base=tmp_path / "reports", command="pytest", seed=0)
     return page.parent
 
@@ -91,7 +92,7 @@ def test_a_damaged_file_ends_with_3(folder: Path, command: str) -> None:
     result = run(command, path, *([path] if command == "compare" else []))
 
     assert (result.exit_code, result.stdout) == (3, "")
-    assert result.stderr.startswith(f"{path}: findings[0].verdict is ")
+    assert result.stderr.startswith(f"{path}: findings[0].judgement.verdict is ")
     assert len(result.stderr.splitlines()) == 1
     assert files(folder) == before
 
@@ -123,7 +124,7 @@ def test_the_exit_code_of_a_stored_run(
     tmp_path: Path, change: Mapping[str, Any], code: int
 ) -> None:
     """Without a policy the verdicts are read as they were stored."""
-    path = written(tmp_path / "results.json", replace(PASSING, **change))
+    path = written(tmp_path / "results.json", but(PASSING, **change))
 
     result, as_json = run("replay", path), run("replay", path, "--json")
 
@@ -148,7 +149,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
         "skewness: bound as in models.yaml: toy: bounds: "
     )
     decided = document.read(tmp_path / "out" / "results.json")
-    assert decided["findings"][0]["bound_low"] == 0.15
+    assert decided["findings"][0]["judgement"]["bound"]["low"] == 0.15
     assert {"index.html", "results.sarif"} <= files(tmp_path / "out").keys()
     assert loose.exit_code == 0
     again = run("replay", tmp_path / "out" / "results.json")
@@ -156,13 +157,28 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
     assert again.stdout.startswith("blocks: INCONCLUSIVE: positive_skew[toy-worst]: ")
 
 
+def test_replay_applies_no_rules_of_another_model(tmp_path: Path) -> None:
+    """A waiver or bound of a checkpoint that only bears the same name; both sources are told."""
+    path, policy = written(tmp_path / "results.json", PASSING), tmp_path / "models.yaml"
+    policy.write_text(POLICY.format("above: 0.15").replace("owner/name", "owner/another"))
+
+    result = run("replay", path, "--policy", policy, "--json")
+
+    assert result.exit_code == 0
+    told = json.loads(result.stdout)
+    assert told["flips"] == []
+    assert told["foreign"] == [result.stderr.strip()]
+    assert all(word in result.stderr for word in ("toy", "owner/name", "owner/another"))
+
+
 def test_replay_on_another_day(tmp_path: Path) -> None:
     """A waiver is held against the day that is given."""
     failing = Estimate(-0.2, -0.3, -0.1, "skewness", 99, "made up")
-    path = written(tmp_path / "results.json", replace(PASSING, estimate=failing))
+    path = written(tmp_path / "results.json", but(PASSING, estimate=failing))
     policy = tmp_path / "models.yaml"
     policy.write_text(
-        "models:\n  toy:\n    source: ./x\n    default: true\n    waivers:\n      positive_skew:\n"
+        "models:\n  toy:\n    source: owner/name\n    default: true\n    waivers:\n"
+        "      positive_skew:\n"
         "        {owner: me, reason: because, expires: 2026-11-30, accepted: -0.2}\n"
     )
     codes = [
@@ -175,7 +191,7 @@ def test_replay_on_another_day(tmp_path: Path) -> None:
 
 def test_replay_counts_what_is_missing_if_told(tmp_path: Path) -> None:
     """As pytest does with --rm-missing fail."""
-    skipped = replace(PASSING, prompt="best", verdict=Verdict.SKIPPED, estimate=None)
+    skipped = but(PASSING, prompt="best", verdict=Verdict.SKIPPED, estimate=None)
     path, policy = written(tmp_path / "results.json", PASSING, skipped), tmp_path / "models.yaml"
     policy.write_text("models: {toy: {source: ./x, default: true}}")
     named = ["replay", path, "--policy", policy]
@@ -242,7 +258,7 @@ def test_the_exit_code_of_a_comparison(
     """0 nothing worse, 1 a gating audit is, 2 one may be or none was compared."""
     estimate = Estimate(value, value - 0.1, value + 0.1, "skewness", 99, "made up")
     verdict = Verdict.PASS if value > 0 else Verdict.FAIL
-    after = replace(PASSING, estimate=estimate, verdict=verdict, severity=severity)
+    after = but(PASSING, estimate=estimate, verdict=verdict, severity=severity)
     old, new = written(tmp_path / "old.json", PASSING), written(tmp_path / "new.json", after)
 
     result = run("compare", old, new, *arguments)

@@ -91,6 +91,7 @@ POLICY = Policy(
         ),
         "B": Rules(known={"skew[worst]": "It is flat."}),
     },
+    sources={"A": "owner/name", "B": "embedded"},
     named=(
         Named("skew", "bounds: ", 2),
         Named("gap[best]", "bounds: ", 3),
@@ -154,7 +155,7 @@ def test_only_the_source_is_required(tmp_path: Path) -> None:
     read = load_registry(write(tmp_path, "models: {A: {source: embedded, default: true}}"))
 
     assert read.models == {"A": ModelSpec("A", "embedded", default=True)}
-    assert read.policy == Policy()
+    assert read.policy == Policy(sources={"A": "embedded"})
     assert read.path == tmp_path / "models.yaml"
 
 

@@ -58,11 +58,14 @@ def run(pytester: pytest.Pytester, toy: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def results(pytester: pytest.Pytester) -> Callable[[], dict[str, Any]]:
-    """Read the one results.json that the run wrote."""
+    """The one results.json that the run wrote; claim and judgement are in the findings, too."""
 
     def read() -> dict[str, Any]:
         (path,) = pytester.path.glob("reports/*/results.json")
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        data["findings"] = [
+            {**finding["claim"], **finding["judgement"], **finding} for finding in data["findings"]
+        ]
         return data
 
     return read

@@ -24,7 +24,7 @@ def once(low, **more):
 
 def measured(value):
     return Estimate(value, value - 0.1, value + 0.1, unit="]]>\\x1b", n=9, interval="made up",
-        evidence={"kind": "none", "bulk": ["x" * 1000] * 100})
+        caveats=["x" * 1000] * 100)
 
 @once(0.0)
 def test_passing(rng): return measured(1.0)

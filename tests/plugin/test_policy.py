@@ -47,8 +47,8 @@ def test_a_waived_failure_is_an_xfail(audit: str, run: Run, write: Write, result
     result.stdout.fnmatch_lines([f"WAIVED: high[[]Toy-worst[]]: {said}", "1 audited: 1 WAIVED"])
     (finding,) = results()["findings"]
     assert (finding["verdict"], finding["blocks"]) == ("FAIL", False)
-    assert finding["waiver"]["owner"] == "me"
-    assert finding["waiver"]["accepted"] == 1
+    assert finding["waiver"]["terms"]["owner"] == "me"
+    assert finding["waiver"]["terms"]["accepted"] == 1
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_bound_of_the_policy_is_shown_as_such(run: Run, write: Write, results:
         ]
     )
     (finding,) = results()["findings"]
-    assert (finding["bound_low"], finding["overridden"]["bound"]["declared_low"]) == (3, 0)
+    assert (finding["judgement"]["bound"]["low"], finding["claim"]["bound"]["low"]) == (3, 0)
 
 
 def test_a_folder_has_no_waivers_of_a_model_of_its_name(

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import vl_convert
 from playwright.sync_api import Page, sync_playwright
 
+from rmaudit.measures.bins import Bin
+from rmaudit.measures.framing_inversion import FramingInversionEvidence, Panel
 from rmaudit.report.charts import compiling
-from rmaudit.verdicts.records import Estimate, Finding, Verdict
+from rmaudit.report.document import as_json
+from rmaudit.verdicts.judge import measured, unmeasured
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.conftest import unavailable
+from tests.findings import TODAY, but, claim
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 HOSTILE = [
@@ -61,12 +66,9 @@ def results() -> dict[str, Any]:
         {"token_id": i, "token": text, "text": text, "score": 9.0 - i, "z": 3.0 - i}
         for i, text in enumerate(HOSTILE)
     ]
-    bins = [
-        {"low": 1.0, "high": 5.0, "n": 20, "median": -0.5, "q25": -0.75, "q75": -0.25},
-        {"low": 5.0, "high": 9.0, "n": 30, "median": 0.5, "q25": 0.25, "q75": 0.75},
-    ]
-    panels = [{"prompt": "greatest", "bins": bins}]
-    evidence = {"kind": "framing_inversion", "axis": "toy valence", "panels": panels}
+    bins = (Bin(1.0, 5.0, 20, -0.5, -0.75, -0.25), Bin(5.0, 9.0, 30, 0.5, 0.25, 0.75))
+    panels = (Panel(prompt="greatest", bins=bins),)
+    evidence = FramingInversionEvidence(axis="toy valence", panels=panels)
     estimate = Estimate(
         0.625,
         0.5,
@@ -78,32 +80,28 @@ def results() -> dict[str, Any]:
         caveats=("Half of the words only.",),
         evidence=evidence,
     )
-    passing = Finding(
+    stated = claim(
+        above(0.2, unit="rho"),
         audit="framing",
         nodeid="audits/test_framing.py::test_framing[Toy-greatest]",
-        claim="It follows.",
+        text="It follows.",
         source="A paper, section 3",
-        base_rate="9 of 10 models",
-        bound="above 0.2 rho",
         model="Toy",
+        model_source="some/folder",
         prompt="greatest",
-        verdict=Verdict.PASS,
-        estimate=estimate,
         repeat="pytest 'audits/test_framing.py::test_framing[Toy-greatest]'",
-        sweeps=("ab12",),
+    )
+    passing = measured(stated, estimate, Policy(), TODAY, sweeps=("ab12",))
+    error, skipped = (
+        unmeasured(stated, why, Policy(), skipped=why == "No data here.")
+        for why in ("It broke <b>badly</b>.", "No data here.")
     )
     findings = [
         passing,
-        replace(passing, verdict=Verdict.FAIL, known="It is small, and known to be so."),
-        replace(passing, verdict=Verdict.INCONCLUSIVE, prompt="worst", blocks=True),
-        replace(
-            passing,
-            verdict=Verdict.ERROR,
-            estimate=None,
-            reason="It broke <b>badly</b>.",
-            blocks=True,
-        ),
-        replace(passing, verdict=Verdict.SKIPPED, estimate=None, reason="No data here."),
+        but(passing, verdict=Verdict.FAIL, known="It is small, and known to be so."),
+        but(passing, verdict=Verdict.INCONCLUSIVE, prompt="worst", blocks=True),
+        error,
+        skipped,
     ]
     sweep = {
         "key": "ab12",
@@ -129,7 +127,7 @@ def results() -> dict[str, Any]:
         "sweeps": [sweep],
     }
     return {
-        "schema": "rmaudit.results/2",
+        "schema": "rmaudit.results/3",
         "created": "2026-11-21T10:50:00Z",
         "rmaudit": "0.1.0",
         "command": "pytest audits --model '<i>'",
@@ -138,5 +136,5 @@ def results() -> dict[str, Any]:
         "models": [model],
         "vocabularies": {},
         "comparison": [],
-        "findings": [finding.to_json() for finding in findings],
+        "findings": [as_json(finding) for finding in findings],
     }

@@ -16,24 +16,30 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.report.document import SCHEMA, Run, SweepRecord, collect, write
-from rmaudit.verdicts.records import Estimate, Finding, Verdict
+from rmaudit.report.document import (
+    SCHEMA,
+    Run,
+    SweepRecord,
+    as_json,
+    collect,
+    findings_of,
+    write,
+)
+from rmaudit.verdicts.judge import measured
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Estimate, above
+from tests.findings import TODAY, claim
 
 RUN = Run("2026-11-21T10:50:00Z", "0.1.0", "pytest audits", 7, {"python": "3.11"})
 SPEC = ModelSpec("toy", "owner/name", parameters_b=0.135, notes=("Small.",))
-FINDING = Finding(
+STATED = claim(
+    above(0, unit="skewness"),
     audit="positive_skew",
     nodeid="audits/test_positive_skew.py::test_positive_skew[toy-worst]",
-    claim="It is skewed.",
-    source="Somebody 2025",
-    base_rate="9 of 10 models",
-    bound="above 0 skewness",
-    model="toy",
     prompt="worst",
-    verdict=Verdict.PASS,
-    estimate=Estimate(0.2, 0.1, 0.3, "skewness", 1204, "made up", caveats=("Half only.",)),
-    sweeps=("key",),
 )
+ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 1204, "made up", caveats=("Half only.",))
+FINDING = measured(STATED, ESTIMATE, Policy(), TODAY, sweeps=("key",))
 
 
 def record(scores: ArrayLike, **change: Any) -> SweepRecord:
@@ -99,7 +105,7 @@ def test_the_results_hold_the_run_the_models_and_the_findings() -> None:
         ],
         "vocabularies": {},
         "comparison": [],
-        "findings": [FINDING.to_json()],
+        "findings": [as_json(FINDING)],
     } == results
 
 
@@ -123,7 +129,7 @@ def test_the_results_survive_json(tmp_path: Path) -> None:
 
     read = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert read == json.loads(json.dumps(results))
-    assert Finding.from_json(read["findings"][0]) == FINDING
+    assert findings_of(read) == [FINDING]
 
 
 # A sweep

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from rmaudit.report import document as results_json
+from rmaudit.report.document import findings_of
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import html, markdown, modelcard, sarif, terminal
-from rmaudit.verdicts.records import Finding
 from tests.report.conftest import HOSTILE
 
 TEXTS = [
@@ -64,6 +64,7 @@ ANY = st.text(st.characters(codec=None), max_size=60) | st.text("<>&|`:#[]{}()\\
 
 def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
     """The same results with `text` wherever somebody else's text stands."""
+    text = text.encode("utf-8", "backslashreplace").decode()  # as a file that is read has them
     changed = copy.deepcopy(results)
     changed |= {"command": text, "rmaudit": text, "environment": {text: text}}
     (model,) = changed["models"]
@@ -78,19 +79,23 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
     alike = {"prompt": text, "models": [text, other["name"]], "words": 40, "ranked": ranked}
     changed["comparison"] = [alike | {"tau": [[1, 0.5], [0.5, 1]], "places": [[0, 0], [1, 1]]}]
     for finding in changed["findings"]:
-        names = ("claim", "source", "base_rate", "bound", "model", "prompt", "repeat", "band_on")
-        finding.update(dict.fromkeys(names, text), audit=text, nodeid=f"audits/{text}::{text}")
-        finding["limits"] = [text]
-        finding.update({name: text or "x" for name in ("reason", "known") if finding[name]})
-        if finding["estimate"] is None:
+        stated, judged = finding["claim"], finding["judgement"]
+        stated.update(dict.fromkeys(("text", "source", "base_rate", "model", "prompt"), text))
+        stated |= {"audit": text, "nodeid": f"audits/{text}::{text}", "repeat": text}
+        stated |= {"limits": [text]}
+        stated["bound"]["unit"] = judged["bound"]["unit"] = text
+        judged["known"] = judged["known"] and (text or "x")
+        finding["reason"] = finding["reason"] and (text or "x")
+        if (estimate := finding["estimate"]) is None:
             continue
-        finding.update(controls={text: 0.5}, band={text: 0.5})
-        finding["overridden"] = {"severity": {"from": text, "declared": text}}
-        finding["waiver"] = {"state": "expired", "says": text}
-        finding["estimate"] |= {"unit": text, "interval": text, "secondary": {text: 0.5}}
-        finding["estimate"] |= {"caveats": [text]}
-        finding["estimate"]["evidence"] |= {"axis": text}
-        for panel in finding["estimate"]["evidence"]["panels"]:
+        finding |= {"controls": {text: 0.5}, "band": {"models": {text: 0.5}, "on": text}}
+        judged |= {"severity_by": text, "bound_by": text}
+        terms = {"owner": text, "reason": text, "expires": "2030-01-01", "accepted": 0.5}
+        of = {"key": text, "terms": terms, "days_left": -1}
+        judged["waiver"] = {**of, "state": "expired", "says": text}
+        estimate |= {"unit": text, "interval": text, "secondary": {text: 0.5}, "caveats": [text]}
+        estimate["evidence"] |= {"axis": text}
+        for panel in estimate["evidence"]["panels"]:
             panel["prompt"] = text
     return changed
 
@@ -107,7 +112,7 @@ def check_terminal(results: dict[str, Any], text: str) -> None:
     """As many lines as ever, each begun by us, none a command, nothing hidden."""
     report = Path("reports/index.html")
     plain, hostile = (
-        terminal.lines([Finding.from_json(finding) for finding in each["findings"]], report)
+        terminal.lines(findings_of(each), report)
         for each in (poisoned(results, "x"), poisoned(results, text))
     )
     begun = "PASS|KNOWN|INCONCLUSIVE|ERROR|SKIPPED"
@@ -164,9 +169,9 @@ def check_markdown(results: dict[str, Any], text: str) -> None:
     assert hidden(hostile) == set()
     assert hostile.count("\n") == plain.count("\n")
     assert re.search(r"(?m)^\s*::|##\w*\[|://|www\.\w", hostile) is None
-    said = line(text)
-    cut = said if len(said) <= 240 else f"{said[:239]}…"
     for column in (1, 2, 3, 6):  # model, audit, prompt, bound
+        said = line(f"above 0.2 {text}" if column == 6 else text)
+        cut = said if len(said) <= 240 else f"{said[:239]}…"
         assert {cell.strip() for cell in shown(hostile).cells[column::8]} == {cut}
     assert len(hostile.encode()) <= markdown.LARGEST
 
@@ -212,7 +217,9 @@ def check_modelcard(results: dict[str, Any], text: str) -> None:
     name, evaluations = model_index_to_eval_results(document["model-index"])
     assert name == line(text)
     assert {evaluation.metric_type for evaluation in evaluations} == {line(text)}
-    assert {evaluation.metric_args["bound"] for evaluation in evaluations} == {line(text)}
+    assert {evaluation.metric_args["bound"] for evaluation in evaluations} == {
+        line(f"above 0.2 {text}")
+    }
     assert [evaluation.metric_value for evaluation in evaluations] == [0.625] * len(evaluations)
     assert all(hidden(found) == set() for found in strings(document))
     assert re.findall(r"(?m)^(?:---|\.\.\.|%).*", written) == []
@@ -288,7 +295,7 @@ def test_results_json_gives_any_text_back(
     path = tmp_path_factory.mktemp("any") / "results.json"
     for token in results["models"][0]["sweeps"][0]["top"]:
         token |= {"token": text, "text": text}
-    results["findings"][0]["claim"] = text
+    results["findings"][0]["claim"]["text"] = text
     results_json.write(results, path)
 
     assert results_json.read(path) == json.loads(json.dumps(results))

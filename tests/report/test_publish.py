@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from rmaudit.prompts import FAMILY
 from rmaudit.report import packing
 from rmaudit.report.publish import publish
 from rmaudit.scores.store import Store
+from tests.findings import but
 from tests.report.test_document import FINDING, SPEC
 
 
@@ -28,8 +28,8 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
         for prompt in wordings
     ]
     findings = [
-        replace(FINDING, prompt="5 prompts", sweeps=tuple(keys)),
-        replace(FINDING, prompt=wordings[1].name, sweeps=(keys[1],)),
+        but(FINDING, prompt="5 prompts", sweeps=tuple(keys)),
+        but(FINDING, prompt=wordings[1].name, sweeps=(keys[1],)),
     ]
 
     page = publish(findings, [SPEC], store, base=tmp_path / "out", command="pytest", seed=0)

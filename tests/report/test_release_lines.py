@@ -9,7 +9,8 @@ import numpy as np
 
 from rmaudit.report.release_lines import lines
 from rmaudit.report.releases import compare
-from rmaudit.verdicts.records import Estimate, Verdict
+from rmaudit.verdicts.records import Estimate, Verdict, above
+from tests.findings import but
 from tests.report.test_document import SPEC, record
 from tests.report.test_releases import found, results
 
@@ -38,8 +39,8 @@ def test_the_lines_of_a_comparison() -> None:
 
 def test_a_small_change_is_not_shown_as_none() -> None:
     """More decimals where two would not tell the ends of an interval apart."""
-    old = replace(found(0.9), estimate=Estimate(0.99999, 0.99998, 0.999995, "skewness", 9, "x"))
-    new = replace(found(0.9), estimate=Estimate(0.9993, 0.9991, 0.9995, "skewness", 9, "x"))
+    old = but(found(0.9), estimate=Estimate(0.99999, 0.99998, 0.999995, "skewness", 9, "x"))
+    new = but(found(0.9), estimate=Estimate(0.9993, 0.9991, 0.9995, "skewness", 9, "x"))
 
     told = lines(compare(results([old]), results([new])))
 
@@ -78,7 +79,7 @@ def test_sweeps_that_tell_nothing_say_why() -> None:
 def test_notes_say_what_the_table_does_not() -> None:
     """That a bound was another; not that a file has nothing, which the table says."""
     old = [found(0.9), found(0.9, prompt="best")]
-    new = [found(0.9, bound="above 0.1 skewness", bound_low=0.1)]
+    new = [found(0.9, bound=above(0.1, unit="skewness"))]
 
     told = lines(compare(results(old), results(new)))
 

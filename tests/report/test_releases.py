@@ -14,10 +14,12 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.report.document import SweepRecord, collect
 from rmaudit.report.releases import compare
-from rmaudit.verdicts.records import Estimate, Finding, Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, below
+from tests.findings import but
 from tests.report.test_document import FINDING, RUN, SPEC, record
 
-GATE = replace(FINDING, bound_low=0.0)
+GATE = FINDING
 
 
 def found(
@@ -27,7 +29,7 @@ def found(
     estimate = None
     if value is not None:
         estimate = Estimate(value, value - half, value + half, "skewness", 99, "made up")
-    return replace(GATE, estimate=estimate, verdict=verdict, **change)
+    return but(GATE, estimate=estimate, verdict=verdict, **change)
 
 
 def results(
@@ -94,7 +96,7 @@ def test_what_became_of_a_finding(
 def test_another_unit_is_not_comparable() -> None:
     """As when an audit measures something else now."""
     estimate = Estimate(0.9, 0.8, 1.0, "tau", 99, "made up")
-    new = replace(GATE, estimate=estimate, bound="above 0 tau")
+    new = but(GATE, estimate=estimate, bound=above(0, unit="tau"))
 
     assert change(found(0.9), new) == ("not comparable", "undecided")
 
@@ -104,7 +106,7 @@ def test_of_many_findings_one_that_is_worse_decides() -> None:
     prompts = ("greatest", "best", "worst")
     old = [found(0.5, prompt=prompt) for prompt in prompts]
     new = [found(value, prompt=prompts[i]) for i, value in enumerate((0.9, 0.1, 0.5))]
-    info = [new[0], replace(new[1], severity=INFO), new[2]]
+    info = [new[0], but(new[1], severity=INFO), new[2]]
 
     gating, informed = (compare(results(old), results(found)) for found in (new, info))
 
@@ -116,7 +118,7 @@ def test_an_error_in_the_new_file_is_undecided() -> None:
     """Also where the old one had none to compare with, and others are as they were."""
     broken = found(None, verdict=Verdict.ERROR, prompt="best")
     both = [found(0.9), broken]
-    informed = [found(0.9), replace(broken, severity=INFO)]
+    informed = [found(0.9), but(broken, severity=INFO)]
 
     assert compare(results(both), results(both))["outcome"] == "undecided"
     assert compare(results([found(0.9)]), results(both))["outcome"] == "undecided"
@@ -126,7 +128,7 @@ def test_an_error_in_the_new_file_is_undecided() -> None:
 
 def test_the_numbers_stand_side_by_side() -> None:
     """Both estimates as they are, new minus old, and the same turned the bound's way."""
-    low = {"bound": "below 1 skewness", "bound_low": None, "bound_high": 1.0}
+    low = {"bound": below(1, unit="skewness")}
     said = compare(results([found(0.5, **low)]), results([found(0.9, half=0.2, **low)]))
 
     (finding,) = said["models"][0]["findings"]
@@ -149,7 +151,7 @@ def test_the_numbers_stand_side_by_side() -> None:
 
 def test_the_bound_of_the_new_file_is_taken_for_both() -> None:
     """With a word that it was another: 0.9 to 0.5 is worse above 0, and better below 0.2."""
-    turned = {"bound": "below 0.2 skewness", "bound_low": None, "bound_high": 0.2}
+    turned = {"bound": below(0.2, unit="skewness")}
     said = compare(results([found(0.9)]), results([found(0.5, verdict=FAIL, **turned)]))
 
     (finding,) = said["models"][0]["findings"]

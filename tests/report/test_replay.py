@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -11,17 +10,17 @@ import pytest
 
 from rmaudit.report.document import collect
 from rmaudit.report.replay import lines, outcome, replay, said
+from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
-from rmaudit.verdicts.records import Estimate, Finding, Severity, Verdict
+from rmaudit.verdicts.records import Estimate, Severity, Verdict, above
+from tests.findings import but
 from tests.report.test_document import FINDING, RUN, SPEC
 
 TODAY = date(2026, 11, 21)
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
-PASSING = replace(FINDING, estimate=ESTIMATE, bound_low=0.0)
-FAILING = replace(
-    PASSING, verdict=Verdict.FAIL, prompt="best", bound="above 0.5 skewness", bound_low=0.5
-)
-UNMEASURED = replace(PASSING, estimate=None, verdict=Verdict.SKIPPED, reason="No data here.")
+PASSING = but(FINDING, estimate=ESTIMATE)
+FAILING = but(PASSING, verdict=Verdict.FAIL, prompt="best", bound=above(0.5, unit="skewness"))
+UNMEASURED = but(PASSING, estimate=None, verdict=Verdict.SKIPPED, reason="No data here.")
 
 
 def results(*findings: Finding) -> dict[str, Any]:
@@ -53,8 +52,8 @@ def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> dict[str, A
 )
 def test_the_outcome_is_that_of_what_blocks(stops: Sequence[Verdict], expected: str) -> None:
     """Fail before error before inconclusive; what does not block does not count."""
-    blocking = [replace(FAILING, verdict=verdict, blocks=True) for verdict in stops]
-    others = [replace(FAILING, verdict=verdict) for verdict in Verdict]
+    blocking = [but(FAILING, verdict=verdict, blocks=True) for verdict in stops]
+    others = [but(FAILING, verdict=verdict) for verdict in Verdict]
 
     assert outcome(results(PASSING, *others, *blocking)) == expected
 
@@ -73,7 +72,7 @@ def test_a_bound_flips_a_verdict() -> None:
     bounds = {"positive_skew[worst]": (0.25, float("inf"))}
     policy = Policy(models={"toy": Rules(bounds=bounds)})
 
-    told = decided(policy, PASSING, replace(PASSING, prompt="greatest"))
+    told = decided(policy, PASSING, but(PASSING, prompt="greatest"))
 
     (flip,) = told["flips"]
     assert (flip["prompt"], flip["old"], flip["new"]) == ("worst", "PASS", "INCONCLUSIVE")
@@ -141,7 +140,7 @@ def test_the_lines_of_a_replay() -> None:
     A finding that is told among the first is not explained again among the second.
     """
     policy = Policy(everywhere=Rules(severity={"positive_skew": Severity.GATE}), missing="fail")
-    hostile = replace(UNMEASURED, reason="gone\n::error::x\x1b[31m")
+    hostile = but(UNMEASURED, reason="gone\n::error::x\x1b[31m")
 
     told = lines(decided(policy, PASSING, FAILING, hostile))
 
@@ -158,7 +157,7 @@ def test_the_lines_of_a_replay() -> None:
 
 def test_what_blocks_and_did_before_is_explained() -> None:
     """By the same numbers: a file that is asked alone has no flips."""
-    stored = results(replace(FAILING, blocks=True))
+    stored = results(but(FAILING, blocks=True))
 
     told = lines(said(stored, stored, None))
 

@@ -1,22 +1,22 @@
-"""Estimates are finite, bounds judge whole intervals, findings survive the trip through JSON."""
+"""Estimates are plain and finite, bounds judge whole intervals."""
 
 from __future__ import annotations
 
-import json
 import math
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rmaudit.verdicts.records import Bound, Estimate, Finding, Verdict, above, below, between
+from rmaudit.measures.bins import Bin
+from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
+from rmaudit.verdicts.records import Bound, Estimate, Evidence, Verdict, above, below, between
 
 NUMBERS = st.floats(-1e9, 1e9)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | NUMBERS | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=5,
-)
 
 
 def estimate(low: float, value: float, high: float, *, unit: str = "sd") -> Estimate:
@@ -24,73 +24,108 @@ def estimate(low: float, value: float, high: float, *, unit: str = "sd") -> Esti
     return Estimate(value=value, low=low, high=high, unit=unit, n=100, interval="made up")
 
 
-@st.composite
-def estimates(draw: st.DrawFn) -> Estimate:
-    """Any estimate: its three numbers in order, all else free."""
-    low, value, high = sorted(draw(st.tuples(NUMBERS, NUMBERS, NUMBERS)))
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        unit=draw(st.text(max_size=5)),
-        n=draw(st.integers(0, 10**6)),
-        interval=draw(st.text(max_size=5)),
-        secondary=draw(st.dictionaries(st.text(max_size=5), NUMBERS, max_size=3)),
-        caveats=tuple(draw(st.lists(st.text(max_size=5), max_size=3))),
-        evidence=draw(st.dictionaries(st.text(max_size=5), JSON, max_size=3)),
-    )
-
-
-FINDINGS = st.builds(
-    Finding,
-    audit=st.text(max_size=5),
-    nodeid=st.text(max_size=5),
-    claim=st.text(max_size=5),
-    source=st.text(max_size=5),
-    base_rate=st.text(max_size=5),
-    bound=st.text(max_size=5),
-    model=st.text(max_size=5),
-    prompt=st.text(max_size=5),
-    verdict=st.sampled_from(Verdict),
-    estimate=st.none() | estimates(),
-    reason=st.text(max_size=5),
-    known=st.text(max_size=5),
-    sweeps=st.lists(st.text(max_size=5), max_size=3).map(tuple),
-)
-
-
 # Estimates
 
 
+@dataclass(frozen=True)
+class Another(Evidence):
+    """Evidence that is not rmaudit's own."""
+
+    kind: Literal["another"] = "another"
+
+
+def shown(*medians: Any, axis: str = "Zipf") -> FrequencyBiasEvidence:
+    """Evidence with bins of these medians."""
+    bins = tuple(Bin(0.0, 1.0, 3, median, 0.0, 0.0) for median in medians)
+    return FrequencyBiasEvidence(axis=axis, bins=bins)
+
+
+SOUND: dict[str, Any] = {"value": 0.5, "low": 0.0, "high": 1.0, "n": 100}
+
+
+def made(**given: Any) -> Estimate:
+    """An estimate of which only these differ."""
+    return Estimate(**{"unit": "sd", "interval": "made up", **SOUND, **given})
+
+
+def test_numpys_numbers_become_pythons() -> None:
+    """Wherever they stand: what JSON cannot write is no surprise at the end of a session."""
+    single = np.float32(0.25)
+    measured = made(
+        value=single,
+        low=np.float64(-1),
+        high=np.int64(3),
+        n=np.int32(7),
+        unit=np.str_("sd"),
+        secondary={"rho": single},
+        evidence=shown(single, np.int8(2), axis=np.str_("x")),
+    )
+
+    assert measured == made(
+        value=0.25,
+        low=-1.0,
+        high=3.0,
+        n=7,
+        secondary={"rho": 0.25},
+        evidence=shown(0.25, 2, axis="x"),
+    )
+    assert isinstance(measured.evidence, FrequencyBiasEvidence)
+    first, second = (each.median for each in measured.evidence.bins)
+    numbers = (measured.value, measured.low, measured.secondary["rho"], first)
+    assert {type(number) for number in numbers} == {float}
+    assert {type(number) for number in (measured.n, second)} == {int}
+    assert {type(text) for text in (measured.unit, measured.evidence.axis)} == {str}
+
+
+NUMBERS_OF = ("value", "low", "high")
+NO_NUMBERS = [True, np.True_, 1j, "1", None, np.array(1.0), np.array([1.0])]
+
+
 @pytest.mark.parametrize(
-    ("low", "value", "high", "shown"),
+    ("given", "place"),
     [
-        (0.0, math.nan, 1.0, "(nan, 0.0, 1.0)"),
-        (math.nan, 0.5, 1.0, "(0.5, nan, 1.0)"),
-        (0.0, 0.5, math.nan, "(0.5, 0.0, nan)"),
-        (0.0, math.inf, math.inf, "(inf, 0.0, inf)"),
-        (-math.inf, 0.5, 1.0, "(0.5, -inf, 1.0)"),
-        (0.0, 0.5, math.inf, "(0.5, 0.0, inf)"),
+        *(({name: bad}, f"estimate's {name}") for name in (*NUMBERS_OF, "n") for bad in NO_NUMBERS),
+        *(({"secondary": {"rho": bad}}, "'rho'") for bad in NO_NUMBERS),
+        ({"n": 1.0}, "estimate's n"),
+        ({"unit": 3}, "estimate's unit"),
+        ({"secondary": {3: 0.5}}, "secondary number"),
+        ({"caveats": "One."}, "caveats"),
+        ({"caveats": ("One.", 2)}, "caveat"),
+        *(({"evidence": shown(bad)}, "evidence.bins[0].median") for bad in (np.array([1.0]), 1j)),
+        ({"evidence": shown(0.5, axis=["x"])}, "evidence.axis"),  # type: ignore[arg-type]
+        ({"evidence": {"kind": "funnel"}}, "dict"),
+        ({"evidence": Another()}, "Another"),
     ],
 )
-def test_an_estimate_that_is_no_number_is_refused(
-    low: float, value: float, high: float, shown: str
-) -> None:
-    """NaN and the infinities never become an estimate, wherever they stand."""
-    with pytest.raises(ValueError, match="finite") as caught:
-        estimate(low, value, high)
-
-    assert str(caught.value) == f"an estimate needs finite numbers, got value, low, high = {shown}"
+def test_another_type_is_refused(given: dict[str, Any], place: str) -> None:
+    """A TypeError that names the place; a bool is no number here."""
+    with pytest.raises(TypeError, match=re.escape(place)):
+        made(**given)
 
 
-@pytest.mark.parametrize(("low", "value", "high"), [(0.0, 1.5, 1.0), (0.0, -0.5, 1.0), (1, 0.5, 0)])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan"), 10**400, 1e101])
+@pytest.mark.parametrize("place", [*NUMBERS_OF, "secondary 'rho'", "evidence.bins[1].median"])
+def test_what_is_not_finite_is_refused(bad: Any, place: str) -> None:
+    """NaN, the infinities and what is beyond any effect, wherever they stand: a ValueError."""
+    given: dict[str, Any] = {place: bad}
+    if place.startswith("secondary"):
+        given = {"secondary": {"rho": bad}}
+    elif place.startswith("evidence"):
+        given = {"evidence": shown(0.5, bad)}
+
+    with pytest.raises(ValueError, match=re.escape(place)):
+        made(**given)
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high"), [(0.0, 1.5, 1.0), (0.0, -0.5, 1.0), (1.0, 0.5, 0.0)]
+)
 def test_an_estimate_outside_its_interval_is_refused(low: float, value: float, high: float) -> None:
     """The value lies between the ends of its interval, and these are in order."""
     with pytest.raises(ValueError, match="inside its interval") as caught:
         estimate(low, value, high)
 
-    expected = f"an estimate must lie inside its interval, got {(value, low, high)}"
-    assert str(caught.value) == expected
+    assert f"{(value, low, high)}" in str(caught.value)
 
 
 def test_an_estimate_may_lie_on_either_end_of_its_interval() -> None:
@@ -206,98 +241,6 @@ def test_a_bound_refuses_another_unit() -> None:
 def test_a_bound_reads_as_it_is_said(bound: Bound, expected: str) -> None:
     """The text of a bound is how one would say it."""
     assert str(bound) == expected
-
-
-# Findings
-
-
-@given(finding=FINDINGS)
-def test_a_finding_survives_json(finding: Finding) -> None:
-    """What crosses processes as JSON text comes back equal."""
-    text = json.dumps(finding.to_json(), allow_nan=False)
-
-    assert Finding.from_json(json.loads(text)) == finding
-
-
-@given(finding=FINDINGS)
-def test_a_finding_comes_back_as_its_own_types(finding: Finding) -> None:
-    """A verdict is a Verdict again, and what was a tuple is one again."""
-    back = Finding.from_json(json.loads(json.dumps(finding.to_json())))
-
-    assert isinstance(back.verdict, Verdict)
-    assert isinstance(back.sweeps, tuple)
-    assert back.estimate is None or isinstance(back.estimate.caveats, tuple)
-
-
-def test_the_json_of_a_finding_names_every_field() -> None:
-    """The keys are the fields, and the verdict is its plain text."""
-    finding = Finding("a", "n", "c", "s", "b", "above 0 sd", "m", "best", Verdict.PASS)
-
-    assert finding.to_json() == {
-        "audit": "a",
-        "nodeid": "n",
-        "claim": "c",
-        "source": "s",
-        "base_rate": "b",
-        "bound": "above 0 sd",
-        "model": "m",
-        "prompt": "best",
-        "verdict": "PASS",
-        "estimate": None,
-        "reason": "",
-        "known": "",
-        "repeat": "",
-        "sweeps": (),
-        "bound_low": None,
-        "bound_high": None,
-        "severity": "gate",
-        "detectable": None,
-        "p": None,
-        "p_holm": None,
-        "controls": {},
-        "band": {},
-        "band_on": "",
-        "overridden": {},
-        "waiver": {},
-        "blocks": False,
-        "limits": (),
-    }
-    assert type(finding.to_json()["verdict"]) is str
-
-
-def test_reading_a_finding_leaves_its_json_alone() -> None:
-    """`from_json` builds from a copy."""
-    finding = Finding(
-        "a", "n", "c", "s", "b", "above 0 sd", "m", "best", Verdict.PASS, estimate(0, 1, 2)
-    )
-    data = json.loads(json.dumps(finding.to_json()))
-    before = json.dumps(data)
-
-    Finding.from_json(data)
-
-    assert json.dumps(data) == before
-
-
-def test_the_json_of_another_shape_is_refused() -> None:
-    """A field that no finding has is an error, not a loss."""
-    data = Finding("a", "n", "c", "s", "b", "", "m", "best", Verdict.PASS).to_json()
-
-    with pytest.raises(TypeError, match="weight"):
-        Finding.from_json(data | {"weight": "high"})
-
-
-def test_an_unknown_verdict_is_refused() -> None:
-    """A verdict outside the five is an error that shows it."""
-    data = Finding("a", "n", "c", "s", "b", "", "m", "best", Verdict.PASS).to_json()
-
-    with pytest.raises(ValueError, match="'MAYBE' is not a valid Verdict"):
-        Finding.from_json(data | {"verdict": "MAYBE"})
-
-
-def test_a_nan_beside_an_estimate_is_refused() -> None:
-    """It would break the run's results.json."""
-    with pytest.raises(ValueError, match="finite secondary numbers, 'rho' is not"):
-        Estimate(0, 0, 0, "sd", 1, "x", secondary={"rho": math.nan})
 
 
 @pytest.mark.parametrize(("low", "high"), [(math.nan, 1), (1, 0), (1, 1)])

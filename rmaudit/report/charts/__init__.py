@@ -39,7 +39,8 @@ from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.distributions import of_sweeps
 from rmaudit.report.charts.picture import ByPrompt, Picture, evidence_of
 from rmaudit.report.charts.several import between
-from rmaudit.verdicts.records import Evidence, Finding
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Evidence
 
 __all__ = ["Picture", "between", "compiled", "of_findings", "of_sweeps", "pictures_of"]
 

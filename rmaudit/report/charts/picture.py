@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import NamedTuple, TypeVar
 
-from pydantic import TypeAdapter
-
-from rmaudit.measures.evidence import AnyEvidence
-from rmaudit.verdicts.records import Evidence, Finding
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Evidence
 
 _E = TypeVar("_E", bound=Evidence)
 ByPrompt = Sequence[tuple[str, _E]]  # the evidence of an audit under each prompt, by its name
@@ -49,18 +46,10 @@ def table(columns: Mapping[str, str], rows: Sequence[Sequence[str]]) -> Table | 
 
 def evidence_of(finding: Finding) -> Evidence | None:
     """What a finding has for a picture; None where it has no estimate, or one without evidence."""
-    given = finding.estimate.evidence if finding.estimate else None
-    if isinstance(given, Mapping):  # read back
-        return _reader().validate_python(given) if given else None
-    return given if isinstance(given, Evidence) else None
+    return finding.estimate.evidence if finding.estimate else None
 
 
 def under_prompts(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Finding, _E]]:
     """The findings that have evidence of this kind, each with it."""
     found = ((finding, evidence_of(finding)) for finding in findings)
     return [(finding, each) for finding, each in found if isinstance(each, kind)]
-
-
-@cache
-def _reader() -> TypeAdapter[AnyEvidence]:
-    return TypeAdapter(AnyEvidence)

@@ -13,7 +13,7 @@ from rmaudit.report.charts.picture import Picture, table, under_prompts
 from rmaudit.report.charts.plane import plane
 from rmaudit.report.charts.rank_paths import paths
 from rmaudit.report.charts.violins import of_models
-from rmaudit.verdicts.records import Finding
+from rmaudit.verdicts.findings import Finding
 
 _FEWEST = 2  # models to be compared
 

@@ -11,7 +11,8 @@ from rmaudit.report.charts.labels import as_label
 from rmaudit.report.safe_text import line
 
 if TYPE_CHECKING:
-    from rmaudit.verdicts.records import Estimate, Finding
+    from rmaudit.verdicts.findings import Finding
+    from rmaudit.verdicts.records import Estimate
 
 _WIDTH, _STEP = 420, 34
 _SIDE, _TOP = 10, 4  # of padding, around all strips
@@ -78,8 +79,8 @@ def strips(findings: Sequence[Finding]) -> list[Strip | None]:
 
 def _marks(row: int, finding: Finding, estimate: Estimate) -> list[dict[str, Any]]:
     """All that is drawn in one strip, between 0 and 1 of its own scale."""
-    ends = [end for end in (finding.bound_low, finding.bound_high) if end is not None]
-    band, nulls = list(finding.band.values()), finding.controls
+    ends = [end for end in (finding.bound.low, finding.bound.high) if end is not None]
+    band, nulls = _published(finding), finding.controls
     every = [*ends, *band, *nulls.values(), estimate.low, estimate.high]
     low, wide = min(every), (max(every) - min(every)) or 1.0
 
@@ -99,11 +100,15 @@ def _marks(row: int, finding: Finding, estimate: Estimate) -> list[dict[str, Any
     return [mark | {"row": row} for mark in marks]
 
 
+def _published(finding: Finding) -> list[float]:
+    return list(finding.band.models.values()) if finding.band else []
+
+
 def _in_words(finding: Finding, estimate: Estimate) -> str:
     """For example `skew, best: 0.5 (0.4 to 0.6), bound above 0, 10 published models 0.1 to 2`."""
     interval = f"{estimate.value:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
     parts = [f"{finding.audit}, {finding.prompt}: {interval}", f"bound {finding.bound}"]
-    if values := sorted(finding.band.values()):
+    if values := sorted(_published(finding)):
         parts.append(f"{len(values)} published models {values[0]:.3g} to {values[-1]:.3g}")
     parts += [f"{name} {value:.3g}" for name, value in finding.controls.items()]
     return line(", ".join(parts))

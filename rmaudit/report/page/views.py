@@ -6,15 +6,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rmaudit.verdicts.gate import INFO, KNOWN, standing
-from rmaudit.verdicts.records import Estimate, Finding, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Estimate, Standing, Verdict
 
 RULE = (
     "Chosen by rule: gating failures, the furthest beyond the bound (in standard errors) first; "
     "then what is inconclusive, errors, waived and known failures, failures that do not gate, and "
     "passes, the nearest to the bound first. One finding for each audit of a model."
 )
-_ORDER = ("FAIL", "INCONCLUSIVE", "ERROR", "WAIVED", KNOWN, INFO, "PASS")
+_ORDER = (
+    *(Standing.FAIL, Standing.INCONCLUSIVE, Standing.ERROR, Standing.WAIVED, Standing.KNOWN),
+    *(Standing.INFO, Standing.PASS),
+)
 _Z95 = 1.959963984540054
 _PRECISE = (3, 4)  # digits of a number: the more if they tell an interval's ends apart
 _WHOLE, _FAR = 10, 100  # standard errors from which on tenths, or more of them, say nothing
@@ -47,10 +50,10 @@ def beyond(finding: Finding) -> float:
     if estimate is None:
         return 0.0
     value, sides = estimate.value, []
-    if finding.bound_low is not None:
-        sides.append((finding.bound_low - value, estimate.high - value, value - estimate.low))
-    if finding.bound_high is not None:
-        sides.append((value - finding.bound_high, value - estimate.low, estimate.high - value))
+    if (low := finding.bound.low) is not None:
+        sides.append((low - value, estimate.high - value, value - estimate.low))
+    if (high := finding.bound.high) is not None:
+        sides.append((value - high, value - estimate.low, estimate.high - value))
     if not sides:
         return -math.inf
     over, outside, inside = max(sides)
@@ -61,7 +64,7 @@ def beyond(finding: Finding) -> float:
 def told(finding: Finding) -> str:
     """The finding in plain sentences."""
     who = f"{finding.model}, {under(finding.prompt)}"
-    claim = f"“{finding.claim.rstrip('.')}”"
+    claim = f"“{finding.claim.text.rstrip('.')}”"
     if finding.estimate is None:
         return f"{who}: {claim} could not be measured. {finding.reason}"
     said = {Verdict.PASS: f"{claim} holds.", Verdict.FAIL: f"{claim} does not hold."}
@@ -74,7 +77,7 @@ def told(finding: Finding) -> str:
 def _away(finding: Finding) -> str:
     away = beyond(finding)
     if finding.verdict is Verdict.INCONCLUSIVE:
-        return f"; {finding.reason or 'the interval straddles it'}"
+        return f"; {finding.judgement.reason or 'the interval straddles it'}"
     if not math.isfinite(away):
         return ""
     return f", {errors(abs(away))} {'away' if away >= 0 else 'inside'}"
@@ -82,7 +85,7 @@ def _away(finding: Finding) -> str:
 
 def bound(finding: Finding) -> str:
     """The bound without its unit, which stands beside the effect: `between -0.2 and 0.2`."""
-    return finding.bound.removesuffix(f" {finding.estimate.unit}" if finding.estimate else "")
+    return str(finding.bound).removesuffix(f" {finding.bound.unit}" if finding.estimate else "")
 
 
 def errors(n: float) -> str:
@@ -172,12 +175,12 @@ def grid(models: Sequence[str], findings: Sequence[Finding]) -> list[Row]:
 
 
 def _matters(finding: Finding) -> bool:
-    stands = standing(finding)
-    return stands in _ORDER and (stands != INFO or finding.verdict is Verdict.FAIL)
+    stands = finding.standing
+    return stands in _ORDER and (stands is not Standing.INFO or finding.verdict is Verdict.FAIL)
 
 
 def _weight(finding: Finding) -> tuple[int, float]:
-    return _ORDER.index(standing(finding)), -beyond(finding)
+    return _ORDER.index(finding.standing), -beyond(finding)
 
 
 def _digits(estimate: Estimate) -> int:

@@ -17,12 +17,12 @@ from markupsafe import Markup, escape
 
 from rmaudit.report import charts, masks
 from rmaudit.report.charts import standing
+from rmaudit.report.document import findings_of
 from rmaudit.report.page import explorer, views
 from rmaudit.report.safe_text import block, visible
 from rmaudit.report.writers import markdown
-from rmaudit.verdicts.gate import counts
-from rmaudit.verdicts.gate import standing as stands
-from rmaudit.verdicts.records import Finding
+from rmaudit.verdicts.explain import overrides
+from rmaudit.verdicts.findings import Finding, counts
 
 _TEMPLATES = Path(__file__).parents[1] / "page" / "templates"
 _TERM = Markup(
@@ -42,7 +42,7 @@ def render(results: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         finalize=_spelled,
     )
-    findings = [Finding.from_json(finding) for finding in results["findings"]]
+    findings = findings_of(results)
     anchors = {id(finding): f"finding-{i}" for i, finding in enumerate(findings, start=1)}
     environment.filters |= {
         "anchor": lambda finding: anchors[id(finding)],
@@ -51,7 +51,7 @@ def render(results: Mapping[str, Any]) -> str:
         "careful": careful,
         "effect": views.effect,
         "number": number,
-        "standing": stands,
+        "overrides": overrides,
         "markup": Markup,
         "term": term,
         "under": views.under,

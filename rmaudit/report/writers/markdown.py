@@ -11,19 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from rmaudit.report.document import findings_of
 from rmaudit.report.safe_text import line
-from rmaudit.report.writers.terminal import reasons
-from rmaudit.verdicts.gate import INFO, KNOWN, WAIVED, counts, standing
-from rmaudit.verdicts.records import Finding, Severity, Verdict
+from rmaudit.verdicts.explain import reasons
+from rmaudit.verdicts.findings import Finding, counts
+from rmaudit.verdicts.records import Severity, Standing, Verdict
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
-_FAILED = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE)
+_FAILED = (Standing.FAIL, Standing.ERROR, Standing.INCONCLUSIVE)
 
 # As an entity none of these is structure: backslashes would not do in tables, links and emoji. What
 # is structure at the start of a line only (lists, rules) is not among them: our words begin each.
-_SPECIAL = re.compile(r"[\\`*{}\[\]<>|#&~!@$^]|:(?=\S)|(?<!\w)_|_(?!\w)|(?<=www)\.", re.IGNORECASE)
+_SPECIAL = re.compile(
+    r"[\\`*{}\[\]<>|#&~!@$^]|:(?=\S)|(?<![^\W_])_|_(?![^\W_])|(?<=www)\.", re.IGNORECASE
+)
 
 _HEAD = """\
 | verdict | model | audit | prompt | effect | 95 % interval | bound | why |
@@ -33,12 +36,13 @@ _HEAD = """\
 
 def render(results: Mapping[str, Any]) -> str:
     """The summary of a results dict, at most `LARGEST` bytes of UTF-8."""
-    findings = [Finding.from_json(finding) for finding in results["findings"]]
-    unpassed = [f for failed in _FAILED for f in findings if standing(f) == failed]
+    findings = findings_of(results)
+    unpassed = [f for failed in _FAILED for f in findings if f.standing is failed]
     unpassed += [f for f in findings if f.verdict is Verdict.PASS and f.blocks]  # outdated `known`
-    waived = [f for f in findings if standing(f) == WAIVED]
-    known = [f for f in findings if standing(f) == KNOWN]
-    passed = [f for f in findings if standing(f) in (Verdict.PASS, INFO) and not f.blocks]
+    waived = [f for f in findings if f.standing is Standing.WAIVED]
+    known = [f for f in findings if f.standing is Standing.KNOWN]
+    fine = (Standing.PASS, Standing.INFO)
+    passed = [f for f in findings if f.standing in fine and not f.blocks]
     skipped = [f for f in findings if f.verdict is Verdict.SKIPPED]
     parts = [
         *_table("Does not pass", unpassed),
@@ -96,11 +100,11 @@ def _table(title: str, findings: list[Finding], *, folded: bool = False) -> Iter
 def _row(finding: Finding) -> str:
     estimate = finding.estimate
     cells = [
-        standing(finding),
+        str(finding.standing),
         *map(escape, (finding.model, finding.audit, finding.prompt)),
         f"{estimate.value:+.3g} {escape(estimate.unit)}" if estimate else "",
         f"{estimate.low:+.3g} to {estimate.high:+.3g}" if estimate else "",
-        escape(finding.bound),
+        escape(str(finding.bound)),
         escape("; ".join(reasons(finding))),
     ]
     return f"| {' | '.join(cells)} |\n"

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from rmaudit.report.document import findings_of
 from rmaudit.report.safe_text import line
-from rmaudit.verdicts.gate import standing
-from rmaudit.verdicts.records import Estimate, Finding
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Estimate
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -25,7 +26,7 @@ def render(results: Mapping[str, Any]) -> str:
     """A YAML stream with a document a model that something was measured of."""
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    findings = [Finding.from_json(finding) for finding in results["findings"]]
+    findings = findings_of(results)
     text, blocks = "", 0
     for model in results["models"]:
         own = [finding for finding in findings if finding.model == model["name"]]
@@ -52,18 +53,18 @@ def _evaluation(finding: Finding, estimate: Estimate, results: Mapping[str, Any]
         task_type=_TASK,
         task_name="reward model audit",
         dataset_type=line(finding.audit),
-        dataset_name=line(finding.claim),
+        dataset_name=line(finding.claim.text),
         dataset_config=line(finding.prompt),
         metric_type=line(estimate.unit),
         metric_name=f"{line(finding.audit)}, {line(finding.prompt)}",
         metric_value=estimate.value,
         metric_args={
-            "verdict": standing(finding),
+            "verdict": str(finding.standing),
             "low": estimate.low,
             "high": estimate.high,
             "n": estimate.n,
-            "bound": line(finding.bound),
-            "source": line(finding.source),
+            "bound": line(str(finding.bound)),
+            "source": line(finding.claim.source),
             "measured_by": f"rmaudit {line(results['rmaudit'])}, {line(results['created'])}",
         },
     )

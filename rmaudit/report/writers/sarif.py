@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from rmaudit.report.document import findings_of
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown
-from rmaudit.report.writers.terminal import reasons
-from rmaudit.verdicts.gate import INFO, KNOWN, WAIVED, standing
-from rmaudit.verdicts.records import Finding, Severity, Verdict
+from rmaudit.verdicts.explain import excuse, reasons
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Severity, Standing, Verdict
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}
@@ -24,7 +25,7 @@ _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: 
 
 def render(results: Mapping[str, Any]) -> str:
     """One run of one tool, as JSON in ASCII."""
-    findings = [Finding.from_json(finding) for finding in results["findings"]]
+    findings = findings_of(results)
     rules = {finding.audit: _rule(finding) for finding in findings}
     order = list(rules)
     driver = {"name": "rmaudit", "version": line(results["rmaudit"]), "rules": [*rules.values()]}
@@ -50,17 +51,18 @@ def render(results: Mapping[str, Any]) -> str:
 
 
 def _rule(finding: Finding) -> dict[str, Any]:
+    claim = finding.claim
     said = {
-        "Claim": finding.claim,
-        "Source": finding.source,
-        "Base rate": finding.base_rate,
-        **({"Does not show": " ".join(finding.limits)} if finding.limits else {}),
+        "Claim": claim.text,
+        "Source": claim.source,
+        "Base rate": claim.base_rate,
+        **({"Does not show": " ".join(claim.limits)} if claim.limits else {}),
     }
     gates = finding.severity is Severity.GATE
     return {
         "id": line(finding.audit),
-        "shortDescription": _text(finding.claim),
-        "fullDescription": _text(f"{finding.claim} ({finding.source})"),
+        "shortDescription": _text(claim.text),
+        "fullDescription": _text(f"{claim.text} ({claim.source})"),
         "help": {
             **_text(*(f"{name}: {text}" for name, text in said.items())),
             "markdown": "\n\n".join(
@@ -73,22 +75,22 @@ def _rule(finding: Finding) -> dict[str, Any]:
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
-    stands = standing(finding)
-    accepted = stands in (KNOWN, WAIVED)
+    stands = finding.standing
+    accepted = stands in (Standing.KNOWN, Standing.WAIVED)
     why = "; ".join(reasons(finding))
     measured = f"measured {finding.estimate}; " if finding.estimate else ""
     said = f"{finding.model}, {finding.prompt}: {stands}; {measured}bound {finding.bound}"
     result: dict[str, Any] = {
         "ruleId": line(finding.audit),
         "ruleIndex": rule,
-        "level": "note" if accepted or stands == INFO else _LEVELS[finding.verdict],
+        "level": "note" if accepted or stands is Standing.INFO else _LEVELS[finding.verdict],
         "message": _text(f"{said}. {why}" if why else f"{said}."),
         "locations": [_location(finding)],
         "partialFingerprints": _fingerprints(finding),
         "properties": _numbers(finding),
     }
     if accepted:
-        justification = line(finding.waiver.get("says", finding.known))
+        justification = line(excuse(finding))
         result["suppressions"] = [{"kind": "external", "justification": justification}]
     return result
 
@@ -104,9 +106,9 @@ def _notification(finding: Finding) -> dict[str, Any]:
 
 def _location(finding: Finding) -> dict[str, Any]:
     """The audit's file; a test's line is not known here, and a viewer asks for one."""
-    path = finding.nodeid.partition("::")[0].encode("utf-8", "surrogatepass")
+    path = finding.claim.nodeid.partition("::")[0].encode("utf-8", "surrogatepass")
     place = {"artifactLocation": {"uri": quote(path)}, "region": {"startLine": 1}}
-    name = {"fullyQualifiedName": line(finding.nodeid), "kind": "function"}
+    name = {"fullyQualifiedName": line(finding.claim.nodeid), "kind": "function"}
     return {"physicalLocation": place, "logicalLocations": [name]}
 
 
@@ -127,7 +129,11 @@ def _numbers(finding: Finding) -> dict[str, Any]:
     if finding.estimate is None:
         return numbers
     estimate = {name: getattr(finding.estimate, name) for name in ("value", "low", "high", "n")}
-    return numbers | estimate | {"unit": line(finding.estimate.unit), "p_holm": finding.p_holm}
+    return (
+        numbers
+        | estimate
+        | {"unit": line(finding.estimate.unit), "p_holm": finding.judgement.p_holm}
+    )
 
 
 def _text(*lines: str) -> dict[str, str]:

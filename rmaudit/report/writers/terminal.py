@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.gate import INFO, KNOWN, OUTDATED, counts, standing
-from rmaudit.verdicts.records import Finding, Verdict
+from rmaudit.verdicts.explain import reasons
+from rmaudit.verdicts.findings import Finding, counts
 
 
 def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
@@ -24,7 +24,7 @@ def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
         for row in rows
     ]
     below = [
-        line(f"{standing(finding)}: {finding.audit}[{finding.model}-{finding.prompt}]: {reason}")
+        line(f"{finding.standing}: {finding.name}: {reason}")
         for finding in findings
         for reason in reasons(finding)
     ]
@@ -40,12 +40,12 @@ def _row(finding: Finding) -> tuple[str, ...]:
     estimate = finding.estimate
     shown = effect(estimate.value, estimate.low, estimate.high) if estimate else ("", "")
     return (
-        standing(finding),
+        str(finding.standing),
         finding.model,
         finding.audit,
         finding.prompt,
         *shown,
-        finding.bound,
+        str(finding.bound),
     )
 
 
@@ -59,25 +59,3 @@ def effect(value: float, low: float, high: float) -> tuple[str, str]:
         if (ends[0] != ends[1] or low == high) and (float(shown) or not value):
             break
     return shown, f"[{ends[0]}, {ends[1]}]"
-
-
-def reasons(finding: Finding) -> list[str]:
-    """Why there is no plain verdict, and what the policy has to do with it."""
-    informs = standing(finding) == INFO
-    outside = "outside its bound; it does not gate, so it fails nothing"
-    open_ = "its interval straddles the bound; it does not gate"
-    outdated = finding.known and finding.verdict is Verdict.PASS
-    over = [
-        f"{key} as in {by['from']}; declared: {by['declared']}"
-        for key, by in finding.overridden.items()
-    ]
-    said = [
-        finding.reason,
-        outside if informs and finding.verdict is Verdict.FAIL else "",
-        open_ if informs and finding.verdict is Verdict.INCONCLUSIVE else "",
-        OUTDATED if outdated else "",
-        finding.known if standing(finding) == KNOWN and not finding.reason else "",
-        finding.waiver.get("says", ""),
-        *over,
-    ]
-    return [reason for reason in said if reason]

@@ -12,7 +12,11 @@ from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.report import charts, masks
 from rmaudit.report.charts.compiling import charts_in, compiled
 from rmaudit.report.charts.picture import Picture
-from rmaudit.verdicts.records import Estimate, Evidence, Finding, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.judge import measured
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Evidence, above
+from tests.findings import TODAY, claim, estimated
 
 BAD = "Badword"  # stands for what is masked
 
@@ -55,18 +59,10 @@ def finding(
     evidence: dict[str, Any], *, audit: str = "toy", model: str = "Toy", prompt: str = "greatest"
 ) -> Finding:
     """A finding with this evidence."""
-    return Finding(
-        audit=audit,
-        nodeid=f"audits/test_{audit}.py::test[{model}-{prompt}]",
-        claim="It is so.",
-        source="us",
-        base_rate="",
-        bound="above 0",
-        model=model,
-        prompt=prompt,
-        verdict=Verdict.PASS,
-        estimate=Estimate(0.5, 0.4, 0.6, "rho", 50, "made up", evidence=typed(evidence)),
-    )
+    estimate = estimated(0.4, 0.6, unit="rho", n=50, evidence=typed(evidence))
+    nodeid = f"audits/test_{audit}.py::test[{model}-{prompt}]"
+    stated = claim(above(0, unit="rho"), audit=audit, nodeid=nodeid, model=model, prompt=prompt)
+    return measured(stated, estimate, Policy(), TODAY)
 
 
 def ranked(name: str, human: float, model: float) -> dict[str, Any]:

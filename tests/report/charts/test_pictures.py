@@ -12,6 +12,7 @@ import pytest
 
 from rmaudit.report import charts
 from rmaudit.report.charts.picture import Picture
+from tests.findings import but
 from tests.report.charts.conftest import (
     BAD,
     COMPARISON,
@@ -149,7 +150,7 @@ def test_a_hostile_term_is_text(kind: str, path: Path) -> None:
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_hostile_prompt_is_text(kind: str) -> None:
     """Likewise the names of prompts."""
-    (picture,) = of_findings([replace(finding(EVERY[kind]), prompt=WORST)])
+    (picture,) = of_findings([but(finding(EVERY[kind]), prompt=WORST)])
 
     checked(picture)
 
@@ -181,7 +182,7 @@ def test_findings_without_evidence_are_passed_over() -> None:
 def test_findings_of_one_audit_share_a_picture() -> None:
     """Prompts are panels of one picture; audits of one kind have one each."""
     one = finding(EVERY["frequency_bias"], prompt="best")
-    found = [one, replace(one, prompt="worst"), replace(one, audit="other")]
+    found = [one, but(one, prompt="worst"), but(one, audit="other")]
 
     assert [p.svg.count("<svg") for p in of_findings(found)] == [2, 1]
 

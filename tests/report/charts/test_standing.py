@@ -11,7 +11,8 @@ import pytest
 from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.drawing import FAINT
 from rmaudit.report.charts.standing import sheet, strips
-from rmaudit.verdicts.records import Finding
+from rmaudit.report.document import findings_of
+from rmaudit.verdicts.findings import Band, Finding
 
 HEIGHT = 34.0
 
@@ -19,12 +20,11 @@ HEIGHT = 34.0
 @pytest.fixture
 def finding(results: dict[str, Any]) -> Finding:
     """One with a band and controls: bound above 0.2, estimate 0.625 (0.5 to 0.75)."""
-    data = results["findings"][0] | {
-        "band": {"A": 0.1, "B": 0.2},
-        "bound_low": 0.2,
-        "controls": {"random": 0.0, "length only": -0.2},
-    }
-    return Finding.from_json(data)
+    return replace(
+        findings_of(results)[0],
+        band=Band({"A": 0.1, "B": 0.2}, "some words"),
+        controls={"random": 0.0, "length only": -0.2},
+    )
 
 
 def test_a_strip_shows_model_bound_band_and_controls(finding: Finding) -> None:

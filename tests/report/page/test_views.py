@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rmaudit.report.document import findings_of
 from rmaudit.report.page import views
-from rmaudit.verdicts.records import Estimate, Finding, Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict, above
+from tests.findings import but, waived
 
 Z95 = 1.959963984540054
 
@@ -22,7 +24,7 @@ def estimate(value: float, low: float, high: float, *caveats: str) -> Estimate:
 @pytest.fixture
 def finding(results: dict[str, Any]) -> Finding:
     """A PASS of 0.625 (0.5 to 0.75), bound above 0.2."""
-    return replace(Finding.from_json(results["findings"][0]), bound_low=0.2)
+    return findings_of(results)[0]
 
 
 # How far
@@ -46,7 +48,7 @@ def test_beyond_by_hand(
     finding: Finding,
 ) -> None:
     """The distance to the nearer end over the half of the interval that faces it, times 1.96."""
-    held = replace(finding, bound_low=low, bound_high=high, estimate=estimate(*numbers))
+    held = but(finding, bound=Bound(low, high, "rho"), estimate=estimate(*numbers))
 
     assert views.beyond(held) == pytest.approx(expected * Z95)
 
@@ -55,10 +57,10 @@ def test_beyond_without_a_width_or_a_bound(finding: Finding) -> None:
     """Certainly beyond, certainly inside, and nothing to be beyond of."""
     point = estimate(0.1, 0.1, 0.1)
 
-    assert views.beyond(replace(finding, estimate=point)) == math.inf
-    assert views.beyond(replace(finding, estimate=point, bound_low=0.0)) == -math.inf
-    assert views.beyond(replace(finding, bound_low=None)) == -math.inf
-    assert views.beyond(replace(finding, estimate=None)) == 0.0
+    assert views.beyond(but(finding, estimate=point)) == math.inf
+    assert views.beyond(but(finding, estimate=point, bound=above(0, unit="rho"))) == -math.inf
+    assert views.beyond(but(finding, bound=Bound(None, None, "rho"))) == -math.inf
+    assert views.beyond(but(finding, estimate=None)) == 0.0
 
 
 # What matters
@@ -69,21 +71,21 @@ def test_what_matters_is_in_the_order_of_the_rule(finding: Finding) -> None:
 
     def made(name: str, verdict: Verdict, value: float = 0.1, **change: Any) -> Finding:
         measured = estimate(value, value - 0.05, value + 0.05)
-        return replace(finding, audit=name, verdict=verdict, estimate=measured, **change)
+        return but(finding, audit=name, verdict=verdict, estimate=measured, **change)
 
     expected = [
         made("far", Verdict.FAIL, -0.5),
         made("near", Verdict.FAIL, 0.1),
         made("open", Verdict.INCONCLUSIVE, 0.2),
-        replace(made("error", Verdict.ERROR), estimate=None, reason="It broke."),
-        made("waived", Verdict.FAIL, waiver={"state": "waived"}),
+        but(made("error", Verdict.ERROR), estimate=None, reason="It broke."),
+        made("waived", Verdict.FAIL, waiver=waived()),
         made("known", Verdict.FAIL, known="so"),
         made("informs", Verdict.FAIL, severity=Severity.INFO),
         made("just passes", Verdict.PASS, 0.26),
         made("passes", Verdict.PASS, 0.9),
     ]
     unseen = [
-        replace(made("skipped", Verdict.SKIPPED), estimate=None),
+        but(made("skipped", Verdict.SKIPPED), estimate=None),
         made("fine", Verdict.PASS, severity=Severity.INFO),
     ]
 
@@ -95,8 +97,8 @@ def test_what_matters_is_in_the_order_of_the_rule(finding: Finding) -> None:
 def test_one_finding_for_each_audit_of_a_model(finding: Finding) -> None:
     """Three prompts of one audit do not crowd out all else; another model's audit is another."""
     measured = [estimate(v, v - 0.05, v + 0.05) for v in (0.1, 0.0, 0.05)]
-    failing = [replace(finding, verdict=Verdict.FAIL, estimate=e) for e in measured]
-    other = replace(failing[0], model="Other")
+    failing = [but(finding, verdict=Verdict.FAIL, estimate=e) for e in measured]
+    other = but(failing[0], model="Other")
 
     assert views.matters([*failing, other, finding]) == [failing[1], other]
 
@@ -109,7 +111,7 @@ MEASURED = "Measured: +0.625 rho (95 % interval +0.5 to +0.75); the bound is abo
     [
         ({}, f"under greatest: “It follows” holds. {MEASURED}, 6.7 standard errors inside."),
         (
-            {"verdict": Verdict.FAIL, "bound_low": 1.625},
+            {"verdict": Verdict.FAIL, "bound": above(1.625, unit="rho")},
             f"under greatest: “It follows” does not hold. {MEASURED}, 16 standard errors away.",
         ),
         (
@@ -127,7 +129,7 @@ MEASURED = "Measured: +0.625 rho (95 % interval +0.5 to +0.75); the bound is abo
 )
 def test_told_in_plain_sentences(change: dict[str, Any], sentence: str, finding: Finding) -> None:
     """Who, what, by how much, and how far from the bound."""
-    assert views.told(replace(finding, **change)) == f"Toy, {sentence}"
+    assert views.told(but(finding, **change)) == f"Toy, {sentence}"
 
 
 def test_digits_tell_the_ends_apart() -> None:
@@ -154,14 +156,14 @@ def test_caveats_of_several_audits_are_said_once(finding: Finding) -> None:
     """With their ends listed; those of one audit stay with it, once."""
 
     def of(audit: str, *caveats: str) -> Finding:
-        return replace(finding, audit=audit, estimate=estimate(0.5, 0.4, 0.6, *caveats))
+        return but(finding, audit=audit, estimate=estimate(0.5, 0.4, 0.6, *caveats))
 
     findings = [
         of("a", "Half only: 1,000 of 2,000 words.", "Old."),
         of("a", "Half only: 1,000 of 2,000 words.", "Old."),
         of("b", "Half only: 3 of 4 items, 1,000 of 2,000 words.", "No seed: 1."),
         of("c"),
-        replace(finding, audit="d", estimate=None),
+        but(finding, audit="d", estimate=None),
     ]
 
     common, own = views.caveats(findings)
@@ -173,7 +175,7 @@ def test_sentences_after_a_colon_are_no_list(finding: Finding) -> None:
     """They would be cut at commas, and said twice in one."""
     said = [f"Starts: 8; distinct: 8. Such tell {share} from 0.05, 4 of 5 times." for share in "12"]
     findings = [
-        replace(finding, audit=audit, estimate=estimate(0.5, 0.4, 0.6, caveat))
+        but(finding, audit=audit, estimate=estimate(0.5, 0.4, 0.6, caveat))
         for audit, caveat in zip("abc", [*said, said[0]], strict=True)
     ]
 
@@ -182,12 +184,12 @@ def test_sentences_after_a_colon_are_no_list(finding: Finding) -> None:
 
 def test_the_grid_has_what_was_tried(finding: Finding) -> None:
     """Audits and prompts that some model was put to; a hole where one was not."""
-    skipped = replace(finding, verdict=Verdict.SKIPPED, estimate=None)
+    skipped = but(finding, verdict=Verdict.SKIPPED, estimate=None)
     findings = [
         finding,
-        replace(skipped, model="Other"),
-        replace(skipped, audit="never"),
-        replace(finding, prompt="worst", model="Other"),
+        but(skipped, model="Other"),
+        but(skipped, audit="never"),
+        but(finding, prompt="worst", model="Other"),
     ]
 
     rows = views.grid(["Toy", "Other"], findings)
@@ -200,8 +202,8 @@ def test_the_grid_has_what_was_tried(finding: Finding) -> None:
 
 def test_what_was_skipped_is_told_by_its_reason(finding: Finding) -> None:
     """One reason is said once; what was tried under another prompt is not among it."""
-    skipped = replace(finding, verdict=Verdict.SKIPPED, estimate=None, reason="No data.")
-    findings = [skipped, replace(skipped, prompt="worst"), replace(skipped, audit="b", reason="X.")]
+    skipped = but(finding, verdict=Verdict.SKIPPED, estimate=None, reason="No data.")
+    findings = [skipped, but(skipped, prompt="worst"), but(skipped, audit="b", reason="X.")]
 
     assert views.unmeasured([*findings, finding]) == {
         "No data.": {"framing": findings[:2]},

@@ -6,8 +6,7 @@ import base64
 import copy
 import hashlib
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from rmaudit.report.document import as_json, findings_of
 from rmaudit.report.writers.html import number, render, write
-from rmaudit.verdicts.records import Finding, Verdict
+from rmaudit.verdicts.records import Verdict
+from tests.findings import but, waived
 from tests.report.conftest import HOSTILE
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "path", "line", "rect", "use"}
@@ -103,19 +104,18 @@ def test_every_finding_is_told(results: dict[str, Any]) -> None:
 def test_whether_the_run_passes_is_said(results: dict[str, Any]) -> None:
     """In the words of the summary in Markdown, by what blocks."""
     for finding in results["findings"]:
-        finding["blocks"] = False
+        finding["judgement"]["blocks"] = False
     assert "<strong>The run passes" in render(results)
 
-    failing = next(f for f in results["findings"] if f["verdict"] == "FAIL")
+    judgements = [finding["judgement"] for finding in results["findings"]]
+    failing = next(judged for judged in judgements if judged["verdict"] == "FAIL")
     failing |= {"blocks": True, "known": ""}
     assert "<strong>The run does not pass (FAIL).</strong>" in render(results)
 
 
 def test_nothing_measured_is_said(results: dict[str, Any]) -> None:
     """A page without a number does not look like a good one."""
-    finding = Finding.from_json(results["findings"][0])
-    skipped = replace(finding, verdict=Verdict.SKIPPED, estimate=None, reason="No data here.")
-    results["findings"] = [skipped.to_json()]
+    results["findings"] = results["findings"][4:]
 
     assert "Nothing was measured." in read(results).text
 
@@ -160,7 +160,7 @@ def test_only_our_script_may_run(results: dict[str, Any]) -> None:
 def test_ids_are_unique_and_links_lead_somewhere(results: dict[str, Any]) -> None:
     """Every anchor is there, once."""
     results["models"].append(results["models"][0] | {"name": "Other"})
-    other = [finding | {"model": "Other"} for finding in results["findings"]]
+    other = [of(finding, "Other") for finding in results["findings"]]
     results["findings"] += other
     page = read(results)
 
@@ -200,17 +200,18 @@ def test_harsh_terms_are_masked_wherever_they_stand(results: dict[str, Any]) -> 
 
 def test_policy_is_told(results: dict[str, Any]) -> None:
     """Waivers and overridden bounds, and what the audit cannot show."""
-    results["findings"][0] |= {
-        "verdict": "FAIL",
-        "waiver": {"state": "waived", "says": "0.4 rho accepted until 2026-12-01 (me): later"},
-        "overridden": {"bound": {"from": "models.yaml: bounds: framing", "declared": "above 0.1"}},
-        "limits": ["Whether it lasts."],
-    }
+    accepted = waived("waived", "0.4 rho accepted until 2026-12-01 (me): later")
+    failing = but(findings_of(results)[0], verdict=Verdict.FAIL, waiver=accepted)
+    failing = but(failing, bound_by="models.yaml: bounds: framing", limits=("Whether it lasts.",))
+    results["findings"][0] = as_json(failing)
     text = read(results).text
 
     assert "FAIL (waived)" in text
     assert "Waiver, waived: 0.4 rho accepted until 2026-12-01 (me): later" in text
-    assert "The bound is set by models.yaml: bounds: framing; the audit declares above 0.1." in text
+    assert (
+        "The bound is set by models.yaml: bounds: framing; the audit declares above 0.2 rho."
+        in text
+    )
     assert "What it does not show" in text
     assert "Whether it lasts." in text
 
@@ -219,7 +220,7 @@ def test_several_models_are_compared(results: dict[str, Any]) -> None:
     """A row an audit and prompt, a column a model; verdicts in words, linked to the findings."""
     assert "Models compared" not in read(results).text
     results["models"].append(results["models"][0] | {"name": "Other", "sweeps": []})
-    results["findings"].append(results["findings"][1] | {"model": "Other"})
+    results["findings"].append(of(results["findings"][1], "Other"))
     del results["findings"][3:5]
     html = render(results)
 
@@ -234,44 +235,55 @@ def test_several_models_are_compared(results: dict[str, Any]) -> None:
     assert cells[5] == "–"
 
 
-MUTATIONS: dict[str, Callable[[dict[str, Any]], None]] = {
-    "value": lambda f: f["estimate"].update(value=0.712),
-    "low": lambda f: f["estimate"].update(low=0.312),
-    "high": lambda f: f["estimate"].update(high=0.912),
-    "unit": lambda f: f["estimate"].update(unit="furlongs"),
-    "n": lambda f: f["estimate"].update(n=4321),
-    "interval": lambda f: f["estimate"].update(interval="dreamt up"),
-    "secondary": lambda f: f["estimate"].update(secondary={"another": 0.432}),
-    "claim": lambda f: f.update(claim="It leads."),
-    "source": lambda f: f.update(source="Nobody"),
-    "base_rate": lambda f: f.update(base_rate="none known"),
-    "bound": lambda f: f.update(bound="above 0.432 rho"),
-    "verdict": lambda f: f.update(verdict="FAIL"),
-    "known": lambda f: f.update(verdict="FAIL", known="So be it."),
-    "detectable": lambda f: f.update(detectable=0.432),
-    "p": lambda f: f.update(p=0.043, p_holm=0.054),
-    "controls": lambda f: f.update(controls={"random": 0.432}),
-    "band": lambda f: f.update(band={"A": 0.432}, band_on="some words"),
-    "repeat": lambda f: f.update(repeat="pytest elsewhere"),
-    "prompt": lambda f: f.update(prompt="elsewhere"),
-    "limits": lambda f: f.update(limits=["Anything."]),
+def of(finding: dict[str, Any], model: str) -> dict[str, Any]:
+    """The finding of another model."""
+    return finding | {"claim": finding["claim"] | {"model": model}}
+
+
+MUTATIONS: dict[str, dict[str, Any]] = {
+    "value": {"estimate.value": 0.712},
+    "low": {"estimate.low": 0.312},
+    "high": {"estimate.high": 0.912},
+    "unit": {"estimate.unit": "furlongs"},
+    "n": {"estimate.n": 4321},
+    "interval": {"estimate.interval": "dreamt up"},
+    "secondary": {"estimate.secondary": {"another": 0.432}},
+    "claim": {"claim.text": "It leads."},
+    "source": {"claim.source": "Nobody"},
+    "base_rate": {"claim.base_rate": "none known"},
+    "bound": {"judgement.bound": {"low": 0.432, "high": None, "unit": "rho"}},
+    "verdict": {"judgement.verdict": "FAIL"},
+    "known": {"judgement.verdict": "FAIL", "judgement.known": "So be it."},
+    "detectable": {"judgement.detectable": 0.432},
+    "p": {"judgement.p": 0.043, "judgement.p_holm": 0.054},
+    "controls": {"controls": {"random": 0.432}},
+    "band": {"band": {"models": {"A": 0.432}, "on": "some words"}},
+    "repeat": {"claim.repeat": "pytest elsewhere"},
+    "prompt": {"claim.prompt": "elsewhere"},
+    "limits": {"claim.limits": ["Anything."]},
 }
 
 
 @pytest.mark.parametrize("change", MUTATIONS.values(), ids=MUTATIONS.keys())
 def test_what_is_changed_in_the_results_is_changed_on_the_page(
-    results: dict[str, Any], change: Callable[[dict[str, Any]], None]
+    results: dict[str, Any], change: dict[str, Any]
 ) -> None:
     """The page has no number or word of its own: what a finding says is told, as it says it."""
     finding = results["findings"][0]
     finding["estimate"]["evidence"] = {}
     results["findings"], results["models"][0]["sweeps"] = [finding], []
     before, page = copy.deepcopy(finding), read(results)
-    change(finding)
+    for path, value in change.items():
+        *steps, last = path.split(".")
+        at = finding
+        for step in steps:
+            at = at[step]
+        at[last] = value
     changed = read(results)
 
     assert changed.text != page.text
-    new = {str(leaf) for leaf in leaves(finding)} - {str(leaf) for leaf in leaves(before)} - {"A"}
+    new = {str(leaf) for leaf in leaves(finding)} - {str(leaf) for leaf in leaves(before)}
+    new -= {"A", "models", "on", "low", "high"}
     told = changed.text.replace(",", "")
     assert {leaf for leaf in new if leaf.removesuffix(" rho").rstrip(".") not in told} == set()
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rmaudit.report.document import as_json, findings_of
 from rmaudit.report.writers.markdown import LARGEST, escape, render
-from rmaudit.verdicts.records import Finding, Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Severity, Verdict, above
+from tests.findings import but, waived
 from tests.report.conftest import HOSTILE
 
 
 def of(results: dict[str, Any], *findings: Finding) -> str:
     """The summary of these findings alone."""
-    return render(results | {"findings": [finding.to_json() for finding in findings]})
+    return render(results | {"findings": [as_json(finding) for finding in findings]})
 
 
 @pytest.fixture
 def passing(results: dict[str, Any]) -> Finding:
     """A measured finding that passes."""
-    return Finding.from_json(results["findings"][0])
+    return findings_of(results)[0]
 
 
 def test_the_whole(results: dict[str, Any]) -> None:
@@ -95,15 +97,15 @@ def test_the_verdict_comes_first(
     results: dict[str, Any], passing: Finding, changes: list[dict[str, Any]], says: str
 ) -> None:
     """One line says whether the run passes: by what blocks it, not by what the reader counts."""
-    written = of(results, *(replace(passing, **change) for change in changes))
+    written = of(results, *(but(passing, **change) for change in changes))
 
     assert written.splitlines()[0] == f"## rmaudit: {says}"
 
 
 def test_a_waiver_is_told_with_its_end(results: dict[str, Any], passing: Finding) -> None:
     """Who accepted what until when stands in the row, and no longer under what does not pass."""
-    waiver = {"state": "expiring", "says": "0.6 rho accepted until 2026-12-01 (ada): small"}
-    written = of(results, replace(passing, verdict=Verdict.FAIL, waiver=waiver))
+    waiver = waived("expiring", "0.6 rho accepted until 2026-12-01 (ada): small")
+    written = of(results, but(passing, verdict=Verdict.FAIL, waiver=waiver))
 
     assert "### Waived in models.yaml (1)" in written
     assert "| WAIVED | Toy |" in written
@@ -124,10 +126,15 @@ def test_it_shows_no_token(results: dict[str, Any]) -> None:
 @pytest.mark.parametrize("text", ["word " * 60, "|" * 300, "\U000f0000" * 300, "é" * 300])
 def test_it_is_never_too_large(results: dict[str, Any], passing: Finding, text: str) -> None:
     """Thousands of findings with long texts are cut, and how many lines are missing is said."""
-    failed = replace(
-        passing, verdict=Verdict.FAIL, blocks=True, prompt=text, bound=text, reason=text
+    failed = but(
+        passing,
+        verdict=Verdict.FAIL,
+        blocks=True,
+        prompt=text,
+        bound=above(0.2, unit=text),
+        reason=text,
     )
-    many = [replace(failed, audit=f"audit{i}") for i in range(2000)]
+    many = [but(failed, audit=f"audit{i}") for i in range(2000)]
     results["models"] = [results["models"][0] | {"name": text}] * 40
     results |= {"command": text, "rmaudit": text}
 
@@ -143,7 +150,7 @@ def test_it_is_never_too_large(results: dict[str, Any], passing: Finding, text: 
 
 def test_a_cut_closes_what_was_folded(results: dict[str, Any], passing: Finding) -> None:
     """The end of the summary is not hidden with the rows."""
-    written = of(results, *(replace(passing, audit=f"audit{i}") for i in range(2000)))
+    written = of(results, *(but(passing, audit=f"audit{i}") for i in range(2000)))
 
     assert written.count("<details>") == written.count("</details>") == 1
     assert written.index("</details>") < written.index("more lines")
@@ -169,6 +176,7 @@ def test_a_wrong_number_is_wrong_here_too(results: dict[str, Any]) -> None:
     [
         ("positive_skew", "positive_skew"),
         ("_it_", "&#95;it&#95;"),
+        ("a_b ___", "a_b &#95;&#95;&#95;"),
         ("a: b", "a: b"),
         ("http://x", "http&#58;//x"),
         ("www.x.org", "www&#46;x.org"),

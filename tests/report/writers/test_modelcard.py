@@ -10,6 +10,7 @@ from huggingface_hub import ModelCard, ModelCardData
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from rmaudit.report.writers.modelcard import render
+from tests.report.writers.test_html import of
 
 
 def test_one_model_is_one_document(results: dict[str, Any]) -> None:
@@ -58,8 +59,8 @@ def test_each_model_has_its_own(results: dict[str, Any]) -> None:
     results["models"] += [second, third]
     results["findings"] = [
         results["findings"][0],
-        results["findings"][3] | {"model": "None"},
-        results["findings"][2] | {"model": "Third"},
+        of(results["findings"][3], "None"),
+        of(results["findings"][2], "Third"),
     ]
 
     text = render(results)

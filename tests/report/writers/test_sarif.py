@@ -7,7 +7,6 @@ import json
 import shutil
 import subprocess
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,12 @@ import pytest
 from filelock import FileLock
 from jsonschema import Draft7Validator, FormatChecker
 
+from rmaudit.report.document import as_json, findings_of
 from rmaudit.report.writers.sarif import render
-from rmaudit.verdicts.records import Finding, Severity, Verdict
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Severity, Verdict
 from tests.conftest import unavailable
+from tests.findings import but, waived
 from tests.report.test_hostile import TEXTS, poisoned
 
 PACKAGE = "@microsoft/jest-sarif@1.0.0-beta.0"  # carries the committee's schema (MIT)
@@ -62,7 +64,7 @@ def _fetch(place: Path) -> None:
 def run_of(results: dict[str, Any], *findings: Finding) -> Any:
     """The one run of the log of these findings, or of all."""
     if findings:
-        results = results | {"findings": [finding.to_json() for finding in findings]}
+        results = results | {"findings": [as_json(finding) for finding in findings]}
     (run,) = json.loads(render(results))["runs"]
     return run
 
@@ -70,8 +72,8 @@ def run_of(results: dict[str, Any], *findings: Finding) -> Any:
 @pytest.fixture
 def failing(results: dict[str, Any]) -> Finding:
     """A finding that gates and fails."""
-    passing = Finding.from_json(results["findings"][0])
-    return replace(passing, verdict=Verdict.FAIL, p_holm=0.25)
+    passing = findings_of(results)[0]
+    return but(passing, verdict=Verdict.FAIL, p_holm=0.25)
 
 
 @pytest.mark.parametrize("text", ["greatest", *TEXTS], ids=ascii)
@@ -115,17 +117,17 @@ def test_what_does_not_pass_is_a_result(results: dict[str, Any]) -> None:
         ({}, "error"),
         ({"severity": Severity.INFO}, "note"),
         ({"verdict": Verdict.INCONCLUSIVE}, "warning"),
-        ({"waiver": {"state": "waived", "says": "Accepted until then."}}, "note"),
-        ({"waiver": {"state": "expired", "says": "It is over."}}, "error"),
+        ({"waiver": waived("waived", "Accepted until then.")}, "note"),
+        ({"waiver": waived("expired", "It is over.")}, "error"),
     ],
 )
 def test_levels(results: dict[str, Any], failing: Finding, change: Any, level: str) -> None:
     """By verdict and severity; a waiver suppresses as long as it holds."""
-    (found,) = run_of(results, replace(failing, **change))["results"]
+    (found,) = run_of(results, but(failing, **change))["results"]
 
     assert found["level"] == level
-    waived = change.get("waiver", {}).get("state") == "waived"
-    expected = [{"kind": "external", "justification": "Accepted until then."}] if waived else None
+    holds = "waiver" in change and change["waiver"].holds
+    expected = [{"kind": "external", "justification": "Accepted until then."}] if holds else None
     assert found.get("suppressions") == expected
 
 
@@ -157,8 +159,8 @@ def test_a_result_says_what_was_measured(results: dict[str, Any], failing: Findi
 
 def test_a_rule_is_an_audit(results: dict[str, Any], failing: Finding) -> None:
     """Also one that passes: its claim, its source, its base rate."""
-    failing = replace(failing, limits=("Causes.", "Other words."))
-    other = replace(failing, audit="other", verdict=Verdict.PASS, limits=())
+    failing = but(failing, limits=("Causes.", "Other words."))
+    other = but(failing, audit="other", verdict=Verdict.PASS, limits=())
     run = run_of(results, other, failing)
 
     rules = run["tool"]["driver"]["rules"]
@@ -175,8 +177,8 @@ def test_a_rule_is_an_audit(results: dict[str, Any], failing: Finding) -> None:
 
 def test_a_finding_is_the_same_in_the_next_run(results: dict[str, Any], failing: Finding) -> None:
     """Its fingerprint is that of audit, model and prompt: other numbers do not change it."""
-    later = replace(failing, verdict=Verdict.INCONCLUSIVE, nodeid="x.py::y", claim="Reworded.")
-    others = [replace(failing, **{name: "other"}) for name in ("audit", "model", "prompt")]
+    later = but(failing, verdict=Verdict.INCONCLUSIVE, nodeid="x.py::y", text="Reworded.")
+    others = [but(failing, **{name: "other"}) for name in ("audit", "model", "prompt")]
 
     prints = [
         found["partialFingerprints"]["primaryLocationLineHash"]

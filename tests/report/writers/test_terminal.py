@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rmaudit.report.writers.terminal import effect, lines, reasons
-from rmaudit.verdicts.records import Estimate, Finding, Severity, Verdict
+from rmaudit.report.writers.terminal import effect, lines
+from rmaudit.verdicts.explain import reasons
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.judge import measured, unmeasured
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, between
+from tests.findings import TODAY, but, claim, waived
 
 NOTHING = "nothing was measured: this run shows nothing about the model"
 
 
 def finding(verdict: Verdict, *, reason: str = "", known: str = "") -> Finding:
     """A finding, measured unless it has a reason why not."""
-    estimate = None if reason else Estimate(-0.21, -0.254, -0.17, "skewness", 1204, "made up")
-    return Finding(
-        audit="positive_skew",
-        nodeid="audits/test_positive_skew.py::test_positive_skew[toy-worst]",
-        claim="It is skewed.",
-        source="Somebody 2025",
-        base_rate="9 of 10 models",
-        bound="above 0 skewness",
-        model="toy",
-        prompt="worst",
-        verdict=verdict,
-        estimate=estimate,
-        reason=reason,
-        known=known,
-    )
+    stated = claim(above(0, unit="skewness"), audit="positive_skew", prompt="worst")
+    if reason:
+        lost = unmeasured(stated, reason, Policy(), skipped=verdict is Verdict.SKIPPED)
+        return but(lost, known=known)
+    estimate = Estimate(-0.21, -0.254, -0.17, "skewness", 1204, "made up")
+    return but(measured(stated, estimate, Policy(), TODAY), verdict=verdict, known=known)
 
 
 def test_a_measured_finding_is_one_line() -> None:
@@ -58,16 +53,16 @@ def test_a_small_effect_is_not_shown_as_none(
     """Two decimals where they tell value and ends apart, else as many digits as do."""
     assert effect(*measured) == shown
 
-    small = replace(finding(Verdict.PASS), estimate=Estimate(*measured, "sd", 9, "made up"))
+    small = but(finding(Verdict.PASS), estimate=Estimate(*measured, "sd", 9, "made up"))
     assert "  ".join(shown) in lines([small], None)[0]
 
 
 def test_the_columns_are_aligned() -> None:
     """Each column is as wide as its widest cell, also where a row has no number."""
     findings = [
-        replace(finding(Verdict.PASS), estimate=Estimate(10, 9, 11, "skewness", 9, "made up")),
-        replace(finding(Verdict.INCONCLUSIVE), model="longer", prompt="best"),
-        replace(finding(Verdict.ERROR, reason="it broke"), bound="between -1 and 1 sd"),
+        but(finding(Verdict.PASS), estimate=Estimate(10, 9, 11, "skewness", 9, "made up")),
+        but(finding(Verdict.INCONCLUSIVE), model="longer", prompt="best"),
+        but(finding(Verdict.ERROR, reason="it broke"), bound=between(-1, 1, unit="sd")),
     ]
 
     written = lines(findings, None)
@@ -85,7 +80,7 @@ def test_findings_keep_their_order() -> None:
     """The table is in the order in which the audits ran."""
     names = ["c", "a", "b"]
 
-    written = lines([replace(finding(Verdict.PASS), audit=name) for name in names], None)
+    written = lines([but(finding(Verdict.PASS), audit=name) for name in names], None)
 
     assert [line.split()[2] for line in written[:3]] == names
 
@@ -115,9 +110,9 @@ def test_a_pass_that_was_expected_to_fail_is_a_pass() -> None:
 )
 def test_what_a_waiver_says_stands_below_the_table(state: str, stands: str) -> None:
     """Who accepted it and until when, or why it is no longer so; the number stays in the table."""
-    waived = replace(finding(Verdict.FAIL), waiver={"state": state, "says": "until\n tomorrow"})
+    accepted = but(finding(Verdict.FAIL), waiver=waived(state, "until\n tomorrow"))
 
-    assert lines([waived], None) == [
+    assert lines([accepted], None) == [
         f"{stands}  toy  positive_skew  worst  -0.21  [-0.25, -0.17]  above 0 skewness",
         f"{stands}: positive_skew[toy-worst]: until tomorrow",
         f"1 audited: 1 {stands}",
@@ -127,16 +122,16 @@ def test_what_a_waiver_says_stands_below_the_table(state: str, stands: str) -> N
 def test_an_override_is_told() -> None:
     """A bound or severity that is not the audit's own, with where it is from."""
     over = {
-        "severity": {"from": "models.yaml: severity: skew", "declared": "info"},
-        "bound": {"from": "models.yaml: A: bounds: skew", "declared": "above 0 sd"},
+        "severity_by": "models.yaml: severity: skew",
+        "bound_by": "models.yaml: A: bounds: skew",
     }
 
-    written = lines([replace(finding(Verdict.PASS), overridden=over)], None)
+    written = lines([but(finding(Verdict.PASS), **over)], None)
 
     told = "PASS: positive_skew[toy-worst]: "
     assert written[1:-1] == [
-        f"{told}severity as in models.yaml: severity: skew; declared: info",
-        f"{told}bound as in models.yaml: A: bounds: skew; declared: above 0 sd",
+        f"{told}severity as in models.yaml: severity: skew; declared: gate",
+        f"{told}bound as in models.yaml: A: bounds: skew; declared: above 0 skewness",
     ]
 
 
@@ -174,7 +169,7 @@ def test_one_measured_audit_is_something() -> None:
 
 def test_no_line_ends_in_spaces() -> None:
     """An empty last cell leaves no trace."""
-    findings = [finding(Verdict.PASS), replace(finding(Verdict.PASS), bound="")]
+    findings = [finding(Verdict.PASS), finding(Verdict.ERROR, reason=" ")]
 
     written = lines(findings, None)
 
@@ -204,7 +199,7 @@ def test_the_counts_sum_to_the_findings() -> None:
 )
 def test_what_does_not_gate_says_where_it_lies(verdict: Verdict, told: list[str]) -> None:
     """INFO alone would not tell a model inside the bound from one outside it."""
-    informs = replace(finding(verdict), severity=Severity.INFO)
+    informs = but(finding(verdict), severity=Severity.INFO)
 
     assert reasons(informs) == told
     assert reasons(finding(verdict)) == []

@@ -1,0 +1,181 @@
+"""A finding: what an audit claims of a model, what was measured, and the judgement of both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rmaudit.verdicts.policy import Waiver
+from rmaudit.verdicts.records import Bound, Estimate, Severity, Standing, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an audit states before it measures, of one model, under one prompt or several."""
+
+    audit: str
+    nodeid: str
+    """pytest's name of the test."""
+    text: str
+    """The claim, a sentence."""
+    source: str
+    """Where the claim is from."""
+    base_rate: str
+    """Where known models stand."""
+    bound: Bound
+    """As the audit declares it."""
+    severity: Severity
+    """As the audit declares it."""
+    limits: tuple[str, ...]
+    """What the audit does not show, a sentence each."""
+    model: str
+    """Its name, one of `models`."""
+    model_source: str
+    """The folder or hub id of the model: what a policy's entry must be of, to speak of it."""
+    prompt: str
+    """The prompt's name; several joined by +, or for example `54 prompts`."""
+    repeat: str
+    """The command that runs it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedWaiver:
+    """What models.yaml accepts, and whether that holds for what was measured."""
+
+    key: str
+    """audit or audit[prompt], as in models.yaml."""
+    terms: Waiver
+    days_left: int
+    state: Literal["waived", "expiring", "expired", "reopened", "unneeded"]
+    says: str
+    """All of it in a sentence."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it excuses the failure."""
+        return self.state in ("waived", "expiring")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What follows from a claim and an estimate under a policy on a day: see `judge`."""
+
+    verdict: Verdict
+    bound: Bound
+    """The bound in force."""
+    bound_by: str
+    """Where models.yaml sets it; "" where it is the declared one."""
+    severity: Severity
+    """The severity in force: what follows where the audit does not pass."""
+    severity_by: str
+    """Where models.yaml sets it; "" where it is the declared one."""
+    known: str
+    """Why models.yaml expects the failure, or ""."""
+    waiver: AppliedWaiver | None
+    p: float | None
+    """Of the bound, two-sided; null where nothing was measured."""
+    p_holm: float | None
+    """The same among all gating findings of the run (Holm 1979)."""
+    detectable: float | None
+    """The smallest distance beyond the bound that is found with 80 % probability."""
+    blocks: bool
+    """Whether the finding keeps the run from being green."""
+    reason: str
+    """Why a FAIL, taken alone, is INCONCLUSIVE in its run; or ""."""
+
+    @property
+    def standing(self) -> Standing:
+        """The verdict as it is counted and shown.
+
+        WAIVED for a failure with a waiver that holds, KNOWN for one that models.yaml expects, INFO
+        for what was measured and gates nothing.
+        """
+        measured = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
+        if self.severity is Severity.INFO and measured:
+            return Standing.INFO
+        if self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE):
+            if self.waiver is not None and self.waiver.holds:
+                return Standing.WAIVED
+            if self.known:
+                return Standing.KNOWN
+        return Standing(self.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Where published models stand."""
+
+    models: Mapping[str, float]
+    """The value of each, by name."""
+    on: str
+    """What they were measured on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One audit of one model under one prompt: claim, estimate and judgement."""
+
+    claim: Claim
+    judgement: Judgement
+    estimate: Estimate | None = None
+    """null exactly where nothing was measured (ERROR, SKIPPED)."""
+    reason: str = ""
+    """Why there is no estimate."""
+    sweeps: tuple[str, ...] = ()
+    """Keys of the stored scores that it rests on."""
+    controls: Mapping[str, float] = field(default_factory=dict)
+    """The values of scorers that know nothing of the question, by name."""
+    band: Band | None = None
+
+    @property
+    def audit(self) -> str:
+        """The audit's name."""
+        return self.claim.audit
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.claim.model
+
+    @property
+    def prompt(self) -> str:
+        """The prompt's name, or the label of several."""
+        return self.claim.prompt
+
+    @property
+    def name(self) -> str:
+        """For example `positive_skew[R-Smol-135M-best]`."""
+        return f"{self.audit}[{self.model}-{self.prompt}]"
+
+    @property
+    def verdict(self) -> Verdict:
+        """How it was judged."""
+        return self.judgement.verdict
+
+    @property
+    def severity(self) -> Severity:
+        """The severity in force."""
+        return self.judgement.severity
+
+    @property
+    def bound(self) -> Bound:
+        """The bound in force."""
+        return self.judgement.bound
+
+    @property
+    def standing(self) -> Standing:
+        """The verdict as it is counted and shown."""
+        return self.judgement.standing
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it keeps the run from being green."""
+        return self.judgement.blocks
+
+
+def counts(findings: Iterable[Finding]) -> dict[str, int]:
+    """How many findings stand where, in the order of `Standing`; none of 0."""
+    found = Counter(finding.standing for finding in findings)
+    return {str(standing): found[standing] for standing in Standing if found[standing]}

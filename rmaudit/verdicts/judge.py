@@ -1,0 +1,189 @@
+"""From claim and estimate to judgement, under a policy and on a day: a pure function.
+
+Nothing that an earlier policy decided goes into it: to judge again is to make another judgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import TypeVar
+
+from rmaudit.verdicts.findings import Band, Claim, Finding, Judgement
+from rmaudit.verdicts.policy import Policy, entry
+from rmaudit.verdicts.records import Bound, Estimate, Severity, Standing, Verdict
+from rmaudit.verdicts.waivers import applied
+
+ALPHA = 0.05  # of a false FAIL, over all gating findings of a run
+_ROUNDING = 1e-9  # an interval that ends at the bound has a p of ALPHA, but for this
+_Value = TypeVar("_Value")
+
+
+def measured(  # noqa: PLR0913  (keyword-only after the subjects)
+    claim: Claim,
+    estimate: Estimate,
+    policy: Policy,
+    today: date,
+    *,
+    sweeps: tuple[str, ...] = (),
+    controls: Mapping[str, float] | None = None,
+    band: Band | None = None,
+) -> Finding:
+    """The finding of a measured audit, judged alone: before the run's family is looked at.
+
+    Raises:
+        ValueError: the estimate is in another unit than the bound.
+    """
+    judgement = judge(claim, estimate, policy, today)
+    return Finding(claim, judgement, estimate, sweeps=sweeps, controls=controls or {}, band=band)
+
+
+def unmeasured(claim: Claim, reason: str, policy: Policy, *, skipped: bool) -> Finding:
+    """The finding of an audit that gave no estimate: SKIPPED or ERROR, with its reason."""
+    return Finding(claim, judge_gap(claim, policy, skipped=skipped), reason=reason)
+
+
+def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Finding]:
+    """The findings of a whole run as the policy has them on this day (UTC).
+
+    Bounds and severities are overridden, known failures and waivers named, and the run's gating
+    findings taken as one family. Which of them keep the run from being green (`blocks`) is decided
+    of each alone, before the family is looked at: so the tests of a run, and the run itself, never
+    disagree.
+    """
+    return _settled([alone(finding, policy, today) for finding in findings])
+
+
+def alone(finding: Finding, policy: Policy, today: date) -> Finding:
+    """One finding with the judgement that the policy makes, before the run's family: `decide`."""
+    if finding.estimate is None:
+        skipped = finding.verdict is Verdict.SKIPPED
+        judgement = judge_gap(finding.claim, policy, skipped=skipped)
+    else:
+        judgement = judge(finding.claim, finding.estimate, policy, today)
+    return replace(finding, judgement=judgement)
+
+
+def judge(claim: Claim, estimate: Estimate, policy: Policy, today: date) -> Judgement:
+    """The judgement of what was measured, taken alone.
+
+    Raises:
+        ValueError: the estimate is in another unit than the bound.
+    """
+    own, place = policy.of(claim.model, claim.model_source), (claim.audit, claim.prompt)
+    bound, bound_by = claim.bound, ""
+    said = _said("bounds", claim, policy.file, own.bounds, policy.everywhere.bounds)
+    if said and said[1] != claim.bound.ends:
+        bound_by, bound = said[0], Bound(*said[1], claim.bound.unit)
+    severity, severity_by = _severity(claim, policy)
+    known = entry(own.known, *place)
+    judgement = Judgement(
+        verdict=bound.judge(estimate),
+        bound=bound,
+        bound_by=bound_by,
+        severity=severity,
+        severity_by=severity_by,
+        known=known[1] if known else "",
+        waiver=None,
+        p=bound.p_value(estimate),
+        p_holm=None,
+        detectable=estimate.detectable,
+        blocks=False,
+        reason="",
+    )
+    if waiver := entry(own.waivers, *place):
+        judgement = replace(judgement, waiver=applied(*waiver, judgement, estimate, today))
+    return replace(judgement, blocks=blocks(judgement, policy))
+
+
+def judge_gap(claim: Claim, policy: Policy, *, skipped: bool) -> Judgement:
+    """The judgement of what was not measured: no waiver is of it, and no known failure."""
+    severity, severity_by = _severity(claim, policy)
+    judgement = Judgement(
+        verdict=Verdict.SKIPPED if skipped else Verdict.ERROR,
+        bound=claim.bound,
+        bound_by="",
+        severity=severity,
+        severity_by=severity_by,
+        known="",
+        waiver=None,
+        p=None,
+        p_holm=None,
+        detectable=None,
+        blocks=False,
+        reason="",
+    )
+    return replace(judgement, blocks=blocks(judgement, policy))
+
+
+def _severity(claim: Claim, policy: Policy) -> tuple[Severity, str]:
+    """The severity in force, and where the policy sets it where it is not the declared one."""
+    own = policy.of(claim.model, claim.model_source)
+    said = _said("severity", claim, policy.file, own.severity, policy.everywhere.severity)
+    if said and said[1] != claim.severity:
+        return said[1], said[0]
+    return claim.severity, ""
+
+
+def _said(
+    what: str,
+    claim: Claim,
+    file: str,
+    own: Mapping[str, _Value],
+    everywhere: Mapping[str, _Value],
+) -> tuple[str, _Value] | None:
+    """Where the policy speaks of this claim, its model's rules first, and what it says."""
+    for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
+        if said := entry(rules, claim.audit, claim.prompt):
+            return f"{file}: {label}{what}: {said[0]}", said[1]
+    return None
+
+
+def blocks(judgement: Judgement, policy: Policy) -> bool:
+    """Whether such a finding keeps the run from being green."""
+    if judgement.verdict is Verdict.ERROR:
+        return True
+    if judgement.severity is Severity.INFO:
+        return False
+    if judgement.standing in (Standing.KNOWN, Standing.WAIVED):
+        return False
+    if judgement.verdict is Verdict.SKIPPED:
+        return policy.missing == "fail"
+    if judgement.verdict is Verdict.PASS:
+        return bool(judgement.known)  # no longer known: see `explain.OUTDATED`
+    return judgement.verdict is Verdict.FAIL or policy.inconclusive == "fail"
+
+
+def _settled(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of a whole run: one family of tests, by Holm's method (1979).
+
+    A gating FAIL that could be chance among so many gating findings becomes INCONCLUSIVE, which
+    does not pass either: a run's colour never depends on it. What gates nothing stays as it is.
+    """
+    ps = {
+        i: finding.judgement.p
+        for i, finding in enumerate(findings)
+        if finding.severity is Severity.GATE and finding.judgement.p is not None
+    }
+    if not ps:
+        return list(findings)
+    from statsmodels.stats.multitest import multipletests
+
+    adjusted = multipletests([*ps.values()], alpha=ALPHA, method="holm")[1]
+    settled = list(findings)
+    for i, p_holm in zip(ps, map(float, adjusted), strict=True):
+        judgement = _among(findings[i].judgement, ps[i], p_holm, len(ps))
+        settled[i] = replace(findings[i], judgement=judgement)
+    return settled
+
+
+def _among(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:
+    """The judgement in a family of `size` findings."""
+    if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
+        return replace(judgement, p_holm=p_holm)
+    reason = (
+        f"outside the bound if taken alone (p = {p:.2g}), but such may be chance among "
+        f"{size} gating findings (Holm's p = {p_holm:.2g})"
+    )
+    return replace(judgement, p_holm=p_holm, verdict=Verdict.INCONCLUSIVE, reason=reason)

@@ -1,0 +1,90 @@
+"""Plain values: what JSON holds exactly. Whatever else an audit returns is refused at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+LARGEST = 1e100  # no effect, score or count is larger, and what is cannot be drawn
+
+
+def number(value: object, where: str) -> float:
+    """A real number, numpy's too, as a float.
+
+    Raises:
+        TypeError: it is no real number: a bool, a complex number, a text, an array.
+        ValueError: it is NaN, infinite, or larger than `LARGEST`.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        message = f"{where} is {_shown(value)}, allowed: a real number, such as float(...) makes"
+        raise TypeError(message)
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not abs(found) <= LARGEST:  # a NaN too
+        message = f"{where} is {found}, allowed: finite numbers up to {LARGEST:g}"
+        raise ValueError(message)
+    return found
+
+
+def count(value: object, where: str) -> int:
+    """A whole number from 0 on, numpy's too, as an int.
+
+    Raises:
+        TypeError: it is no whole number.
+        ValueError: it is negative, or larger than `LARGEST`.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        message = f"{where} is {_shown(value)}, allowed: a whole number, such as len(...) gives"
+        raise TypeError(message)
+    found = int(value)
+    if not 0 <= found <= LARGEST:
+        raise ValueError(f"{where} is {_shown(value)}, allowed: 0 to {LARGEST:g}")
+    return found
+
+
+def text(value: object, where: str) -> str:
+    """A text, numpy's too, as a str.
+
+    Raises:
+        TypeError: it is no text.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{where} is {_shown(value)}, allowed: a text")
+    return str(value)
+
+
+def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a case each)
+    """None, a bool, a text or a finite number; tuples and dataclasses of these.
+
+    Numbers and texts become Python's own.
+
+    Raises:
+        TypeError: it is of another type, such as an array; the message says where it stands.
+        ValueError: a number in it is not finite.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return text(value, where)
+    if isinstance(value, Integral):
+        number(value, where)
+        return int(value)
+    if isinstance(value, Real):
+        return number(value, where)
+    if isinstance(value, tuple):
+        return tuple(plain(item, f"{where}[{i}]") for i, item in enumerate(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {f.name: plain(getattr(value, f.name), f"{where}.{f.name}") for f in fields(value)}
+        return replace(value, **own)
+    allowed = "None, a bool, a finite number, a text, or tuples and dataclasses of these"
+    raise TypeError(f"{where} is {_shown(value)}, allowed: {allowed}")
+
+
+def _shown(value: object) -> str:
+    """For example `array([1, 2]) (ndarray)`, cut after a line's length."""
+    shown = repr(value)
+    return f"{shown if len(shown) <= 60 else shown[:57] + '...'} ({type(value).__name__})"  # noqa: PLR2004

@@ -1,0 +1,454 @@
+"""Judgements: the bound, what a policy overrides and waives, what blocks a run, and Holm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rmaudit.report.codec import decode, encode
+from rmaudit.verdicts.findings import AppliedWaiver, Finding
+from rmaudit.verdicts.judge import alone, decide, measured, unmeasured
+from rmaudit.verdicts.policy import Ends, Policy, Rules, Waiver
+from rmaudit.verdicts.records import (
+    Bound,
+    Severity,
+    Standing,
+    Verdict,
+    above,
+    below,
+    between,
+)
+from tests.findings import TODAY, claim, estimated, found
+
+LAST = date(2030, 6, 30)  # 166 days later
+GATE, INFO = Severity.GATE, Severity.INFO
+PASS, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
+
+
+def lost(verdict: Verdict, severity: Severity = GATE) -> Finding:
+    """A finding that was not measured."""
+    skipped = verdict is Verdict.SKIPPED
+    return unmeasured(claim(severity=severity), "no data", Policy(), skipped=skipped)
+
+
+def own(**said: Any) -> Policy:
+    """A policy that speaks of `toy` only."""
+    return Policy(models={"toy": Rules(**said)}, sources={"toy": "owner/name"})
+
+
+def accepts(accepted: float, expires: date = LAST) -> Policy:
+    """A policy with one waiver."""
+    return own(waivers={"skew": Waiver("me", "It is small.", expires, accepted)})
+
+
+# One finding
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"), [(0.1, 0.3, PASS), (-0.1, 0.3, INCONCLUSIVE), (-0.3, -0.1, FAIL)]
+)
+def test_a_measured_audit_is_judged_by_its_bound(
+    low: float, high: float, expected: Verdict
+) -> None:
+    """Claim, estimate and what it rests on are kept; p and power are those of the two."""
+    stated, estimate = claim(), estimated(low, high)
+
+    made = measured(stated, estimate, Policy(), TODAY, sweeps=("a",), controls={"random": 0.1})
+
+    assert (made.claim, made.estimate, made.sweeps) == (stated, estimate, ("a",))
+    assert (made.verdict, made.controls) == (expected, {"random": 0.1})
+    assert made.judgement.p == stated.bound.p_value(estimate)
+    assert made.judgement.detectable == estimate.detectable
+
+
+def test_an_estimate_in_another_unit_is_not_judged() -> None:
+    """Where the units differ there is an error that shows both, and no finding."""
+    with pytest.raises(ValueError, match="the bound is in 'sd', the estimate in 'tau'"):
+        measured(claim(), estimated(0, 1, unit="tau"), Policy(), TODAY)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.ERROR, Verdict.SKIPPED])
+def test_an_unmeasured_audit_has_a_reason_and_no_number(verdict: Verdict) -> None:
+    """Nothing can be read from it, and it stays what it is under any policy."""
+    gap = lost(verdict)
+
+    assert (gap.verdict, gap.reason, gap.estimate) == (verdict, "no data", None)
+    assert gap.judgement.p is gap.judgement.detectable is None
+    assert alone(gap, accepts(-9), TODAY) == gap  # no waiver is of a gap
+    assert alone(gap, replace(accepts(-9), missing="fail"), TODAY).blocks
+
+
+# Bounds and severities
+
+
+@pytest.mark.parametrize(
+    ("everywhere", "of_model", "expected", "source"),
+    [
+        ({}, {}, 0, ""),
+        ({"skew": 1}, {}, 1, "skew"),
+        ({"skew": 1, "skew[best]": 2}, {}, 2, "skew[best]"),
+        ({"skew[best]": 2}, {"skew": 3}, 3, "toy: bounds: skew"),
+        ({"skew": 1}, {"skew": 3, "skew[best]": 4}, 4, "toy: bounds: skew[best]"),
+        ({"skew[worst]": 1}, {"other": 2}, 0, ""),
+        ({"skew": 1}, {"skew": 0}, 0, ""),  # what the audit declares anyway
+    ],
+)
+def test_the_models_bound_goes_before_that_of_all(
+    everywhere: dict[str, float], of_model: dict[str, float], expected: float, source: str
+) -> None:
+    """Within each, that of the prompt; the finding says where its bound is from."""
+    policy = Policy(
+        everywhere=Rules(bounds={key: (low, math.inf) for key, low in everywhere.items()}),
+        models={"toy": Rules(bounds={key: (low, math.inf) for key, low in of_model.items()})},
+    )
+
+    judged = found(0.5, 2.5, policy).judgement
+
+    verdicts = {0: PASS, 1: INCONCLUSIVE, 2: INCONCLUSIVE, 3: FAIL, 4: FAIL}
+    assert (judged.bound, judged.verdict) == (above(expected, unit="sd"), verdicts[int(expected)])
+    assert judged.bound_by.endswith(source)
+    assert judged.bound_by.startswith("models.yaml: ") == bool(source)
+
+
+@pytest.mark.parametrize("bounds", [(-math.inf, 1.5), (-1, 2)])
+def test_an_override_may_be_of_another_side(bounds: Ends) -> None:
+    """It replaces the bound whole, p included; the declared one stays in the claim."""
+    made = found(2.5, 3.5, own(bounds={"skew": bounds}))
+
+    assert (made.bound, made.claim.bound) == (Bound(*bounds, "sd"), above(0, unit="sd"))
+    assert made.verdict is FAIL
+    assert made.judgement.p == Bound(*bounds, "sd").p_value(estimated(2.5, 3.5))
+
+
+def test_the_models_severity_goes_before_that_of_all() -> None:
+    """A finding that gates nothing blocks nothing, and says who made it so."""
+    policy = replace(own(severity={"skew": INFO}), everywhere=Rules(severity={"skew[best]": GATE}))
+
+    judged = found(-2, -1, policy).judgement
+    elsewhere = found(-2, -1, policy, severity=INFO, model="another").judgement
+
+    assert (judged.severity, judged.blocks) == (INFO, False)
+    assert judged.severity_by == "models.yaml: toy: severity: skew"
+    assert (elsewhere.severity, elsewhere.blocks) == (GATE, True)
+
+
+def test_what_is_said_of_a_model_is_said_of_its_source() -> None:
+    """Another checkpoint of the same name has none of its rules, and those of all the same."""
+    said = Rules(bounds={"skew": (-9, 9)}, waivers={"skew": Waiver("me", "so", LAST, -9)})
+    policy = replace(own(), models={"toy": said}, everywhere=Rules(severity={"skew": INFO}))
+
+    theirs, other = (found(-2, -1, policy, model_source=source) for source in ("owner/name", "x"))
+
+    assert (theirs.verdict, other.verdict) == (PASS, FAIL)
+    assert (theirs.judgement.waiver is None, other.judgement.waiver is None) == (False, True)
+    assert theirs.severity == other.severity == INFO
+
+
+# Waivers: bound above 0, accepted -0.5
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "state"),
+    [
+        (-0.6, -0.4, "waived"),
+        (-0.7, -0.5, "waived"),  # the interval reaches what was accepted
+        (-0.7, -0.51, "reopened"),  # all of it is worse
+        (-0.2, -0.1, "waived"),  # better than accepted
+        (-0.2, 0.1, "waived"),  # inconclusive
+        (0.1, 0.2, "unneeded"),
+    ],
+)
+def test_a_waiver_holds_up_to_what_was_accepted(low: float, high: float, state: str) -> None:
+    """It is reopened only where the whole interval is worse, so by no chance of 5 %."""
+    made = found(low, high, accepts(-0.5))
+
+    assert made.judgement.waiver is not None
+    assert made.judgement.waiver.state == state
+    assert (made.standing is Standing.WAIVED) == (state == "waived")
+    assert made.blocks == (state == "reopened")
+
+
+@pytest.mark.parametrize(
+    ("bound", "low", "high", "accepted", "state"),
+    [
+        (below(0, unit="sd"), 0.4, 0.6, 0.5, "waived"),
+        (below(0, unit="sd"), 0.51, 0.6, 0.5, "reopened"),
+        (between(-1, 1, unit="sd"), 1.1, 1.3, 1.2, "waived"),
+        (between(-1, 1, unit="sd"), 1.3, 1.4, 1.2, "reopened"),
+        (between(-1, 1, unit="sd"), -1.3, -1.2, 1.2, "reopened"),  # the other side was not accepted
+        (between(-1, 1, unit="sd"), -1.3, -0.9, 1.2, "reopened"),
+        (between(-1, 1, unit="sd"), -1.3, -1.1, -1.2, "waived"),
+        (between(-1, 1, unit="sd"), 1.1, 1.3, -1.2, "reopened"),
+        (between(-1, 1, unit="sd"), -1.1, 1.1, -1.2, "reopened"),  # too wide to tell the side
+        (between(-1, 1, unit="sd"), 0.9, 1.3, 0.95, "waived"),
+        (between(-1, 1, unit="sd"), 0.96, 1.3, 0.95, "reopened"),
+    ],
+)
+def test_worse_is_on_the_side_that_fails(
+    bound: Bound, low: float, high: float, accepted: float, state: str
+) -> None:
+    """Above an upper end; of two ends, the one that the accepted effect is beyond or nearer to."""
+    waiver = found(low, high, accepts(accepted), bound=bound).judgement.waiver
+
+    assert waiver is not None
+    assert waiver.state == state
+
+
+@pytest.mark.parametrize(
+    ("left", "state", "days"),
+    [
+        (15, "waived", ""),
+        (14, "expiring", "; 14 days left"),
+        (1, "expiring", "; 1 day left"),
+        (0, "expiring", "; 0 days left"),
+        (-1, "expired", None),
+    ],
+)
+def test_a_waiver_ends_with_its_day(left: int, state: str, days: str | None) -> None:
+    """It holds through the day that it names, warns for 14 days before, and then is none."""
+    until = TODAY + timedelta(days=left)
+
+    made = found(-0.6, -0.4, accepts(-0.5, until))
+
+    waiver = made.judgement.waiver
+    assert waiver is not None
+    assert (waiver.state, waiver.days_left) == (state, left)
+    if days is None:
+        says = "its waiver expired at the end of 2030-01-14 (me): It is small."
+        assert (made.standing, made.blocks) == (Standing.FAIL, True)
+    else:
+        says = f"-0.5 sd accepted until {until} (me): It is small.{days}"
+        assert (made.standing, made.blocks) == (Standing.WAIVED, False)
+    assert waiver.says == says
+
+
+def test_the_finding_holds_the_waiver() -> None:
+    """All that it said, so that a reader sees who answers for what."""
+    says = (
+        "its waiver accepts -0.5 sd (me), and the whole interval -0.9 to -0.6 is worse, or "
+        "fails on another side"
+    )
+    terms = Waiver("me", "It is small.", LAST, -0.5)
+
+    expected = AppliedWaiver("skew", terms, 166, "reopened", says)
+    assert found(-0.9, -0.6, accepts(-0.5)).judgement.waiver == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "severity", "passes"),
+    [(0.1, 0.2, GATE, "passes"), (-2, -1, INFO, "does not gate")],
+)
+def test_a_waiver_of_what_needs_none_says_so(
+    low: float, high: float, severity: Severity, passes: str
+) -> None:
+    """Also an expired one: what passes is not failed by its waiver."""
+    for expires in (LAST, TODAY - timedelta(days=1)):
+        judged = found(low, high, accepts(-9, expires), severity=severity).judgement
+        assert judged.waiver is not None
+        assert judged.waiver.says == f"{passes}: remove skew from `waivers` (me)"
+        assert not judged.blocks
+
+
+# What blocks a run
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (found(0.1, 0.2), (False, False, False)),
+        (found(-0.2, -0.1), (True, True, True)),
+        (found(-0.1, 0.1), (True, False, True)),
+        (found(-0.2, -0.1, severity=INFO), (False, False, False)),
+        (lost(Verdict.ERROR), (True, True, True)),
+        (lost(Verdict.ERROR, INFO), (True, True, True)),
+        (lost(Verdict.SKIPPED), (False, False, True)),
+        (lost(Verdict.SKIPPED, INFO), (False, False, False)),
+    ],
+)
+def test_what_blocks_under_which_policy(made: Finding, expected: tuple[bool, ...]) -> None:
+    """By default; with inconclusive pass; with missing fail."""
+    policies = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
+
+    assert tuple(alone(made, policy, TODAY).blocks for policy in policies) == expected
+
+
+def test_a_known_failure_that_passes_blocks() -> None:
+    """A demonstration that no longer shows what it is for is not green."""
+    policy = own(known={"skew": "It is flat."})
+
+    assert [alone(f, policy, TODAY).blocks for f in (found(-2, -1), found(1, 2))] == [
+        False,
+        True,
+    ]
+
+
+# A whole run
+
+
+def out(z: float, **claimed: Any) -> Finding:
+    """A finding whose estimate lies z standard errors below its bound, which is at 0."""
+    half = 1.959963984540054
+    return found(-z - half, -z + half, **claimed)
+
+
+def test_a_failure_stands_alone_or_among_others_by_holm() -> None:
+    """Of p = 0.003, 0.02, 0.03 and three passes only the first stays a FAIL: 6 x 0.003 < 0.05."""
+    findings = [out(2.9677), out(2.3263), out(2.1701), *[out(-3.0)] * 3]
+    assert [round(f.judgement.p or 0, 4) for f in findings] == [0.003, 0.02, 0.03, 1, 1, 1]
+    assert [f.verdict for f in findings[:3]] == [FAIL] * 3
+
+    settled = [finding.judgement for finding in decide(findings, Policy(), TODAY)]
+
+    assert [f.verdict for f in settled] == [FAIL, INCONCLUSIVE, INCONCLUSIVE, *[PASS] * 3]
+    assert [round(f.p_holm or 0, 3) for f in settled] == [0.018, 0.1, 0.12, 1, 1, 1]
+    assert settled[1].reason == (
+        "outside the bound if taken alone (p = 0.02), but such may be chance among 6 gating "
+        "findings (Holm's p = 0.1)"
+    )
+    assert settled[0].reason == ""
+
+
+def test_what_gates_nothing_costs_the_gate_nothing() -> None:
+    """Findings of severity info, and unmeasured ones, are not of the family, and stay."""
+    others = [*[out(5.0, severity=INFO)] * 9, lost(Verdict.ERROR)]
+
+    settled = decide([out(2.3263), *others], Policy(), TODAY)
+
+    assert settled[0].verdict is FAIL
+    assert settled[1:] == others
+
+
+def test_an_interval_that_ends_at_the_bound_fails_alone() -> None:
+    """Judged and settled alike: 0.05 is reached, not passed over by rounding."""
+    (alone,) = decide([out(1.959963984540054)], Policy(), TODAY)
+
+    assert alone.verdict is FAIL
+    assert decide([], Policy(), TODAY) == []
+
+
+def test_what_chance_may_explain_blocks_all_the_same() -> None:
+    """Of ten findings one fails if taken alone: its name changes with the family, not the run."""
+    findings = [found(-1, -0.001), *[found(1, 2)] * 9]
+
+    first = decide(findings, Policy(inconclusive="pass"), TODAY)[0]
+
+    assert (first.verdict, first.blocks) == (INCONCLUSIVE, True)
+
+
+# Properties
+
+quick = settings(max_examples=60, deadline=None)
+numbers = st.floats(-3, 3).map(lambda x: round(x, 3))
+widths = st.floats(0, 2).map(lambda x: round(x, 3))
+bounds = st.one_of(
+    numbers.map(lambda x: (x, math.inf)),
+    numbers.map(lambda x: (-math.inf, x)),
+    st.tuples(numbers, st.floats(0.1, 3)).map(lambda x: (x[0], x[0] + x[1])),
+)
+keys = st.sampled_from(["skew", "skew[best]", "skew[worst]", "other"])
+waivers = st.builds(
+    Waiver,
+    st.just("me"),
+    st.just("so"),
+    st.integers(-20, 40).map(lambda days: TODAY + timedelta(days=days)),
+    numbers,
+)
+rules = st.builds(
+    Rules,
+    bounds=st.dictionaries(keys, bounds),
+    severity=st.dictionaries(keys, st.sampled_from(Severity)),
+    known=st.dictionaries(keys, st.just("so")),
+    waivers=st.dictionaries(keys, waivers),
+)
+policies = st.builds(
+    Policy,
+    everywhere=st.builds(
+        Rules,
+        bounds=st.dictionaries(keys, bounds),
+        severity=st.dictionaries(keys, st.sampled_from(Severity)),
+    ),
+    models=st.dictionaries(st.sampled_from(["toy", "another"]), rules),
+    inconclusive=st.sampled_from(["fail", "pass"]),
+    missing=st.sampled_from(["skip", "fail"]),
+)
+findings = st.one_of(
+    st.builds(
+        lambda low, width, bound, severity: found(
+            low, low + width, bound=Bound(*bound, "sd"), severity=severity
+        ),
+        numbers,
+        widths,
+        bounds,
+        st.sampled_from(Severity),
+    ),
+    st.builds(lost, st.sampled_from([Verdict.ERROR, Verdict.SKIPPED]), st.sampled_from(Severity)),
+)
+
+
+@quick
+@given(made=st.lists(findings, max_size=3), policy=policies)
+def test_deciding_again_changes_nothing(made: list[Finding], policy: Policy) -> None:
+    """A replay of stored findings under the same policy on the same day is the identity."""
+    decided = decide(made, policy, TODAY)
+    stored = [decode(Finding, encode(finding)) for finding in decided]
+
+    assert stored == decided
+    assert decide(stored, policy, TODAY) == decided
+
+
+@quick
+@given(made=st.lists(findings, max_size=3), policy=policies, another=policies)
+def test_an_earlier_policy_leaves_no_trace(
+    made: list[Finding], policy: Policy, another: Policy
+) -> None:
+    """What is decided last is what the findings would be had nothing been decided before."""
+    through = decide(decide(made, another, TODAY), policy, TODAY)
+
+    assert through == decide(made, policy, TODAY)
+
+
+@quick
+@given(low=numbers, width=widths, worse=widths, bound=bounds, policy=policies)
+def test_a_worse_effect_is_never_greener(
+    low: float, width: float, worse: float, bound: Ends, policy: Policy
+) -> None:
+    """Moved away from a one-sided bound, a finding that blocked goes on to block, waiver or not."""
+    own_rules = policy.of("toy", "owner/name")
+    said = [*policy.everywhere.bounds.values(), *own_rules.bounds.values(), bound]
+    sides = {side for ends in said for side in (0, 1) if math.isfinite(ends[side])}
+    policy = replace(policy, models={"toy": replace(own_rules, known={})})
+    if len(sides) > 1:
+        policy = Policy(models={"toy": Rules(waivers=own_rules.waivers)})
+        bound = (bound[0], math.inf) if math.isfinite(bound[0]) else bound
+    step = -worse if math.isfinite(bound[0]) else worse
+    before, after = (
+        found(at, at + width, policy, bound=Bound(*bound, "sd")) for at in (low, low + step)
+    )
+
+    assert after.blocks or not before.blocks
+
+
+@quick
+@given(made=findings, policy=policies, waiver=waivers)
+def test_a_waiver_that_does_not_hold_does_nothing(
+    made: Finding, policy: Policy, waiver: Waiver
+) -> None:
+    """It never fails what would not have failed without it, and never hides an ERROR."""
+    bare = replace(policy, models={})
+    excused = replace(policy, models={"toy": Rules(waivers={"skew": waiver})})
+
+    without, having = alone(made, bare, TODAY), alone(made, excused, TODAY)
+
+    if having.judgement.waiver and having.judgement.waiver.holds:
+        assert without.verdict in {FAIL, INCONCLUSIVE}
+        assert not having.blocks
+        assert waiver.expires >= TODAY
+    else:
+        assert having.blocks == without.blocks
+    assert having.verdict == without.verdict
