@@ -22,7 +22,8 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.models.backbones import path_of
-from rmaudit.models.loading import Weights
+from rmaudit.models.native_weights import held
+from rmaudit.models.weights import Weights
 from rmaudit.scoring import engine
 from rmaudit.scoring.engine import Scorer
 
@@ -104,7 +105,7 @@ def _measure(shape: str, device: torch.device, peak: float) -> dict[str, Any]:
 
     paper()
     full = PAPER_ANSWERS / _seconds(paper, device)
-    flops = _flops(scorer.trunk) * (1 + SUFFIX) * len(answers)
+    flops = _flops(scorer.backbone) * (1 + SUFFIX) * len(answers)
     return {
         "shape": shape,
         "path": str(path),
@@ -131,17 +132,17 @@ def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
     scorer = Scorer(
         model.base_model, Linear(model.score.weight.detach().float()[0]), config.pad_token_id
     )
-    weights = Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001  (its only name)
+    weights = held(model, scorer, classifier=True)
     weights.go(path_of(config))
     return weights
 
 
-def _flops(trunk: nn.Module) -> float:
+def _flops(backbone: nn.Module) -> float:
     """Of one id: the linear layers', and attention's products with prefix and own keys."""
-    config: Any = trunk.config
+    config: Any = backbone.config
     keys = PREFIX + (1 + SUFFIX + 1) / 2
     attention = 4 * keys * config.num_attention_heads * config.head_dim * config.num_hidden_layers
-    linears = [module for module in trunk.modules() if isinstance(module, nn.Linear)]
+    linears = [module for module in backbone.modules() if isinstance(module, nn.Linear)]
     return float(sum(2 * one.in_features * one.out_features for one in linears) + attention)
 
 

@@ -32,7 +32,7 @@ def main() -> None:
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
     loaded = _status("VmRSS")
     model.score(prompt, [(i,) for i in ids])
-    each = memory.bytes_per_id(weights.scorer.trunk, len(slot.prefix))
+    each = memory.bytes_per_id(weights.scorer.backbone, len(slot.prefix))
     report = {
         "benchmark": "memory",
         "model": model.name,

@@ -5,7 +5,7 @@ python benchmarks/sweep.py [--layers 30] [--answers 4096] [--rounds 3]
 On SmolLM2-135M with a random head: the paper's way (full rows in batches of 32, the model's own
 forward), transformers' cache of the prompt copied for every row, and the engine. Rounds of all are
 interleaved, since machines are shared; each rate is its best round. The matrix-multiply rate is
-that of the trunk's own linear layers, alone, on as many ids as a batch of the engine has; its
+that of the backbone's own linear layers, alone, on as many ids as a batch of the engine has; its
 share is the median over batches, each followed by such a multiplication.
 Prints one line of JSON.
 """
@@ -27,7 +27,8 @@ from torch import nn
 from rmaudit.checkpoints import embedded
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.models.loading import Weights
+from rmaudit.models.native_weights import held
+from rmaudit.models.weights import Weights
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
 
@@ -56,7 +57,7 @@ def main() -> None:
 
     def expanded(rows: int) -> np.ndarray:
         weights.go(ScoringPath.EXPANDED_CACHE)
-        own = Scorer(scorer.trunk, scorer.head, scorer.pad, ScoringPath.EXPANDED_CACHE)
+        own = Scorer(scorer.backbone, scorer.head, scorer.pad, ScoringPath.EXPANDED_CACHE)
         own.ids_per_batch = rows * (PREFIX + 1 + SUFFIX)
         return engine.score(own, prefix, few, suffix)
 
@@ -83,11 +84,11 @@ def main() -> None:
     weights.go(ScoringPath.SHARED_PREFIX)
     size = scorer.ids_per_batch or 1
     shares, multiply = [], 0.0
-    each = _flops(scorer.trunk) * (1 + SUFFIX)
+    each = _flops(scorer.backbone) * (1 + SUFFIX)
     engine.score(scorer, prefix, answers[:1], suffix)  # the prefix runs once
     for some in _batches(len(answers), size // (1 + SUFFIX)):
         _, took = _timed(functools.partial(engine.score, scorer, prefix, answers[some], suffix))
-        alone = _multiply_rate(scorer.trunk, size)
+        alone = _multiply_rate(scorer.backbone, size)
         shares.append(each * len(answers[some]) / took / alone)
         multiply = max(multiply, alone)
     ids = PREFIX + 1 + SUFFIX
@@ -125,7 +126,7 @@ def _weights(layers: int) -> Weights:
     vector = torch.randn(model.config.hidden_size)
     model.score.weight.data[0] = vector
     scorer = Scorer(model.base_model, Linear(vector), model.config.pad_token_id)
-    return Weights(model, scorer, model.config._attn_implementation)  # noqa: SLF001  (its only name)
+    return held(model, scorer, classifier=True)
 
 
 def _timed(run: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
@@ -138,23 +139,23 @@ def _batches(count: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, count, size))
 
 
-def _linears(trunk: nn.Module) -> list[nn.Linear]:
-    return [module for module in trunk.modules() if isinstance(module, nn.Linear)]
+def _linears(backbone: nn.Module) -> list[nn.Linear]:
+    return [module for module in backbone.modules() if isinstance(module, nn.Linear)]
 
 
-def _flops(trunk: nn.Module) -> float:
+def _flops(backbone: nn.Module) -> float:
     """Of one id: the linear layers', and attention's products with prefix and own keys."""
-    config: Any = trunk.config
+    config: Any = backbone.config
     keys = PREFIX + (1 + SUFFIX + 1) / 2
     attention = 4 * keys * config.num_attention_heads * config.head_dim * config.num_hidden_layers
-    linear = sum(2 * one.in_features * one.out_features for one in _linears(trunk))
+    linear = sum(2 * one.in_features * one.out_features for one in _linears(backbone))
     return float(linear + attention)
 
 
 @torch.inference_mode()
-def _multiply_rate(trunk: nn.Module, ids: int) -> float:
+def _multiply_rate(backbone: nn.Module, ids: int) -> float:
     """Floating-point operations per second of all linear layers, alone, on `ids` ids at once."""
-    linears = _linears(trunk)
+    linears = _linears(backbone)
     inputs = {one.in_features: torch.randn(ids, one.in_features) for one in linears}
     start = time.perf_counter()
     for one in linears:

@@ -86,7 +86,7 @@ def pooled(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> NDArray[np
     slot = model.slot(prompt)
     loaded = model.weights(slot.prefix, slot.suffix).scorer
     collector = Collector()
-    scorer = engine.Scorer(loaded.trunk, collector, loaded.pad, loaded.path)
+    scorer = engine.Scorer(loaded.backbone, collector, loaded.pad, loaded.path)
     places = engine.score(scorer, slot.prefix, answers, slot.suffix)
     states: NDArray[np.float32] = np.concatenate(collector.kept)[places.astype(int)]
     return states

@@ -28,7 +28,6 @@ from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
     from rmaudit.models.doctor import Examination
-    from rmaudit.models.protocol import RewardModel
     from rmaudit.scores.round_trip import Survival
 
 
@@ -82,6 +81,7 @@ def doctor(
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
+    from rmaudit.models.doctor import examine
     from rmaudit.models.load import load
 
     try:
@@ -92,7 +92,7 @@ def doctor(
             device=loading.device,
             dtype=loading.dtype,
         )
-        found = _examined(loaded, text_of(prompt), answers=answers)
+        found = examine(loaded, text_of(prompt), answers=answers)
     except RmauditError as error:
         fail(error)
     if as_json:
@@ -102,15 +102,6 @@ def doctor(
             say(line)
     if not found.ok:
         raise typer.Exit(FAILED)
-
-
-def _examined(model: RewardModel, prompt: str, *, answers: int) -> Examination:
-    from rmaudit.models import doctor
-    from rmaudit.models.checkpoint import Checkpoint
-
-    if not isinstance(model, Checkpoint):
-        fail(f"{model.name} is no checkpoint: there is nothing to compare its rewards with")
-    return doctor.examine(model, prompt, answers=answers)
 
 
 def _doctor_json(name: str, found: Examination) -> dict[str, Any]:
@@ -160,20 +151,17 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
 
 def _survival(spec: ModelSpec, text: str) -> Survival:
     from rmaudit.checkpoints import adapters, configuration, source
-    from rmaudit.layout import chat, pair, retokenize, tokenizers
+    from rmaudit.layout import tokenizers
+    from rmaudit.layout.layouts import layout_in
     from rmaudit.scores import round_trip
 
     found = source.find(spec, default_cache())
-    tokenizer = tokenizers.read(adapters.tokenizer_folder(found, spec, default_cache()), spec)
-    vocabulary = tokenizers.vocabulary(tokenizer)
-    if configuration.reads_pairs(found.path, model=spec.name):
-        pair.refuse_settings(spec)
-        slot = pair.render(tokenizer, text, model=spec.name)
-        rows = pair.rows(tokenizer, text, vocabulary.texts)
-        return round_trip.survival(vocabulary, slot, rows)
-    slot = chat.render(tokenizer, text, model=spec.name)
-    rows = retokenize.rows(tokenizer, text, vocabulary.texts, model=spec.name)
-    return round_trip.survival(vocabulary, slot, rows, closing=retokenize.closing(tokenizer))
+    folder = adapters.tokenizer_folder(found, spec, default_cache())
+    pairs = configuration.reads_pairs(found.path, model=spec.name)
+    layout = layout_in(folder, spec, pairs=pairs)
+    vocabulary = tokenizers.vocabulary(layout.tokenizer)
+    rows = layout.retokenized(text, vocabulary.texts)
+    return round_trip.survival(vocabulary, layout.slot(text), rows, closing=layout.closing)
 
 
 def _survival_lines(name: str, text: str, result: Survival) -> Iterator[str]:

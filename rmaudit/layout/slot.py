@@ -7,6 +7,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rmaudit.errors import SpecError
+
 Response = str | Sequence[int]
 
 
@@ -25,6 +27,20 @@ class Slot:
         """Hash of the rendered ids: equal digests see equal rows."""
         ids = json.dumps([self.prefix, self.suffix])
         return hashlib.sha256(ids.encode()).hexdigest()
+
+
+def refuse_text(responses: object) -> None:
+    """Refuse one text where a list of responses is expected: its letters would be the responses.
+
+    Raises:
+        SpecError: it is a text.
+    """
+    if isinstance(responses, str | bytes):
+        message = (
+            f"responses: expected a list of texts or of token ids, found the text {responses!r}, "
+            f"whose letters would be scored one by one; give a list, [{responses!r}]"
+        )
+        raise SpecError(message)
 
 
 @dataclass(frozen=True, slots=True)

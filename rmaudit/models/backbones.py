@@ -1,8 +1,8 @@
-"""Which way many rows go through which trunk: known from the configuration, without weights.
+"""Which way many rows go through which backbone: known from the configuration, without weights.
 
 Each model_type here was tried on small random checkpoints against full rows, with windows shorter
-than the prefix (`tests/scoring/test_trunks.py`). Whatever is not listed runs in full rows, which
-are right for every trunk whose rows do not depend on each other. `models.preflight` checks the
+than the prefix (`tests/models/test_backbones.py`). Whatever is not listed runs in full rows, which
+are right for every backbone whose rows do not depend on each other. `models.preflight` checks the
 choice again on the model at hand.
 """
 
@@ -32,7 +32,7 @@ _CHANGING_ROPE = ("dynamic", "longrope")
 
 
 def path_of(config: PretrainedConfig) -> ScoringPath:
-    """The fastest way that is exact for this trunk."""
+    """The fastest way that is exact for this backbone."""
     text = config.get_text_config()
     two_way = getattr(text, "is_causal", True) is False
     if two_way or getattr(text, "use_bidirectional_attention", None):

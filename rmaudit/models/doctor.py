@@ -82,7 +82,7 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
         raise ModelError(f"{model.name}: {len(asked)} answers have one reward: {many[0]:g}")
     among = dict(zip(asked, many, strict=True))
     here = np.array([among[answer] for answer in slow])
-    limit = EXACT if model.dtype == "float32" else TOLERANCE[model.dtype]
+    limit = EXACT if model.loader.dtype == "float32" else TOLERANCE[model.loader.dtype]
 
     def check(name: str, other: NDArray[np.float32], allowed: float | None) -> Check:
         difference = np.abs(other - (many if len(other) == len(many) else here)) / sd
@@ -107,15 +107,15 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
     notes = []
     if model.identity["head"] not in CLASSIFIERS and not model.spec.trust_remote_code:
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
-    if model.dtype != "float32":
+    if model.loader.dtype != "float32":
         try:
             wide = _wide(model, prompt, asked)
-            checks.append(check(f"float32 against {model.dtype}", wide, None))
+            checks.append(check(f"float32 against {model.loader.dtype}", wide, None))
         except (ModelError, MemoryError) as error:
             notes.append(f"not compared with float32: {error}")
     return Examination(
         path=scorer.path,
-        dtype=model.dtype,
+        dtype=model.loader.dtype,
         device=str(model.provenance["device"]),
         slot=slot,
         sd=sd,
@@ -136,7 +136,7 @@ def _answers(model: Checkpoint, count: int, rng: np.random.Generator) -> list[Id
 def _wide(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> NDArray[np.float32]:
     """The rewards in float32, by a second copy of the weights."""
     spec = replace(model.spec, dtype="float32")
-    wide = type(model)(spec, cache=model.cache, device=model.device)
+    wide = Checkpoint(spec, cache=model.cache, device=model.device)
     try:
         return wide.score(prompt, answers)
     finally:

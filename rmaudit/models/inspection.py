@@ -21,6 +21,8 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.native import Native
+from rmaudit.models.trusted import checked_config
 from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
         yield "weights", _weights(looked.headers)
         checked = checks.check(looked)
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}"
-        model = Checkpoint(spec, cache=cache, checked=checked)
+        model = Checkpoint(spec, cache=cache, loader=Native(checked))
     except ModelError as error:
         yield REFUSED, str(error)
         return
@@ -103,11 +105,7 @@ def _keys(shapes: Shapes) -> str:
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """What a run would execute; this does not."""
-    trust.refuse_loose(spec)
-    trust.refuse_foreign(folder, spec)
-    adapters.refuse(folder, model=spec.name)
-    config = configuration.read(folder, model=spec.name)
-    configuration.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
+    checked_config(spec, folder)
     named = [code for name in trust.MAPPED for code in trust.code(folder / name)]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
     yield "reward", f"{spec.score_field or 'logits'} of its output"
@@ -116,7 +114,7 @@ def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
 def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
     """How the backbone is run and read, and what the tokenizer makes of a prompt."""
     try:
-        settings = model.settings
+        settings = model.loader.settings
         defaults, folder = checked.defaults, checked.base.path
         if settings["head"] == linear.NAME:
             configuration.refuse_unclassified(folder, defaults.model_type, model=model.name)

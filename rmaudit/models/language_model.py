@@ -1,6 +1,6 @@
 """The base language model of a reward model: how likely it finds each token as the answer.
 
-Christian et al. 2025 put language models beside reward models (§1, A.1.2, Tables A.1 to A.5) and
+Christian et al. 2025 compare language models with reward models (§1, A.1.2, Tables A.1 to A.5) and
 suspect that pretraining leaks into rewards (§3.3). Their tables list the likeliest next tokens of
 Gemma models; those of models without instruction tuning begin with a space, as after a bare prompt.
 Here every base reads what stands before the answer in the reward model's own rows, chat template
@@ -14,34 +14,40 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import adapters, configuration, embedded, source
-from rmaudit.checkpoints.digest import tokenizer_identity, weights_identity
-from rmaudit.checkpoints.reading import unreadable
+from rmaudit.checkpoints import adapters, configuration, digest, embedded, source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
 from rmaudit.layout.slot import Vocabulary
-from rmaudit.models.likelihood import Likelihood, not_finite, refuse_strange
+from rmaudit.models.likelihood import Likelihood
+from rmaudit.models.loader import dtype_of, refuse_too_many_layers
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-_DTYPES = ("float32", "bfloat16", "float16")
-
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A causal language model in a folder, its weights in memory during a call or an `opened`."""
+    """A causal language model in a folder, its weights in memory during a call or an `opened`.
+
+    Attributes:
+        name: for errors, such as "the base of N-Lla-8B".
+        folder: config.json, the weights and the tokenizer.
+        identity: hashes of weights and tokenizer, and the dtype.
+        device: "auto", "spread", or torch's name of one.
+        hashed: the files of the weights as they were when the identity was made.
+    """
 
     name: str
     folder: Path
     identity: Mapping[str, str]
     device: str
+    hashed: digest.Stamp
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
         """Shape (n ids,): the log-probability of each id of `vocabulary` as the one after `prefix`.
@@ -54,11 +60,8 @@ class Base:
             ModelError: the tokenizers differ by more than added tokens, or the weights cannot be
                 loaded or run, or are no language model's.
         """
-        tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
-        shared = _shared(vocabulary, tokenizer, name=self.name)
-        own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
-        refuse_strange(prefix, shared, own, name=self.name)
-        every = _next(self.folder, prefix, name=self.name, device=self.device, dtype=self.dtype)
+        with self.opened(vocabulary) as likelihood:
+            every, shared = likelihood.following(prefix), likelihood.shared
         return np.array(
             [every[i] if shared[i] and i < len(every) else np.nan for i in vocabulary.ids],
             dtype=np.float32,
@@ -71,18 +74,31 @@ class Base:
         Raises:
             ModelError: as `logprobs`.
         """
+        from rmaudit.models import loading
         from rmaudit.scoring import memory
 
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
         shared = _shared(vocabulary, tokenizer, name=self.name)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+        asked = loading.Asked(
+            name=self.name,
+            folder=self.folder,
+            kind="AutoModelForCausalLM",
+            dtype=self.dtype,
+            device=self.device,
+            backbone="a causal language model",
+            correct="`base` in models.yaml",
+            besides="the reward model",
+        )
         try:
-            model = _load(self.folder, name=self.name, device=self.device, dtype=self.dtype)
+            # Its attention is transformers' choice, whatever config.json says.
+            model = loading.load(asked, attn_implementation=None)
+            digest.refuse_changed(self.hashed, model=self.name)
             yield Likelihood(self.name, model, shared, own, self.dtype)
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
-            raise _too_large(self.name, self.device) from error
+            raise loading.too_big(asked) from error
         finally:
             model = None
             memory.release()
@@ -142,22 +158,18 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
             f"directions, so it gives no next token; correct `base` of {spec.name} in models.yaml"
         )
         raise ModelError(message)
-    own = config.dtype
-    dtype = spec.dtype if spec.dtype != "auto" else str(own or "float32").removeprefix("torch.")
-    if dtype not in _DTYPES:
-        message = (
-            f"{name}: dtype {dtype!r} in {folder / 'config.json'}; known: {', '.join(_DTYPES)}. "
-            f"Name one of these as `dtype` of {spec.name} in models.yaml"
-        )
-        raise ModelError(message)
-    source.read(found)  # which says what is missing, before anything is downloaded or hashed
+    where = f"of {spec.name} in models.yaml"
+    dtype = dtype_of(spec, config.dtype, folder, name=name, entry=where)
+    headers = source.read(found)  # which says what is missing, before anything is downloaded
+    refuse_too_many_layers(given, headers, folder, name=name)
     folder = found.downloaded().path
+    hashed = digest.stamp(digest.weights_files(folder), cache)
     identity = {
-        "base weights": weights_identity(folder, cache),
-        "base tokenizer": tokenizer_identity(folder, cache),
+        "base weights": digest.weights_identity(folder, cache),
+        "base tokenizer": digest.tokenizer_identity(folder, cache),
         "dtype": dtype,
     }
-    return Base(name, folder, identity, device)
+    return Base(name, folder, identity, device, hashed)
 
 
 def _sees_ahead(config: PretrainedConfig) -> bool:
@@ -200,72 +212,3 @@ def _shared(
         )
         raise ModelError(message)
     return shared
-
-
-def _next(
-    folder: Path, prefix: tuple[int, ...], *, name: str, device: str, dtype: str
-) -> NDArray[np.float32]:
-    """Shape (rows of the head,): log-probabilities of the id after `prefix`."""
-    import torch
-
-    from rmaudit.scoring import memory
-
-    try:
-        model = _load(folder, name=name, device=device, dtype=dtype)
-        with torch.inference_mode():
-            ids = torch.tensor([prefix], device=model.device)
-            logits = model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[0, -1]
-            every: NDArray[np.float32] = logits.float().log_softmax(-1).cpu().numpy()
-    except (RuntimeError, MemoryError) as error:
-        if not memory.is_out_of_memory(error):
-            raise
-        raise _too_large(name, device) from error
-    finally:
-        model = None
-        memory.release()
-    if not np.isfinite(every).all():
-        raise not_finite(name, dtype)
-    return every
-
-
-def _too_large(name: str, device: str) -> ModelError:
-    return ModelError(
-        f"{name}: it does not fit on {device!r} beside the reward model; spread both over all "
-        f"devices with --rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
-    )
-
-
-def _load(folder: Path, *, name: str, device: str, dtype: str) -> Any:  # noqa: ANN401
-    import torch
-    import transformers
-
-    from rmaudit.models import loading
-    from rmaudit.scoring import memory
-
-    place = loading.device_map(device, folder, dtype, name=name)
-    try:
-        with loading.quiet():
-            model, loaded = transformers.AutoModelForCausalLM.from_pretrained(
-                folder,
-                dtype=getattr(torch, dtype),
-                device_map=place,
-                attn_implementation=None,  # transformers' choice, whatever config.json says
-                use_safetensors=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
-            )
-    except Exception as error:
-        if memory.is_out_of_memory(error):
-            raise
-        raise unreadable(name, "its weights", folder, error) from error
-    loading.refuse_odd_keys(
-        loaded,
-        frozenset(),
-        folder,
-        name,
-        trunk="a causal language model",
-        head="its head",
-        correct="`base` in models.yaml",
-    )
-    return model.eval()

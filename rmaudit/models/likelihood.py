@@ -1,26 +1,37 @@
-"""How likely a base language model finds whole answers: mean log-probabilities per token."""
+"""How likely a base language model finds the next token, or whole answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import ModelError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _BYTES = 2**28  # of logits at a time, in float32
 _ROWS = 256  # at a time, however short
+
+Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
     """A base whose weights are in memory; made by `Base.opened`.
 
-    `shared` says of each id whether it is the same token in base and reward model, `own` which
-    piece it is of the reward model.
+    Log-probabilities are natural, their softmax in float32 over all rows of the base's head.
+
+    Attributes:
+        name: the base's, for errors.
+        model: transformers' causal language model.
+        shared: of each id, whether it is the same token in base and reward model.
+        own: which piece each id is of the reward model.
+        dtype: what the base runs in.
     """
 
     name: str
@@ -29,18 +40,30 @@ class Likelihood:
     own: Mapping[int, str]
     dtype: str
 
-    def means(
-        self, prefix: tuple[int, ...], answers: Sequence[tuple[int, ...]]
-    ) -> NDArray[np.float32]:
-        """Shape (n,): the mean natural log-probability of the ids of each answer after `prefix`.
-
-        The softmax is in float32 over all rows of the head. NaN where an answer has an id that is
-        a token of the reward model's own, or no id at all.
+    def following(self, prefix: Ids) -> NDArray[np.float32]:
+        """Shape (rows of the head,): the log-probability of each id as the one after `prefix`.
 
         Raises:
-            ModelError: `prefix` has such an id, or the logits are not finite.
+            ModelError: `prefix` has an id that is no token of the base's, or a log-probability is
+                not finite.
         """
-        refuse_strange(prefix, self.shared, self.own, name=self.name)
+        import torch
+
+        self._refuse_strange(prefix)
+        with torch.inference_mode():
+            found: NDArray[np.float32] = self._logprobs([prefix], 1)[0, -1].cpu().numpy()
+        self._refuse_odd(np.isfinite(found))
+        return found
+
+    def means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
+        """Shape (n,): the mean log-probability of the ids of each answer after `prefix`.
+
+        NaN where an answer has an id that is a token of the reward model's own, or no id at all.
+
+        Raises:
+            ModelError: `prefix` has such an id, or a log-probability is no number.
+        """
+        self._refuse_strange(prefix)
         out = np.full(len(answers), np.nan, dtype=np.float32)
         known = [all(self.shared.get(i) for i in answer) for answer in answers]
         rows = int(self.model.get_output_embeddings().weight.shape[0])
@@ -50,45 +73,43 @@ class Likelihood:
             size = max(1, min(_ROWS, _BYTES // (4 * length * rows)))
             for start in range(0, len(places), size):
                 batch = places[start : start + size]
-                out[batch] = self._batch(prefix, [answers[i] for i in batch])
+                out[batch] = self._means(prefix, [answers[i] for i in batch])
         return out
 
-    def _batch(
-        self, prefix: tuple[int, ...], answers: Sequence[tuple[int, ...]]
-    ) -> NDArray[np.float32]:
-        """Answers of one length. The last id is predicted, and so never read."""
+    def _means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:
+        """Of answers of one length. The last id is predicted, and so never read."""
         import torch
 
-        length, device = len(answers[0]), self.model.device
         with torch.inference_mode():
-            ids = torch.tensor([(*prefix, *answer[:-1]) for answer in answers], device=device)
-            made = self.model(input_ids=ids, use_cache=False, logits_to_keep=length).logits
-            every = made[:, -length:].float().log_softmax(-1)
+            rows = [(*prefix, *answer[:-1]) for answer in answers]
+            every = self._logprobs(rows, len(answers[0]))
             wanted = torch.tensor(answers, device=every.device)
             taken = every.gather(-1, wanted[..., None])[..., 0].mean(-1)
             means: NDArray[np.float32] = taken.cpu().numpy()
-        if np.isnan(means).any():
-            raise not_finite(self.name, self.dtype)
+        self._refuse_odd(~np.isnan(means))
         return means
 
+    def _logprobs(self, rows: Sequence[Ids], last: int) -> Tensor:
+        """Shape (n, last, rows of the head): what comes after each of the `last` ids of a row."""
+        import torch
 
-def refuse_strange(
-    prefix: tuple[int, ...], shared: Mapping[int, bool], own: Mapping[int, str], *, name: str
-) -> None:
-    """Refuse a prefix with an id that is no token of the base's.
+        ids = torch.tensor(rows, device=self.model.device)
+        logits: Tensor = self.model(input_ids=ids, use_cache=False, logits_to_keep=last).logits
+        return logits[:, -last:].float().log_softmax(-1)
 
-    Raises:
-        ModelError: it has one.
-    """
-    if strange := [i for i in prefix if not shared.get(i)]:
-        message = (
-            f"{name}: what stands before the answer has the id {strange[0]} "
-            f"({own.get(strange[0])!r}), which is another token for the base, or none; "
-            f"correct `base` in models.yaml"
-        )
-        raise ModelError(message)
+    def _refuse_strange(self, prefix: Ids) -> None:
+        if strange := [i for i in prefix if not self.shared.get(i)]:
+            message = (
+                f"{self.name}: what stands before the answer has the id {strange[0]} "
+                f"({self.own.get(strange[0])!r}), which is another token for the base, or none; "
+                f"correct `base` in models.yaml"
+            )
+            raise ModelError(message)
 
-
-def not_finite(name: str, dtype: str) -> ModelError:
-    """The error of logits that are no numbers."""
-    return ModelError(f"{name}: {dtype} gives logits that are not finite; try --rm-dtype float32")
+    def _refuse_odd(self, good: NDArray[np.bool_]) -> None:
+        if not good.all():
+            message = (
+                f"{self.name}: {self.dtype} gives logits that are not finite; try "
+                f"--rm-dtype float32"
+            )
+            raise ModelError(message)

@@ -10,8 +10,6 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec, default_path, load_registry, resolve
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.protocol import RewardModel
-from rmaudit.models.trusted import Remote
 
 
 def load(
@@ -21,7 +19,7 @@ def load(
     cache: Path | None = None,
     device: str = "auto",
     dtype: Dtype | None = None,
-) -> RewardModel:
+) -> Checkpoint:
     """The reward model that `name` means: a registry name, a checkpoint folder or a hub id.
 
     Without a name, the registry's default. `registry` is a models.yaml (default: the one in the
@@ -49,10 +47,9 @@ def from_spec(
     cache: Path | None = None,
     device: str = "auto",
     dtype: Dtype | None = None,
-) -> RewardModel:
+) -> Checkpoint:
     """The reward model of a registry entry. Raises `SpecError` and `ModelError` as `load` does."""
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
-    kind = Remote if spec.trust_remote_code else Checkpoint
-    return kind(asked, cache=cache or default_cache(), device=device)
+    return Checkpoint(asked, cache=cache or default_cache(), device=device)

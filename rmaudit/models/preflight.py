@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 from rmaudit.errors import ModelError
-from rmaudit.models.loading import Weights
+from rmaudit.models.weights import Weights
 from rmaudit.scoring import ScoringPath, engine
 
 # In sd of the eight rewards. Half-precision noise is far below; a wrong path is far above.
@@ -31,7 +31,7 @@ def check(weights: Weights, prefix: Ids, suffix: Ids, *, name: str, dtype: str) 
     Raises:
         ModelError: the engine and the checkpoint's own forward disagree.
     """
-    answers = _answers(weights.scorer.trunk.get_input_embeddings().num_embeddings)  # type: ignore[operator]
+    answers = _answers(weights.scorer.backbone.get_input_embeddings().num_embeddings)  # type: ignore[operator]
     own = weights.own_rewards([(*prefix, *answer, *suffix) for answer in answers])
     finite = np.isfinite(own)
     if finite.sum() < _FEWEST:
@@ -77,6 +77,16 @@ def check(weights: Weights, prefix: Ids, suffix: Ids, *, name: str, dtype: str) 
             f"pooled state"
         )
         raise ModelError(message)
+
+
+def warn_of_pad(pad: int, *, name: str) -> None:
+    """Say that rewards are read before the turn's end, because that is the pad token too."""
+    warnings.warn(
+        f"{name}: its pad token {pad} is also what ends a turn, so the reward is read at the "
+        f"answer's last token (transformers' rule). If it was trained to be read at the turn's "
+        f"end, add `pool: last` to its entry in models.yaml; `pool: hf` accepts this rule",
+        stacklevel=2,
+    )
 
 
 def _answers(rows: int) -> list[Ids]:

@@ -71,11 +71,6 @@ class Scorer:
     _prefix: Ids = field(default=(), init=False)
     _ready: Ready | None = field(default=None, init=False)
 
-    @property
-    def trunk(self) -> nn.Module:
-        """The backbone."""
-        return self.backbone
-
     def after(self, prefix: Ids) -> Ready:
         """The prefix, run; the last one is remembered, since a sweep comes in many calls.
 

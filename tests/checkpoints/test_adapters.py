@@ -106,7 +106,7 @@ def merged_scores(
 ) -> list[float]:
     """What PEFT's own merged model gives every id of the vocabulary, row by row."""
     own: Any = AutoModelForSequenceClassification.from_pretrained(base, num_labels=1, dtype=dtype)
-    rows = model._rows
+    rows = model.loader.rows
     if rows != own.config.vocab_size:
         own.resize_token_embeddings(rows)
     merged = merge(own, folder)
@@ -194,7 +194,7 @@ def test_a_resized_embedding_comes_with_the_adapter(make: Make, bases: Path, row
     model = assert_merged(make("lm", rows=rows, **CLASSIFIER), bases / "lm")
 
     assert model.vocabulary().ids == tuple(range(min(rows, SIZE)))
-    assert model._rows == rows
+    assert model.loader.rows == rows
 
 
 def test_the_pad_id_is_the_adapters_tokenizers(make: Make, bases: Path) -> None:
@@ -203,10 +203,10 @@ def test_the_pad_id_is_the_adapters_tokenizers(make: Make, bases: Path) -> None:
     tokenizer = toy_tokenizer(pad="<|end|>")
     tokenizer.save_pretrained(folder)
 
-    assert checkpoint(folder)._pad == tokenizer.pad_token_id != toy_tokenizer().pad_token_id
+    assert checkpoint(folder).loader.pad == tokenizer.pad_token_id != toy_tokenizer().pad_token_id
     for path in folder.glob("tokenizer*"):
         path.unlink()
-    assert checkpoint(folder)._pad == toy_tokenizer().pad_token_id
+    assert checkpoint(folder).loader.pad == toy_tokenizer().pad_token_id
 
 
 def test_the_base_is_left_as_it_was(make: Make, bases: Path) -> None:

@@ -29,7 +29,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 def test_scores_equal_the_checkpoint_s_own(model: Checkpoint) -> None:
     """For plain, special, pad, eos and multi-token answers: within 1e-4 sd, float32."""
-    own = AutoModelForSequenceClassification.from_pretrained(model.folder).eval()
+    own = AutoModelForSequenceClassification.from_pretrained(model.loader.folder).eval()
     slot = model.slot("What, in one word, is the greatest thing ever?")
     answers = [(i,) for i in [*range(20), *range(20, 49152, 1000)]] + [(42, 7), (2, 2, 0)]
     with torch.inference_mode():
@@ -55,11 +55,11 @@ def test_nothing_is_downloaded_twice(model: Checkpoint, monkeypatch: pytest.Monk
     """A built folder is used as it is."""
     monkeypatch.setattr(embedded, "download_base", None)
 
-    assert embedded.build(model.folder.parents[1]) == model.folder
+    assert embedded.build(model.loader.folder.parents[1]) == model.folder
 
 
 def test_the_folder_is_whole(model: Checkpoint) -> None:
     """It is an ordinary sequence-classification folder with a chat template."""
-    names = {path.name for path in Path(model.folder).iterdir()}
+    names = {path.name for path in Path(model.loader.folder).iterdir()}
 
     assert {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"} <= names

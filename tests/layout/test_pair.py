@@ -18,7 +18,7 @@ from torch.nn import functional
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 import rmaudit
-from rmaudit.checkpoints import configuration, shards
+from rmaudit.checkpoints import checked, configuration, shards
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import pair
@@ -120,9 +120,10 @@ def test_slopes_are_the_rewards_derivatives(tmp_path: Path, kind: str, act: str)
         found: Tensor = own(inputs_embeds=embeddings, attention_mask=mask).logits[:, 0]
         return found
 
-    head = {k: v.double() for k, v in shards.tensors(folder, model._head.keys).items()}
+    looked = checked.of(model.spec, tmp_path)
+    head = {k: v.double() for k, v in shards.tensors(folder, looked.head.keys).items()}
     with all_in_float64():
-        weights.scorer.head = model._head.family.build(head, model._config)
+        weights.scorer.head = looked.head.family.build(head, looked.config)
         weights.scorer.forget()
         found = model.gradient(PROMPT, answers)
         for answer, slopes in zip(answers, found.slopes, strict=True):

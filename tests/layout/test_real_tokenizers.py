@@ -203,13 +203,13 @@ def test_every_id_reaches_the_backbone_as_itself(
     ids = model.vocabulary().ids
     assert ids == tuple(range(family.size))
     slot = model.slot(PROMPT)
-    model._weights = model._load()
+    model._weights = model.loader.load("cpu")
     seen: list[torch.Tensor] = []
 
     def record(_: object, __: object, inputs: dict[str, Any]) -> None:
         seen.append(inputs["input_ids"].cpu())
 
-    model._weights.scorer.trunk.register_forward_pre_hook(record, with_kwargs=True)
+    model._weights.scorer.backbone.register_forward_pre_hook(record, with_kwargs=True)
     scores = model.score(PROMPT, [(i,) for i in ids])
 
     prefix, rows = seen[0], torch.cat(seen[1:])

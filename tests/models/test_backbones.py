@@ -1,4 +1,4 @@
-"""Every kind of trunk that is known to have a path gives the checkpoint's own scores on it."""
+"""Every kind of backbone that is known to have a path gives the checkpoint's own scores on it."""
 
 from __future__ import annotations
 
@@ -123,6 +123,7 @@ def assert_exact(found: Toy, **settings: int) -> None:
         assert_same(scores, found.expected(PREFIX, ANSWERS, suffix, pad))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_each_kind_is_exact_on_its_path(tmp_path: Path, name: str) -> None:
     """The path is the expected one, and the scores are those of full unpadded rows."""
@@ -145,7 +146,7 @@ def test_what_shares_a_prefix_can_go_the_other_ways(
 
 @pytest.mark.parametrize("name", ["bloom", "gpt_oss", "qwen3_next"])
 def test_what_needs_an_expanded_cache_can_go_in_full_rows(tmp_path: Path, name: str) -> None:
-    """Full rows are right for every trunk."""
+    """Full rows are right for every backbone."""
     assert_exact(toy(tmp_path, name, FULL))
 
 
@@ -197,7 +198,7 @@ def test_a_faster_path_would_give_other_scores(
 def test_what_shared_prefix_attention_would_miss_is_refused(
     tmp_path: Path, kind: str, message: str
 ) -> None:
-    """A trunk with more to its attention says so before it gives a number."""
+    """A backbone with more to its attention says so before it gives a number."""
     found = toy(tmp_path, kind, SHARES)
 
     with pytest.raises(ModelError) as caught:
@@ -244,5 +245,5 @@ def test_a_kind_of_rotation_for_each_kind_of_layer() -> None:
 
 
 def test_the_text_part_of_a_larger_configuration_decides() -> None:
-    """Gemma 3 with eyes has a text trunk that is like any other."""
+    """Gemma 3 with eyes has a text backbone that is like any other."""
     assert path_of(AutoConfig.for_model("gemma3")) is SHARES

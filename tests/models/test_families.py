@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import AutoModel
 
+from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints.heads import gated
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -40,7 +41,7 @@ Tensors = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Toy:
-    """What is beside the trunk, what config.json says, and the reward of one row.
+    """What is next to the backbone, what config.json says, and the reward of one row.
 
     `reward` has the tensors, the row's states (L, hidden) and the place of the gate's pattern.
     """
@@ -254,7 +255,7 @@ def pattern(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def published(folder: Path, toy: Toy) -> Path:
-    """The toy as a folder: a trunk, its head's tensors beside it, its own config.json."""
+    """The toy as a folder: a backbone, its head's tensors beside it, its own config.json."""
     toy_checkpoint(folder, kind=toy.kind)
     tensors = load_file(folder / "model.safetensors")
     del tensors["score.weight"]
@@ -277,13 +278,13 @@ def opened(folder: Path, toy: Toy) -> Checkpoint:
 @torch.inference_mode()
 def expected(folder: Path, toy: Toy, model: Checkpoint, answers: list[tuple[int, ...]]) -> Any:
     """The formula, on transformers' states of each full row."""
-    trunk = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    backbone = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
     tensors = load_file(folder / "model.safetensors")
     slot = model.slot(PROMPT)
     length = len(PATTERN)
     at = max(i for i in range(len(slot.prefix)) if slot.prefix[i : i + length] == PATTERN)
     rows = [(*slot.prefix, *answer, *slot.suffix) for answer in answers]
-    states = [trunk(input_ids=torch.tensor([row])).last_hidden_state[0] for row in rows]
+    states = [backbone(input_ids=torch.tensor([row])).last_hidden_state[0] for row in rows]
     return np.array([float(toy.reward(tensors, each, at)) for each in states])
 
 
@@ -303,6 +304,7 @@ def test_a_published_checkpoint_scores_as_its_formula_says(tmp_path: Path, name:
     np.testing.assert_allclose(scores, own, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(own).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("path", ScoringPath)
 def test_slopes_are_the_derivatives_of_its_formula(
@@ -318,22 +320,23 @@ def test_slopes_are_the_derivatives_of_its_formula(
     weights.go(path)
     narrow = model.gradient(PROMPT, answers)
     tensors = {key: t.double() for key, t in load_file(folder / "model.safetensors").items()}
-    trunk = AutoModel.from_pretrained(folder, dtype=torch.float32).eval().double()
+    backbone = AutoModel.from_pretrained(folder, dtype=torch.float32).eval().double()
     at = max(i for i in range(len(slot.prefix)) if slot.prefix[i : i + len(PATTERN)] == PATTERN)
 
     def rewards(embeddings: Tensor) -> Tensor:
-        states = trunk(inputs_embeds=embeddings, use_cache=False).last_hidden_state
+        states = backbone(inputs_embeds=embeddings, use_cache=False).last_hidden_state
         return torch.stack([toy.reward(tensors, each, at) for each in states])
 
     weights.model.double()
     weights.go(path)
     with all_in_float64():
-        head = {key: tensors[key] for key in model._head.keys}
-        weights.scorer.head = model._head.family.build(head, model._config)
+        checked = checks.of(model.spec, tmp_path)
+        head = {key: tensors[key] for key in checked.head.keys}
+        weights.scorer.head = checked.head.family.build(head, checked.config)
         found = model.gradient(PROMPT, answers)
         for answer, own in zip(answers, found.slopes, strict=True):
             row, start = (*slot.prefix, *answer, *slot.suffix), len(slot.prefix)
-            embedding = trunk.get_input_embeddings()
+            embedding = backbone.get_input_embeddings()
             assert_slopes(own, embedding, rewards, row, start=start, ids=(5, 9, 100, 300))
 
     np.testing.assert_allclose(narrow.rewards, scores, atol=1e-4 * max(1, np.abs(scores).max()))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,10 @@ from transformers import AutoModelForCausalLM
 from rmaudit.checkpoints import embedded
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoBase
-from rmaudit.models import language_model as bases
+from rmaudit.models import likelihood
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.language_model import Base, base_of
+from rmaudit.models.likelihood import Likelihood
 from tests.toys import TEMPLATE, toy_checkpoint, toy_language_model, toy_tokenizer
 
 PROMPT = "What is love?"
@@ -79,27 +82,6 @@ def test_it_is_the_log_softmax_of_the_model_s_own_logits(
     assert found.dtype == np.float32
     assert np.exp(found.astype(float)).sum() == pytest.approx(1, abs=1e-5)
     assert found.std() > 0.1
-
-
-def test_one_forward_of_one_row(
-    folder: Path, reward: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The prefix runs once, alone."""
-    seen: list[tuple[int, ...]] = []
-    load = bases._load
-
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        model = load(*args, **kwargs)
-        model.model.embed_tokens.register_forward_hook(
-            lambda _, given, __: seen.append(tuple(given[0].shape))
-        )
-        return model
-
-    monkeypatch.setattr(bases, "_load", watched)
-
-    logprobs(named(folder, tmp_path), reward)
-
-    assert seen == [(1, len(reward.slot(PROMPT).prefix))]
 
 
 def test_a_token_that_the_reward_model_added_has_none(folder: Path, tmp_path: Path) -> None:
@@ -170,27 +152,6 @@ def test_other_weights_are_another_identity(folder: Path, tmp_path: Path) -> Non
 # What is refused
 
 
-def test_no_base(tmp_path: Path) -> None:
-    """The reason names the model and the key."""
-    with pytest.raises(NoBase) as caught:
-        base_of(ModelSpec("Toy", "a/b"), cache=tmp_path)
-
-    assert str(caught.value) == (
-        "models.yaml gives no base: for Toy; name the language model that it was trained from "
-        "there, as a hub id or a folder"
-    )
-
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    """The key to correct is named."""
-    with pytest.raises(ModelError) as caught:
-        named(tmp_path / "none", tmp_path)
-
-    assert str(caught.value) == (
-        f"the base of Toy: no folder {tmp_path / 'none'}; correct `base` of Toy in models.yaml"
-    )
-
-
 def test_a_hub_id_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pinned revision is asked for; the way out is a folder in models.yaml."""
     asked: list[tuple[str, str]] = []
@@ -249,154 +210,207 @@ def test_a_larger_tokenizer(reward: Checkpoint, tmp_path: Path) -> None:
     assert text.endswith("<added>' for the reward model; correct `base` in models.yaml")
 
 
-def test_a_prefix_that_the_base_cannot_read(folder: Path, tmp_path: Path) -> None:
-    """A chat template with the reward model's own tokens cannot be put to the base."""
-    larger = toy_tokenizer(template=TEMPLATE.replace("<|start|>", "<turn>"))
-    larger.add_tokens(["<turn>"])
-    toy = toy_checkpoint(tmp_path / "toy", tokenizer=larger)
-    model = Checkpoint(ModelSpec("Toy", str(toy)), cache=tmp_path)
-
-    assert refusal(named(folder, tmp_path), model) == (
-        f"the base of Toy: what stands before the answer has the id {len(larger) - 1} ('<turn>'), "
-        f"which is another token for the base, or none; correct `base` in models.yaml"
-    )
+def configure(folder: Path, **said: Any) -> None:
+    """Say something else in config.json."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | said))
 
 
-def test_a_reward_model_is_no_base(reward: Checkpoint, tmp_path: Path) -> None:
-    """A missing language-model head would be random."""
-    text = refusal(named(reward.folder, tmp_path), reward)
+def pickled(folder: Path) -> None:
+    """Weights of another format."""
+    (folder / "model.safetensors").unlink()
+    torch.save({}, folder / "pytorch_model.bin")
 
-    assert text == (
-        f"the base of Toy: 1 missing keys in {reward.folder}, first 'lm_head.weight': a causal "
-        f"language model would fill them with random numbers. Copy the checkpoint again, "
-        f"config.json and all *.safetensors; if they are as they were saved, correct `base` in "
-        f"models.yaml, or it is a model that rmaudit does not know"
-    )
+
+NO_BASE: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "no folder": ("llama", shutil.rmtree, "no folder FOLDER; correct `base` of Toy in models.yaml"),
+    "both directions": (
+        "bert",
+        lambda folder: configure(folder, is_decoder=False),
+        "'bert' in FOLDER/config.json reads a text in both directions, so it gives no next token",
+    ),
+    "an adapter": (
+        "llama",
+        lambda folder: (folder / "adapter_config.json").write_text("{}"),
+        "adapter_config.json lies in FOLDER, so transformers would put an adapter into its",
+    ),
+    "quantized": (
+        "llama",
+        lambda folder: configure(folder, quantization_config={"quant_method": "gptq"}),
+        "its weights are quantized (gptq; quantization_config in FOLDER/config.json), so its log-",
+    ),
+    "pickles": ("llama", pickled, "no *.safetensors in FOLDER (only pytorch_model.bin); rmaudit"),
+    "another dtype": (
+        "llama",
+        lambda folder: configure(folder, dtype="float64"),
+        "dtype 'float64' in FOLDER/config.json; known: float32, bfloat16, float16. Name one",
+    ),
+    "layers that are not there": (
+        "llama",
+        lambda folder: configure(folder, num_hidden_layers=10**6),
+        "num_hidden_layers in FOLDER/config.json is 1,000,000, and the weights have 21 tensors",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", NO_BASE)
+def test_what_is_no_base(tmp_path: Path, why: str) -> None:
+    """Refused before anything is loaded, quantized or not as the reward model may be."""
+    kind, spoil, expected = NO_BASE[why]
+    folder = toy_language_model(tmp_path / "lm", kind=kind, is_decoder=True)
+    spoil(folder)
+
+    with pytest.raises(ModelError) as caught:
+        named(folder, tmp_path, quantized=why == "quantized")
+
+    said = str(caught.value).replace(str(folder), "FOLDER")
+    assert said.startswith(f"the base of Toy: {expected}")
+
+
+def test_no_base(tmp_path: Path) -> None:
+    """The reason names the model and the key."""
+    with pytest.raises(NoBase, match=r"^models\.yaml gives no base: for Toy; name the language"):
+        base_of(ModelSpec("Toy", "a/b"), cache=tmp_path)
 
 
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        ({"model.layers.9.x.weight": (2, 2)}, "1 unexpected keys in FOLDER, first 'model.layers.9"),
-        ({"model.norm.weight": (31,)}, "1 mismatched keys in FOLDER, first 'model.norm.weight': "),
+        (None, "1 missing keys in FOLDER, first 'lm_head.weight': a causal language model would"),
+        ("model.layers.9.x.weight", "1 unexpected keys in FOLDER, first 'model.layers.9.x.weight'"),
+        ("model.norm.weight", "1 mismatched keys in FOLDER, first 'model.norm.weight'"),
     ],
-    ids=["unexpected", "mismatched"],
+    ids=["a reward model", "unexpected", "mismatched"],
 )
 def test_other_tensors_are_no_base(
-    reward: Checkpoint, tmp_path: Path, odd: dict[str, tuple[int, ...]], said: str
+    reward: Checkpoint, tmp_path: Path, odd: str | None, said: str
 ) -> None:
-    """One without a place, or of another shape."""
-    lm = toy_language_model(tmp_path / "lm")
-    tensors = load_file(lm / "model.safetensors")
-    tensors |= {key: torch.ones(shape) for key, shape in odd.items()}
-    save_file(tensors, lm / "model.safetensors", {"format": "pt"})
+    """A missing head would be random; the key of models.yaml to correct is named."""
+    lm = reward.loader.folder
+    if odd is not None:
+        lm = toy_language_model(tmp_path / "lm")
+        tensors = load_file(lm / "model.safetensors") | {odd: torch.ones(2, 2)}
+        save_file(tensors, lm / "model.safetensors", {"format": "pt"})
 
     text = refusal(named(lm, tmp_path), reward)
 
     assert text.replace(str(lm), "FOLDER").startswith(f"the base of Toy: {said}")
+    assert "correct `base` in models.yaml" in text
 
 
-def test_a_model_of_both_directions_is_no_base(tmp_path: Path) -> None:
-    """Transformers would make a language model of it, which sees nothing ahead and warns."""
-    lm = toy_language_model(tmp_path / "lm", kind="bert", is_decoder=True)
-    config = json.loads((lm / "config.json").read_text())
-    (lm / "config.json").write_text(json.dumps(config | {"is_decoder": False}))
-
-    with pytest.raises(ModelError) as caught:
-        named(lm, tmp_path)
-
-    assert str(caught.value) == (
-        f"the base of Toy: 'bert' in {lm / 'config.json'} reads a text in both directions, so it "
-        f"gives no next token; correct `base` of Toy in models.yaml"
-    )
-
-
-def test_an_adapter_is_no_base(tmp_path: Path) -> None:
-    """Transformers would merge it unasked, and then name no weights that are missing."""
-    folder = toy_language_model(tmp_path / "lm")
-    (folder / "adapter_config.json").write_text("{}")
-
-    with pytest.raises(ModelError) as caught:
-        named(folder, tmp_path)
-
-    assert str(caught.value) == (
-        f"the base of Toy: adapter_config.json lies in {folder}, so transformers would put an "
-        f"adapter into its weights; rmaudit merges adapters into plain reward models only. Remove "
-        f"it from there, or merge it where it was trained and give the folder of the merged model"
-    )
-
-
-def test_a_quantized_base(tmp_path: Path) -> None:
-    """Even where the reward model's own quantized weights are asked for."""
-    folder = toy_language_model(tmp_path / "lm")
-    path = folder / "config.json"
-    given = json.loads(path.read_text()) | {"quantization_config": {"quant_method": "gptq"}}
-    path.write_text(json.dumps(given))
-
-    with pytest.raises(ModelError) as caught:
-        named(folder, tmp_path, quantized=True)
-
-    assert str(caught.value) == (
-        f"the base of Toy: its weights are quantized (gptq; quantization_config in {path}), so its "
-        f"log-probabilities are not those of the model that Toy was trained from. Name the base "
-        f"from before it was quantized as `base` of Toy in models.yaml"
-    )
-
-
-def test_pickles_are_not_read(tmp_path: Path) -> None:
-    """A folder with weights of another format is refused."""
+def test_weights_that_changed_since_they_were_hashed(reward: Checkpoint, tmp_path: Path) -> None:
+    """Their log-probabilities would be stored under the key of the old ones."""
     lm = toy_language_model(tmp_path / "lm")
-    (lm / "model.safetensors").unlink()
-    torch.save({}, lm / "pytorch_model.bin")
+    base = named(lm, tmp_path)
+    tensors = load_file(lm / "model.safetensors")
+    tensors["lm_head.weight"].mul_(2)
+    save_file(tensors, lm / "model.safetensors", {"format": "pt"})
 
-    with pytest.raises(ModelError, match=r"^the base of Toy: no \*\.safetensors in "):
-        named(lm, tmp_path)
+    assert "model.safetensors was written to while it was loaded" in refusal(base, reward)
 
 
-def test_a_dtype_that_is_not_known(reward: Checkpoint, tmp_path: Path) -> None:
-    """Where it was found, and where another is named."""
-    lm = toy_language_model(tmp_path / "lm")
-    config = json.loads((lm / "config.json").read_text())
-    (lm / "config.json").write_text(json.dumps(config | {"dtype": "float64"}))
+def test_a_prefix_that_the_base_cannot_read(folder: Path, tmp_path: Path) -> None:
+    """A chat template with the reward model's own tokens cannot be put to the base."""
+    larger = toy_tokenizer(template=TEMPLATE.replace("<|start|>", "<turn>"))
+    larger.add_tokens(["<turn>"])
+    toy = toy_checkpoint(tmp_path / "toy", tokenizer=larger)
+    model, base = Checkpoint(ModelSpec("Toy", str(toy)), cache=tmp_path), named(folder, tmp_path)
+    prefix = model.slot(PROMPT).prefix
 
-    with pytest.raises(ModelError) as caught:
-        named(lm, tmp_path)
+    said = refusal(base, model)
+    with base.opened(model.vocabulary()) as opened, pytest.raises(ModelError) as caught:
+        opened.means(prefix, [(40,)])
 
-    assert str(caught.value) == (
-        f"the base of Toy: dtype 'float64' in {lm / 'config.json'}; known: float32, bfloat16, "
-        f"float16. Name one of these as `dtype` of Toy in models.yaml"
+    assert said == str(caught.value)
+    assert said.startswith(
+        f"the base of Toy: what stands before the answer has the id {len(larger) - 1} ('<turn>'), "
     )
 
 
-def test_logits_that_are_not_finite(
-    folder: Path, reward: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Never read as log-probabilities."""
-    load = bases._load
-
-    def broken(*args: Any, **kwargs: Any) -> Any:
-        model = load(*args, **kwargs)
-        model.lm_head.weight.data[0] = float("nan")
-        return model
-
-    monkeypatch.setattr(bases, "_load", broken)
-
-    assert refusal(named(folder, tmp_path), reward) == (
-        "the base of Toy: float32 gives logits that are not finite; try --rm-dtype float32"
-    )
+def test_logits_that_are_not_finite(folder: Path, reward: Checkpoint, tmp_path: Path) -> None:
+    """Never read as log-probabilities, neither of a token nor of an answer."""
+    prefix = reward.slot(PROMPT).prefix
+    with named(folder, tmp_path).opened(reward.vocabulary()) as opened:
+        with torch.no_grad():
+            opened.model.lm_head.weight.fill_(float("nan"))
+        for ask in (lambda: opened.following(prefix), lambda: opened.means(prefix, [(40,)])):
+            with pytest.raises(ModelError, match="float32 gives logits that are not finite; try "):
+                ask()
 
 
+@pytest.mark.parametrize("when", ["loading", "running"])
 def test_too_large(
-    folder: Path, reward: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, reward: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     """Two ways out are named."""
 
     def full(*_: Any, **__: Any) -> None:
         raise torch.OutOfMemoryError("full")
 
-    monkeypatch.setattr(bases, "_load", full)
+    if when == "loading":
+        monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", full)
+    else:
+        monkeypatch.setattr(Likelihood, "following", full)
 
-    assert refusal(named(folder, tmp_path), reward) == (
-        "the base of Toy: it does not fit on 'auto' beside the reward model; spread both over all "
-        "devices with --rm-device spread, or choose a smaller type with --rm-dtype bfloat16"
+    said = refusal(named(folder, tmp_path), reward)
+
+    assert said.startswith("the base of Toy: it does not fit on 'auto' together with the reward")
+    assert "--rm-device spread" in said
+    assert "--rm-dtype bfloat16" in said
+
+
+# Whole answers
+
+ANSWERS = [(40,), (60, 61), (62, 40), (70, 71, 72, 73), (40, 40), (280,)]
+
+
+@pytest.fixture
+def opened(folder: Path, reward: Checkpoint, tmp_path: Path) -> Iterator[Likelihood]:
+    """A base, in memory."""
+    with named(folder, tmp_path).opened(reward.vocabulary()) as likelihood:
+        yield likelihood
+
+
+@pytest.mark.parametrize("rows", [1, 2, 256])
+def test_means_are_the_models_own(
+    folder: Path,
+    reward: Checkpoint,
+    opened: Likelihood,
+    rows: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of answers of several lengths, in batches of any size, in their order: id after id."""
+    monkeypatch.setattr(likelihood, "_ROWS", rows)
+    prefix = reward.slot(PROMPT).prefix
+    expected = [
+        np.mean([reference(folder, (*prefix, *answer[:at]))[i] for at, i in enumerate(answer)])
+        for answer in ANSWERS
+    ]
+
+    found = opened.means(prefix, ANSWERS)
+
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert opened.means(prefix, []).shape == (0,)
+    assert np.isnan(opened.means(prefix, [(), (40, 9999)])).all()  # nothing, and an unknown id
+
+
+def test_batches_are_bounded_by_their_logits(
+    reward: Checkpoint, opened: Likelihood, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large vocabulary leaves room for few rows, and never for none; a prefix runs alone."""
+    seen: list[tuple[int, ...]] = []
+    opened.model.model.embed_tokens.register_forward_hook(
+        lambda _, given, __: seen.append(tuple(given[0].shape))
     )
+    prefix = reward.slot(PROMPT).prefix
+    opened.following(prefix)
+    assert seen.pop() == (1, len(prefix))
+
+    whole = opened.means(prefix, ANSWERS)
+    assert [rows for rows, _ in seen] == [2, 3, 1]
+
+    seen.clear()
+    monkeypatch.setattr(likelihood, "_BYTES", 1)
+    np.testing.assert_allclose(opened.means(prefix, ANSWERS), whole, atol=1e-6)
+    assert [rows for rows, _ in seen] == [1] * 6

@@ -19,16 +19,13 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 from transformers.utils import logging
 
-from rmaudit.checkpoints import configuration
-from rmaudit.checkpoints.heads import linear
-from rmaudit.checkpoints.heads.dispatch import Found
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import loading
+from rmaudit.models import devices, loading
 from rmaudit.models.backbones import path_of
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.loading import Weights
 from rmaudit.scoring import ATTENTION, ScoringPath, engine
+from tests.models.loaded import load
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
 from tests.toys import toy_checkpoint
 
@@ -42,16 +39,6 @@ Folders = Callable[[str], Path]
 def folder(folders: Folders) -> Path:
     """Where the kind does not matter."""
     return folders("llama")
-
-
-def load(folder: Path, *, pad: int | None = PAD, **settings: Any) -> Weights:
-    """The folder's weights on the CPU, in float32 if nothing else is asked for."""
-    given: dict[str, Any] = {"dtype": "float32", "device": "cpu", "path": SHARED}
-    given |= {
-        "head": Found(linear, frozenset({linear.KEY})),
-        "config": configuration.read(folder, model="toy"),
-    }
-    return loading.load(folder, name="toy", pad=pad, **{**given, **settings})
 
 
 def refusal(folder: Path, **settings: Any) -> str:
@@ -75,7 +62,7 @@ def transformers_rewards(folder: Path, rows: list[tuple[int, ...]]) -> list[floa
 @pytest.mark.parametrize("kind", KINDS)
 def test_own_rewards_are_transformers_own(folders: Folders, kind: str) -> None:
     """Row by row and to the last bits, whatever path the scorer goes."""
-    loaded = load(folders(kind), path=KINDS[kind])
+    loaded = load(folders(kind), KINDS[kind])
 
     own = loaded.own_rewards(ROWS)
 
@@ -158,53 +145,34 @@ def wide_head(tmp_path: Path) -> tuple[Path, Tensor]:
     """A bfloat16 checkpoint with a head that was saved in float32, and this head."""
     folder = toy_checkpoint(tmp_path / "toy")
     tensors = load_file(folder / "model.safetensors")
-    trunk = {key: value.bfloat16() for key, value in tensors.items()}
+    narrow = {key: value.bfloat16() for key, value in tensors.items()}
     head = tensors["score.weight"]
-    save_file({**trunk, "score.weight": head}, folder / "model.safetensors", {"format": "pt"})
+    save_file({**narrow, "score.weight": head}, folder / "model.safetensors", {"format": "pt"})
     assert not torch.equal(head, head.bfloat16().float())
     return folder, head
 
 
 def test_the_head_is_not_rounded_to_the_runs_dtype(wide_head: tuple[Path, Tensor]) -> None:
-    """A float32 head stays one beside a bfloat16 trunk, in the scorer and in own rewards."""
+    """A float32 head stays one next to a bfloat16 backbone, in the scorer and in own rewards."""
     folder, head = wide_head
     loaded = load(folder, dtype="bfloat16", path=FULL)
     states = torch.randn(5, head.shape[1], dtype=torch.bfloat16)
 
     expected = states.float() @ head[0]
 
-    assert next(loaded.scorer.trunk.parameters()).dtype == torch.bfloat16
+    assert next(loaded.scorer.backbone.parameters()).dtype == torch.bfloat16
     for rewards in (loaded.scorer.head(states.float()), loaded.model.score(states)[:, 0]):
         torch.testing.assert_close(rewards, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_own_rewards_get_the_same_head(wide_head: tuple[Path, Tensor]) -> None:
-    """So in bfloat16 the only difference between the two is the trunk's, which here is none."""
+    """So in bfloat16 the only difference between the two is the backbone's, which here is none."""
     loaded = load(wide_head[0], dtype="bfloat16", path=FULL)
 
     own = loaded.own_rewards(ROWS)
 
     scores = [engine.score(loaded.scorer, PREFIX, [answer], (END,)).item() for answer in ANSWERS]
     assert own.tolist() == pytest.approx(scores, abs=1e-6)
-
-
-def test_the_head_goes_where_the_states_are(folder: Path) -> None:
-    """It is read to the CPU; the last layer may be on a GPU."""
-    loaded = load(folder)
-    there = torch.empty(3, 32, device="meta")
-
-    assert loaded.scorer.head(there).device.type == "meta"
-
-
-def test_the_head_may_be_in_any_shard(folder: Path, tmp_path: Path) -> None:
-    """Of several files; the index names them, and all are read."""
-    model = AutoModelForSequenceClassification.from_pretrained(folder)
-    model.save_pretrained(tmp_path, max_shard_size="20KB")
-
-    assert len(list(tmp_path.glob("*.safetensors"))) > 2
-    own, whole = load(tmp_path).own_rewards(ROWS), load(folder).own_rewards(ROWS)
-    assert own.tolist() == whole.tolist()
-    assert loading._bytes(tmp_path, "float32") == loading._bytes(folder, "float32")
 
 
 # Where the weights go
@@ -226,56 +194,35 @@ class Gpus:
         monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 0)
 
 
-def place(device: str, folder: Path, dtype: str = "float32") -> Any:
-    """What transformers is told."""
-    return loading.device_map(device, folder, dtype, name="toy")
-
-
-def test_the_size_is_that_of_the_weights_in_the_runs_dtype(folder: Path) -> None:
-    """Whatever they were saved in."""
-    size = sum(t.numel() for t in load_file(folder / "model.safetensors").values())
-
-    assert loading._bytes(folder, "float32") == 4 * size
-    assert loading._bytes(folder, "bfloat16") == 2 * size
-
-
-def test_auto_is_the_cpu_where_there_is_no_gpu(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("device", "free", "dtype", "expected"),
+    [
+        ("auto", (), "float32", {"": "cpu"}),
+        ("auto", (1.0, 1.21, 0.0), "float32", {"": "cuda:1"}),
+        ("auto", (1.0, 1.19, 1.0), "float32", "auto"),
+        ("auto", (1.0, 1.19, 1.0), "bfloat16", {"": "cuda:1"}),
+        ("spread", (), "float32", "auto"),
+        ("spread", (9.0, 9.0), "float32", "auto"),
+        ("cpu", (), "float32", {"": "cpu"}),
+        ("cpu:0", (9.0,), "float32", {"": "cpu:0"}),
+    ],
+)
+def test_where_weights_go(  # noqa: PLR0917  (what is there, and what is asked for)
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    device: str,
+    free: tuple[float, ...],
+    dtype: str,
+    expected: Any,
 ) -> None:
-    """As on a laptop."""
-    Gpus().put(monkeypatch)
+    """By default the freest GPU, with a fifth to spare, else all; free memory is in their sizes."""
+    size = 4 * sum(t.numel() for t in load_file(folder / "model.safetensors").values())
+    Gpus(*(int(share * size) for share in free)).put(monkeypatch)
 
-    assert place("auto", folder) == {"": "cpu"}
-
-
-def test_auto_is_the_freest_gpu_if_they_fit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a fifth to spare; all GPUs otherwise. A narrower dtype needs less."""
-    size = loading._bytes(folder, "float32")
-    Gpus(size, int(1.21 * size), 0).put(monkeypatch)
-    assert place("auto", folder) == {"": "cuda:1"}
-
-    Gpus(size, int(1.19 * size), size).put(monkeypatch)
-    assert place("auto", folder) == "auto"
-    assert place("auto", folder, "bfloat16") == {"": "cuda:1"}
+    assert devices.device_map(device, folder, dtype, name="toy") == expected
 
 
-@pytest.mark.parametrize("free", [(), (10**12, 10**12)])
-def test_spread_is_over_all_devices(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, free: tuple[int, ...]
-) -> None:
-    """Also where one would do."""
-    Gpus(*free).put(monkeypatch)
-
-    assert place("spread", folder) == "auto"
-
-
-@pytest.mark.parametrize("device", ["cpu", "cpu:0"])
-def test_a_named_device_is_taken(folder: Path, device: str) -> None:
-    """Whatever torch has."""
-    assert place(device, folder) == {"": device}
-
-
-@pytest.mark.parametrize("device", ["tpu", "cuda:7", "", "cpu:x", "cuda:-1"])
+@pytest.mark.parametrize("device", ["tpu", "cuda:7", "", "cpu:x", "cuda:-1", "meta"])
 @pytest.mark.parametrize(("free", "gpus"), [((), ""), ((1, 1), ", cuda:0, cuda:1")])
 def test_an_unknown_device_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, device: str, free: tuple[int, ...], gpus: str
@@ -375,11 +322,6 @@ def test_refused_weights_are_silent_too(tmp_path: Path, said: list[str]) -> None
     assert "LOAD REPORT" in said[0]  # left to itself it prints one
 
 
-def test_nothing_is_left_in_training_mode(folder: Path) -> None:
-    """Dropout would make rewards random."""
-    assert not any(module.training for module in load(folder).model.modules())
-
-
 # Spread weights
 
 
@@ -420,10 +362,11 @@ def test_spread_weights_score_as_those_in_one_place(
 
     scores = model.score("the love?", ANSWERS)
 
-    assert model._weights is not None
-    assert {p.device.type for p in model._weights.model.parameters()} >= {"meta"}
+    loaded = model.weights((), ())
+    assert {p.device.type for p in loaded.model.parameters()} >= {"meta"}
+    assert isinstance(loaded.model.get_input_embeddings()._hf_hook, AlignDevicesHook)
     assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
-    assert model.provenance["path"] == str(path_of(model._defaults)) == str(KINDS[kind])
+    assert model.provenance["path"] == str(path_of(model.loader.defaults)) == str(KINDS[kind])
     assert model.provenance["device"] == ", ".join(devices)
 
 
@@ -434,38 +377,6 @@ def test_the_devices_of_spread_weights_are_named(folder: Path) -> None:
 
     assert loaded.device == "cuda:0, cuda:1, disk, cpu"
     assert load(folder).device == "cpu"
-
-
-def test_an_offloaded_toy_has_hooks(folder: Path, places: Callable[[dict[str, str]], None]) -> None:
-    """Its embedding does not say where ids go, but its hook does: the tests above try something."""
-    places(spread_over("disk"))
-
-    embedding = load(folder).scorer.trunk.get_input_embeddings()  # type: ignore[operator]
-
-    assert isinstance(embedding._hf_hook, AlignDevicesHook)
-
-
-def configured(folder: Path, copy: Path, **settings: Any) -> Path:
-    """A copy of the folder whose config.json is changed; None takes a key away."""
-    shutil.copytree(folder, copy)
-    config = json.loads((copy / "config.json").read_text()) | settings
-    kept = {key: value for key, value in config.items() if value is not None}
-    (copy / "config.json").write_text(json.dumps(kept))
-    return copy
-
-
-def test_an_attention_named_in_config_json_is_not_asked_for(folder: Path, tmp_path: Path) -> None:
-    """Published checkpoints name one that is not installed, or that is not exact for them."""
-    copy = configured(folder, tmp_path / "copy", attn_implementation="flash_attention_2")
-
-    assert load(copy).own_rewards(ROWS).tolist() == load(folder).own_rewards(ROWS).tolist()
-
-
-def test_a_plain_head_needs_no_labels_in_config_json(folder: Path, tmp_path: Path) -> None:
-    """Its shape says that there is one."""
-    copy = configured(folder, tmp_path / "copy", id2label=None, label2id=None, num_labels=None)
-
-    assert load(copy).own_rewards(ROWS).tolist() == load(folder).own_rewards(ROWS).tolist()
 
 
 def test_out_of_memory_in_the_own_forward_is_a_score_error(
@@ -484,7 +395,21 @@ def test_out_of_memory_in_the_own_forward_is_a_score_error(
         loaded.own_rewards(ROWS)
 
 
-def test_no_weights_go_to_the_meta_device(folder: Path) -> None:
-    """It holds none."""
-    with pytest.raises(ModelError, match=r"^toy: no device 'meta' here; known: auto, cpu, spread"):
-        place("meta", folder)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"attn_implementation": "flash_attention_2"},
+        {"id2label": None, "label2id": None, "num_labels": None},
+    ],
+    ids=["an attention that is not here", "no labels"],
+)
+def test_what_config_json_says_of_class_and_attention_is_not_asked_for(
+    folder: Path, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    """Published checkpoints name what is not installed; a head's shape says how many labels."""
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    config = json.loads((copy / "config.json").read_text()) | settings
+    kept = {key: value for key, value in config.items() if value is not None}
+    (copy / "config.json").write_text(json.dumps(kept))
+
+    assert load(copy).own_rewards(ROWS).tolist() == load(folder).own_rewards(ROWS).tolist()

@@ -15,16 +15,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
-from rmaudit.checkpoints import configuration
-from rmaudit.checkpoints.heads import linear
-from rmaudit.checkpoints.heads.dispatch import Found
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import backbones, doctor, loading, preflight
+from rmaudit.models import backbones, doctor, preflight
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.loading import Weights
+from rmaudit.models.weights import Weights
 from rmaudit.scoring import ScoringPath, attention, engine, paths
-from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
+from tests.models.loaded import load
+from tests.scoring.rows import ANSWERS, END, PREFIX
 from tests.toys import toy_checkpoint
 
 FULL, SHARED, EXPANDED = (
@@ -46,21 +44,6 @@ KINDS = {
 PROMPT = "the love of the city?"
 ROWS = [(*PREFIX, *answer, END) for answer in ANSWERS]
 Folders = Callable[[str], Path]
-
-
-def load(folder: Path, path: ScoringPath = SHARED, dtype: str = "float32") -> Weights:
-    """The folder's weights, not yet checked."""
-    head = Found(linear, frozenset({linear.KEY}))
-    return loading.load(
-        folder,
-        name="toy",
-        head=head,
-        config=configuration.read(folder, model="toy"),
-        dtype=dtype,
-        device="cpu",
-        pad=PAD,
-        path=path,
-    )
 
 
 def check(loaded: Weights, dtype: str = "float32") -> list[str]:
@@ -91,12 +74,6 @@ def test_right_weights_pass_in_silence(folders: Folders, kind: str, dtype: str) 
     assert loaded.scorer.path is KINDS[kind]
 
 
-@pytest.mark.parametrize("suffix", [(END,), (), (END, 12), (PAD,)])
-def test_any_suffix_passes(folders: Folders, suffix: tuple[int, ...]) -> None:
-    """None, several ids, or the pad id alone."""
-    preflight.check(load(folders("llama")), PREFIX, suffix, name="toy", dtype="float32")
-
-
 def test_equal_rewards_pass(tmp_path: Path) -> None:
     """Without an sd to measure in, the last bits of equal rewards are no difference."""
     folder = toy_checkpoint(tmp_path / "toy")
@@ -106,24 +83,6 @@ def test_equal_rewards_pass(tmp_path: Path) -> None:
     assert loaded.own_rewards(ROWS).std() < 1e-6
     assert check(loaded) == []
     assert loaded.scorer.path is SHARED
-
-
-def test_it_runs_once_for_each_loading(
-    folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before the first score, and again after `close`."""
-    seen: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(preflight, "check", lambda *a, **_: seen.append(a[1:]))
-    model = Checkpoint(ModelSpec("toy", str(folders("llama"))), cache=tmp_path)
-    slot = model.slot(PROMPT)
-
-    model.score(PROMPT, ["love"])
-    model.score("another", ["war"])
-    assert seen == [(slot.prefix, slot.suffix)]
-
-    model.close()
-    model.score(PROMPT, ["love"])
-    assert len(seen) == 2
 
 
 # A fast path that is wrong
@@ -159,14 +118,18 @@ def test_a_path_that_the_trunk_cannot_go_is_left(
         f"instead, which is slower"
     )
     assert model.provenance["path"] == "full rows"
-    assert model._weights is not None
-    assert_own_scores(model._weights)
+    assert_own_scores(model.weights((), ()))
 
 
 def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared-prefix attention that sees beyond the window."""
     real = attention._hide
     monkeypatch.setattr(attention, "_hide", lambda scores, past, n, _: real(scores, past, n, None))
+
+
+def rows_swapped(states: Tensor) -> Tensor:
+    """Each row gets the states of another."""
+    return states.flip(0)
 
 
 def wrong_states(kind: type, change: Callable[[Tensor], Tensor]) -> Callable[..., None]:
@@ -179,12 +142,27 @@ def wrong_states(kind: type, change: Callable[[Tensor], Tensor]) -> Callable[...
     return plant
 
 
-FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "no window": ("gemma2", no_window),
-    "rows swapped": ("llama", wrong_states(paths.SharedPrefix, lambda states: states.flip(0))),
+DIFFER = r"rewards differ by up to [0-9.e-]+, their sd being [0-9.e-]+"
+FAULTS: dict[str, tuple[str, str, Callable[..., None], str]] = {
+    "no window": ("gemma2", "float32", no_window, DIFFER),
+    "rows swapped": ("llama", "float32", wrong_states(paths.SharedPrefix, rows_swapped), DIFFER),
     "a cache gone wrong": (
         "gpt_oss",
+        "float32",
         wrong_states(paths.ExpandedCache, lambda states: states.roll(1, -1)),
+        DIFFER,
+    ),
+    "no numbers": (
+        "llama",
+        "float32",
+        wrong_states(paths.SharedPrefix, lambda states: states * torch.nan),
+        r"8 of 8 rewards are not finite numbers; first ids: .*",
+    ),
+    "beyond the noise of half precision": (
+        "llama",
+        "bfloat16",
+        wrong_states(paths.SharedPrefix, lambda states: states.flip(-1)),
+        DIFFER,
     ),
 }
 
@@ -194,44 +172,21 @@ def test_a_path_that_is_wrong_in_silence_is_left(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """One warning with how wrong it was; the scores are then the model's own."""
-    kind, plant = FAULTS[fault]
+    kind, dtype, plant, why = FAULTS[fault]
     plant(monkeypatch)
-    loaded = load(folders(kind), KINDS[kind])
+    loaded = load(folders(kind), KINDS[kind], dtype)
 
-    (message,) = check(loaded)
+    (message,) = check(loaded, dtype)
 
     assert re.fullmatch(
-        rf"toy: the path '{KINDS[kind]}' is not exact here \(rewards differ by up to [0-9.e-]+, "
-        r"their sd being [0-9.e-]+\); scoring full rows instead, which is slower",
+        rf"toy: the path '{KINDS[kind]}' is not exact here \({why}\); scoring full rows instead, "
+        "which is slower",
         message,
     )
     assert loaded.scorer.path is FULL
     assert loaded.model.config._attn_implementation == loaded.attention
-    assert_own_scores(loaded)
-
-
-def test_a_path_that_gives_no_numbers_is_left(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the model itself gives some, these are scored."""
-    wrong_states(paths.SharedPrefix, lambda states: states * torch.nan)(monkeypatch)
-    loaded = load(folders("llama"))
-
-    (message,) = check(loaded)
-
-    assert "not exact here (8 of 8 rewards are not finite numbers; first ids: " in message
-    assert_own_scores(loaded)
-
-
-def test_a_wrong_path_is_seen_in_half_precision(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Noise of that size is allowed there, but not other rewards."""
-    wrong_states(paths.SharedPrefix, lambda states: states.flip(-1))(monkeypatch)
-    loaded = load(folders("llama"), dtype="bfloat16")
-
-    assert len(check(loaded, "bfloat16")) == 1
-    assert loaded.scorer.path is FULL
+    if dtype == "float32":
+        assert_own_scores(loaded)
 
 
 # A class that reads the reward in another way
@@ -247,23 +202,31 @@ def squashed(output: Any) -> None:
     output.logits = 3 * torch.tanh(output.logits)
 
 
-@pytest.mark.parametrize("path", [SHARED, FULL])
-def test_a_reward_that_is_read_otherwise_is_refused(folders: Folders, path: ScoringPath) -> None:
+@pytest.mark.parametrize(
+    ("path", "dtype", "read"),
+    [
+        (SHARED, "float32", shifted),
+        (FULL, "float32", shifted),
+        (FULL, "float32", squashed),
+        (FULL, "bfloat16", squashed),
+    ],
+)
+def test_a_reward_that_is_read_otherwise_is_refused(
+    folders: Folders, path: ScoringPath, dtype: str, read: Callable[[Any], None]
+) -> None:
     """No path gives it: with how far ours is off, and why that may be."""
-    loaded = load(folders("llama"), path)
-    loaded.model.register_forward_hook(lambda _, __, output: shifted(output))
-    answers = preflight._answers(loaded.model.config.vocab_size)
-    sd = loaded.own_rewards([(*PREFIX, *answer, END) for answer in answers]).std()
+    loaded = load(folders("llama"), path, dtype)
+    loaded.model.register_forward_hook(lambda _, __, output: read(output))
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.raises(ModelError) as refused:
-            preflight.check(loaded, PREFIX, (END,), name="toy", dtype="float32")
+            preflight.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
 
-    assert str(refused.value) == (
-        f"toy: rmaudit does not give the rewards of the checkpoint's own forward (rewards differ "
-        f"by up to 1, their sd being {sd:.2g}); its class reads the reward in another way than a "
-        f"plain head on the pooled state"
+    assert re.fullmatch(
+        rf"toy: rmaudit does not give the rewards of the checkpoint's own forward \({DIFFER}\); "
+        r"its class reads the reward in another way than a plain head on the pooled state",
+        str(refused.value),
     )
     assert len(caught) == (path is SHARED)
 
@@ -271,7 +234,7 @@ def test_a_reward_that_is_read_otherwise_is_refused(folders: Folders, path: Scor
 def test_another_pooling_is_refused_at_every_score(
     folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A class that reads the first of the last two ids; the model stays unloaded."""
+    """A class that reads the first of the last two ids; each time."""
     real = GenericForSequenceClassification.forward
 
     def one_earlier(self: Any, input_ids: Tensor, **options: Any) -> Any:
@@ -283,7 +246,6 @@ def test_another_pooling_is_refused_at_every_score(
     for _ in range(2):
         with pytest.raises(ModelError, match=r"^toy: rmaudit does not give the rewards of the "):
             model.score(PROMPT, ["love"])
-        assert model._weights is None
 
 
 def test_rows_that_see_each_other_are_scored_one_at_a_time(tmp_path: Path) -> None:
@@ -304,16 +266,6 @@ def test_rows_that_see_each_other_are_scored_one_at_a_time(tmp_path: Path) -> No
     model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
     with pytest.warns(UserWarning, match="one row at a time"):
         assert doctor.examine(model, PROMPT, answers=16).ok
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_function_after_the_head_is_refused(folders: Folders, dtype: str) -> None:
-    """Also where noise is allowed."""
-    loaded = load(folders("llama"), FULL, dtype)
-    loaded.model.register_forward_hook(lambda _, __, output: squashed(output))
-
-    with pytest.raises(ModelError, match=r"reads the reward in another way"):
-        preflight.check(loaded, PREFIX, (END,), name="toy", dtype=dtype)
 
 
 # Ids that have no reward
@@ -347,22 +299,14 @@ def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count
     assert len(tried) == count
     good = [(i,) for i in range(size) if i not in tried]
     expected = model.score(PROMPT, good)
-    model.close()
     poison(folder, tried)
+    model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
 
     scores = model.score(PROMPT, good)
 
     assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
     with pytest.raises(ScoreError, match=rf"first ids: \[{tried[0]}\]\. Try a wider dtype"):
         model.score(PROMPT, [good[0], (tried[0],)])
-
-
-def test_a_poisoned_prompt_is_no_matter_of_the_preflight(tmp_path: Path) -> None:
-    """Where nothing is finite, the scores that are asked for are refused."""
-    folder = toy_checkpoint(tmp_path / "toy")
-    poison(folder, [3])
-
-    assert check(load(folder)) == []
 
 
 # What is tried

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.models import language_model as bases
+from rmaudit.models import loading
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
@@ -126,7 +126,7 @@ def test_the_second_run_loads_no_model(
 ) -> None:
     """Neither the reward model nor its base."""
     go("-k", "worst", "--rm-report", "first")
-    monkeypatch.setattr(bases, "_load", None)
+    monkeypatch.setattr(loading, "load", None)
     monkeypatch.setattr(Checkpoint, "_load", None)
 
     go("-k", "worst")

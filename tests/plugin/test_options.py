@@ -149,7 +149,7 @@ def test_reports_are_never_overwritten(run: Run, pytester: pytest.Pytester) -> N
 NOTED = """
 @declare(0.0)
 def test_high(reward_model, sweep):
-    print("noted", reward_model.device, reward_model.dtype, sweep.provenance["dtype"])
+    print("noted", reward_model.device, reward_model.loader.dtype, sweep.provenance["dtype"])
     return estimate(1.0)
 """
 

@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NotRecorded
-from rmaudit.models import language_model as bases
+from rmaudit.models import loading
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.language_model import base_of
 from rmaudit.models.recorded import Recorded
@@ -56,7 +56,7 @@ def test_they_are_read_back(
 ) -> None:
     """Without loading the base; for another reward model with the same rows as well."""
     first = base_logprobs(model(home, tmp_path), GREATEST, cache=tmp_path)
-    monkeypatch.setattr(bases, "_load", None)
+    monkeypatch.setattr(loading, "load", None)
 
     again = base_logprobs(model(home, tmp_path, rm), GREATEST, cache=tmp_path)
 

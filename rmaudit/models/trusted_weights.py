@@ -6,26 +6,26 @@ reward, of width 1 and the same at every place, and the head takes it as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rmaudit.checkpoints.reading import brief, unreadable
+from rmaudit.checkpoints.reading import brief
 from rmaudit.errors import ModelError
-from rmaudit.models.loading import Weights, device_map, quiet, refuse_odd_keys
-from rmaudit.scoring import ScoringPath, memory
-from rmaudit.scoring.engine import Scorer, too_small
+from rmaudit.models import loading
+from rmaudit.models.loading import Asked
+from rmaudit.models.trusted import Trusted
+from rmaudit.models.weights import Ids, Weights
+from rmaudit.scoring import memory
+from rmaudit.scoring.engine import Scorer
 
 
 class Rewards(nn.Module):
-    """A class of the checkpoint's, as a trunk whose final hidden states are its rewards."""
+    """A class of the checkpoint's, as a backbone whose final hidden states are its rewards."""
 
     def __init__(self, model: Any, field: str, name: str) -> None:  # noqa: ANN401
         """`field` of the model's output is the reward; `name` is for errors."""
@@ -80,63 +80,28 @@ class AsItIs:
         return lambda state: state[..., 0]
 
 
-@dataclass(slots=True)
-class RemoteWeights(Weights):
-    """The model, run by its own code in full rows only, in the attention that it was made with."""
-
-    def go(self, path: ScoringPath) -> None:
-        """Full rows are its only path."""
-        self.scorer.path = path
-        self.scorer.forget()
-
-    @torch.inference_mode()
-    def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
-        """The rewards of whole rows, one at a time.
-
-        Raises:
-            ScoreError: a row does not fit into memory.
-        """
-        trunk = self.scorer.trunk
-        device = trunk.get_input_embeddings().weight.device  # type: ignore[operator]
-        try:
-            states = [trunk(torch.tensor([row], device=device)).last_hidden_state for row in rows]
-        except (RuntimeError, MemoryError) as error:
-            if not memory.is_out_of_memory(error):
-                raise
-        else:
-            return np.array([float(state[0, -1, 0]) for state in states], dtype=np.float32)
-        memory.release()  # outside of the handler, whose error would hold the tensors
-        raise too_small(max(map(len, rows)))
-
-
-def load(  # noqa: PLR0913  (keyword-only; what decides where and how they are loaded)
-    folder: Path, *, name: str, kind: str, revision: str, field: str, dtype: str, device: str
-) -> RemoteWeights:
+def load(trusted: Trusted, device: str) -> Weights:
     """Load the weights into the checkpoint's own class, whose code runs from here on.
-
-    `kind` is transformers' auto class that config.json maps to it.
 
     Raises:
         ModelError: they cannot be read, are not those of the class, or the device is not there.
     """
-    import transformers
+    asked = Asked(
+        name=trusted.spec.name,
+        folder=trusted.folder,
+        kind=trusted.kind,
+        dtype=trusted.dtype,
+        device=device,
+        backbone="its own class",
+        code=str(trusted.spec.revision),
+    )
+    model = loading.load(asked)
+    backbone = Rewards(model, trusted.field, trusted.spec.name)
 
-    place = device_map(device, folder, dtype, name=name)
-    try:
-        with quiet():
-            model, loaded = getattr(transformers, kind).from_pretrained(
-                folder,
-                dtype=getattr(torch, dtype),
-                device_map=place,
-                use_safetensors=True,
-                trust_remote_code=True,
-                code_revision=revision,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
-            )
-    except Exception as error:
-        raise unreadable(name, "its weights, by its own code,", folder, error) from error
-    refuse_odd_keys(loaded, frozenset(), folder, name, trunk="its own class", head="its head")
-    model = model.eval().requires_grad_(requires_grad=False)
-    scorer = Scorer(Rewards(model, field, name), AsItIs(), None, ScoringPath.FULL_ROWS)
-    return RemoteWeights(model, scorer, "its own")
+    def own(row: Ids) -> float:
+        at = backbone.get_input_embeddings().weight.device
+        ids = torch.tensor([row], device=at)  # type: ignore[arg-type]
+        return float(backbone(ids).last_hidden_state[0, -1, 0])
+
+    scorer = Scorer(backbone, AsItIs(), trusted.pad, trusted.path)
+    return Weights(model, scorer, own, attention=None)  # it runs in the one that it was made with

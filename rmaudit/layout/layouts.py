@@ -1,0 +1,156 @@
+"""The two layouts of a prompt and an answer: a chat template, or an encoder's pair of texts.
+
+Both are made without reading anything; the tokenizer is read when it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.layout import chat, pair, retokenize, splice, tokenizers
+from rmaudit.layout.slot import Slot
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Ids = tuple[int, ...]
+
+
+class Layout(Protocol):
+    """How a prompt and an answer become one row of token ids.
+
+    Every member raises `ModelError` where the tokenizer or its chat template cannot be read.
+    """
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """The tokenizer, with the registry's chat template if it gives one."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of what decides, together with tokenizer and prompt, the rows of `retokenized`."""
+
+    @property
+    def closing(self) -> Ids:
+        """The ids that the tokenizer puts at the end of every row of `retokenized`: mostly none."""
+
+    def slot(self, prompt: str) -> Slot:
+        """The prompt with a hole for the answer."""
+
+    def ids(self, text: str) -> Ids:
+        """The ids of a text where an answer stands, no special tokens added."""
+
+    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
+        """The `ids` of each text, of many at once."""
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """What each answer's ids read as where an answer stands, special tokens included."""
+
+    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
+        """The paper's protocol: the whole row of ids that each text becomes as the answer."""
+
+
+def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
+    """The layout of the tokenizer in a folder; `pairs` for an encoder that reads pairs of texts.
+
+    Raises:
+        ModelError: the registry asks for something that an encoder does not have.
+    """
+    return Pair(folder, spec) if pairs else Chat(folder, spec)
+
+
+class Chat:
+    """A conversation of one turn, as the chat template prints it (`rmaudit.layout.chat`)."""
+
+    def __init__(self, folder: Path, spec: ModelSpec) -> None:
+        """`folder` has the tokenizer; nothing is read yet."""
+        self.folder, self.spec = folder, spec
+
+    @cached_property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """See `Layout`."""
+        return tokenizers.read(self.folder, self.spec)
+
+    @property
+    def digest(self) -> str:
+        """Of the chat template and the day that it is given."""
+        return chat.template_digest(self.tokenizer, model=self.spec.name)
+
+    @property
+    def closing(self) -> Ids:
+        """Such as an EOS."""
+        return retokenize.closing(self.tokenizer)
+
+    def slot(self, prompt: str) -> Slot:
+        """See `Layout`."""
+        return chat.render(self.tokenizer, prompt, model=self.spec.name)
+
+    @cached_property
+    def _before(self) -> str:
+        """A text as stands before answers."""
+        return self.slot("?").prefix_text
+
+    def ids(self, text: str) -> Ids:
+        """See `Layout`."""
+        return splice.following(self.tokenizer, self._before, text)
+
+    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
+        """See `Layout`."""
+        return splice.following_each(self.tokenizer, self._before, texts)
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """See `Layout`."""
+        return splice.read(self.tokenizer, answers, alone=False)
+
+    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
+        """See `Layout`."""
+        return retokenize.rows(self.tokenizer, prompt, texts, model=self.spec.name)
+
+
+class Pair:
+    """[CLS] question [SEP] answer [SEP], without a chat template (`rmaudit.layout.pair`)."""
+
+    closing: Ids = ()  # the last [SEP] stands after every answer, in a slot too
+
+    def __init__(self, folder: Path, spec: ModelSpec) -> None:
+        """`folder` has the tokenizer; nothing is read yet.
+
+        Raises:
+            ModelError: the registry gives a chat template, or says where the reward is read.
+        """
+        pair.refuse_settings(spec)
+        self.folder, self.spec = folder, spec
+
+    @cached_property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """See `Layout`."""
+        return tokenizers.read(self.folder, self.spec)
+
+    @property
+    def digest(self) -> str:
+        """Of the layout itself, which is the same for every encoder."""
+        return pair.digest()
+
+    def slot(self, prompt: str) -> Slot:
+        """See `Layout`."""
+        return pair.render(self.tokenizer, prompt, model=self.spec.name)
+
+    def ids(self, text: str) -> Ids:
+        """See `Layout`."""
+        return pair.ids(self.tokenizer, text)
+
+    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
+        """See `Layout`."""
+        return [self.ids(text) for text in texts]
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """See `Layout`; each stands alone, for a pair's second text is the start of one."""
+        return splice.read(self.tokenizer, answers, alone=True)
+
+    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
+        """See `Layout`."""
+        return pair.rows(self.tokenizer, prompt, texts)

@@ -1,0 +1,30 @@
+"""Weights of a folder in memory, not yet tried by the preflight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rmaudit.checkpoints import checked
+from rmaudit.config.registry import ModelSpec
+from rmaudit.models.native import Native
+from rmaudit.models.weights import Weights
+from rmaudit.scoring import ScoringPath
+from tests.scoring.rows import PAD
+
+
+def load(
+    folder: Path,
+    path: ScoringPath | None = None,
+    dtype: Any = "float32",
+    *,
+    pad: int | None = PAD,
+    device: str = "cpu",
+) -> Weights:
+    """The folder's weights, on the path of its configuration if no other is asked for."""
+    spec = ModelSpec("toy", str(folder), dtype=dtype, pool="hf")
+    weights = Native(checked.of(spec, folder.parent).downloaded()).load(device)
+    weights.scorer.pad = pad
+    if path is not None:
+        weights.go(path)
+    return weights
