@@ -253,7 +253,7 @@ def test_the_tokenizer_is_the_adapters_if_it_has_one(make: Make, bases: Path, ow
     found = source.find(model.spec, model.cache)
     where = adapters.tokenizer_folder(found, model.spec, model.cache)
 
-    assert where == (folder if own else bases / "rm") == model._tokenizer_folder
+    assert where == (folder if own else bases / "rm") == model.loader.layout.folder
     assert model.slot(PROMPT).prefix == checkpoint(bases / "rm").slot(PROMPT).prefix
 
 

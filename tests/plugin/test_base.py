@@ -127,7 +127,6 @@ def test_the_second_run_loads_no_model(
     """Neither the reward model nor its base."""
     go("-k", "worst", "--rm-report", "first")
     monkeypatch.setattr(loading, "load", None)
-    monkeypatch.setattr(Checkpoint, "_load", None)
 
     go("-k", "worst")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.native import Native
 from tests.plugin.conftest import Run
 
 Results = Callable[[], dict[str, Any]]
@@ -95,11 +95,11 @@ def test_cache_is_read_by_the_second_run(run: Run, monkeypatch: pytest.MonkeyPat
     """The second run finds the sweeps in the cache and loads no weights."""
     run(SWEEPING).assert_outcomes(passed=2)
 
-    def refuse(_: Checkpoint) -> None:
+    def refuse(*_: object) -> None:
         message = "the weights were loaded"
         raise AssertionError(message)
 
-    monkeypatch.setattr(Checkpoint, "_load", refuse)
+    monkeypatch.setattr(Native, "load", refuse)
 
     run(SWEEPING).assert_outcomes(passed=2)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.native import Native
 from rmaudit.models.recorded import Recorded
 from rmaudit.references.public_exploits import probes
 from rmaudit.scores import published_scores
@@ -81,7 +81,7 @@ def test_the_second_run_loads_no_model(
 ) -> None:
     """It is read back; another seed is another search."""
     run(SEARCH, *SHORT, "--rm-report", "first")
-    monkeypatch.setattr(Checkpoint, "_load", None)
+    monkeypatch.setattr(Native, "load", None)
 
     run(SEARCH, *SHORT)
     (finding,) = results()["findings"]
