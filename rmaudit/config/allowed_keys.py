@@ -22,7 +22,7 @@ from rmaudit.verdicts.records import Severity
 class Strict(BaseModel):
     """A mapping with these keys and no other, and values of these types and no other."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class Bound(Strict):

@@ -140,7 +140,6 @@ _TYPES = {
     "string_type": "text",
     "bool_type": "true or false",
     "float_type": "a number, such as -0.25",
-    "finite_number": "a number, such as -0.25",
     "date_type": "a day, such as 2030-01-31",
     "tuple_type": "a list of texts",
     "dict_type": "a mapping of names to what is said of each",

@@ -367,16 +367,6 @@ def test_check_refuses_what_a_run_would(
     assert any(said in line for line in lines)
 
 
-def test_check_refuses_a_model_without_a_template(tmp_path: Path) -> None:
-    """What a run would need first."""
-    toy_checkpoint(tmp_path / "toy", tokenizer=toy_tokenizer(template=None))
-
-    code, lines = checked(str(tmp_path / "toy"))
-
-    assert code == 1
-    assert lines[-1].startswith("  refused        its tokenizer has no chat template")
-
-
 def test_check_does_not_build_the_embedded_model(home: Path) -> None:
     """That takes a download; it says so."""
     code, lines = checked(

@@ -219,6 +219,7 @@ NUMBER = "a number above 0"
         ("--- {}\n--- {}", 2, "not valid YAML|another document"),
         ("models:\n  A: \0", 2, "not valid YAML|control character"),
         ('models:\n  A: "\\UFFFFFFFF"', 2, "not valid YAML|escape"),
+        ('models:\n  A: "\\U00110000"', 2, "not valid YAML|escape"),
         ("models:\n  A: &a {source: a/b}\n  B: *a", 2, "anchors and aliases are refused|'a'"),
         ("models:\n  A: *a", 2, "anchors and aliases are refused|'a'"),
         ("models:\n  A: !!python/object/apply:os.getcwd []", 2, "tags are refused|os.getcwd"),
