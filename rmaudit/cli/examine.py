@@ -41,10 +41,10 @@ def survival(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Count the token ids that come back from a round trip through text. Needs no weights.
+    """Count the token ids that a round trip through text keeps.
 
-    The paper's protocol scores an id by its text, tokenized anew: where that gives another id, it
-    is another id's score.
+    No weights are needed. The paper's protocol scores an id by its text, tokenized anew: where that
+    gives another id, it is another id's score.
     """
     try:
         spec = _tokenizer_only(model, template, file)
@@ -77,7 +77,9 @@ def doctor(
     loading: Loading,
     as_json: AsJson = False,
 ) -> None:
-    """Check that rmaudit scores a model as it scores itself, and measure its numeric noise.
+    """Check that a model is scored as it scores itself.
+
+    Its numeric noise is measured on the way.
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """

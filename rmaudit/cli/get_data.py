@@ -23,7 +23,9 @@ def data(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Get the reference data (lexicons, human ratings), check it and say where it is.
+    """Get the reference data (lexicons, human ratings).
+
+    Each file is checked; its path and its licence are printed.
 
     Exit code 3 if some of it could not be had.
     """
@@ -61,7 +63,9 @@ def import_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Store published scores, for audits without weights (pytest audits --rm-recorded).
+    """Store published scores, for audits without weights.
+
+    `pytest audits --rm-recorded` uses them.
 
     Exit code 3 if a table is wrong, or if a model has none that was asked for.
     """

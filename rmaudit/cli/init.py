@@ -37,9 +37,10 @@ def init(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Write audits/, models.yaml, conftest.py and a CI workflow into a repository.
+    """Write what a repository needs for its audits.
 
-    All are plain files to read and to edit. What is there already is never overwritten.
+    That is audits/, models.yaml, conftest.py and a CI workflow: plain files to read and to edit. A
+    file that exists is never overwritten.
     """
     written: list[str] = []
     kept: list[str] = []

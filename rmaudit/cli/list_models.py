@@ -33,9 +33,10 @@ def models(  # noqa: PLR0913  (its options)
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the models that `pytest audits --model NAME` knows, and what of each is here.
+    """List the models that have a name, and what of each is here.
 
-    Here means on this machine: downloaded or built weights, and scores in the cache.
+    The names are those of `pytest audits --model NAME`. Here is on this machine: weights that are
+    downloaded or built, and scores in the cache.
     """
     context.obj = (file, cache)
     if context.invoked_subcommand is not None:
@@ -83,7 +84,9 @@ def check(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a model would be scored, from its configuration and headers: no weights are read.
+    """Say how a model would be scored.
+
+    Its configuration and headers are read, no weights.
 
     Exit code 0 if it can be scored, 1 if it is refused, 4 if there is no such model.
     """

@@ -1,4 +1,4 @@
-"""What is done with a run's results.json: rendered again, decided anew, compared with another."""
+"""rmaudit report, replay and compare: what can be done with a run's results.json."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def report(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Render all outputs of a run again, from its results.json: the bytes that the run wrote.
+    """Write all outputs of a run again, from its results.json.
 
-    Exit code 0, or 3 if the file cannot be read or is damaged.
+    The bytes are those that the run wrote. Exit code 0, or 3 if the file cannot be read or is
+    damaged.
     """
     written = _write(_read(results), out or results.parent, besides=results)
     if as_json:
@@ -45,7 +46,9 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
     results: _Results,
     policy: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="a models.yaml (default: as it was stored)"),
+        typer.Option(
+            exists=True, dir_okay=False, help="a models.yaml (default: verdicts as stored)"
+        ),
     ] = None,
     inconclusive: Annotated[
         Literal["fail", "pass"] | None, typer.Option(help="as --rm-inconclusive (default: fail)")
@@ -55,23 +58,29 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
     ] = None,
     on: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="the day for waivers (default: today, in UTC)"),
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            help="the day on which waivers are judged (default: today, in UTC)",
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(file_okay=False, help="a folder for the run so decided")
+        Path | None,
+        typer.Option(file_okay=False, help="a folder for the run with its new verdicts"),
     ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Decide a run's findings anew under a policy, without a model, and say which verdicts flip.
+    """Judge a run's findings again, under another policy.
 
-    Exit code 0 if nothing keeps the run from being green, 1 if a failure does, 2 if something
-    inconclusive or not measured does, 3 for errors.
+    No model is needed. The verdicts that change are printed, and those that fail the run.
+
+    Exit code 0 if nothing fails the run, 1 if a failure does, 2 if something inconclusive or not
+    measured does, 3 for errors.
     """
     from rmaudit.report import replay as again
 
     if policy is None and any(option is not None for option in (inconclusive, missing, on)):
-        fail("--inconclusive, --missing and --on are of a new decision; name its --policy")
+        fail("--inconclusive, --missing and --on need a --policy to judge under; give one")
     rules, before = None if policy is None else _policy(policy), _read(results)
     after = before
     if rules:
@@ -106,7 +115,9 @@ def compare(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two releases: which findings got better or worse, and which tokens moved in rank.
+    """Compare two releases of a model.
+
+    Printed are the findings that got better or worse, and the tokens that moved in rank.
 
     Exit code 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
@@ -114,7 +125,7 @@ def compare(
     from rmaudit.report import release_lines, releases
 
     if not math.isfinite(margin):
-        fail(f"--margin: {margin} is no number to measure a difference by; give 0.05, for example")
+        fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
     before, after = _read(old), _read(new)
     try:
         said = releases.compare(before, after, model=model, margin=margin)

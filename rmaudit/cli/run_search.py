@@ -44,7 +44,9 @@ def search(  # noqa: PLR0913  (groups of options)
     loading: Loading,
     as_json: AsJson = False,
 ) -> None:
-    """Search for answers that a reward model loves or hates: a lower bound on what can be found.
+    """Search for answers that a model loves or hates.
+
+    What is found is a lower bound: other searches may find more.
 
     Each search is kept in the cache: the same one is read back, and one that was stopped goes on.
     """
