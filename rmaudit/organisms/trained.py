@@ -10,12 +10,9 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
-from filelock import FileLock
-
-from rmaudit.checkpoints import embedded
+from rmaudit.checkpoints import built, embedded
 from rmaudit.config.registry import FILE
 from rmaudit.errors import ModelError, SpecError
 
@@ -50,18 +47,12 @@ def build(name: str, cache: Path) -> Path:
     parts = (base.name.encode(), head.read_bytes(), about["planted"].encode(), bytes([_FORMAT]))
     version = hashlib.sha256(b"|".join(parts)).hexdigest()[:12]
     folder = base.parent / f"R-Smol-{name}-{version}"
-    if folder.is_dir():
-        return folder
-    with FileLock(f"{folder}.lock"):
-        if not folder.is_dir():
-            partial = Path(tempfile.mkdtemp(dir=folder.parent))
-            try:
-                _write(base, head, partial)
-                (partial / FILE).write_text(_registry(name, about["planted"]), encoding="utf-8")
-                partial.rename(folder)  # atomic: the folder is whole or absent
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
-    return folder
+
+    def write(to: Path) -> None:
+        _write(base, head, to)
+        (to / FILE).write_text(_registry(name, about["planted"]), encoding="utf-8")
+
+    return built.build(folder, cache, write)
 
 
 def _refuse_another_trunk(name: str, trained_on: str) -> None:

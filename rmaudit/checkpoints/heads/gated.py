@@ -37,7 +37,7 @@ PATTERNS: dict[str, tuple[int, ...]] = {  # by model_type: end of turn, start of
     "llama": (128009, 128006, 78191, 128007, 271),
     "gemma2": (107, 108, 106, 2516, 108),
 }
-_CLASSES = {  # the trunk, and what its configuration means where it is silent
+_CLASSES = {  # the backbone, and what its configuration means where it is silent
     "LlamaForRewardModelWithGating": ("llama", {"num_objectives": 19, "gating_temperature": 10}),
     "Gemma2ForQuantileSequenceClassification": (
         "gemma2",
@@ -53,7 +53,7 @@ _EPS = 1e-5
 
 
 def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
-    """All keys but the trunk's, if the architecture is one with a gate.
+    """All keys but the backbone's, if the architecture is one with a gate.
 
     Raises:
         ModelError: they are not exactly those that its configuration needs, or the architecture
@@ -100,7 +100,7 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
     gate = {
         key: tensor.detach().float() for key, tensor in tensors.items() if key.startswith("gating.")
     }
-    return Gated(gate, objectives, settings.temperature, PATTERNS[settings.trunk])
+    return Gated(gate, objectives, settings.temperature, PATTERNS[settings.backbone])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +154,7 @@ class _Settings(NamedTuple):
     """What config.json says of the head; `quantiles` is None for ArmoRM."""
 
     architecture: str
-    trunk: str
+    backbone: str
     hidden: int
     objectives: int
     quantiles: int | None
@@ -172,11 +172,9 @@ class _Settings(NamedTuple):
 
 def _settings(config: Mapping[str, Any]) -> _Settings:
     architecture = _architecture(config)
-    trunk, defaults = _CLASSES[architecture]
-    if config.get("model_type") != trunk:
-        message = (
-            f"model_type {config.get('model_type')!r} in config.json; {architecture} has {trunk!r}"
-        )
+    backbone, defaults = _CLASSES[architecture]
+    if config.get("model_type") != backbone:
+        message = f"model_type {config.get('model_type')!r} in config.json; {architecture} has {backbone!r}"
         raise ModelError(message)
     given = {**_GATE, **defaults, **{k: v for k, v in config.items() if v is not None}}
 
@@ -197,7 +195,7 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
         raise ModelError(message)
     return _Settings(
         architecture,
-        trunk,
+        backbone,
         whole("hidden_size"),
         whole("num_objectives"),
         whole("num_quantiles") if "num_quantiles" in given else None,
@@ -215,7 +213,7 @@ def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
     """The keys and shapes that a head with these settings may have."""
     depth, width, objectives = settings.depth, settings.width, settings.objectives
     head = {_WEIGHT: (objectives * (settings.quantiles or 1), settings.hidden), _SCALE: (1,)}
-    if settings.trunk == "llama" and (settings.quantiles is None or objectives != _HELPSTEER):
+    if settings.backbone == "llama" and (settings.quantiles is None or objectives != _HELPSTEER):
         head[_TRANSFORM] = (objectives, objectives)
     inner = [(width, width if i else settings.hidden) for i in range(depth)]
     if settings.quantiles is None:

@@ -25,7 +25,7 @@ _WHAT = "a logit as reward"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """`lm_head.weight`; of a model with tied embeddings that saved none, those, the trunk's too.
+    """`lm_head.weight`; of a model with tied embeddings that saved none, those, the backbone's too.
 
     Raises:
         ModelError: it is of another class, the tensor is missing or of a wrong shape, or it has no

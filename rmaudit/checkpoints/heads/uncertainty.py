@@ -31,7 +31,7 @@ _KEYS = frozenset({_SCORE, *(f"{_FC}{i}.{name}" for i in _PLACES for name in ("w
 
 
 def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
-    """All keys but the trunk's, if the architecture is URM's.
+    """All keys but the backbone's, if the architecture is URM's.
 
     Raises:
         ModelError: they are not exactly those of a URM, their shapes do not fit together, or
