@@ -174,7 +174,8 @@ def _settings(config: Mapping[str, Any]) -> _Settings:
     architecture = _architecture(config)
     backbone, defaults = _CLASSES[architecture]
     if config.get("model_type") != backbone:
-        message = f"model_type {config.get('model_type')!r} in config.json; {architecture} has {backbone!r}"
+        kind = config.get("model_type")
+        message = f"model_type {kind!r} in config.json; {architecture} has {backbone!r}"
         raise ModelError(message)
     given = {**_GATE, **defaults, **{k: v for k, v in config.items() if v is not None}}
 
