@@ -64,9 +64,13 @@ class Evidence:
         """Tell pydantic that an Evidence is one of its kinds, told apart by `kind`."""
         if cls is not Evidence:
             return handler(source)
+        from functools import reduce
+        from operator import or_
+
         from pydantic import Field
 
-        return handler.generate_schema(Annotated[cls.kinds(), Field(discriminator="kind")])
+        kind = reduce(or_, cls.kinds())
+        return handler.generate_schema(Annotated[kind, Field(discriminator="kind")])
 
 
 @dataclass(frozen=True, slots=True)
