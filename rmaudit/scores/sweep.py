@@ -53,7 +53,7 @@ class Sweep:
     @property
     def noise(self) -> float:
         """Numeric noise of a score, in the model's own units; NaN where it was not measured."""
-        return float(self.provenance.get("noise", np.nan))
+        return _noise(self.frame, self.provenance)
 
     def top(self, n: int = 25) -> pd.DataFrame:
         """The `n` best tokens, best first; ties in the order of their ids."""
@@ -174,7 +174,10 @@ def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep
 
 @dataclass(frozen=True, slots=True)
 class TextScores:
-    """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store."""
+    """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store.
+
+    The noise is NaN where it was not measured.
+    """
 
     scores: NDArray[np.float32]
     noise: float
@@ -221,8 +224,16 @@ def score_texts(
         computed=computed,
         published=lambda model: published_scores.items(model, asked, texts, store=store),
     )
-    noise = float(stored.provenance.get("noise", np.nan))
+    noise = _noise(stored.frame, stored.provenance)
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key)
+
+
+def _noise(frame: pd.DataFrame, provenance: Mapping[str, Any]) -> float:
+    """The noise that was measured on these scores, or NaN.
+
+    Published scores and those of the first releases say nothing of it; of no scores a file says 0.
+    """
+    return float(provenance.get("noise", np.nan)) if len(frame) else np.nan
 
 
 def _rows(model: RewardModel) -> pd.DataFrame:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,6 +20,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores import store
 from rmaudit.scores.sweep import sweep
+from tests.scores import children
 from tests.scores.letters import Letters
 from tests.toys import toy_checkpoint
 
@@ -162,9 +160,7 @@ def test_four_at_once_do_the_work_once(folder: Path, undisturbed: bytes, tmp_pat
 def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real process, killed at its third shard of three; the next run scores only that one."""
     child = """
-        import os, signal, sys
-        from pathlib import Path
-        sys.path.insert(0, sys.argv[2])
+        import os, signal
         from rmaudit.scores import store
         from rmaudit.scores.sweep import sweep
         from tests.scores.letters import Letters
@@ -178,11 +174,7 @@ def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         store.SHARD = 2
         sweep(Mortal(), "best", cache=Path(sys.argv[1]))
     """
-    home = str(Path(__file__).parents[2])
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(child), str(tmp_path), home], check=False
-    )
-    assert ran.returncode == -signal.SIGKILL
+    assert children.run(child, tmp_path).returncode == -signal.SIGKILL
     monkeypatch.setattr(store, "SHARD", 2)
     model = Letters()
 

@@ -244,6 +244,7 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
     assert (found.provenance["protocol"], found.provenance["file"]) == ("paper", table.name)
     assert named.key == found.key
     assert scored.scores.tolist() == [0.5]
+    assert np.isnan([found.noise, scored.noise]).all()  # nobody measured it
     assert scored.key == published_scores.items(MODEL, GREATEST, [], store=store).key
     for asked in ({"protocol": "exact"}, {"sample": 2}):
         with pytest.raises(SpecError, match=r"^Q: recorded .*'paper' only"):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import textwrap
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +29,7 @@ from rmaudit.scores import store
 from rmaudit.scores.inventory import Counts, counts
 from rmaudit.scores.sealed import Stored, key_of
 from rmaudit.scores.store import Store
+from tests.scores import children
 
 FIELDS = {"weights": "0a", "prompt": "What is best?", "dtype": "float32"}
 KEY = key_of(FIELDS)
@@ -320,57 +319,40 @@ def test_what_was_set_aside_stays(root: Path, whole: bytes) -> None:
 # Faults of the system that pass, and say nothing of the file
 
 
-CHILD = """
-    import resource, sys
-    from pathlib import Path
-    from rmaudit.errors import StoreError
-    from rmaudit.scores.store import Store
-
-    root, key, fault = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    Store(root).read("0" * 64)  # what is imported late is there
-    if fault == "files":
-        resource.setrlimit(resource.RLIMIT_NOFILE, (3, 64))
-    else:
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + 8 * 2**20, -1))
-    try:
-        Store(root).read(key)
-    except StoreError as error:
-        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
-        print(error)
-"""
-
-
-def large(root: Path) -> tuple[str, bytes]:
-    """A stored file of 16 MB, and its bytes."""
-    rows = pd.DataFrame({"id": np.random.default_rng(0).integers(2**62, size=2_000_000)})
-    made = Store(root).fill(FIELDS, rows, lambda w: np.zeros(w.stop - w.start, "f4"), dict)
-    return made.key, path_of(root).read_bytes()
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 @pytest.mark.parametrize(
-    ("fault", "why"), [("files", "Too many open files"), ("memory", "emory|malloc|allocate")]
+    ("limit", "why"),
+    [("NOFILE, (3, 64)", "Too many open files"), ("AS, (used + 8 * 2**20, -1)", "alloc|[mM]emory")],
 )
 def test_a_fault_that_passes_leaves_the_file(
-    root: Path, monkeypatch: pytest.MonkeyPatch, fault: str, why: str
+    root: Path, monkeypatch: pytest.MonkeyPatch, limit: str, why: str
 ) -> None:
     """Too many open files, no memory: an error that names file, reason and way out; all stays."""
     monkeypatch.setattr(store, "SHARD", 10**7)
-    key, content = large(root)
+    rows = pd.DataFrame({"id": np.random.default_rng(0).integers(2**62, size=2_000_000)})
+    Store(root).fill(FIELDS, rows, lambda which: np.zeros(which.stop - which.start, "f4"), dict)
+    content = path_of(root).read_bytes()  # 16 MB
+    code = f"""
+        import resource
+        from rmaudit.errors import StoreError
+        from rmaudit.scores.store import Store
 
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD), str(root), key, fault],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        Store(Path(sys.argv[1])).read("0" * 64)  # what is imported late is there
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_{limit})
+        try:
+            Store(Path(sys.argv[1])).read(sys.argv[2])
+        except StoreError as error:
+            resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+            print(error)
+    """
 
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith(f"{path_of(root)} cannot be read (")
-    assert re.search(why, ran.stdout)
-    assert "run again" in ran.stdout
-    assert "--rm-cache" in ran.stdout
+    told = children.run(code, root, KEY).stdout
+
+    assert told.startswith(f"{path_of(root)} cannot be read (")
+    assert re.search(why, told)
+    assert "run again" in told
+    assert "--rm-cache" in told
     assert left(root) == {path_of(root).name}
     assert path_of(root).read_bytes() == content
 
@@ -578,15 +560,12 @@ def test_what_may_not_be_read_is_left(shared: Path, what: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a full disk needs a size limit of Linux")
-def test_a_full_disk_is_named_and_what_was_written_stays(root: Path) -> None:
+def test_a_full_disk_is_named_and_what_was_written_stays(root: Path, small_shards: None) -> None:
     """A file larger than may be written: nothing half written is left, and a later run goes on."""
-    child = """
-        import resource, signal, sys
-        from pathlib import Path
-        sys.path.insert(0, sys.argv[2])
+    code = """
+        import resource, signal
         from rmaudit.errors import StoreError
-        from rmaudit.scores import store
-        from tests.scores.test_store import Model, fill
+        from tests.scores.test_store import Model, fill, store
 
         store.SHARD = 4
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -596,17 +575,10 @@ def test_a_full_disk_is_named_and_what_was_written_stays(root: Path) -> None:
         except StoreError as error:
             print(error)
     """
-    home = str(Path(__file__).parents[2])
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(child), str(root), home],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
-    assert f"{KEY}.parquet cannot be written (" in ran.stdout, ran.stderr
-    assert ran.stdout.endswith("--rm-cache\n")
+    told = children.run(code, root).stdout
+
+    assert f"{KEY}.parquet cannot be written (" in told
+    assert told.endswith("--rm-cache\n")
     assert not list(root.rglob("*.partial"))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(store, "SHARD", 4)
-        assert_right(fill(root, never))
+    assert_right(fill(root, never))

@@ -289,6 +289,7 @@ def test_no_texts_are_no_scores(tmp_path: Path) -> None:
 
         assert scored.scores.shape == (0,)
         assert scored.scores.dtype == np.float32
+        assert np.isnan(scored.noise)  # there was nothing to measure it on
 
 
 def test_texts_that_are_the_vocabulary_are_no_sweep(tmp_path: Path) -> None:
