@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+import shlex
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,108 +14,21 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
-from rmaudit.plugin.session import SESSION, model_specs
+from rmaudit.organisms.fixtures import FIXTURES
+from rmaudit.plugin.options import MODEL, OTHERS_MODEL, RM_CACHE, RM_MODEL, RM_RECORDED, RM_REPORT
+from rmaudit.plugin.session import (
+    SESSION,
+    cache_folder,
+    model_specs,
+    refuse_unwritable,
+    report_folder,
+)
 from rmaudit.prompts import Prompt, label
 from rmaudit.scores.sample import checked_words
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown
 
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each audit for every model and every prompt that it declares, a joint one for all."""
-    declaration = declared(metafunc.function)
-    if declaration is None:
-        return
-    if not {"reward_model", "prompts"} <= set(metafunc.fixturenames):
-        message = (
-            f"{metafunc.function.__name__} measures no model: an audit takes at least one of "
-            f"the fixtures sweep, sweeps, rewards, base_logprobs, references, rng"
-        )
-        raise pytest.UsageError(message)
-    try:
-        checked_words(declaration.words)
-    except SpecError as error:
-        raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
-    specs = model_specs(metafunc.config)
-    names = [spec.name for spec in specs]
-    metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
-    runs = declaration.runs
-    metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
-
-
-@pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Stop on a wrong registry or policy; keep a model on one xdist worker."""
-    error = config.stash[SESSION].error
-    if error is not None:
-        raise pytest.UsageError(str(error))
-    audits = [(item, audit) for item in items if (audit := audited(item))]
-    try:
-        _refuse_misspelt(config, audits)
-    except SpecError as error:
-        if not hasattr(config, "workerinput"):
-            raise pytest.UsageError(str(error)) from None
-        # Of an exception in a worker xdist tells that the worker is gone, and not why.
-        wrong = pytest.CollectReport("models.yaml", "failed", str(error), [])
-        config.hook.pytest_collectreport(report=wrong)
-        items.clear()
-        return
-    if config.pluginmanager.hasplugin("xdist"):
-        for item, audit in audits:
-            item.add_marker(pytest.mark.xdist_group(audit.spec.name))
-
-
-def _refuse_misspelt(config: pytest.Config, audits: Sequence[tuple[pytest.Item, Audited]]) -> None:
-    """What models.yaml says of an audit that does not exist would do nothing.
-
-    Raises:
-        SpecError: it names one.
-    """
-    registry = config.stash[SESSION].registry
-    if not audits or registry is None or is_brought(registry.path):
-        return  # a file that the user did not write may know other audits than the user's
-    here: dict[str, set[str]] = {}
-    for _, audit in audits:
-        runs = (label(run) for run in audit.declaration.runs)
-        here.setdefault(audit.declaration.name, set()).update(runs)
-    named = {each.audit.partition("[")[0] for each in registry.policy.named}
-    # pytest's rootdir may be any folder above the values of options, such as --model.
-    top = config.inipath.parent if config.inipath else config.invocation_params.dir
-    folders = {top, *(item.path.parent for item, _ in audits)}
-    elsewhere = _defined(config, named - here.keys(), folders)
-    refuse_unknown(registry.policy, str(registry.path), here, elsewhere)
-
-
-def _defined(config: pytest.Config, names: AbstractSet[str], folders: Iterable[Path]) -> set[str]:
-    """Those of the names that are defined in test files, collected or not: read as text, not run.
-
-    A run of one file, or of one test, is to know the audits of the others.
-    """
-    found: set[str] = set()
-    for path in _test_files(config, folders) if names else ():
-        text = path.read_text(encoding="utf-8", errors="replace")
-        found |= {name for name in names if re.search(rf"\bdef (test_)?{name}\(", text)}
-        if found == names:
-            break
-    return found
-
-
-def _test_files(config: pytest.Config, folders: Iterable[Path]) -> Iterator[Path]:
-    """What pytest would take for test files below the folders, hidden and built ones left out."""
-    files, pruned = config.getini("python_files"), config.getini("norecursedirs")
-    for folder in folders:
-        for at, inner, names in os.walk(folder):
-            inner[:] = [
-                name
-                for name in inner
-                if not any(fnmatchcase(name, pattern) for pattern in pruned)
-                and not Path(at, name, "pyvenv.cfg").exists()
-            ]
-            yield from (
-                Path(at, name)
-                for name in sorted(names)
-                if any(fnmatchcase(name, pattern) for pattern in files)
-            )
+NARROWED = ("lf", "ignore", "ignore_glob", "deselect")  # pytest's options that leave tests out
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +55,114 @@ def audited(item: pytest.Item) -> Audited | None:
     params: dict[str, Any] = item.callspec.params
     spec: ModelSpec = params["reward_model"]
     return Audited(declaration, spec, params["prompts"])
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each audit for every model and every prompt that it declares, a joint one for all."""
+    declaration = declared(metafunc.function)
+    if declaration is None:
+        return
+    if not {"reward_model", "prompts"} <= set(metafunc.fixturenames):
+        measuring = ", ".join(name for name, entry in FIXTURES.items() if entry.for_model)
+        message = (
+            f"{metafunc.function.__name__} measures no model: an audit takes at least one of "
+            f"the fixtures {measuring}"
+        )
+        raise pytest.UsageError(message)
+    try:
+        checked_words(declaration.words)
+    except SpecError as error:
+        raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
+    specs = model_specs(metafunc.config)
+    names = [spec.name for spec in specs]
+    metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
+    runs = declaration.runs
+    metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Stop on what is wrong before anything is measured; keep a model on one xdist worker."""
+    error = config.stash[SESSION].error
+    if error is not None:
+        raise pytest.UsageError(str(error))
+    audits = [(item, audit) for item in items if (audit := audited(item))]
+    config.stash[SESSION].plan.collected = len(audits)
+    if not audits:
+        return
+    try:
+        _refuse_anothers_model(config)
+        _refuse_misspelt(config, [audit for _, audit in audits])
+        if not config.option.collectonly:
+            refuse_unwritable(RM_REPORT, report_folder(config))
+            refuse_unwritable(RM_CACHE, cache_folder(config), read=config.getoption(RM_RECORDED))
+    except (SpecError, pytest.UsageError, pytest.PytestWarning) as wrong:  # -W error raises
+        if not hasattr(config, "workerinput"):
+            raise pytest.UsageError(str(wrong)) from None
+        # Of an exception in a worker xdist tells that the worker is gone, and not why.
+        report = pytest.CollectReport("rmaudit", "failed", str(wrong), [])
+        config.hook.pytest_collectreport(report=report)
+        items.clear()
+        return
+    if config.pluginmanager.hasplugin("xdist"):
+        for item, audit in audits:
+            item.add_marker(pytest.mark.xdist_group(audit.spec.name))
+
+
+def _refuse_anothers_model(config: pytest.Config) -> None:
+    """Where another plugin owns `--model`, what it was given would not be audited.
+
+    Raises:
+        pytest.UsageError: `--model` was given, and `--rm-model` was not.
+    """
+    if not config.stash.get(OTHERS_MODEL, False) or config.getoption("rm_model"):
+        return
+    given = [
+        *config.invocation_params.args,
+        *shlex.split(os.environ.get("PYTEST_ADDOPTS", "")),
+        *config.getini("addopts"),
+    ]
+    if any(str(arg) == MODEL or str(arg).startswith(f"{MODEL}=") for arg in given):
+        (spec, *_) = model_specs(config)
+        message = (
+            f"{MODEL} belongs to another plugin here, so rmaudit would audit {spec.name} and not "
+            f"what it names; name the model to audit with {RM_MODEL}"
+        )
+        raise pytest.UsageError(message)
+
+
+def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
+    """What models.yaml says of an audit that does not exist would do nothing.
+
+    A run of single files, or of a part of the tests, does not know all audits: it warns.
+
+    Raises:
+        SpecError: the file names an audit that was not collected, or a prompt that one has not.
+    """
+    registry = config.stash[SESSION].registry
+    if registry is None or is_brought(registry.path):
+        return  # a file that the user did not write may know other audits than the user's
+    here: dict[str, set[str]] = {}
+    for audit in audits:
+        runs = (label(run) for run in audit.declaration.runs)
+        here.setdefault(audit.declaration.name, set()).update(runs)
+    elsewhere = {each.audit.partition("[")[0] for each in registry.policy.named} - here.keys()
+    whole = _whole(config)
+    try:
+        refuse_unknown(registry.policy, str(registry.path), here, () if whole else elsewhere)
+    except SpecError as error:
+        hint = "; name the folders of all audits, if its file was not collected"
+        raise SpecError(f"{error}{hint if elsewhere and whole else ''}") from None
+    if elsewhere and not whole:
+        message = (
+            f"{registry.path}: {', '.join(sorted(elsewhere))}: no audit of this name was collected "
+            f"by this run of a part of the tests; run their whole folder to check the names"
+        )
+        warnings.warn(pytest.PytestWarning(message), stacklevel=2)
+
+
+def _whole(config: pytest.Config) -> bool:
+    """Whether whole folders were collected, and nothing was left out of them."""
+    here: Path = config.invocation_params.dir
+    folders = all((here / arg).is_dir() for arg in config.args)
+    return folders and not any(config.getoption(name, None) for name in NARROWED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Generator
-from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
@@ -19,6 +18,7 @@ RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
 RM_RECORDED, RM_BASELINE, RM_INCONCLUSIVE = "--rm-recorded", "--rm-baseline", "--rm-inconclusive"
 RM_SEARCH, RM_LEDGER = "--rm-search", "--rm-ledger"
+OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -145,10 +145,12 @@ _MODEL_OPTION: dict[str, Any] = {
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None]:
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser
+) -> Generator[None]:
     """Add `--model` last, once every plugin and conftest.py has had its chance to own it."""
     yield
-    with suppress(
-        ValueError, argparse.ArgumentError
-    ):  # somebody else's `--model`; `--rm-model` does the same
+    try:
         parser.getgroup("rmaudit").addoption(MODEL, **_MODEL_OPTION)
+    except (ValueError, argparse.ArgumentError):
+        early_config.stash[OTHERS_MODEL] = True  # `--rm-model` does the same

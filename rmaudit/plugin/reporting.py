@@ -1,23 +1,24 @@
-"""Gather the findings, write the reports, end with a summary."""
+"""The end of a run: decide its findings, tell them, write its reports."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rmaudit.plugin.options import RM_RECORDED, RM_SAMPLE, RM_SEED
-from rmaudit.plugin.running import CARRIED
 from rmaudit.plugin.session import (
     SESSION,
     Session,
     cache_folder,
     model_specs,
     policy_of,
+    registered,
     report_folder,
 )
 from rmaudit.report.codec import decode
@@ -30,55 +31,81 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a jo
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Which models were asked for, where any were."""
+    return [_audited(config)] if config.getoption("rm_model") else []
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Which model is audited where none was named, once there are audits."""
+    chosen = config.stash[SESSION].plan.selected and not config.getoption("rm_model")
+    return [_audited(config)] if chosen else []
+
+
+def _audited(config: pytest.Config) -> str:
+    specs, registry = model_specs(config), config.stash[SESSION].registry
+    names = ", ".join(
+        spec.name if registered(spec, registry) else f"{spec.name} ({spec.source})"
+        for spec in specs
+    )
     if not config.getoption("rm_model"):
-        return []
-    names = log(line(", ".join(spec.name for spec in model_specs(config))))
+        names += f" (the default of {registry.path}: no model was named)" if registry else ""
     size = config.getoption(RM_SAMPLE)
     what = f"a sample of {size:,} token ids; " if size else ""
     what += "published scores only; " if config.getoption(RM_RECORDED) else ""
-    return [f"rmaudit: {names}; {what}cache {cache_folder(config)}"]
+    return log(line(f"rmaudit: {names}; {what}cache {cache_folder(config)}"))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Collect the findings of test reports, in the process that reports."""
-    if not hasattr(session.config, "workerinput"):
-        collector = Collector(session.config.stash[SESSION])
-        session.config.pluginmanager.register(collector, "rmaudit-collector")
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None]:
+    """Decide and write results.json before the summary is printed, and the pages after it.
 
-
-@dataclass(eq=False, slots=True)  # pytest keeps its plugins in sets
-class Collector:
-    """Reads findings from test reports, wherever the tests ran."""
-
-    session: Session
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Take the order of the tests: workers have one and the same, or none is run."""
-        self.session.order = {nodeid: place for place, nodeid in enumerate(ids)}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the finding out of a report."""
-        if carried := report.__dict__.get(CARRIED):
-            self.session.findings.append(decode(Finding, carried))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Write the reports; a run that measured nothing, or that a finding blocks, is not green."""
+    A run that measured nothing, that a finding blocks, or that is not whole, is not green.
+    """
     config = session.config
     state = config.stash[SESSION]
-    if hasattr(config, "workerinput") or not state.findings:
+    if hasattr(config, "workerinput"):
+        yield
         return
-    state.findings.sort(key=lambda finding: state.order.get(finding.claim.nodeid, 0))
-    state.findings = decide(state.findings, policy_of(config), state.today)
-    state.report = _publish(config, state.findings)
-    state.warnings = _summarized(config.invocation_params.dir / state.report.parent)
-    if exitstatus == pytest.ExitCode.OK and any(f.blocks for f in state.findings):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    elif exitstatus == pytest.ExitCode.OK and all(f.estimate is None for f in state.findings):
-        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+    state.plan.receive()
+    if not (state.carried or (state.plan.begun and state.plan.selected)):
+        yield
+        return
+    _gather(session, state, exitstatus)
+    with _guarded(state, "results.json"):
+        _record(config, state)
+    yield
+    _render(state)  # unless the summary has
+    if session.exitstatus == pytest.ExitCode.OK:
+        blocked = any(finding.blocks for finding in state.findings)
+        if blocked or state.interrupted or state.unwritten:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif all(finding.estimate is None for finding in state.findings):
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def _gather(session: pytest.Session, state: Session, exitstatus: int) -> None:
+    """All findings, decided; an ERROR for each selected audit that has none."""
+    plan, stopped = state.plan, _stopped(session, exitstatus)
+    missing = [test for test in plan.selected if test not in state.carried]
+    findings = {test: decode(Finding, text) for test, text in state.carried.items()}
+    for test in missing:
+        blank = decode(Finding, plan.selected[test])
+        findings[test] = replace(blank, reason=plan.why_not(test, stopped))
+    order = {test: place for place, test in enumerate(plan.selected)} or state.order
+    ordered = [findings[test] for test in sorted(findings, key=lambda test: order.get(test, 0))]
+    state.findings = decide(ordered, policy_of(session.config), state.today)
+    state.interrupted = plan.interruption(stopped, len(missing))
+    state.finished = len(findings) - len(missing)
+
+
+def _stopped(session: pytest.Session, exitstatus: int) -> str:
+    """Why pytest ended the run early, "" if it did not."""
+    for said in (session.shouldfail, session.shouldstop):
+        if said:
+            return said if isinstance(said, str) else "the run was stopped"
+    return {
+        pytest.ExitCode.INTERRUPTED: "the run was interrupted",
+        pytest.ExitCode.INTERNAL_ERROR: "pytest or a plugin of it broke",
+    }.get(pytest.ExitCode(exitstatus), "")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -88,30 +115,67 @@ def pytest_terminal_summary(
     """The findings, a line each, after pytest's own summary; the last line names the report."""
     yield
     state = config.stash[SESSION]
-    if state.findings:
-        from rmaudit.report.writers import terminal
+    if not state.findings:
+        return
+    from rmaudit.report.writers import terminal
 
-        terminalreporter.section("rmaudit")
-        for text in (*state.warnings, *terminal.lines(state.findings, state.report)):
-            terminalreporter.write_line(text)
+    terminalreporter.section("rmaudit")
+    for text in terminal.lines(state.findings, None):
+        terminalreporter.write_line(text)
+    plan = state.plan
+    if plan.collected > len(plan.selected):
+        terminalreporter.write_line(
+            f"filtered: {len(plan.selected)} of {plan.collected} audits were selected"
+        )
+    if state.interrupted:
+        terminalreporter.write_line(log(line(f"not a whole run: {state.interrupted}")))
+    terminalreporter.flush()  # whatever becomes of the pages
+    _render(state)
+    for text in (*state.unwritten, *state.warnings):
+        terminalreporter.write_line(log(line(text)))
+    if state.report is not None:
+        terminalreporter.write_line(log(line(f"report: {state.report}")))
 
 
-def _publish(config: pytest.Config, findings: list[Finding]) -> Path:
-    """Write this run's reports; the path of the HTML one, relative to here if it is below."""
-    from rmaudit.report.publish import publish
+def _record(config: pytest.Config, state: Session) -> None:
+    """Write results.json, which holds all that the pages show."""
+    from rmaudit.report.publish import record
     from rmaudit.scores.store import Store
 
-    path = publish(
-        findings,
+    state.results = record(
+        state.findings,
         model_specs(config),
         Store(cache_folder(config)),
-        base=report_folder(config),
+        base=report_folder(config).absolute(),
         command=shlex.join(["pytest", *config.invocation_params.args]),
         seed=config.getoption(RM_SEED),
-        made=config.stash[SESSION].memory.sweeps.values(),
-    ).absolute()
-    here = config.invocation_params.dir
-    return path.relative_to(here) if path.is_relative_to(here) else path
+        made=state.memory.sweeps.values(),
+    )
+
+
+def _render(state: Session) -> None:
+    """Write the pages of results.json, once, and a CI job's; the path of the HTML one is told."""
+    from rmaudit.report.writers import outputs
+
+    if state.results is None:
+        return
+    (results, folder), state.results = state.results, None
+    with _guarded(state, f"a page of {folder}"):
+        outputs.write(results, folder)
+        here = Path.cwd()
+        page = folder / "index.html"
+        state.report = page.relative_to(here) if page.is_relative_to(here) else page
+        state.warnings += _summarized(folder)
+
+
+@contextmanager
+def _guarded(state: Session, what: str) -> Iterator[None]:
+    """Whatever keeps a file from being written, the findings are told and the run is not green."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  (a full disk, a page that cannot be drawn)
+        why = f"{type(error).__name__}: {error}"
+        state.unwritten.append(f"error: {what} was not written: {why}")
 
 
 def _summarized(folder: Path) -> list[str]:

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
-from rmaudit.organisms.for_model import SEARCHED, Case
+from rmaudit.organisms.for_model import Case
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.controls import controls
 from rmaudit.plugin.fixtures import CASE, missing_as_told
-from rmaudit.plugin.options import (
-    RM_BASELINE,
-    RM_CACHE,
-    RM_DEVICE,
-    RM_DTYPE,
-    RM_LEDGER,
-    RM_MISSING,
-    RM_MODEL,
-    RM_MODELS,
-    RM_RECORDED,
-    RM_SAMPLE,
-    RM_SEARCH,
-    RM_SEED,
-)
+from rmaudit.plugin.options import RM_MISSING, RM_RECORDED
+from rmaudit.plugin.repeat import place, repeat
 from rmaudit.plugin.session import SESSION, policy_of
 from rmaudit.references import References
 from rmaudit.references.band import band
@@ -52,37 +39,76 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     names = inspect.signature(pyfuncitem.obj).parameters  # of a method, without `self`
     given = {name: pyfuncitem.funcargs[name] for name in names}
-    with missing_as_told(pyfuncitem.config):
-        estimate = pyfuncitem.obj(**given)
+    estimate = _measure(pyfuncitem, given)
+    finding = pyfuncitem.stash[FINDING] = _finding(pyfuncitem, audit, estimate, given)
+    _tell(finding)
+    return True
+
+
+def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
+    """The audit's estimate, with the caveats of what it rests on."""
+    __tracebackhide__ = True
+    with missing_as_told(item.config):
+        estimate = item.obj(**given)
     if not isinstance(estimate, Estimate):
-        message = f"{pyfuncitem.name} must return an Estimate, got {type(estimate).__name__}"
+        message = f"{item.name} must return an Estimate, got {type(estimate).__name__}"
         raise TypeError(message)
-    case = cast("Case", pyfuncitem.funcargs[CASE])
-    caveats = list(dict.fromkeys(case.caveats))
-    if pyfuncitem.config.getoption(RM_RECORDED):
+    case = _case(item)
+    caveats = list(dict.fromkeys(case.caveats)) if case else []
+    if item.config.getoption(RM_RECORDED):
         from rmaudit.models.recorded import CAVEAT
 
         caveats.append(CAVEAT)
     references = given.get("references")
     if isinstance(references, References):
         caveats += references.caveats
-    estimate = replace(estimate, caveats=(*estimate.caveats, *caveats))
-    claim = _claim(pyfuncitem, audit)
+    return replace(estimate, caveats=(*estimate.caveats, *caveats))
+
+
+def _finding(
+    item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
+) -> Finding:
+    """The finding of what was measured, judged alone."""
+    case, claim = _case(item), _claim(item, audit)
     published = band(claim.audit, claim.prompt, unit=estimate.unit)
-    finding = measured(
+    return measured(
         claim,
         estimate,
-        policy_of(pyfuncitem.config),
-        pyfuncitem.config.stash[SESSION].today,
-        sweeps=tuple(dict.fromkeys(case.keys)),
-        controls=controls(pyfuncitem, audit, given),
+        policy_of(item.config),
+        item.config.stash[SESSION].today,
+        sweeps=tuple(dict.fromkeys(case.keys)) if case else (),
+        controls=controls(item, audit, given),
         band=Band(published.models, published.on) if published else None,
     )
-    pyfuncitem.stash[FINDING] = finding
+
+
+def _claim(item: pytest.Item, audit: Audited) -> Claim:
+    """What the audit states of the model."""
+    return audit.declaration.claimed(
+        model=audit.spec.name,
+        model_source=audit.spec.source,
+        prompt=audit.prompt,
+        nodeid=place(item),
+        repeat=repeat(item, audit),
+    )
+
+
+def _case(item: pytest.Function) -> Case | None:
+    """What the audit's fixtures were made of; None if it takes only the model and its prompts."""
+    return cast("Case | None", item.funcargs.get(CASE))
+
+
+def _tell(finding: Finding) -> None:
+    """Fail as pytest has it: xfail for what is known or waived, else with the reasons.
+
+    Raises:
+        AuditFailed: the finding blocks the run.
+    """
+    __tracebackhide__ = True
     if finding.standing in (Standing.KNOWN, Standing.WAIVED):
         pytest.xfail(excuse(finding))  # nothing with --runxfail
     elif not finding.blocks:
-        return True
+        return
     if finding.verdict is Verdict.PASS:
         pytest.fail(f"{finding.name}: {OUTDATED}", pytrace=False)
     if finding.verdict is Verdict.FAIL:
@@ -90,21 +116,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     raise AuditInconclusive(explain(finding))
 
 
-def _claim(item: pytest.Item, audit: Audited) -> Claim:
-    return audit.declaration.claimed(
-        model=audit.spec.name,
-        model_source=audit.spec.source,
-        prompt=audit.prompt,
-        nodeid=item.nodeid,
-        repeat=_repeat(item, audit),
-    )
+def gap(item: pytest.Item, audit: Audited, why: str = "", *, skipped: bool = False) -> Finding:
+    """The finding of an audit that gave no estimate."""
+    return unmeasured(_claim(item, audit), why, policy_of(item.config), skipped=skipped)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the finding into the test report: plain text, which crosses processes.
+    """Put the finding into the test report.
 
     What was not measured fails as a fixture does: an error (also in JUnit's XML), no failure.
     """
@@ -115,8 +136,7 @@ def pytest_runtest_makereport(
     finding = item.stash.get(FINDING, None)
     if finding is None and call.excinfo is not None:
         skipped = call.excinfo.errisinstance(pytest.skip.Exception)
-        why, policy = str(call.excinfo.value), policy_of(item.config)
-        finding = unmeasured(_claim(item, audit), why, policy, skipped=skipped)
+        finding = gap(item, audit, str(call.excinfo.value), skipped=skipped)
         if skipped and finding.blocks:
             report.outcome = "failed"
             report.longrepr = f"{RM_MISSING} fail: {finding.audit} gates, and was not measured: "
@@ -142,21 +162,3 @@ def _numbers(finding: Finding) -> list[tuple[str, str]]:
     numbers = [(name, repr(getattr(estimate, name))) for name in ("value", "low", "high", "n")]
     texts = [("unit", line(estimate.unit)), ("bound", line(str(finding.bound)))]
     return [(f"rmaudit.{name}", value) for name, value in (*numbers, *texts)]
-
-
-def _repeat(item: pytest.Item, audit: Audited) -> str:
-    """The command that runs one audit again, with all that decides its numbers."""
-    config = item.config
-    registry = config.stash[SESSION].registry
-    registered = registry is not None and audit.spec.name in registry.models
-    model = audit.spec.name if registered else audit.spec.source
-    command = ["pytest", item.nodeid, RM_MODEL, model, RM_SEED, str(config.getoption(RM_SEED))]
-    for option in (RM_MODELS, RM_BASELINE, RM_LEDGER, RM_SAMPLE, RM_SEARCH, RM_DEVICE, RM_DTYPE):
-        given = config.getoption(option)
-        if given not in (None, "auto") and (option, given) != (RM_SEARCH, SEARCHED):
-            command += [option, str(given)]
-    if config.getoption(RM_RECORDED):
-        command.append(RM_RECORDED)
-        if cache := config.getoption(RM_CACHE):  # where the records are
-            command += [RM_CACHE, str(cache)]
-    return shlex.join(command)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,7 @@ from rmaudit.plugin.options import (
     RM_SEARCH,
     RM_SEED,
 )
+from rmaudit.plugin.plan import Plan
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Policy
@@ -69,10 +71,16 @@ class Session:
     memory: Memory = field(default_factory=Memory)
     controls: dict[ControlsKey, Mapping[str, float]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
-    findings: list[Finding] = field(default_factory=list)
+    plan: Plan = field(default_factory=Plan)
+    carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
+    findings: list[Finding] = field(default_factory=list)  # at the end, decided
+    interrupted: str = ""  # why the run is not whole
+    finished: int = 0  # selected audits that have a result
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
+    results: tuple[Any, Path] | None = None  # written, with its folder, and not yet rendered
     report: Path | None = None
-    warnings: list[str] = field(default_factory=list)  # lines before the summary's
+    unwritten: list[str] = field(default_factory=list)  # what could not be written, and why
+    warnings: list[str] = field(default_factory=list)
 
 
 SESSION = pytest.StashKey[Session]()
@@ -92,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption(RM_REPORT):
         refuse_unwritable(RM_REPORT, report_folder(config))
     if config.getoption(RM_CACHE):
-        refuse_unwritable(RM_CACHE, cache_folder(config))
+        refuse_unwritable(RM_CACHE, cache_folder(config), read=config.getoption(RM_RECORDED))
     if config.getoption("rm_model") or config.getoption(RM_MODELS):
         model_specs(config)
         if session.error:
@@ -107,8 +115,10 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"{RM_LEDGER}: {error}") from None
 
 
-def refuse_unwritable(what: str, folder: Path) -> None:
+def refuse_unwritable(what: str, folder: Path, *, read: bool = False) -> None:
     """Refuse a folder that nothing can be written to, before anything is measured.
+
+    With `read` it is enough that it is no file.
 
     Raises:
         pytest.UsageError: it is a file, or below one, or no file can be made there.
@@ -118,6 +128,8 @@ def refuse_unwritable(what: str, folder: Path) -> None:
         there = there.parent
     if not there.is_dir():
         raise pytest.UsageError(f"{what}: {there} is not a folder; name a folder, or a new one")
+    if read:
+        return
     try:
         with tempfile.TemporaryFile(dir=there):
             pass

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.prompts import name_of, names_each
@@ -27,7 +28,25 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
     seed: int,
     made: Iterable[Sweep] = (),
 ) -> Path:
-    """Write `<base>/<time>/results.json` and all outputs; the path of `index.html`.
+    """Write `<base>/<time>/results.json` and all outputs; the path of `index.html`."""
+    results, folder = record(
+        findings, specs, store, base=base, command=command, seed=seed, made=made
+    )
+    outputs.write(results, folder)
+    return folder / "index.html"
+
+
+def record(  # noqa: PLR0913  (keyword-only after the subjects)
+    findings: Sequence[Finding],
+    specs: Sequence[ModelSpec],
+    store: Store,
+    *,
+    base: Path,
+    command: str,
+    seed: int,
+    made: Iterable[Sweep] = (),
+) -> tuple[dict[str, Any], Path]:
+    """Write `<base>/<time>/results.json`; the results, and the folder for what is rendered of them.
 
     Sweeps that were `made` in this process need not be read from the store again.
     """
@@ -44,12 +63,11 @@ def publish(  # noqa: PLR0913  (keyword-only after the subjects)
             **{name: version(name) for name in ("pytest", "torch", "transformers")},
         },
     )
-    collected = document.collect(
+    results = document.collect(
         run, specs, _records(findings, store, {sweep.key: sweep for sweep in made}), findings
     )
-    document.write(collected, folder / "results.json")
-    outputs.write(collected, folder)
-    return folder / "index.html"
+    document.write(results, folder / "results.json")
+    return results, folder
 
 
 def _records(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import json
+import sys
+import warnings
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# pytester forgets the modules that its runs load, and some of these cannot be loaded twice.
-import altair as alt  # noqa: F401
 import pytest
-import vl_convert  # noqa: F401
 
 import rmaudit.report.publish
+import rmaudit.report.writers.outputs
 import rmaudit.scores.sweep  # noqa: F401
 from tests.toys import toy_checkpoint
+
+gc.freeze()  # pytest collects garbage at the end of every run, and torch is large
 
 AUDITS = """
 from rmaudit import Estimate, above, audit
@@ -22,17 +28,59 @@ from rmaudit import Estimate, above, audit
 def estimate(value, width=0.1):
     return Estimate(value, value - width, value + width, unit="points", n=9, interval="made up")
 
-def declare(low):
-    return audit(
-        claim="The toy scores high.",
-        source="nowhere",
-        prompts=["greatest", "worst"],
-        bound=above(low, unit="points"),
-        base_rate="0 of 0 models",
-    )
+def declare(low, **more):
+    return audit(claim="The toy scores high.", source="nowhere", base_rate="0 of 0 models",
+                 bound=above(low, unit="points"), **{"prompts": ["greatest", "worst"], **more})
 """
+HIGH = "@declare({low})\ndef test_high(rng): return estimate(1.0)\n"
+QUIET = ("no:cacheprovider", "no:unraisableexception", "no:threadexception", "no:faulthandler")
 
-Run = Callable[..., pytest.RunResult]
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run printed and left in its folder."""
+
+    said: pytest.RunResult
+    folder: Path
+
+    @property
+    def ret(self) -> int:
+        """Pytest's exit code."""
+        return int(self.said.ret)
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The last results.json that the folder has."""
+        paths = self.folder.glob("reports/*/results.json")
+        newest = max(paths, key=lambda path: path.stat().st_mtime_ns)
+        read: dict[str, Any] = json.loads(newest.read_text(encoding="utf-8"))
+        return read
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """The findings, with what is in their claims and judgements."""
+        found = self.results["findings"]
+        return [{**f, **f["claim"], **f["judgement"], "why": f["reason"]} for f in found]
+
+    @property
+    def only(self) -> dict[str, Any]:
+        """The one finding."""
+        (finding,) = self.findings
+        return finding
+
+    def says(self, *lines: str) -> None:
+        """Its output has these lines, in this order; * stands for anything."""
+        self.said.stdout.fnmatch_lines([line.replace("[", "[[]") for line in lines])
+
+    def refuses(self, *words: str) -> None:
+        """It is a usage error of one line, which names all of these."""
+        assert self.ret == pytest.ExitCode.USAGE_ERROR, self.said.outlines
+        (line,) = (line for line in self.said.errlines if line)
+        assert line.startswith("ERROR: ")
+        assert all(word in line for word in words), line
+
+
+Run = Callable[..., Ran]
 
 
 @pytest.fixture(scope="session")
@@ -41,31 +89,55 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_checkpoint(tmp_path_factory.mktemp("models") / "toy")
 
 
-@pytest.fixture
-def run(pytester: pytest.Pytester, toy: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Write an audit file (after `AUDITS`) and run it on the toy; more arguments are pytest's."""
-    monkeypatch.chdir(pytester.path)
+@pytest.fixture(scope="session")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that all runs share, so that the toy is swept once."""
+    return tmp_path_factory.mktemp("cache")
 
-    def go(body: str, *args: str, model: str | None = str(toy)) -> pytest.RunResult:
-        pytester.makepyfile(test_toy=AUDITS + body)
-        asked = [] if model is None else ["--model", model]
-        return pytester.runpytest_inprocess(
-            *asked, "--rm-cache", str(pytester.path / "cache"), "-p", "no:cacheprovider", *args
-        )
+
+@pytest.fixture
+def run(tmp_path: Path, toy: Path, scored: Path) -> Run:
+    """Write an audit file (after `AUDITS`) and run it on the toy; more arguments are pytest's.
+
+    Pages are written with `pages=True` only.
+    """
+
+    def go(
+        body: str | None = None,
+        *args: str,
+        model: str | None = str(toy),
+        cache: Path = scored,
+        conftest: str = "",
+        pages: bool = False,
+    ) -> Ran:
+        if body is not None:
+            (tmp_path / "test_toy.py").write_text(AUDITS + body, encoding="utf-8")
+        if conftest:
+            (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
+        asked = [] if model is None else ["--rm-model", model]
+        quiet = [part for name in QUIET for part in ("-p", name)]
+        every = [*asked, "--rm-cache", str(cache), "--capture=sys", *quiet, *args]
+        return Ran(_pytest(tmp_path, every, pages=pages), tmp_path)
 
     return go
 
 
-@pytest.fixture
-def results(pytester: pytest.Pytester) -> Callable[[], dict[str, Any]]:
-    """The one results.json that the run wrote; claim and judgement are in the findings, too."""
-
-    def read() -> dict[str, Any]:
-        (path,) = pytester.path.glob("reports/*/results.json")
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        data["findings"] = [
-            {**finding["claim"], **finding["judgement"], **finding} for finding in data["findings"]
-        ]
-        return data
-
-    return read
+def _pytest(folder: Path, args: list[str], *, pages: bool) -> pytest.RunResult:
+    """Pytest in this process, in that folder."""
+    out, err, known = io.StringIO(), io.StringIO(), set(sys.modules)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setattr(sys, "dont_write_bytecode", True)  # a file may change within a second
+        patch.setattr(sys, "path", [*sys.path])
+        if not pages:
+            patch.setattr("rmaudit.report.writers.outputs.write", lambda results, folder: None)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")  # it is this suite that makes them errors
+                ret = pytest.main(args)
+        finally:
+            for name in set(sys.modules) - known:
+                if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+                    del sys.modules[name]
+    lines = out.getvalue().splitlines(), err.getvalue().splitlines()
+    return pytest.RunResult(ret, *lines, duration=0.0)

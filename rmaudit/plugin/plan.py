@@ -1,0 +1,59 @@
+"""What a run set out to measure, and how far it came."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+
+@dataclass(slots=True)
+class Plan:
+    """The audits that were found and selected, and what kept them from having a result.
+
+    Attributes:
+        collected: how many audits there are, before -k, -m and --deselect.
+        selected: for each test id of those that are left, in order, the finding that stands if
+            nothing comes of it, as JSON text.
+        begun: whether any of them began.
+        crashed: by test id, how a worker died while it ran the test.
+        broken: what could not be collected.
+        folder: where xdist's workers write what they collected.
+    """
+
+    collected: int = 0
+    selected: dict[str, str] = field(default_factory=dict)
+    begun: bool = False
+    crashed: dict[str, str] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    folder: TemporaryDirectory[str] | None = None
+
+    def send(self, folder: Path, worker: str) -> None:
+        """Write what a worker collected where the process that reports finds it."""
+        if folder.is_dir():  # a worker on another machine has no such folder
+            partial = folder / f"{worker}.partial"
+            partial.write_text(json.dumps([self.collected, self.selected]), encoding="utf-8")
+            partial.rename(folder / f"{worker}.json")
+
+    def receive(self) -> None:
+        """Read what the workers collected, which is the same for all."""
+        if self.folder is not None:
+            for path in sorted(Path(self.folder.name).glob("*.json"))[:1]:
+                self.collected, self.selected = json.loads(path.read_text(encoding="utf-8"))
+            self.folder.cleanup()
+
+    def why_not(self, test: str, stopped: str) -> str:
+        """Why a selected test has no result; `stopped` is why the run ended early, or ""."""
+        if test in self.crashed:
+            return f"planned, and its worker died: {self.crashed[test]}"
+        return f"planned, not run: {stopped or 'its worker died, or another plugin left it out'}"
+
+    def interruption(self, stopped: str, unfinished: int) -> str:
+        """Why the run is not whole, in a line; "" where it is."""
+        said = [stopped] if stopped else []
+        if unfinished:
+            said.append(f"{unfinished} of {len(self.selected)} selected audits have no result")
+        if self.broken:
+            said.append(f"errors in collecting {', '.join(self.broken)}")
+        return "; ".join(said)

@@ -1,0 +1,173 @@
+"""A run that is not whole does not look as if it were, and what was measured is never lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from tests.plugin.conftest import HIGH, Run
+
+THREE = """
+import os, signal
+@declare(0.0)
+def test_first(rng): return estimate(1.0)
+@declare(0.0)
+def test_second(rng):
+    {how}
+    return estimate(1.0)
+@declare(0.0)
+def test_third(rng): return estimate(1.0)
+"""
+CRASH = """
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item):
+    if "second" in item.name:  # as a plugin that runs tests in processes tells that one died
+        how = ("failed", "it got signal 9", "???")
+        report = pytest.TestReport(item.nodeid, item.location, {}, *how)
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        item.ihook.pytest_runtest_logreport(report=report)
+        return True
+"""
+LOST = """
+import pytest
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item):
+    return True if "second" in item.name else None
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "conftest", "args", "code", "missing", "why"),
+    [
+        ("raise KeyboardInterrupt", "", (), 2, 4, "planned, not run: the run was interrupted"),
+        ("pytest_exit('enough')", "", (), 2, 4, "planned, not run: *"),
+        ("raise ValueError", "", ("-x",), 1, 3, "planned, not run: stopping after 1 failures"),
+        ("raise ValueError", "", ("--maxfail=2",), 1, 2, "planned, not run: stopping after 2 *"),
+        ("", CRASH, (), 1, 2, "planned, and its worker died: it got signal 9"),
+        ("", LOST, (), 1, 2, "planned, not run: its worker died, or another plugin left it out"),
+    ],
+)
+def test_what_was_planned_and_has_no_result_is_an_error(  # noqa: PLR0917
+    how: str, conftest: str, args: tuple[str, ...], code: int, missing: int, why: str, run: Run
+) -> None:
+    """Each such audit has a finding that says why; the rest stays; the run is not green."""
+    body = "from pytest import exit as pytest_exit\n" + THREE.format(how=how or "pass")
+    ended = run(body, *args, conftest=conftest, pages=True)
+
+    assert ended.ret == code
+    found = ended.findings
+    assert [f["audit"] for f in found] == ["first"] * 2 + ["second"] * 2 + ["third"] * 2
+    assert [f["verdict"] for f in found[:2]] == ["PASS", "PASS"]
+    gaps = [f for f in found if f["why"].startswith("planned")]
+    assert len(gaps) == missing
+    assert all((f["verdict"], f["blocks"]) == ("ERROR", True) for f in gaps)
+    ended.says(f"ERROR: {gaps[-1]['audit']}[toy-worst]: {why}")
+    ended.says(f"not a whole run: *{missing} of 6 selected audits have no result")
+    (folder,) = ended.folder.glob("reports/*")
+    assert '"executionSuccessful": false' in (folder / "results.sarif").read_text(encoding="utf-8")
+
+
+def test_a_file_that_cannot_be_collected_is_told(run: Run, tmp_path: Path) -> None:
+    """Nobody knows which audits it holds: the run goes on if it is told to, and is not whole."""
+    (tmp_path / "test_broken.py").write_text("import nothing_of_this_name", encoding="utf-8")
+
+    assert run(HIGH.format(low=0.0)).ret == pytest.ExitCode.INTERRUPTED
+    assert not (tmp_path / "reports").exists()  # no audit began
+    ended = run(None, "--continue-on-collection-errors")
+
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
+    ended.says("2 audited: 2 PASS", "not a whole run: errors in collecting *test_broken.py")
+
+
+def test_a_filtered_run_says_so(run: Run) -> None:
+    """What -k and -m leave out is counted; the rest may pass."""
+    ended = run(THREE.format(how="pass"), "-k", "first and worst")
+
+    assert ended.ret == pytest.ExitCode.OK
+    ended.says("1 audited: 1 PASS", "filtered: 1 of 6 audits were selected")
+
+
+def test_only_to_collect_leaves_nothing(run: Run, tmp_path: Path) -> None:
+    """Neither does a run without audits, or with --setup-only."""
+    for option in ("--collect-only", "--setup-only"):
+        assert run(HIGH.format(low=0.0), option).ret == pytest.ExitCode.OK
+    assert not (tmp_path / "reports").exists()
+
+
+# What cannot be written
+
+
+@pytest.mark.parametrize("option", ["--rm-report", "--rm-cache"])
+def test_a_folder_that_cannot_be_written_is_found_out_first(
+    option: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file, something below a file, or a folder that takes no file: before anything is run."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    body = "raise RuntimeError('collected')"
+
+    run(body, option, "file").refuses(option, "file is not a folder")
+    run(body, option, "file/below").refuses(option, "file is not a folder")
+
+    def full(*_: Any, **__: Any) -> NoReturn:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    run(body, option, "new").refuses(option, "Read-only file system")
+
+
+def test_the_default_folder_is_checked_before_anything_is_measured(
+    run: Run, tmp_path: Path
+) -> None:
+    """`reports` is a file: no audit is run."""
+    (tmp_path / "reports").write_text("mine", encoding="utf-8")
+    ended = run("@declare(0.0)\ndef test_high(rng): print('measured')")
+
+    ended.refuses("--rm-report", "reports is not a folder")
+    assert "measured" not in ended.said.stdout.str()
+
+
+@pytest.mark.parametrize("left", [[], ["results.json"]])
+def test_a_disk_that_fills_up_loses_no_finding(
+    left: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is printed, one line says what was not written, and the run is not green."""
+
+    def full(*_: Any, **__: Any) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if left:
+        monkeypatch.setattr("rmaudit.report.writers.outputs.RENDERERS", {"index.html": full})
+    else:
+        monkeypatch.setattr("rmaudit.report.document.write", full)
+    ended = run(HIGH.format(low=0.0), pages=True)
+
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
+    ended.says("2 audited: 2 PASS", "error: *not written: *No space left on device")
+    assert "Traceback" not in ended.said.stdout.str()
+    (folder,) = ended.folder.glob("reports/*")
+    assert [path.name for path in folder.iterdir()] == left
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies", ["os._exit(9)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_a_worker_that_dies(dies: str, run: Run) -> None:
+    """Under xdist the others go on; the audits that it took along are errors."""
+    ended = run(THREE.format(how=dies), "-n2")
+
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
+    verdicts = [(f["audit"], f["verdict"]) for f in ended.findings]
+    assert verdicts == [
+        (name, verdict) for name, verdict in verdicts if (name == "second") == (verdict == "ERROR")
+    ]
+    assert len(verdicts) == 6
+    ended.says("ERROR: second[toy-worst]: planned, and its worker died: worker *")
+    ended = run(None, "-n1", "--max-worker-restart=0")
+    assert ended.ret != pytest.ExitCode.OK
+    assert [f["verdict"] for f in ended.findings].count("ERROR") == 4

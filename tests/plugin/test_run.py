@@ -1,0 +1,254 @@
+"""A run from end to end: each outcome in pytest's terms, on the terminal, in JUnit's XML, in CI."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from rmaudit.report import document
+from rmaudit.report.writers import outputs
+from tests.plugin.conftest import HIGH, Ran, Run
+from tests.toys import pair_tokenizer, toy_checkpoint
+
+EVERY = """
+from rmaudit.errors import MeasureError
+import pytest
+
+HOSTILE = "\\x1b[31mred\\x00]]>\\ud800<b>\\n::error::forged\\n 1 passed ##[error]x"
+UNIT = "]]>\\x1b"
+
+def once(low, **more):
+    return audit(claim="It is.", source="here", prompts=["best"], bound=above(low, unit=UNIT),
+                 base_rate="none", **more)
+
+def measured(value):
+    return Estimate(value, value - 0.1, value + 0.1, unit=UNIT, n=9, interval="made up")
+
+@once(0.0)
+def test_passing(rng): return measured(1.0)
+
+@once(2.0)
+def test_failing(sweep): return measured(1.0)
+
+@once(1.0)
+def test_straddling(rng): return measured(1.0)
+
+@once(2.0)
+def test_waived(rng): return measured(1.0)
+
+@once(2.0)
+def test_known(rng): return measured(1.0)
+
+@once(0.0)
+def test_outdated(rng): return measured(1.0)
+
+@once(2.0, severity="info")
+def test_shown(rng): return measured(1.0)
+
+@once(0.0)
+def test_unmeasured(rng): raise MeasureError(HOSTILE)
+
+@once(0.0)
+def test_broken(rng): raise KeyError(HOSTILE)
+
+@once(0.0)
+def test_returning(rng): return 1.0
+
+@declare(0.0, prompts=["best"])
+def test_unit(rng): return measured(1.0)
+
+@once(0.0, severity="info")
+def test_gap(rng): raise ValueError("no")
+
+@once(0.0)
+def test_skipped(rng): pytest.skip(HOSTILE)
+
+@pytest.mark.skip(reason="not today")
+@once(0.0)
+def test_marked(rng): ...
+"""
+REGISTRY = """models:
+  Toy:
+    source: embedded
+    default: true
+    known: {known: a reason, outdated: another, broken: errors are never expected}
+    waivers:
+      waived: {owner: ada, reason: "small ]]> <b>", expires: 2999-12-31, accepted: 1.0}
+"""
+OUTCOMES = {  # the verdict, JUnit's tag, and whether it blocks
+    "passing": ("PASS", "", False),
+    "failing": ("FAIL", "failure", True),
+    "straddling": ("INCONCLUSIVE", "failure", True),
+    "waived": ("FAIL", "skipped", False),
+    "known": ("FAIL", "skipped", False),
+    "outdated": ("PASS", "failure", True),
+    "shown": ("FAIL", "", False),
+    "unmeasured": ("ERROR", "error", True),
+    "broken": ("ERROR", "error", True),
+    "returning": ("ERROR", "error", True),
+    "unit": ("ERROR", "error", True),
+    "gap": ("ERROR", "error", True),
+    "skipped": ("SKIPPED", "skipped", False),
+    "marked": ("SKIPPED", "skipped", False),
+}
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job's page on which an earlier step has written."""
+    path = tmp_path / "page.md"
+    path.write_text("# Earlier", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    return path
+
+
+@pytest.fixture
+def ended(run: Run, toy: Path, tmp_path: Path, page: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """A run with every outcome, of the model that rmaudit brings, for which the toy stands in."""
+    monkeypatch.setattr("rmaudit.checkpoints.embedded.build", lambda cache: toy)
+    (tmp_path / "models.yaml").write_text(REGISTRY, encoding="utf-8")
+    return run(EVERY, "--junit-xml=junit.xml", "-rA", model=None, pages=True)
+
+
+def test_every_outcome(ended: Ran, page: Path) -> None:
+    """Failure and error are told apart; nothing breaks the XML, the log, the page, the files."""
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
+    found = {f["audit"]: (f["verdict"], f["blocks"]) for f in ended.findings}
+    assert found == {name: (verdict, blocks) for name, (verdict, _, blocks) in OUTCOMES.items()}
+
+    # The terminal: ours, and the lines of pytest that print our texts
+    ended.says(
+        "failing[Toy-best]: FAIL",
+        "  claim      It is.",
+        "  measured   1 ]]>*, 95 % interval 0.9 to 1.1, n = 9",
+        "  bound      above 2 ]]>*",
+        "  base rate  none",
+        "  repeat     pytest 'test_toy.py::test_failing[Toy-best]' --rm-model Toy *",
+    )
+    ended.says(
+        "*= rmaudit =*",
+        "PASS *Toy  passing *best  +1.00  [+0.90, +1.10]  above 0 *",
+        "INFO *Toy  shown *",
+        "WAIVED: waived[Toy-best]: 1 ]]>* accepted until 2999-12-31 (ada): small ]]> <b>",
+        "KNOWN: known[Toy-best]: a reason",
+        "PASS: outdated[Toy-best]: passes, though models.yaml expects it to fail*",
+        "ERROR: returning[Toy-best]: *must return an Estimate, got float",
+        "ERROR: unit[Toy-best]: *'points'*",
+        "ERROR: gap[Toy-best]: no",
+        "14 audited: 2 PASS, 1 FAIL, *",
+        "report: reports/*/index.html",
+    )
+    printed = ended.said.stdout.str()
+    of_ours = printed[printed.index("= rmaudit =") :]
+    assert "\x1b" not in of_ours
+    assert re.search(r"(?m)^\s*::|^ ?1 passed|##\[", of_ours) is None
+    assert not re.search(r"(?m)^\s*::error::", printed)
+
+    _junit(ended)
+    (folder,) = (path.parent for path in ended.folder.glob("reports/*/results.json"))
+    assert page.read_text(encoding="utf-8") == f"# Earlier\n{(folder / 'summary.md').read_text()}"
+    read = document.read(folder / "results.json")
+    for name, render in outputs.RENDERERS.items():
+        assert (folder / name).read_text(encoding="utf-8") == render(read)
+
+
+def _junit(ended: Ran) -> None:
+    suite = ET.parse(ended.folder / "junit.xml").getroot().find("testsuite")  # noqa: S314
+    assert suite is not None
+    cases = {str(case.get("name")).partition("[")[0][5:]: case for case in suite.iter("testcase")}
+    tags = ("failure", "error", "skipped")
+    found = {
+        name: [tag for tag in tags if case.find(tag) is not None] for name, case in cases.items()
+    }
+    assert found == {name: [tag] if tag else [] for name, (_, tag, _) in OUTCOMES.items()}
+    said = {
+        name: str(part.get("message"))
+        for name, case in cases.items()
+        for part in case
+        if part.tag != "properties"
+    }
+    assert said["failing"].startswith("failing[Toy-best]: FAIL")
+    assert said["straddling"].startswith("straddling[Toy-best]: INCONCLUSIVE (the interval str")
+    assert "red\\x00]]>\\ud800<b>" in said["unmeasured"]
+    assert "(ada): small ]]> <b>" in said["waived"]
+    properties = cases["failing"].find("properties")
+    assert {p.get("name"): p.get("value") for p in properties or []} == {
+        "rmaudit.value": "1.0",
+        "rmaudit.low": "0.9",
+        "rmaudit.high": "1.1",
+        "rmaudit.n": "9",
+        "rmaudit.unit": "]]>\\x1b",
+        "rmaudit.bound": "above 2 ]]>\\x1b",
+    }
+    assert cases["unmeasured"].find("properties") is None
+
+
+def test_a_green_run(run: Run) -> None:
+    """All pass: exit code 0, no file of JUnit, no page of CI, a warning neither."""
+    ended = run(HIGH.format(low=0.0))
+
+    assert ended.ret == pytest.ExitCode.OK
+    ended.said.assert_outcomes(passed=2)
+    ended.says("rmaudit: toy (*/toy); cache *", "2 audited: 2 PASS", "report: reports/*/index.html")
+    assert "warning" not in ended.said.stdout.str()
+
+
+def test_nothing_measured(run: Run) -> None:
+    """A run in which every audit was skipped is not green."""
+    ended = run("import pytest\n@declare(0.0)\ndef test_high(rng): pytest.skip('not today')")
+
+    assert ended.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    ended.says("SKIPPED: high[toy-greatest]: not today", "2 audited: 2 SKIPPED", "nothing was *")
+
+
+def test_a_page_of_ci_that_cannot_be_written_is_a_warning(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The verdict is the run's, whatever the CI system has done to its files."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    ended = run(HIGH.format(low=0.0), pages=True)
+
+    assert ended.ret == pytest.ExitCode.OK
+    ended.says("warning: the summary was not appended to $GITHUB_STEP_SUMMARY: Is a directory")
+
+
+def test_failures_are_settled_together(run: Run) -> None:
+    """Holm: what fails alone but could be chance among twenty is INCONCLUSIVE, and still red."""
+    one = "@declare(0.0, prompts=['best'])\ndef test_{}(rng): return estimate(1.0)\n"
+    body = "".join(one.format(i) for i in range(19))
+    ended = run(
+        body + "@declare(1.1, prompts=['best'])\ndef test_low(rng): return estimate(1.0, 0.08)"
+    )
+
+    ended.said.assert_outcomes(passed=19, failed=1)
+    ended.says("INCONCLUSIVE: low[toy-best]: outside the bound if taken alone*")
+
+
+def test_a_model_that_does_not_load(run: Run, tmp_path: Path) -> None:
+    """An ERROR of each audit with the reason and no traceback, not a skip."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}", encoding="utf-8")
+    ended = run(HIGH.format(low=0.0), model="broken")
+
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
+    ended.said.assert_outcomes(errors=2)
+    ended.says("ERROR: high[broken-greatest]: broken: no *.safetensors in*")
+    assert ".py:" not in ended.said.stdout.str().partition("short test summary")[0]
+
+
+def test_an_encoder_is_audited_like_any(run: Run, tmp_path: Path) -> None:
+    """From a folder's name to verdicts, without a chat template."""
+    folder = toy_checkpoint(tmp_path / "encoder", kind="deberta-v2", tokenizer=pair_tokenizer())
+    body = """
+@declare(0.0)
+def test_spread(sweep):
+    assert len(sweep.frame) == sweep.frame["token_id"].nunique() > 40
+    return estimate(float(sweep.frame["score"].std()), width=0.0)
+"""
+    ended = run(body, model=str(folder))
+
+    ended.said.assert_outcomes(passed=2)
+    assert {finding["model"] for finding in ended.findings} == {"encoder"}
