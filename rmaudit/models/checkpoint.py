@@ -6,7 +6,6 @@ first score, so a run that finds every sweep in the cache loads no model.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +17,8 @@ from numpy.typing import NDArray
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints import digest, hub
 from rmaudit.config.registry import ModelSpec
-from rmaudit.errors import ModelError
-from rmaudit.layout import retokenize
 from rmaudit.layout.slot import Response, Slot, Vocabulary, refuse_text
-from rmaudit.models.loader import Loader
+from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
 from rmaudit.models.rows import Rows
 from rmaudit.models.trusted import Trusted
@@ -86,7 +83,6 @@ class Checkpoint:
     def provenance(self) -> dict[str, str | int | float]:
         """Versions and the machine."""
         import torch
-        import transformers
 
         loaded, loader = self._weights, self.loader
         return {
@@ -96,9 +92,7 @@ class Checkpoint:
             "layers": int(loader.defaults.get_text_config().num_hidden_layers),
             "path": loader.settings["path"] if loaded is None else str(loaded.scorer.path),
             "device": self.device if loaded is None else loaded.device,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "machine": platform.machine(),
+            **ran_on(),
             "threads": torch.get_num_threads(),
         }
 
@@ -184,13 +178,7 @@ class Checkpoint:
         """
         from rmaudit.scoring import engine
 
-        prefix, rests = retokenize.split([self.ids(row) for row in rows])
-        if rests and not prefix:
-            message = (
-                f"{self.name}: the rows to score share no id at their start, or one has a single "
-                f"id; they must be of one prompt, or give a `template:` in models.yaml with a BOS"
-            )
-            raise ModelError(message)
+        prefix, rests = self.rows.split(rows)
         scorer = self.weights(prefix, rests[0] if rests else ()).scorer
         return engine.score(scorer, prefix, rests, (), on_progress=on_progress)
 

@@ -9,7 +9,6 @@ and all, so that reward and log-probability are of one token in one place.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +23,11 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
 from rmaudit.layout.slot import Vocabulary
-from rmaudit.models.likelihood import Likelihood
-from rmaudit.models.loader import dtype_of, refuse_too_many_layers
+from rmaudit.models.likelihood import Likelihood, shared_tokens
+from rmaudit.models.loader import dtype_of, ran_on, refuse_too_many_layers
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    from transformers import PretrainedConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class Base:
         from rmaudit.scoring import memory
 
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
-        shared = _shared(vocabulary, tokenizer, name=self.name)
+        shared = shared_tokens(vocabulary, tokenizer, name=self.name)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
         asked = loading.Asked(
             name=self.name,
@@ -111,16 +110,7 @@ class Base:
     @property
     def provenance(self) -> dict[str, str]:
         """Versions and the machine."""
-        import torch
-        import transformers
-
-        return {
-            "base": self.folder.name,
-            "device": self.device,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "machine": platform.machine(),
-        }
+        return {"base": self.folder.name, "device": self.device, **ran_on()}
 
 
 def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
@@ -188,27 +178,3 @@ def _found(base: str, spec: ModelSpec, name: str, cache: Path) -> source.Kind:
         raise ModelError(message)
     wanted = ModelSpec(name, base, revision=spec.base_revision)
     return source.find(wanted, cache, instead="base: FOLDER in models.yaml")
-
-
-def _shared(
-    vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase, *, name: str
-) -> dict[int, bool]:
-    """Whether each id of either is the same token in both.
-
-    What a reward model adds has ids above all of the base's; what it renames, such as a reserved
-    token that becomes its pad token, was a special or added token of the base.
-    """
-    theirs = {i: piece for piece, i in tokenizer.get_vocab().items()}
-    ours = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
-    shared = {i: ours.get(i) == theirs.get(i) for i in ours.keys() | theirs.keys()}
-    size, added = max(theirs) + 1, set(tokenizer.added_tokens_decoder)
-    odd = sorted(i for i, same in shared.items() if not same and i < size and i not in added)
-    if odd:
-        first = odd[0]
-        message = (
-            f"{name}: its tokenizer is another one: {len(odd)} ids differ that are no added "
-            f"tokens, first {first}, {theirs.get(first)!r} for the base and {ours.get(first)!r} "
-            f"for the reward model; correct `base` in models.yaml"
-        )
-        raise ModelError(message)
-    return shared

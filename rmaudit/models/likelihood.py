@@ -13,6 +13,9 @@ from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
+
+    from rmaudit.layout.slot import Vocabulary
 
 _BYTES = 2**28  # of logits at a time, in float32
 _ROWS = 256  # at a time, however short
@@ -113,3 +116,30 @@ class Likelihood:
                 f"--rm-dtype float32"
             )
             raise ModelError(message)
+
+
+def shared_tokens(
+    vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase, *, name: str
+) -> dict[int, bool]:
+    """Whether each id of either is the same token in both.
+
+    What a reward model adds has ids above all of the base's; what it renames, such as a reserved
+    token that becomes its pad token, was a special or added token of the base.
+
+    Raises:
+        ModelError: they differ in other tokens, so the tokenizers are not of one family.
+    """
+    theirs = {i: piece for piece, i in tokenizer.get_vocab().items()}
+    ours = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
+    shared = {i: ours.get(i) == theirs.get(i) for i in ours.keys() | theirs.keys()}
+    size, added = max(theirs) + 1, set(tokenizer.added_tokens_decoder)
+    odd = sorted(i for i, same in shared.items() if not same and i < size and i not in added)
+    if odd:
+        first = odd[0]
+        message = (
+            f"{name}: its tokenizer is another one: {len(odd)} ids differ that are no added "
+            f"tokens, first {first}, {theirs.get(first)!r} for the base and {ours.get(first)!r} "
+            f"for the reward model; correct `base` in models.yaml"
+        )
+        raise ModelError(message)
+    return shared

@@ -6,6 +6,7 @@ a checkpoint brings. Nothing here loads torch.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -68,6 +69,18 @@ class Loader(Protocol):
 
     def load(self, device: str) -> Weights:
         """Its weights on a device: "auto", "spread", or torch's name of one."""
+
+
+def ran_on() -> dict[str, str]:
+    """The versions and the machine that scores come from. Loads torch, for its version."""
+    import torch
+    import transformers
+
+    return {
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "machine": platform.machine(),
+    }
 
 
 def dtype_of(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rmaudit.errors import ModelError
-from rmaudit.layout import tokenizers
+from rmaudit.layout import retokenize, tokenizers
 from rmaudit.layout.layouts import Layout
 from rmaudit.layout.slot import Response, Slot, Vocabulary
 from rmaudit.models.loader import Loader
@@ -90,3 +91,18 @@ class Rows:
             message = f"{self._name}: no token id {unknown[0]}; ids go from 0 to {rows - 1}"
             raise ModelError(message)
         return ids
+
+    def split(self, rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        """What whole rows share at their start, and the rest of each.
+
+        Raises:
+            ModelError: they share nothing, or an id has no row.
+        """
+        prefix, rests = retokenize.split([self.ids(row) for row in rows])
+        if rests and not prefix:
+            message = (
+                f"{self._name}: the rows to score share no id at their start, or one has a single "
+                f"id; they must be of one prompt, or give a `template:` in models.yaml with a BOS"
+            )
+            raise ModelError(message)
+        return prefix, rests

@@ -61,7 +61,7 @@ LLAMA_4 = {
     "mscale": 1.0,
     "mscale_all_dim": 1.0,
 }
-# Settings beside those of tests/toys.py that change what runs, and what is left to full rows.
+# Settings other than those of tests/toys.py that change what runs, and what is left to full rows.
 VARIANTS: dict[str, tuple[ScoringPath, dict[str, Any]]] = {
     "gpt2, scaled by layer": (SHARES, {"scale_attn_by_inverse_layer_idx": True}),
     "gpt2, unscaled": (SHARES, {"scale_attn_weights": False}),

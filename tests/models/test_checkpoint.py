@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
@@ -26,7 +25,7 @@ from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.native import Native
 from rmaudit.scores.sweep import score_texts
-from tests.toys import SPECIAL, WORDS, toy_checkpoint, toy_tokenizer
+from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"
 ANSWERS: list[Response] = [
@@ -55,7 +54,7 @@ def changed(folder: Path, tmp_path: Path) -> Path:
 
 
 def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
-    """The folder as a registry entry means it; its cache is beside it."""
+    """The folder as a registry entry means it; its cache is next to it."""
     return Checkpoint(ModelSpec("toy", str(folder), **settings), cache=folder.parent / "cache")
 
 
@@ -265,24 +264,6 @@ def test_an_unknown_dtype_in_the_config_is_refused(changed: Path) -> None:
 # Prompts, answers, vocabulary
 
 
-def test_a_template_by_registry_replaces_the_checkpoints(folder: Path, tmp_path: Path) -> None:
-    """The registry's template file is used, in UTF-8, and the folder's own is not."""
-    template = tmp_path / "chat.jinja"
-    template.write_text("Q: {{ messages[0]['content'] }} → {{ messages[1]['content'] }}!", "utf-8")
-
-    slot = checkpoint(folder, template=str(template)).slot(PROMPT)
-
-    assert (slot.prefix_text, slot.suffix_text) == (f"Q: {PROMPT} → ", "!")
-    assert checkpoint(folder).slot(PROMPT).prefix_text.startswith("<|start|>user")
-
-
-def test_a_folder_without_a_template_is_refused_at_the_first_prompt(changed: Path) -> None:
-    """The model is named as in the registry."""
-    (changed / "chat_template.jinja").unlink()
-
-    assert score_refusal(checkpoint(changed)).startswith("toy: its tokenizer has no chat template")
-
-
 def test_a_text_is_tokenized_as_it_stands(folder: Path) -> None:
     """No special token is added, no space is trimmed, and ids pass through as ints."""
     model = checkpoint(folder)
@@ -295,19 +276,6 @@ def test_a_text_is_tokenized_as_it_stands(folder: Path) -> None:
     assert model.ids("") == ()
     assert model.ids(numbers) == (3, 4)
     assert all(type(i) is int for i in model.ids(numbers))
-
-
-def test_a_text_gets_no_bos_of_its_own(changed: Path) -> None:
-    """A tokenizer that puts a BOS before any text puts none before an answer."""
-    tokenizer = toy_tokenizer()
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single="<s> $A", special_tokens=[("<s>", SPECIAL.index("<s>"))]
-    )
-    tokenizer.save_pretrained(changed)
-    model = checkpoint(changed)
-
-    assert len(model.tokenizer("love").input_ids) == 2
-    assert len(model.ids("love")) == 1
 
 
 def test_a_gradient_is_of_scores(folder: Path) -> None:
@@ -351,18 +319,6 @@ def test_an_unknown_id_is_refused(folder: Path, ids: tuple[int, ...], unknown: i
     assert model._weights is None
 
 
-def test_the_vocabulary_is_every_id(folder: Path) -> None:
-    """Special, byte, merged and added ids: none is left out, and each has its piece and text."""
-    vocabulary = checkpoint(folder).vocabulary()
-
-    assert vocabulary.ids == tuple(range(SIZE))
-    assert vocabulary.pieces[:5] == tuple(SPECIAL)
-    assert (vocabulary.pieces[-1], vocabulary.texts[-1]) == ("<added>", "<added>")
-    assert {*WORDS, *(f" {word}" for word in WORDS)} <= set(vocabulary.texts)
-    assert "Ġlove" in vocabulary.pieces
-    assert len(vocabulary.pieces) == len(vocabulary.texts) == SIZE
-
-
 @pytest.mark.parametrize("more", [64, -3])
 def test_ids_without_a_row_are_told_and_not_scored(changed: Path, more: int) -> None:
     """Rows that pad the embedding are no vocabulary; ids without a row are told, once."""
@@ -393,27 +349,6 @@ def test_a_prompt_whose_ids_have_no_row_is_refused(changed: Path) -> None:
     found = re.search(r"a prompt the id (\d+) \('.+'\), and .* go from 0 to 99:", str(caught.value))
     assert found
     assert int(found[1]) >= 100
-
-
-@pytest.mark.parametrize(
-    "content",
-    [None, "{", "", '{"version": "1.0"}'],
-    ids=["absent", "not JSON", "empty", "something else"],
-)
-def test_a_tokenizer_that_cannot_be_read_is_refused(changed: Path, content: str | None) -> None:
-    """The first line of what transformers says, and how to get a tokenizer there."""
-    for path in changed.glob("tokenizer*"):
-        path.unlink()
-    if content is not None:
-        (changed / "tokenizer.json").write_text(content)
-
-    message = score_refusal(checkpoint(changed))
-
-    assert message.startswith("toy: its tokenizer could not be read from FOLDER (")
-    assert message.endswith(
-        "); save the model and its tokenizer there again with save_pretrained(FOLDER)"
-    )
-    assert "\n" not in message
 
 
 # Loading
@@ -561,23 +496,6 @@ def test_the_identity_names_what_decides_a_score(folder: Path) -> None:
     assert identity["path"] == "shared prefix"
     assert (identity["head"], identity["dtype"]) == ("linear", "float32")
     assert len(identity["weights"]) == len(identity["tokenizer"]) == 64
-
-
-def test_a_copy_has_the_same_identity(folder: Path, changed: Path) -> None:
-    """Where the folder lies does not matter, and what the model is called neither."""
-    renamed = Checkpoint(ModelSpec("other", str(changed)), cache=changed.parent / "cache")
-
-    assert renamed.identity == checkpoint(folder).identity
-    assert renamed.name == "other"
-
-
-def test_another_weight_is_another_identity(folder: Path, changed: Path) -> None:
-    """One changed number in the head is another model."""
-    retensor(changed, lambda tensors: tensors["score.weight"][0, 0].add_(1e-3))
-    one, other = checkpoint(folder).identity, checkpoint(changed).identity
-
-    assert one["weights"] != other["weights"]
-    assert one["tokenizer"] == other["tokenizer"]
 
 
 def test_the_provenance_says_what_ran_where(folder: Path) -> None:

@@ -68,6 +68,7 @@ def test_a_right_model_passes(folders: Folders, kind: str) -> None:
     assert found.notes == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_precision_is_compared_with_float32(folders: Folders, kind: str) -> None:
     """Its noise is told; how far it is from float32 is told too and judged by nobody."""

@@ -110,12 +110,6 @@ def test_a_glob_over_several_is_refused(loaded: Callable[[str], Checkpoint]) -> 
     assert str(caught.value) == "'toy-*' means 2 models; load one at a time"
 
 
-def test_a_registry_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """A named registry is never replaced by another one in silence."""
-    with pytest.raises(SpecError, match=r"gone\.yaml: cannot be read: No such file"):
-        load("toy-a", registry=tmp_path / "gone.yaml")
-
-
 def test_a_folder_that_is_no_reward_model_is_refused(
     tmp_path: Path, loaded: Callable[[str], Checkpoint]
 ) -> None:

@@ -308,7 +308,7 @@ def test_loading_is_silent(
 
 
 def test_refused_weights_are_silent_too(tmp_path: Path, said: list[str]) -> None:
-    """The error says what is wrong; transformers' table of keys is not printed beside it."""
+    """The error says what is wrong; transformers' table of keys is not printed too."""
     folder = toy_checkpoint(tmp_path / "toy")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2"}))

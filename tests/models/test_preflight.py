@@ -100,7 +100,7 @@ CANNOT = {
 
 
 @pytest.mark.parametrize("kind", CANNOT)
-def test_a_path_that_the_trunk_cannot_go_is_left(
+def test_a_path_that_the_backbone_cannot_go_is_left(
     folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """One warning, and full rows give the model's own rewards."""
@@ -248,6 +248,7 @@ def test_another_pooling_is_refused_at_every_score(
             model.score(PROMPT, ["love"])
 
 
+@pytest.mark.slow
 def test_rows_that_see_each_other_are_scored_one_at_a_time(tmp_path: Path) -> None:
     """Doge's experts are chosen over all rows of a batch; the doctor finds nothing wrong either."""
     folder = toy_checkpoint(tmp_path / "toy", kind="doge", is_moe=True, num_experts_per_tok=4)

@@ -254,7 +254,7 @@ def test_no_code_runs_by_default(
         allowed = pytest.raises(ModelError) if with_tokenizer else nullcontext()
         with allowed:
             load.from_spec(spec, cache=tmp_path).score(PROMPT, ANSWERS)
-    for command in ("survival", "doctor"):
+    for command in ("round-trip", "doctor"):
         for name in (str(folder), "owner/own"):
             CliRunner().invoke(app, [command, name])
     for name in (str(folder), "owner/own"):
