@@ -113,7 +113,7 @@ def test_a_reader_that_left_is_an_error() -> None:
 
 # What is printed of texts that others wrote
 
-HOSTILE = "x\n::error::own\x1b[2J\u202e\r##vso[task.complete]"
+HOSTILE = "own\x1b[2J\u202e##vso[task.complete]\r\n::error::y"
 
 
 def is_harmless(said: str) -> bool:
@@ -185,7 +185,7 @@ def test_warnings_are_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
     said = runner.invoke(app, ["models"]).stderr
 
-    assert said.startswith("warning: x")
+    assert said.startswith("warning: own")
     assert (len(said.splitlines()), is_harmless(said)) == (1, True)
 
 
