@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -41,16 +40,6 @@ GOOD = {
 def path(tmp_path: Path) -> Path:
     """Where a team keeps it."""
     return tmp_path / "exploits.jsonl"
-
-
-def refusal(path: Path, content: bytes) -> str:
-    """The text of the error that a file with this content gives."""
-    path.write_bytes(content)
-    with pytest.raises(SpecError) as caught:
-        read(path)
-    text = str(caught.value)
-    assert "\n" not in text
-    return text.replace(str(path), "FILE")
 
 
 def test_an_entry_says_all(path: Path) -> None:
@@ -167,55 +156,33 @@ def test_an_earlier_release_is_another_model() -> None:
 # What is no ledger
 
 
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        *((odd, "JSON object") for odd in (b"<<<<<<< HEAD", b'{"a": ', b"\xff", b"[" * 100_000)),
+        (b"{}", "direction, model, .* found dict"),
+        (b'["best"]', "direction, model, .* found list"),
+        (b'{"text": "x"}', "direction, model, .* found text"),
+        (json.dumps(GOOD | {"text": 5}).encode(), "the texts "),
+        (json.dumps(GOOD | {"z": "?"}).encode(), "found direction, model, .*, z"),
+        (json.dumps(GOOD | {"direction": "left"}).encode(), "up or down, found 'left'"),
+        (json.dumps(GOOD | {"text": ""}).encode(), "whole characters, found ''"),
+        (json.dumps(GOOD | {"text": "\ud800"}).encode(), r"whole characters, found '\\ud800'"),
+    ],
+    ids=range(12),
+)
+def test_a_line_that_is_no_entry(path: Path, line: bytes, what: str) -> None:
+    """Such as what a merge leaves, or half a character: FILE:LINE, one line, and the way out."""
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n\n" + line + b"\n")
+
+    with pytest.raises(SpecError, match=rf"^{path}:3: .*{what}.*; restore the line or remove it$"):
+        read(path)
+
+
 def test_no_file(path: Path) -> None:
     """The way to one."""
-    with pytest.raises(SpecError) as caught:
+    with pytest.raises(SpecError, match=rf"^{path}: .*No such file.*`rmaudit search --ledger`"):
         read(path)
-    assert str(caught.value) == (
-        f"{path}: no ledger can be read there (No such file or directory); name a file that "
-        f"`rmaudit search --ledger` wrote"
-    )
-
-
-@pytest.mark.parametrize("content", [b"<<<<<<< HEAD", b'{"a": ', b"\xff", b"[" * 100_000])
-def test_a_line_that_is_no_json(path: Path, content: bytes) -> None:
-    """Such as what a merge leaves."""
-    text = refusal(path, json.dumps(GOOD).encode() + b"\n\n" + content + b"\n")
-
-    assert text.startswith("FILE:3: expected a JSON object, found what is none (")
-    assert text.endswith("); restore the line or remove it")
-
-
-@pytest.mark.parametrize(
-    ("entry", "found"),
-    [
-        ({}, "dict"),
-        (["best"], "list"),
-        ({"text": "x"}, "text"),
-        (GOOD | {"text": 5}, "direction, model, prompt, source, text, weights"),
-        (GOOD | {"z": "?"}, "direction, model, prompt, source, text, weights, z"),
-    ],
-)
-def test_a_line_that_is_no_entry(path: Path, entry: Any, found: str) -> None:
-    """Nothing is guessed."""
-    assert refusal(path, json.dumps(entry).encode()) == (
-        f"FILE:1: expected the texts prompt, direction, model, source, text, weights, found "
-        f"{found}; restore the line or remove it"
-    )
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"direction": "left"}, "direction: expected up or down, found 'left'"),
-        ({"text": ""}, "text: expected a text of whole characters, found ''"),
-        ({"text": "\ud800"}, r"text: expected a text of whole characters, found '\ud800'"),
-    ],
-)
-def test_what_cannot_be_replayed(path: Path, wrong: dict[str, str], said: str) -> None:
-    """No tokenizer takes half a character, and an empty answer is nobody's find."""
-    text = refusal(path, json.dumps(GOOD | wrong).encode())
-    assert text == f"FILE:1: {said}; restore the line or remove it"
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

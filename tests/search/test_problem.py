@@ -31,31 +31,15 @@ def test_a_text_comes_first_and_drawn_ones_after_it() -> None:
     assert all(len(ids) == 2 and max(ids) < 5 for ids in drawn[1:])
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "xxx",
-            (
-                "search: the start 'xxx' is 3 tokens of Toy, and the length is 2; search with "
-                "length 3, or give another start"
-            ),
-        ),
-        (
-            "x",
-            (
-                "search: the start 'x' is 1 token of Toy, and the length is 2; search with length "
-                "1, or give another start"
-            ),
-        ),
-    ],
-)
-def test_a_start_of_another_length_is_refused(text: str, message: str) -> None:
+@pytest.mark.parametrize(("text", "tokens"), [("xxx", "3 tokens"), ("x", "1 token")])
+def test_a_start_of_another_length_is_refused(text: str, tokens: str) -> None:
     """With the length that would do."""
-    rng = np.random.default_rng(0)
-    with pytest.raises(SpecError) as error:
+    rng, told = (
+        np.random.default_rng(0),
+        f"'{text}' is {tokens} of Toy, .* length is 2; search with",
+    )
+    with pytest.raises(SpecError, match=rf"{told} length {len(text)}"):
         starts(speller(), problem(2, 5), Settings(length=2, start=text), rng)
-    assert str(error.value) == message
 
 
 def test_places_whose_id_nothing_may_hold() -> None:
@@ -84,9 +68,5 @@ def test_where_nothing_is_admitted_it_is_said() -> None:
     def none(answers: Sequence[Ids]) -> NDArray[np.bool_]:
         return np.zeros(len(answers), dtype=np.bool_)
 
-    with pytest.raises(SpecError) as error:
+    with pytest.raises(SpecError, match=r"of 400 sequences of 2 ids, drawn from 9, none .* relax"):
         replace(problem(2, 9), admits=none).draw(4, np.random.default_rng(0))
-    assert str(error.value) == (
-        "search: of 400 sequences of 2 ids, drawn from 9, none is admitted by the constraints; "
-        "relax them"
-    )

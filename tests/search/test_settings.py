@@ -12,51 +12,44 @@ from rmaudit.search.settings import Gcg, Settings
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "what"),
     [
-        ({"length": 0}, "search: length 0; a sequence has 1 to 64 token ids"),
-        ({"length": 65}, "search: length 65; a sequence has 1 to 64 token ids"),
-        ({"budget": 0}, "search: budget 0; give at least 1 sequence to score, better 200000"),
-        ({"starts": 0}, "search: starts 0; give at least 1 start"),
-        ({"seed": -1}, "search: seed -1; give 0 or more"),
-        ({"start": ""}, "search: the start '' has no token; give a text, or leave it out"),
-        ({"beams": 0}, "search: beams 0; an exhaustive search has 1 to 10"),
-        ({"beams": 11}, "search: beams 11; an exhaustive search has 1 to 10"),
-        ({"direction": "sideways"}, "search: unknown direction 'sideways'; known: up, down"),
-        ({"method": "luck"}, "search: unknown method 'luck'; known: exhaustive, gcg, random"),
-        (
-            {"beams": 2, "method": "gcg"},
-            "search: beams are for method 'exhaustive', not 'gcg'; leave them out",
-        ),
-        (
-            {"gcg": Gcg(target=1.0)},
-            "search: a target is for method 'gcg', not 'exhaustive'; leave it out",
-        ),
+        ({"length": 0}, "length 0; .* 1 to 64 token ids"),
+        ({"length": 65}, "length 65; "),
+        ({"budget": 0}, "budget 0; give at least 1 sequence"),
+        ({"starts": 0}, "starts 0; give at least 1"),
+        ({"seed": -1}, "seed -1; give 0 or more"),
+        ({"start": ""}, "start '' has no token; give a text"),
+        ({"beams": 0}, "beams 0; .* 1 to 10"),
+        ({"beams": 11}, "beams 11; "),
+        ({"direction": "sideways"}, "direction 'sideways'; known: up, down"),
+        ({"method": "luck"}, "method 'luck'; known: exhaustive, gcg, random"),
+        ({"beams": 2, "method": "gcg"}, "'exhaustive', not 'gcg'; leave them out"),
+        ({"gcg": Gcg(target=1.0)}, "'gcg', not 'exhaustive'; leave it out"),
     ],
 )
-def test_settings_are_refused(given: dict[str, Any], message: str) -> None:
+def test_settings_are_refused(given: dict[str, Any], what: str) -> None:
     """One line each: what was found, and what is allowed."""
-    with pytest.raises(SpecError) as error:
+    with pytest.raises(SpecError, match=rf"^search: .*{what}.*$"):
         Settings(**given)
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    "given",
     [
-        ({"batch": 0}, "GCG: batch 0; at least 1 is needed"),
-        ({"top": 0}, "GCG: top 0; at least 1 is needed"),
-        ({"distance": -1.0}, "GCG: distance -1.0; 0 (plain GCG) or more is needed"),
-        ({"distance": float("nan")}, "GCG: distance nan; 0 (plain GCG) or more is needed"),
-        ({"target": float("nan")}, "GCG: target nan; give a finite reward, such as 10 or -10"),
-        ({"target": -float("inf")}, "GCG: target -inf; give a finite reward, such as 10 or -10"),
+        {"batch": 0},
+        {"top": 0},
+        {"distance": -1.0},
+        {"distance": float("nan")},
+        {"target": float("nan")},
+        {"target": -float("inf")},
     ],
 )
-def test_settings_of_gcg_are_refused(given: dict[str, Any], message: str) -> None:
-    """Likewise."""
-    with pytest.raises(SpecError) as error:
+def test_settings_of_gcg_are_refused(given: dict[str, Any]) -> None:
+    """Each by its name and what was found."""
+    ((name, value),) = given.items()
+    with pytest.raises(SpecError, match=rf"^GCG: {name} {value}; "):
         Gcg(**given)
-    assert str(error.value) == message
 
 
 def test_what_is_maximized_and_its_slope() -> None:
