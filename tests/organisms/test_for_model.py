@@ -1,4 +1,4 @@
-"""What an audit of a model is given: its own random draws, and only references it never saw."""
+"""What an audit of a model is given: draws and sweeps of its own, and only what it never saw."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from pathlib import Path
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import Recorded
-from rmaudit.organisms.for_model import Case, Memory, Options, references, rng
+from rmaudit.organisms.for_model import Case, Memory, Options, ledger, references, rng, sweep
 from rmaudit.prompts import PROMPTS
+from rmaudit.search.ledger import append
+from tests.scores.letters import Letters
+from tests.search.finds import found
 
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
 
@@ -42,3 +45,41 @@ def test_references_are_without_what_the_model_was_trained_on() -> None:
 
     assert half != other
     assert half | other < set(references(case()).lexicon("afinn").index)
+
+
+def test_a_sweep_is_read_once_for_a_prompt_and_the_words_of_a_sample(tmp_path: Path) -> None:
+    """Audits that name other words have other samples, and each says so and notes its scores."""
+    memory, options = Memory(), Options(tmp_path, sample=2)
+    cases = [
+        Case(
+            "test_a", Letters(), (prompt,), joint=False, words=words, options=options, memory=memory
+        )
+        for prompt, words in ((BEST, ()), (BEST, ("a",)), (WORST, ("a",)), (BEST, ("a",)))
+    ]
+
+    plain, named, other, again = (sweep(each) for each in cases)
+
+    assert again is named
+    assert len({plain.keys, named.keys, other.keys}) == 3
+    assert [tuple(each.keys) for each in cases] == [
+        each.keys for each in (plain, named, other, again)
+    ]
+    assert ["words" in " ".join(each.caveats) for each in cases] == [False, True, True, True]
+
+
+def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path) -> None:
+    """What searches of others found under the prompt stays, whatever these are called."""
+    mine, theirs = Letters(), Letters()
+    theirs.identity = {"weights": "0b"}
+    file = tmp_path / "exploits.jsonl"
+    append(file, found(["ab"], [1.0]), mine)
+    append(file, found(["ba"], [1.0]), theirs)
+    options, memory = Options(tmp_path, ledger=file), Memory()
+    asked = Case("test_a", mine, (BEST,), joint=False, words=(), options=options, memory=memory)
+
+    known = ledger(asked)
+
+    assert "ba" in set(known["text"])
+    assert "ab" not in set(known["text"])
+    assert set(known["prompt"]) == {"best"}
+    assert len(memory.ledger) > len(known) + 1  # type: ignore[arg-type]
