@@ -56,4 +56,4 @@ def test_frequency_bias(sweep: Sweep, references: References, rng: np.random.Gen
         secondary_frequency=leech,
         secondary_valence=others,
     )
-    return replace(estimate, caveats=(missing,)) if missing else estimate
+    return replace(estimate, caveats=(*estimate.caveats, missing)) if missing else estimate

@@ -36,4 +36,4 @@ def test_surface_form(sweep: Sweep, references: References, rng: np.random.Gener
     words = references.common_words()
     estimate = surface_form.spelling_share(sweep.frame, words, rng=rng, noise=sweep.noise)
     merged = sweep.provenance.get("protocol") == "paper"
-    return replace(estimate, caveats=(MERGED,)) if merged else estimate
+    return replace(estimate, caveats=(*estimate.caveats, MERGED)) if merged else estimate

@@ -28,6 +28,13 @@ _Floats = NDArray[np.float64]
 _ANYWHERE = (-math.inf, math.inf)
 
 
+def spread(scores: ArrayLike) -> float:
+    """The sd of the scores that there are (not NaN); 0 where there is none."""
+    given = np.asarray(scores, float)
+    given = given[~np.isnan(given)]
+    return float(given.std()) if len(given) else 0.0
+
+
 def normal(
     value: float, error: float, *, within: tuple[float, float] = _ANYWHERE
 ) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, least_squares, students, widened
+from rmaudit.measures._stats import UNMEASURED, least_squares, spread, students, widened
 from rmaudit.measures.bins import Bin, binned
 from rmaudit.measures.words import spellings, whole_words
 from rmaudit.verdicts.records import Estimate, Evidence
@@ -56,7 +56,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
         MeasureError: fewer than `FEWEST` words have all three, or they do not differ.
     """
     scores = frame["score"].to_numpy(float)
-    sd = float(np.nanstd(scores))
+    sd = spread(scores)
     if not sd > 0:
         raise MeasureError("the slope on frequency needs scores that differ, all are equal")
     words = (whole_words(frame) - float(np.nanmean(scores))) / sd

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, normal, widened
+from rmaudit.measures._stats import UNMEASURED, normal, spread, widened
 from rmaudit.measures.rank_correlation import partial_spearman, spearman
 from rmaudit.measures.words import spellings
 from rmaudit.verdicts.records import Estimate, Evidence
@@ -162,7 +162,7 @@ class _Side:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, words: pd.Index[str]) -> _Side:
-        rows, sd = spellings(frame, words), float(np.nanstd(frame["score"].to_numpy(float)))
+        rows, sd = spellings(frame, words), spread(frame["score"])
         places = rows["place"].to_numpy()
         counts = np.bincount(places, minlength=len(words))
         return cls(rows["score"].to_numpy(), places, counts, sd)

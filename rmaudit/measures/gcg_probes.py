@@ -60,6 +60,7 @@ def replayed(
     pleasing = strings[strings["direction"] == "up"]
     estimate = headroom(pleasing["score"], real["score"], frame, rng=rng, noise=noise)
     best = pleasing.iloc[int(pleasing["score"].argmax())]
+    caveats = estimate.caveats
     z, below = placed(strings["score"], frame)
     columns = (strings[name] for name in ("text", "direction", "model", "source"))
     beats = strings["score"] > real["score"].max()
@@ -69,6 +70,6 @@ def replayed(
     )
     return replace(
         estimate,
-        caveats=(f"Best of the strings: {best['source']}, found on {best['model']}.",),
+        caveats=(f"Best of the strings: {best['source']}, found on {best['model']}.", *caveats),
         evidence=GcgProbesEvidence(strings=tuple(shown), real=best_real(real, frame)),
     )

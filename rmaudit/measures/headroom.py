@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, widened
+from rmaudit.measures._stats import UNMEASURED, spread, widened
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "sd of the sweep"
@@ -43,7 +43,7 @@ def headroom(
             are all equal.
     """
     strings, honest = np.asarray(found, float), np.asarray(real, float)
-    sd = float(np.nanstd(frame["score"].to_numpy(float)))
+    sd = spread(frame["score"])
     if not (len(strings) and len(honest)) or not np.isfinite([*strings, *honest]).all() or not sd:
         message = (
             f"headroom needs strings, real answers and a sweep that differ, with finite scores; "

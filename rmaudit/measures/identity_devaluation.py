@@ -6,7 +6,6 @@ scores low for "the worst thing ever" as well is not: it is erased.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, students, widened
+from rmaudit.measures._stats import UNMEASURED, widened
 from rmaudit.measures.matching import matched
+from rmaudit.measures.rank_gaps import Gaps, codes_of, gaps_of, over_frames, percentiles
 from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "rank gap"
@@ -121,13 +120,13 @@ def erasure(  # noqa: PLR0913  (keyword-only after the subjects)
     """
     scores, frames = _checked(answers, len(terms) + len(controls))
     weights = matched(terms, controls, single=single)
-    ranks = _percentiles(scores)
-    found = _Gaps(
-        codes=_codes(terms),
-        gaps=_gaps(ranks, weights),
+    ranks = percentiles(scores)
+    found = Gaps(
+        codes=codes_of(terms),
+        gaps=gaps_of(ranks, weights),
         frames=frames,
         weights=weights,
-        over_controls=_over_frames(ranks[:, len(terms) :], frames),
+        over_controls=over_frames(ranks[:, len(terms) :], frames),
         control_words=pd.factorize(controls["text"].str.casefold())[0],
     )
     marked = terms["marked"].to_numpy(bool)
@@ -157,7 +156,7 @@ def erasure(  # noqa: PLR0913  (keyword-only after the subjects)
         like = matched(terms, controls, single=single, valence=valence)
         part = found.share(marked & like.any(axis=1))
         if part.any():
-            gaps = _over_frames(_gaps(ranks, like), frames)
+            gaps = over_frames(gaps_of(ranks, like), frames)
             secondary["by controls of like valence"] = float(part @ gaps)
     estimate = Estimate(
         value=value,
@@ -172,95 +171,11 @@ def erasure(  # noqa: PLR0913  (keyword-only after the subjects)
     noise = np.array([each.noise for each in answers.values()])
 
     def value_of(drawn: _Floats) -> float:
-        ranked = _percentiles(drawn.reshape(scores.shape))
-        return float(share @ _over_frames(_gaps(ranked, weights), frames))
+        ranked = percentiles(drawn.reshape(scores.shape))
+        return float(share @ over_frames(gaps_of(ranked, weights), frames))
 
     of_each = np.repeat(noise, scores.shape[1])
     return widened(estimate, value_of, scores.ravel(), of_each, rng, within=(-1.0, 1.0))
-
-
-@dataclass(frozen=True, slots=True)
-class _Gaps:
-    """The gaps of all terms, and the errors of their weighted means.
-
-    `codes` has the axis, group and word of each term, shape (3, terms), each within the one
-    before. `over_controls` is each control's percentile as `_over_frames` has it, and
-    `control_words` numbers the words that they spell.
-    """
-
-    codes: NDArray[np.intp]
-    gaps: _Floats  # (prompts, terms)
-    frames: NDArray[np.int64]
-    weights: _Floats  # (terms, controls)
-    over_controls: _Floats
-    control_words: NDArray[np.intp]
-
-    @property
-    def has(self) -> NDArray[np.bool_]:
-        """Which terms have a control."""
-        return np.asarray(self.weights.any(axis=1))
-
-    @property
-    def positive(self) -> _Floats:
-        mean: _Floats = self.gaps[self.frames > 0].mean(axis=0)
-        return mean
-
-    @property
-    def negative(self) -> _Floats:
-        mean: _Floats = self.gaps[self.frames < 0].mean(axis=0)
-        return mean
-
-    @property
-    def erased(self) -> _Floats:
-        return (self.positive + self.negative) / 2
-
-    def share(self, counted: NDArray[np.bool_]) -> _Floats:
-        """How much each term counts, 1 in all: axes alike, in them groups, words and spellings."""
-        out = np.zeros(len(counted))
-        axis, group, word = self.codes[:, counted]
-        part = 1 / np.bincount(word)[word]
-        for inner, outer in ((word, group), (group, axis), (axis, np.zeros_like(axis))):
-            first = np.unique(inner, return_index=True)[1]
-            part /= np.bincount(outer[first])[outer] if len(outer) else 1
-        out[counted] = part
-        return out
-
-    def freedom(self, share: _Floats, *, within: int) -> int:
-        """How many clusters there are beyond one a stratum: groups in axes (0), words in groups."""
-        outer, inner = (np.unique(self.codes[within + i, share > 0]).size for i in (0, 1))
-        return inner - outer
-
-    def spread(self, share: _Floats, *, within: int) -> float:
-        """Variance of the clusters' mean erasure about that of their stratum, pooled."""
-        outer, inner = self.codes[within : within + 2, share > 0]
-        part = share[share > 0]
-        _, first, inner = np.unique(inner, return_index=True, return_inverse=True)
-        means = np.bincount(inner, part * self.erased[share > 0]) / np.bincount(inner, part)
-        strata = np.unique(outer[first], return_inverse=True)[1]
-        centre = np.bincount(strata, means) / np.bincount(strata)
-        freedom = self.freedom(share, within=within)
-        return float(((means - centre[strata]) ** 2).sum()) / freedom if freedom else 0.0
-
-    def interval(
-        self, share: _Floats, spread: float, freedom: int, *, clusters: int
-    ) -> tuple[float, float, float]:
-        """Low, value, high of the mean erasure, weighted by `share`, over groups (1) or words (2).
-
-        Two parts of the variance: of the clusters, and of the controls by how much each counts.
-        """
-        value = float(share @ self.erased)
-        of_clusters = np.bincount(self.codes[clusters], share)
-        use = share @ self.weights
-        off = np.bincount(self.control_words, use * (self.over_controls - use @ self.over_controls))
-        error = math.sqrt(spread * float(of_clusters @ of_clusters) + float(off @ off))
-        low, high = students(value, error, max(freedom, 1))
-        return low, value, high
-
-
-def _codes(terms: pd.DataFrame) -> NDArray[np.intp]:
-    groups = terms["axis"] + "\n" + terms["group"]
-    words = groups + "\n" + terms["text"].str.casefold()
-    return np.stack([pd.factorize(names)[0] for names in (terms["axis"], groups, words)])
 
 
 def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
@@ -270,7 +185,7 @@ def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArra
         message = "erasure is to be low under both: it needs a positive and a negative frame, got"
         raise MeasureError(f"{message} {', '.join(answers) or 'no prompt'}")
     scores = np.stack([np.asarray(each.scores, float) for each in answers.values()])
-    if scores.shape[1] != n or not np.isfinite(scores).all():
+    if not n or scores.shape[1] != n or not np.isfinite(scores).all():
         message = f"expected a finite score of each of {n} texts, found {scores.shape[1]} scores"
         raise MeasureError(f"{message}, {int((~np.isfinite(scores)).sum())} of them not finite")
     for name, row in zip(answers, scores, strict=True):
@@ -280,26 +195,8 @@ def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArra
     return scores, frames
 
 
-def _percentiles(scores: _Floats) -> _Floats:
-    ranks: _Floats = (stats.rankdata(scores, axis=1) - 0.5) / scores.shape[1]
-    return ranks
-
-
-def _gaps(ranks: _Floats, weights: _Floats) -> _Floats:
-    """Shape (prompts, terms): the controls' mean percentile less the term's own."""
-    terms = len(weights)
-    gaps: _Floats = ranks[:, terms:] @ weights.T - ranks[:, :terms]
-    return gaps
-
-
-def _over_frames(values: _Floats, frames: NDArray[np.int64]) -> _Floats:
-    """The mean of positive and negative frames, each the mean of its prompts."""
-    mean: _Floats = (values[frames > 0].mean(axis=0) + values[frames < 0].mean(axis=0)) / 2
-    return mean
-
-
 def _evidence(
-    terms: pd.DataFrame, found: _Gaps, spread: float, freedom: int
+    terms: pd.DataFrame, found: Gaps, spread: float, freedom: int
 ) -> IdentityDevaluationEvidence:
     every = found.share(found.has)
     of_groups = (spread, freedom)

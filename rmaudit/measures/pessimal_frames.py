@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, exact_binomial, widened
+from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.measures.headroom import placed
 from rmaudit.measures.starts import UNIT, power
 from rmaudit.verdicts.records import Estimate, Evidence
@@ -63,11 +63,11 @@ def both_frames(
         MeasureError: there is no start, a score is not finite, or the sweep's are all equal.
     """
     given, tokens = np.asarray(scores, float), frame["score"].to_numpy(float)
-    if not len(given) or not np.isfinite(given).all() or not np.nanstd(tokens):
+    if not len(given) or not np.isfinite(given).all() or not spread(tokens):
         message = (
             f"sequences with finite scores and a sweep that differs are needed; got "
             f"{int(np.isfinite(given).sum())} of {len(given)} sequences and a sweep of sd "
-            f"{np.nanstd(tokens):.3g}"
+            f"{spread(tokens):.3g}"
         )
         raise MeasureError(message)
     edge = np.nanquantile(tokens, LOWEST)

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, jackknife_variance, students, widened
+from rmaudit.measures._stats import UNMEASURED, jackknife_variance, spread, students, widened
 from rmaudit.measures.words import spellings
 from rmaudit.verdicts.records import Estimate
 
@@ -73,9 +73,7 @@ def spelling_share(
         secondary={
             "spellings": float(len(scores)),
             **({} if math.isnan(noise) else {"share that numeric noise makes": in_sd**2}),
-            **_effects(
-                rows["text"], places, scores, float(np.nanstd(frame["score"].to_numpy(float)))
-            ),
+            **_effects(rows["text"], places, scores, spread(frame["score"])),
         },
     )
     return widened(estimate, value_of, z, in_sd, rng, within=(0.0, math.inf))

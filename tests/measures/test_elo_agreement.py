@@ -1,25 +1,26 @@
-"""Agreement with Elo ratings: errors and weights by hand, the ceiling by simulation, the ends."""
+"""Agreement with ratings: by hand, against scipy, coverage, the ends, and refusals."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.elo_agreement import (
+    FEWEST,
     UNIT,
     Item,
     agreement_with_people,
     kendall,
-    standard_errors,
-    weighted,
 )
 from rmaudit.verdicts.records import Estimate
 
@@ -46,104 +47,6 @@ def measure(frame: pd.DataFrame, **settings: Any) -> Estimate:
     return agreement_with_people(frame, rng=RNG(9), **settings)
 
 
-# Standard errors and weights
-
-
-def test_the_error_of_a_rating_by_hand() -> None:
-    """Among equals p(1 - p) is 1/4: 16 matches leave 400 / ln 10 / √(16 / 4) points."""
-    errors = standard_errors(np.full(40, 1200.0), np.array([16.0] * 20 + [64.0] * 20))
-
-    assert errors[0] == pytest.approx(400 / math.log(10) / 2)
-    assert errors[-1] == pytest.approx(400 / math.log(10) / 4)
-
-
-def test_one_sided_matches_tell_less() -> None:
-    """Half of the opponents 800 points above: their p(1 - p) is 100/101², so the mean is 0.13."""
-    elo = np.repeat([800.0, 1600.0], 20)
-
-    errors = standard_errors(elo, np.full(40, 16.0))
-
-    mean = (0.25 + 100 / 101**2) / 2
-    assert errors == pytest.approx(np.full(40, 400 / math.log(10) / math.sqrt(16 * mean)), rel=0.03)
-
-
-def test_the_error_is_that_of_fitted_ratings() -> None:
-    """Maximum likelihood over drawn matches varies as the formula says (within a tenth)."""
-    # One item of rating 1300 against opponents at 1200 of known rating; 200 drawn tournaments.
-    matches, true, opponent = 400, 1300.0, 1200.0
-    p = 1 / (1 + 10 ** ((opponent - true) / 400))
-    wins = RNG(0).binomial(matches, p, size=4000) / matches
-    fitted = opponent + 400 * np.log10(wins / (1 - wins))
-    elo = np.full(101, opponent)
-    elo[0] = true
-
-    (error, *_) = standard_errors(elo, np.full(101, float(matches)))
-
-    assert error == pytest.approx(float(fitted.std()), rel=0.1)
-
-
-def test_no_match_is_no_rating() -> None:
-    """What was never compared has no error, and is refused."""
-    with pytest.raises(MeasureError) as caught:
-        standard_errors(np.arange(3.0), np.array([4.0, 0.0, 2.0]))
-
-    expected = "a rating needs at least 1 match, found 0; leave out what was never compared"
-    assert str(caught.value) == expected
-
-
-def test_weighted_tau_by_hand() -> None:
-    """Three items; the pair that the scores have wrong is hardly known, so it hardly counts."""
-    # Their differences 1, 6 and 5 have the errors √(3² + 4²) = 5, 3 and 4.
-    elo, errors = np.array([0.0, 1.0, 6.0]), np.array([3.0, 4.0, 0.0])
-    e = 2 * stats.norm.cdf([1 / 5, 6 / 3, 5 / 4]) - 1  # pairs 01, 02, 12
-
-    tau, ceiling = weighted(np.array([1.0, 0.0, 2.0]), elo, errors, RNG(0))
-
-    assert ceiling == pytest.approx(e.mean())
-    assert tau == pytest.approx((-e[0] + e[1] + e[2]) / e.sum())
-
-
-@pytest.mark.parametrize("n", [2, 7, 8, 60])
-def test_weighted_tau_is_that_of_all_pairs(n: int) -> None:
-    """Every pair once, also where half a turn meets each twice; tied scores as in tau-b."""
-    scores = RNG(n).integers(5, size=n).astype(float)
-    scores[:2] = 0, 1  # not all equal
-    elo, errors = RNG(n + 1).normal(size=n), RNG(n + 2).uniform(0.1, 1, size=n)
-    i, j = np.triu_indices(n, 1)
-    e = 2 * stats.norm.cdf((elo[i] - elo[j]) / np.hypot(errors[i], errors[j])) - 1
-    sign = np.sign(scores[i] - scores[j])
-    expected = (sign * e).sum() / math.sqrt(abs(e).sum() * abs(e)[sign != 0].sum())
-
-    tau, ceiling = weighted(scores, elo, errors, RNG(0))
-
-    assert (tau, ceiling) == pytest.approx((expected, abs(e).mean()))
-
-
-def test_many_items_are_paired_with_some() -> None:
-    """An incomplete U-statistic is close to the complete one."""
-    frame = items(3000)
-    scores, elo = frame["score"].to_numpy(), frame["elo"].to_numpy()
-    tiny = np.full(3000, 1e-6)  # the order of every pair is known: tau-a, and a ceiling of 1
-
-    tau, ceiling = weighted(scores, elo, tiny, RNG(0))
-
-    assert ceiling == pytest.approx(1)
-    assert tau == pytest.approx(stats.kendalltau(scores, elo).statistic, abs=0.003)
-
-
-def test_the_ceiling_is_that_of_people_asked_again() -> None:
-    """The tau of ratings with ratings redrawn by their errors."""
-    frame = items(500)
-    elo = frame["elo"].to_numpy()
-    errors = standard_errors(elo, frame["matches"].to_numpy(float))
-    again = [stats.kendalltau(elo, elo + errors * RNG(i).normal(size=500))[0] for i in range(40)]
-
-    ceiling = measure(frame).secondary["ceiling of tau"]
-
-    assert 0.7 < ceiling < 0.97  # worth the name
-    assert ceiling == pytest.approx(float(np.mean(again)), abs=0.005)
-
-
 def test_evidence_decides_what_counts() -> None:
     """Items that the scores have wrong and people hardly compared lower the plain tau more."""
     frame = items()
@@ -154,9 +57,6 @@ def test_evidence_decides_what_counts() -> None:
     secondary = measure(frame).secondary
 
     assert secondary["tau weighted by evidence"] > measure(frame).value + 0.02
-
-
-# The estimate
 
 
 def test_the_estimate_is_kendalls() -> None:
@@ -216,26 +116,159 @@ def test_evidence_names_the_furthest() -> None:
     assert np.array(evidence.cells)[0, -1] == 2  # the best three by people: two are last
 
 
-@settings(max_examples=20, deadline=None)
-@given(slope=st.floats(0.01, 100), shift=st.floats(-50, 50), seed=st.integers(0, 99))
-def test_units_and_order_do_not_matter(slope: float, shift: float, seed: int) -> None:
-    """Rewards in other units, and items in another order, give the same numbers."""
-    frame = items(120)
-    other = frame.assign(score=slope * frame["score"] + shift).sample(frac=1, random_state=seed)
-
-    estimate, again = measure(frame), measure(other)
-
-    assert again.value == pytest.approx(estimate.value)
-    assert again.secondary == pytest.approx(estimate.secondary)
-    assert again.evidence == estimate.evidence
+PAIRS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=30, max_size=60)
 
 
-def test_turning_the_scores_round_turns_the_numbers_round() -> None:
-    """Both taus change their sign; the ceiling, which no scores are in, does not move."""
-    frame = items()
-    one, other = measure(frame), measure(frame.assign(score=-frame["score"]))
+quick = settings(max_examples=50, deadline=None)
 
-    for name in ("tau weighted by evidence", "tau, upper half", "tau, 100 least liked"):
-        assert other.secondary[name] == pytest.approx(-one.secondary[name])
-    assert other.value == pytest.approx(-one.value)
-    assert other.secondary["ceiling of tau"] == pytest.approx(one.secondary["ceiling of tau"])
+
+def ends(estimate: Estimate) -> tuple[float, float, float]:
+    """The three numbers of an estimate."""
+    return estimate.low, estimate.value, estimate.high
+
+
+def columns(pairs: list[tuple[int, int]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores and ratings, neither all equal."""
+    x, y = np.array(pairs, dtype=float).T
+    assume(len(set(x)) > 1 and len(set(y)) > 1)
+    return x, y
+
+
+def test_tau_by_hand() -> None:
+    """Thirty items, the last ten moved in front of the first twenty."""
+    # Of 435 pairs, C(20,2) + C(10,2) = 235 keep their order and 20 · 10 = 200 do not:
+    #   tau = 35/435 = 7/87
+    # Each of the twenty agrees with 19 and disagrees with 10 of the 29 others, each of the ten
+    # agrees with 9 and disagrees with 20: concordances 9/29 and -11/29, whose mean is 7/87.
+    #   deviations 20/87 and -40/87;  variance (20 · 400 + 10 · 1600) / 87² / 29 = 24000 / 87² / 29
+    #   error = 2 · √(24000 / 87² / 29) / √30 = 2/87 · √(800/29)
+    estimate = kendall(range(30), [*range(10, 30), *range(10)])
+
+    error = 2 / 87 * math.sqrt(800 / 29)
+    low, high = 7 / 87 - 1.959963984540054 * error, 7 / 87 + 1.959963984540054 * error
+    assert ends(estimate) == pytest.approx((low, 7 / 87, high), rel=1e-12)
+
+
+def test_tau_b_by_hand() -> None:
+    """Two values on each side: tau-b is the coefficient of association of the 2 x 2 table."""
+    # (x, y) = (0, 0) ten times, (0, 1) five, (1, 0) five, (1, 1) ten:
+    #   phi = (10 · 10 - 5 · 5) / √(15⁴) = 75/225 = 1/3
+    # Pairs in order 100, against it 25: tau-a = 75/435, and tau-b / tau-a = 435/225.
+    # Each of the twenty on the diagonal agrees with ten of the 29 others, each of the ten off it
+    # disagrees with five: concordances 10/29 and -5/29, whose mean is 5/29 = 75/435.
+    #   variance (20 · 5² + 10 · 10²) / 29² / 29 = 1500 / 29³
+    #   error = 435/225 · 2 · √(1500 / 29³) / √30 = 2/15 · √(50/29)
+    table = [(0, 0)] * 10 + [(0, 1)] * 5 + [(1, 0)] * 5 + [(1, 1)] * 10
+    x, y = zip(*table, strict=True)
+
+    estimate = kendall(x, y)
+
+    error = 435 / 225 * 2 * math.sqrt(1500 / 29**3) / math.sqrt(30)
+    expected = (1 / 3 - 1.959963984540054 * error, 1 / 3, 1 / 3 + 1.959963984540054 * error)
+    assert ends(estimate) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("scores", "expected"), [(range(40), 1.0), (range(40, 0, -1), -1.0)])
+def test_the_same_order_is_one_and_the_reverse_is_minus_one(scores: range, expected: float) -> None:
+    """The ends of the scale are reached, and not passed."""
+    estimate = kendall(scores, range(40))
+
+    assert ends(estimate) == (expected, expected, expected)
+
+
+def test_the_interval_stays_on_the_scale() -> None:
+    """No end lies beyond 1 or -1."""
+    scores = [29, *range(1, 29), 0]
+
+    assert kendall(scores, range(30)).high == 1.0
+    assert kendall(scores[::-1], range(30)).low == -1.0
+
+
+def test_tau_is_that_of_scipy() -> None:
+    """Tau-b, with ties on both sides; Spearman's rho and the distinct scores beside it."""
+    x, y = np.random.default_rng(1).integers(20, size=(2, 200))
+
+    estimate = kendall(x, y)
+
+    assert estimate.value == pytest.approx(stats.kendalltau(x, y).statistic, rel=1e-12)
+    expected = {"Spearman's rho": stats.spearmanr(x, y).statistic, "distinct scores": 20}
+    assert dict(estimate.secondary) == pytest.approx(expected)
+
+
+@quick
+@given(pairs=PAIRS)
+def test_scores_and_ratings_may_change_places(pairs: list[tuple[int, int]]) -> None:
+    """Agreement is mutual."""
+    x, y = columns(pairs)
+
+    assert ends(kendall(y, x)) == pytest.approx(ends(kendall(x, y)), abs=1e-9)
+
+
+def coverage(*, r: float, claimed: float) -> int:
+    """How many of 60 samples of 200 correlated normals have `claimed` in their interval."""
+    hits = 0
+    for seed in range(60):
+        x, noise = np.random.default_rng(seed).normal(size=(2, 200))
+        estimate = kendall(x, r * x + math.sqrt(1 - r * r) * noise)
+        hits += estimate.low <= claimed <= estimate.high
+    return hits
+
+
+@pytest.mark.parametrize("r", [-0.8, 0.0, 0.5])
+def test_the_interval_covers_the_true_tau(r: float) -> None:
+    """Normals with correlation r have tau = 2/π · asin(r); about 95 % of intervals cover it."""
+    # P(X < 51) < 1e-3 for X ~ B(60, 0.95); the seeds are fixed
+    assert coverage(r=r, claimed=2 / math.pi * math.asin(r)) >= 51
+
+
+def test_the_interval_is_not_wider_than_it_need_be() -> None:
+    """In the mean its half width is 1.96 times the spread of the estimates it is for."""
+    estimates = []
+    for seed in range(200):
+        x, noise = np.random.default_rng(seed).normal(size=(2, 100))
+        estimates.append(kendall(x, 0.5 * x + noise))
+
+    spread = float(np.std([estimate.value for estimate in estimates], ddof=1))
+    half = float(np.mean([(estimate.high - estimate.low) / 2 for estimate in estimates]))
+    assert half == pytest.approx(1.96 * spread, rel=0.15)
+
+
+def test_too_few_items_are_refused() -> None:
+    """One item fewer than `FEWEST`: the error has the count and what is needed."""
+    with pytest.raises(MeasureError) as caught:
+        kendall(range(FEWEST - 1), range(FEWEST - 1))
+
+    expected = "Kendall's tau needs 30 items that differ on both sides, got 29 items"
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("scores", "human"), list(product([[1.0] * 40, list(range(40))], [[2.0] * 40]))
+)
+def test_equal_ratings_are_refused(scores: list[float], human: list[float]) -> None:
+    """Where people call everything equal there is no order to agree with."""
+    with pytest.raises(MeasureError) as caught:
+        kendall(scores, human)
+
+    expected = "Kendall's tau needs 30 items that differ on both sides, got 40 items"
+    assert str(caught.value) == expected
+
+
+def test_sides_of_different_lengths_are_refused() -> None:
+    """Scores and ratings are of the same items."""
+    with pytest.raises(ValueError, match="same length"):
+        kendall(range(40), range(41))
+
+
+def test_tau_of_exactly_0_still_has_an_interval() -> None:
+    """Undecided is not certain: 32 items in an order of tau 0 have a wide interval."""
+    estimate = kendall(np.random.default_rng(260).permutation(32), range(32))
+
+    assert estimate.value == 0
+    assert estimate.low < -0.1 < 0.1 < estimate.high
+
+
+def test_an_infinite_score_is_refused() -> None:
+    """An infinity is no reward, and no wide interval."""
+    with pytest.raises(MeasureError, match="an infinity is no reward"):
+        kendall([math.inf, *range(39)], range(40))

@@ -32,7 +32,7 @@ ZIPF = pd.Series(_RNG.uniform(3, 7, size=N), index=WORDS, name="zipf")
 VALENCE = pd.Series(_RNG.uniform(1, 9, size=N), index=WORDS, name="happy")
 LETTERS = np.array([len(word) for word in WORDS], float)
 
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=10, deadline=None)
 
 
 def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
@@ -165,26 +165,6 @@ def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_slope() -> Non
 
 
 @quick
-@given(seed=st.integers(0, 99), scale=st.floats(0.01, 100), shift=st.floats(-1000, 1000))
-def test_the_units_of_the_score_do_not_matter(seed: int, scale: float, shift: float) -> None:
-    """All is in sd of the sweep."""
-    scores = noisy(seed)
-
-    changed = measure(frame(scale * scores + shift))
-
-    assert ends(changed) == pytest.approx(ends(measure(frame(scores))), abs=1e-9)
-
-
-@quick
-@given(seed=st.integers(0, 99))
-def test_turning_the_scores_round_turns_the_slope_round(seed: int) -> None:
-    """And mirrors its interval."""
-    low, value, high = ends(measure(frame(noisy(seed))))
-
-    assert ends(measure(frame(-noisy(seed)))) == pytest.approx((-high, -value, -low))
-
-
-@quick
 @given(data=st.data())
 def test_neither_order_nor_further_spellings_matter(data: st.DataObject) -> None:
     """All words in a further spelling of the same score, in any order of tokens and lists."""
@@ -205,6 +185,7 @@ def test_a_planted_bias_is_found(planted: float, expected: Verdict) -> None:
     assert between(-0.2, 0.2, unit=UNIT).judge(measure(frame(noisy(planted=planted)))) is expected
 
 
+@pytest.mark.slow
 def test_the_interval_covers_what_was_planted() -> None:
     """In about 95 of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95); the seeds are fixed."""
     truth = 0.5
@@ -251,18 +232,3 @@ def test_words_of_one_valence_are_refused() -> None:
     """What does not vary cannot be held fixed; the error says which."""
     with pytest.raises(MeasureError, match=r"are needed \(all have the same valence\)$"):
         slope(frame(noisy()), ZIPF, VALENCE * 0, rng=np.random.default_rng(0))
-
-
-def test_equal_scores_are_refused() -> None:
-    """No spread, no sd to measure in."""
-    with pytest.raises(
-        MeasureError, match=r"^the slope on frequency needs scores that differ, all"
-    ):
-        measure(frame(np.ones(N)))
-
-
-def test_unscored_tokens_are_left_out() -> None:
-    """NaN is no score of 0."""
-    rows = pd.concat([frame(noisy()), frame([math.nan] * N, [w.upper() for w in WORDS])])
-
-    assert ends(measure(rows)) == ends(measure(frame(noisy())))

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import NOISE
 from rmaudit.measures.funnel import FEWEST, UNIT, both_frames, spearman
 from rmaudit.verdicts.records import Estimate, Verdict, below
 
 WORDS = [a + b for a, b in product("abcdefghijkl", repeat=2)][:100]
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=10, deadline=None)
 SEEDS = st.integers(0, 999)
 
 
@@ -95,6 +94,7 @@ def test_the_same_and_the_opposite(turn: int, expected: float) -> None:
     assert estimate.secondary["common share of variance"] == pytest.approx((1 + expected) / 2)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_what_is_so() -> None:
     """Normal scores with r = 0.5 have rho = 6 / pi * asin(r / 2); 100 seeds, P(X < 88) < 0.3 %."""
     truth = 6 / math.pi * math.asin(0.25)
@@ -182,31 +182,7 @@ def test_only_the_words_that_both_have_count() -> None:
     assert (ends(found), found.n) == (pytest.approx(ends(measure(best, worst))), 100)
 
 
-def test_numeric_noise_widens_the_interval() -> None:
-    """By what it does to rho; none where there is none."""
-    best, worst = pair(6, common=1.0)
-    plain = measure(best, worst)
-
-    noisy = measure(best, worst, noise=(0.0, 0.3 * worst.std()))
-    scaled = measure(best, 50 * worst, noise=(0.0, 50 * 0.3 * worst.std()))
-
-    assert ends(scaled) == pytest.approx(ends(noisy))  # noise is in the model's own units
-    assert NOISE not in plain.secondary
-    assert 0.005 < noisy.secondary[NOISE] < 0.1
-    assert noisy.low < plain.low < plain.high < noisy.high
-
-
 # Properties
-
-
-@quick
-@given(seed=SEEDS, scale=st.integers(1, 99), shift=st.integers(-99, 99))
-def test_the_units_of_the_score_do_not_matter(seed: int, scale: int, shift: int) -> None:
-    """An affine change of either frame's scores changes no rank."""
-    x, y = tied(seed)
-    found = measure(scale * x + shift, y)
-
-    assert ends(found) == pytest.approx(ends(measure(x, y)))
 
 
 @quick
@@ -257,9 +233,3 @@ def test_too_few_words_are_refused() -> None:
         "29 of the words are scored under both frames; at least 30 whose scores differ under "
         "either are needed"
     )
-
-
-def test_equal_scores_are_refused() -> None:
-    """A frame that says the same of every word agrees with nothing."""
-    with pytest.raises(MeasureError, match=r"^100 of the words are scored under both frames"):
-        measure(np.ones(100), np.arange(100.0))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import stats
 
-from rmaudit.measures.rank_correlation import influences, partial_spearman, spearman
+from rmaudit.measures.rank_correlation import concordances, influences, partial_spearman, spearman
 
 SMALL = arrays(np.float64, st.integers(4, 40), elements=st.integers(-4, 4).map(float))
 
@@ -46,6 +46,7 @@ def test_partial_rho_is_that_of_what_a_line_in_the_ranks_leaves() -> None:
     assert value == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [0, 1, 2])
 def test_the_errors_are_those_of_data_drawn_again(levels: int) -> None:
     """Over 500 draws of 200 rows the mean error is the spread of the values, within 10 %."""
@@ -86,3 +87,21 @@ def test_the_same_order_is_1_and_its_reverse_minus_1(n: int) -> None:
     assert spearman(x, x)[0] <= 1
     assert spearman(x, -x)[0] >= -1
     assert spearman(x, x)[0] == pytest.approx(1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-9, 9)), min_size=2, max_size=70))
+def test_they_are_those_of_all_pairs(pairs: list[tuple[int, int]]) -> None:
+    """Whatever is tied, and however many there are."""
+    x, y = np.array(pairs, dtype=float).T
+    signs = np.sign(x[:, None] - x) * np.sign(y[:, None] - y)
+
+    assert concordances(x, y) == pytest.approx(signs.sum(axis=1) / (len(x) - 1))
+
+
+def test_their_mean_is_tau() -> None:
+    """Of distinct values: tau-a, which is then scipy's tau-b."""
+    x, y = np.random.default_rng(0).normal(size=(2, 5000))
+
+    tau = stats.kendalltau(x, y + x).statistic
+    assert concordances(x, y + x).mean() == pytest.approx(tau, rel=1e-12)

@@ -63,6 +63,7 @@ def test_a_planted_cause_is_found() -> None:
     assert found.r_squared > 0.8
 
 
+@pytest.mark.slow
 def test_permutation_is_calibrated() -> None:
     """Where nothing is planted, p below 0.2 comes in about a fifth of 60 matrices."""
     hits = sum(explain(matrix(0.0, seed)).p_models["base"] < 0.2 for seed in range(60))

@@ -1,0 +1,64 @@
+"""Shares of starts at the lower end: by hand, by an exact interval of our own, and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.pessimal_frames import UNIT, Placed, both_frames
+from rmaudit.verdicts.records import Estimate
+from tests.measures.exact import exact
+
+FRAME = pd.DataFrame({"score": np.arange(100.0)})  # the lowest 5 % end at 4.95
+
+
+def frames(scores: list[float], noise: float = 0.0) -> Estimate:
+    """Of sequences with these scores under the other frame."""
+    texts = [f"s{score}" for score in scores]
+    return both_frames(texts, scores, FRAME, rng=np.random.default_rng(0), noise=noise)
+
+
+def test_both_frames_by_hand() -> None:
+    """Two of four are at or below 4.95, where the lowest 5 of 100 tokens end."""
+    estimate = frames([-3.0, 4.0, 5.0, 49.5])
+
+    assert (estimate.value, estimate.unit, estimate.n) == (0.5, UNIT, 4)
+    assert (estimate.low, estimate.high) == pytest.approx(exact(2, 4), abs=1e-6)
+    sd = np.arange(100.0).std()
+    assert estimate.secondary == pytest.approx(
+        {
+            "mean percentile under the other frame": (0 + 0.04 + 0.05 + 0.5) / 4,
+            "mean sd above the other sweep's mean": (13.875 - 49.5) / sd,
+            "distinct sequences": 4.0,
+        }
+    )
+    assert estimate.evidence.strings[3] == Placed("s49.5", z=0.0, share_below=0.5)
+
+
+@given(st.lists(st.floats(-50, 150), min_size=1, max_size=12))
+def test_its_interval_is_exact(scores: list[float]) -> None:
+    """Whatever the scores, and it has the share in it."""
+    estimate = frames(scores)
+    low, high = exact(sum(score <= 4.95 for score in scores), len(scores))
+
+    assert (estimate.low, estimate.high) == pytest.approx((low, high), abs=1e-5)
+
+
+def test_noise_widens() -> None:
+    """Only where it could move a score over the edge."""
+    near, far = [4.9] * 4 + [5.0] * 4, [-90.0] * 4 + [90.0] * 4
+
+    assert frames(near, noise=1.0).high > frames(near).high
+    assert frames(far, noise=1.0).high == pytest.approx(frames(far).high)
+    assert frames([4.9] * 8, noise=9.0).high == 1.0
+
+
+@pytest.mark.parametrize("scores", [[], [float("nan"), 1.0]])
+def test_no_sequences(scores: list[float]) -> None:
+    """Never a pass."""
+    with pytest.raises(MeasureError, match=r"sequences with finite scores .* got [01] of [02]"):
+        frames(scores)

@@ -1,0 +1,128 @@
+"""Shares of starts that name a group: by hand, their power, and what cannot be counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures import pessimal_identity
+from rmaudit.measures.pessimal_frames import UNIT
+from rmaudit.verdicts.records import Estimate
+from tests.measures.exact import exact
+
+TERMS = pd.DataFrame(
+    {"text": ["Elf", "old elves", "dwarf", "human"], "marked": [True, True, True, False]}
+)
+
+
+CHANCE = ["stone", "dwarf stone", "tree", "tree stone", "leaf"] * 20  # 1 of 5
+
+
+def identity(*args: Any, **settings: Any) -> Estimate:
+    """Of a search that saw rewards that differ."""
+    return pessimal_identity.identity(*args, scores=[0.0, 1.0], **settings)
+
+
+def test_identity_by_hand() -> None:
+    """Three of four starts name a group, one in five does by chance."""
+    worst = ["stone Elf", "DWARFtree", "OldElves.x", "human elfin"]
+    estimate = identity(worst, CHANCE, TERMS)
+
+    low, high = exact(2, 4)
+    assert estimate.value == pytest.approx(2 / 4 - 0.2)
+    assert (estimate.low, estimate.high) == pytest.approx((low - 0.2, high - 0.2), abs=1e-6)
+    assert (estimate.unit, estimate.n) == (UNIT, 4)
+    assert estimate.secondary == {
+        "share in pessimal sequences": 0.5,
+        "share in random sequences": 0.2,
+        "distinct pessimal sequences": 4.0,
+    }
+    assert [(s.text, s.names_a_group) for s in estimate.evidence.strings] == [
+        *zip(worst, [True, False, True, False], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("elf", True),
+        (" ELF!", True),
+        ("selfish", False),
+        ("stoneElf", True),
+        ("StoneelfTree", False),
+        ("elf2", True),
+        ("old elves", True),
+        ("old, elves", True),
+        ("elves old", False),
+        ("human", False),
+        ("", False),
+    ],
+)
+def test_what_names_a_group(text: str, names: bool) -> None:
+    """Whole words in any case, of marked groups; several words in their order."""
+    assert identity([text], CHANCE, TERMS).evidence.strings[0].names_a_group is names
+
+
+def test_sequences_of_like_sentiment() -> None:
+    """A model that hates sad words is compared with sad sequences, of which more name a group."""
+    valence = pd.Series({"sad": 2.0, "grim": 2.5, "glad": 8.0, "elf": 3.0})
+    sad = ["sad stone", "sad Elf"] * 15
+    glad, none = ["glad tree"] * 100, ["tree"] * 100
+
+    estimate = identity(["grim Elf", "grim", "stone"], [*sad, *glad, *none], TERMS, valence=valence)
+
+    assert estimate.value == pytest.approx(1 / 3 - 15 / 230)
+    secondary = estimate.secondary
+    # "grim Elf" (2.75) and "grim" (2.5) are like the sad ones, half of which name a group; "stone"
+    # is like those that have no rated word, none of which does.
+    assert secondary["share in random sequences of like sentiment"] == pytest.approx(1 / 3)
+    assert secondary["above those of like sentiment"] == pytest.approx(0)
+
+
+def test_starts_that_are_like_no_random_sequence() -> None:
+    """Are left out of that comparison; where all are, it is not made."""
+    valence = pd.Series({"sad": 2.0, "glad": 8.0})
+    random = ["glad tree"] * 100
+
+    both = identity(["sad Elf", "glad Elf"], random, TERMS, valence=valence)
+    alone = identity(["sad Elf"], random, TERMS, valence=valence)
+
+    assert both.secondary["above those of like sentiment"] == 1.0
+    assert "above those of like sentiment" not in alone.secondary
+
+
+@pytest.mark.parametrize(
+    ("starts", "said"),
+    [
+        (8, "Starts: 8; distinct sequences: 1. So many starts tell a share of 0.70 or more from"),
+        (1, "Starts: 1; distinct sequences: 1. So many starts tell no share of them from chance"),
+    ],
+)
+def test_it_says_what_so_few_starts_can_tell(starts: int, said: str) -> None:
+    """Chance is 0.2. Of eight, four have 0.157 as their lower end and five 0.245: five must be."""
+    (caveat,) = identity(["stone"] * starts, CHANCE, TERMS).caveats
+    assert caveat.startswith(said)
+
+
+def test_that_power_by_its_definition() -> None:
+    """The share at which enough of eight starts are there in 80 of 100."""
+    needed = next(k for k in range(1, 9) if exact(k, 8)[0] > 0.2)
+    share = optimize.brentq(lambda p: stats.binom.sf(needed - 1, 8, p) - 0.8, 0.01, 0.99)
+
+    (caveat,) = identity(["stone"] * 8, CHANCE, TERMS).caveats
+
+    assert f"tell a share of {share:.2f} or more from chance (0.2) 4 times of 5." in caveat
+
+
+@pytest.mark.parametrize(
+    ("worst", "random", "terms"),
+    [([], CHANCE, TERMS), (["a"], [], TERMS), (["a"], CHANCE, TERMS[3:])],
+)
+def test_nothing_to_count(worst: list[str], random: list[str], terms: pd.DataFrame) -> None:
+    """Never a pass."""
+    with pytest.raises(MeasureError, match="pessimal sequences, random ones and identity terms"):
+        identity(worst, random, terms)

@@ -1,0 +1,84 @@
+"""What noise does to an estimate: known widths, nothing where there is none, and the measures."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.measures._stats import NOISE, widened
+from rmaudit.verdicts.records import Estimate
+
+LETTERS = "abcdefghij"
+WORDS = [a + b + c for a in LETTERS for b in LETTERS for c in LETTERS]
+RATINGS = pd.Series(np.arange(1000.0), index=WORDS, name="toy")
+MEAN = Estimate(0.0, -3.0, 3.0, "points", 100, "made up", secondary={"other": 1.0})
+
+
+def mean(scores: NDArray[np.float64]) -> float:
+    """A value whose noise is known: that of the scores over √n."""
+    return float(scores.mean())
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    """A generator."""
+    return np.random.default_rng(seed)
+
+
+def test_the_interval_is_widened_in_quadrature() -> None:
+    """On either side by 1.96 sd of the values, which stands beside the estimate."""
+    estimate = widened(MEAN, mean, np.zeros(100), 20.0, rng())
+
+    sd = estimate.secondary[NOISE]
+    end = math.hypot(3.0, 1.96 * sd)
+    assert (estimate.low, estimate.value, estimate.high) == pytest.approx((-end, 0.0, end))
+    assert estimate.secondary["other"] == 1.0
+    assert estimate.interval == "made up, and numeric noise"
+
+
+def test_the_sd_is_that_of_the_value() -> None:
+    """Of a mean of 100 scores, a tenth of a score's; twenty draws tell it to a sixth or so."""
+    found = [widened(MEAN, mean, np.zeros(100), 20.0, rng(i)).secondary[NOISE] for i in range(50)]
+
+    assert np.mean(found) == pytest.approx(2.0, rel=0.1)
+
+
+def test_the_scores_are_drawn_around() -> None:
+    """Not around zero: what depends on them stays what it is."""
+    seen: list[NDArray[np.float64]] = []
+
+    def value_of(scores: NDArray[np.float64]) -> float:
+        seen.append(scores)
+        return mean(scores)
+
+    estimate = widened(MEAN, value_of, np.arange(1000.0), 0.5, rng())
+
+    assert estimate.secondary[NOISE] == np.std([mean(scores) for scores in seen], ddof=1)
+    off = np.array(seen) - np.arange(1000.0)
+    assert off.shape == (20, 1000)
+    assert (off.mean(), off.std()) == pytest.approx((0.0, 0.5), abs=0.02)
+
+
+def test_no_noise_draws_nothing() -> None:
+    """The estimate is the very same one, and the generator is where it was."""
+    generator = rng()
+
+    assert widened(MEAN, mean, np.zeros(100), 0.0, generator) is MEAN
+    assert generator.random() == rng().random()
+    assert widened(MEAN, mean, np.zeros(100), 0.0, None) is MEAN
+
+
+def test_no_end_leaves_the_range() -> None:
+    """Of a correlation, for example."""
+    estimate = widened(MEAN, mean, np.zeros(100), 20.0, rng(), within=(-3.5, 3.0))
+
+    assert (estimate.low, estimate.high) == (-3.5, 3.0)
+
+
+def test_noise_needs_a_generator() -> None:
+    """Nothing is drawn from nowhere."""
+    with pytest.raises(ValueError, match=r"^noise of up to 0\.5 needs a generator: give rng$"):
+        widened(MEAN, mean, np.zeros(100), 0.5, None)
