@@ -54,7 +54,7 @@ def test_the_help_of_each_command_has_an_example(command: list[str]) -> None:
     "arguments",
     [
         *("nonsense", "--nonsense", "models --nonsense", "models nonsense", "models check"),
-        *("selftest --seeds one", "compare nowhere.json nowhere.json"),
+        *("selftest --seeds one", "doctor x --answers 7", "compare nowhere.json nowhere.json"),
     ],
 )
 def test_wrong_usage_ends_with_4(arguments: str) -> None:

@@ -295,21 +295,6 @@ def test_doctor_refuses_in_one_line(
     assert (result.stdout, result.exit_code) == ("", code)
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "said"),
-    [
-        ("--dtype", "fp16", "'fp16' is not one of 'auto', 'float32', 'bfloat16', 'float16'"),
-        ("--answers", "7", "Invalid value for '--answers': "),
-    ],
-)
-def test_doctor_refuses_a_wrong_option(toy: Path, option: str, value: str, said: str) -> None:
-    """As typer tells it: exit 4, nothing on stdout."""
-    result = runner.invoke(app, ["doctor", str(toy), option, value], env={"COLUMNS": "200"})
-
-    assert said in " ".join(result.stderr.split())
-    assert (result.stdout, result.exit_code) == ("", 4)
-
-
 @pytest.mark.parametrize("command", [["round-trip"], ["doctor", "--answers", "8"]], ids=" ".join)
 def test_a_model_of_another_registry(toy: Path, tmp_path: Path, command: list[str]) -> None:
     """--file names it, as for `rmaudit models`."""

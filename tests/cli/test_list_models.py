@@ -69,18 +69,6 @@ def test_models_explains_the_keys() -> None:
     assert list(told) == list(meanings())
 
 
-def test_models_refuses_a_wrong_file_in_one_line(tmp_path: Path) -> None:
-    """Exit 4, with the file and the line; no traceback."""
-    path = tmp_path / "models.yaml"
-    path.write_text("models:\n  A: 3\n")
-
-    result = runner.invoke(app, ["models", "--file", str(path)])
-
-    assert result.stderr.startswith(f"{path}:2: A: ")
-    assert len(result.stderr.splitlines()) == 1
-    assert (result.stdout, result.exit_code) == ("", 4)
-
-
 # What is here
 
 
@@ -376,15 +364,6 @@ def test_check_does_not_build_the_embedded_model(home: Path) -> None:
     assert code == 0
     assert lines[1].startswith("  weights        not built yet; ")
     assert not (home / "cache").exists()
-
-
-@pytest.mark.parametrize("name", ["nonsense", "Z*", ""])
-def test_check_of_no_model_is_a_usage_error(name: str) -> None:
-    """Exit 4, one line."""
-    result = runner.invoke(app, ["models", "check", name])
-
-    assert (result.stdout, result.exit_code) == ("", 4)
-    assert len(result.stderr.splitlines()) == 1
 
 
 def test_check_offline_says_what_is_missing(home: Path) -> None:

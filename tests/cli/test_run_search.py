@@ -279,20 +279,3 @@ def test_what_is_no_search_is_refused(toy: Path, options: str, named: str) -> No
 
     assert (result.exit_code, result.stdout) == (4, "")
     assert [part for part in named.split("|") if part not in result.stderr] == []
-
-
-def test_a_floor_without_a_base(toy: Path) -> None:
-    """What models.yaml lacks."""
-    result = search(toy, *SHORT, "--floor", "-3")
-
-    assert result.exit_code == 3
-    assert "base:" in result.stderr
-
-
-def test_an_unknown_model(toy: Path) -> None:
-    """The ones that are known are named."""
-    result = search(toy.parent / "nothing", *SHORT)
-
-    assert (result.exit_code, result.stdout) == (4, "")
-    assert "unknown model" in result.stderr
-    assert "R-Smol-135M" in result.stderr
