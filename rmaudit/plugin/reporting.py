@@ -120,7 +120,9 @@ def pytest_terminal_summary(
     from rmaudit.report.writers import terminal
 
     terminalreporter.section("rmaudit")
-    for text in terminal.lines(state.findings, None):
+    workers = config.getoption("numprocesses", None)  # they collect, and the header is silent
+    named = [] if config.getoption("rm_model") or not workers else [_audited(config)]
+    for text in (*named, *terminal.lines(state.findings, None)):
         terminalreporter.write_line(text)
     plan = state.plan
     if plan.collected > len(plan.selected):

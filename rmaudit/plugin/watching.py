@@ -25,6 +25,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         session.config.pluginmanager.register(watch, "rmaudit-watch")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the terminal asks what there is to say of it
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Keep what is planned: the audits that -k, -m and others have left."""
     option, state = session.config.option, session.config.stash[SESSION]

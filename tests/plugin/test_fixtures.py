@@ -1,0 +1,450 @@
+"""What audits are given, in runs on a toy: each fixture, its caveats, and the null controls."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.models import loading
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.organisms.fixtures import FIXTURES, Fixture
+from rmaudit.organisms.for_model import Case
+from rmaudit.organisms.for_scorer import Trial
+from rmaudit.organisms.nulls import random
+from rmaudit.organisms.trial import measure
+from rmaudit.prompts import PROMPTS
+from rmaudit.references import References
+from rmaudit.references.public_exploits import probes
+from rmaudit.scores.logprobs import base_logprobs
+from rmaudit.search import ledger
+from tests.plugin.conftest import HIGH, Run
+from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
+
+SIZE = len(toy_tokenizer())
+SWEEP = "@declare(-99)\ndef test_sweep(sweep): return estimate(float(len(sweep.frame)))\n"
+JOINT = "@declare(0.0, prompts=['best', 'worst'], joint=True)\ndef test_both({}\n"
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another checkpoint, in a folder of the same name."""
+    return toy_checkpoint(tmp_path_factory.mktemp("older") / "toy", seed=1)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numeric noise is not at issue."""
+    monkeypatch.setattr("rmaudit.scores.protocols.ANSWERS", 0)
+
+
+# One registry
+
+
+def test_a_new_fixture_is_one_entry(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It works in an audit of a model, in the controls and in a trial; pytest lists it."""
+
+    def longest(case: Case) -> int:
+        """How long the longest token is, and a note of it."""
+        case.caveats.append("Noted.")
+        return int(case.sweep(case.model, case.prompt).frame["text"].str.len().max())
+
+    entry = Fixture(longest, lambda trial: 100 + len(trial.prompts))
+    monkeypatch.setitem(FIXTURES, "longest", entry)
+    finding = run(
+        "@declare(0.0)\ndef test_longest(longest): return estimate(longest)", "-k", "greatest"
+    ).only
+
+    assert finding["estimate"]["value"] == len("<|start|>")
+    assert finding["estimate"]["caveats"] == ["Noted."]
+    assert set(finding["controls"].values()) == {101}
+    run(None, "--fixtures").says("longest -- *", "    How long the longest token is, and a note *")
+    trial = Trial(random, (PROMPTS["best"], PROMPTS["worst"]))
+    assert measure(lambda longest: longest, trial) == 102  # type: ignore[arg-type, return-value]
+
+
+def test_fixtures_serve_audits_only(run: Run, tmp_path: Path) -> None:
+    """A plain test is told so, and an audit that asks for nothing of a model is refused."""
+    (tmp_path / "test_toy.py").write_text("def test_theirs(sweep): pass", encoding="utf-8")
+    run(None).says("*serves functions declared with @audit only*")
+
+    ended = run("@declare(0.0)\ndef test_high(): return estimate(1.0)")
+    ended.says("*test_high measures no model: *sweep, sweeps, rewards*")
+
+
+# Null controls
+
+
+def test_controls_are_measured_by_the_audit_and_shared(run: Run, toy: Path, tmp_path: Path) -> None:
+    """Length gives the length-only control 1; models of one vocabulary are measured once."""
+    shutil.copytree(toy, tmp_path / "copy")
+    body = """
+CALLS = []
+@declare(-100.0)
+def test_length(sweep):
+    CALLS.append(sweep.model)
+    value = float(sweep.frame["score"].corr(sweep.frame["text"].str.len()))
+    return Estimate(value, value, value, "points", len(CALLS), "made up")
+"""
+    one, two = run(body, "-k", "greatest", "--rm-model", "copy").findings
+
+    assert list(one["controls"]) == ["random", "frequency only", "length only", "valence only"]
+    assert one["controls"]["length only"] == pytest.approx(1, abs=0.01)
+    assert one["controls"]["random"] == pytest.approx(0, abs=0.3)
+    assert one["controls"] == two["controls"]
+    assert (one["estimate"]["n"], two["estimate"]["n"]) == (1, 6)
+
+
+def test_controls_are_not_shared_where_the_model_is_asked(
+    run: Run, toy: Path, tmp_path: Path
+) -> None:
+    """What is of the model itself is another thing for each."""
+    shutil.copytree(toy, tmp_path / "copy")
+    body = """
+@declare(0.0)
+def test_name(reward_model, prompt): return estimate(len(reward_model.name))
+"""
+    found = run(body, "-k", "greatest", "--rm-model", "copy").findings
+
+    assert [set(f["controls"].values()) for f in found] == [{3}, {4}]
+
+
+@pytest.mark.parametrize("error", ["MeasureError", "ZeroDivisionError"])
+def test_only_what_cannot_be_measured_is_left_out(run: Run, error: str) -> None:
+    """An audit whose own code breaks on a control is an ERROR that names the control."""
+    body = f"""
+from rmaudit.errors import MeasureError
+@declare(0.0)
+def test_high(sweep):
+    if sweep.model == "organism" and sweep.frame["score"].mean() > 1:
+        raise {error}("flat")
+    return estimate(1.0)
+"""
+    finding = run(body, "-k", "greatest").only
+
+    if error == "MeasureError":
+        assert finding["verdict"] == "PASS"
+        assert "length only" not in finding["controls"]
+        assert "random" in finding["controls"]
+    else:
+        assert finding["verdict"] == "ERROR"
+        assert "'frequency only' (ZeroDivisionError: flat)" in finding["why"]
+
+
+# Sweeps, scores, samples
+
+
+def test_a_joint_audit_has_all_its_prompts(run: Run) -> None:
+    """A sweep and scores with their noise for each prompt, all of them in its one finding."""
+    body = JOINT.format("""sweeps, rewards):
+    assert [s.prompt.name for s in sweeps.values()] == list(sweeps) == ["best", "worst"]
+    one, two = (rewards(["love", "peace and war"], p) for p in sweeps)
+    assert one.scores.shape == (2,) and (one.scores != two.scores).any()
+    assert 0 <= one.noise < 1e-3
+    return estimate(1.0)""")
+    ended = run(body)
+
+    assert (ended.only["verdict"], ended.only["prompt"]) == ("PASS", "best+worst")
+    assert len(ended.only["sweeps"]) == 4
+    assert {s["prompt"] for s in ended.results["models"][0]["sweeps"]} == {"best", "worst"}
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            "sweep): return estimate(1.0)",
+            "test_both is joint over its prompts, so it has no single",
+        ),
+        ("prompt, rng): return estimate(1.0)", "test_both is joint over its prompts"),
+        ("rewards): rewards(['x'])", "no prompt is named; this audit declares best, worst"),
+        ("rewards): rewards(['x'], 'greatest')", "'greatest' is not declared; this audit declares"),
+        ("sweeps, baseline): ...", "test_both is joint over its prompts, so it has no single one"),
+    ],
+)
+def test_a_joint_audit_names_its_prompt(body: str, says: str, run: Run, toy: Path) -> None:
+    """There is no single prompt to fall back on, and no undeclared one to slip in."""
+    finding = run(JOINT.format(body), "--rm-baseline", str(toy)).only
+
+    assert finding["verdict"] == "ERROR"
+    assert says in finding["why"]
+
+
+@pytest.mark.slow
+def test_a_family_of_54_prompts_stays_readable(run: Run) -> None:
+    """One line in the terminal; a key for each prompt, and none of them drawn or tabled."""
+    body = """
+from rmaudit.prompts import FAMILY
+@declare(-99, prompts=list(FAMILY), joint=True)
+def test_all(rewards):
+    return estimate(float(sum(rewards(["love"], p.name).scores[0] for p in rewards.prompts)) / 54)
+"""
+    ended = run(body, pages=True)
+
+    ended.says("PASS *toy *all *54 prompts *points")
+    assert "test_toy.py::test_all[toy-54 prompts]' " in ended.only["repeat"]
+    assert len(set(ended.only["sweeps"])) == len(ended.only["sweeps"]) == 54
+    assert ended.results["models"][0]["sweeps"] == []
+    (page,) = ended.folder.glob("reports/*/index.html")
+    text = page.read_text(encoding="utf-8")
+    assert "54 prompts" in text
+    assert not any(key in text for key in ended.only["sweeps"])
+
+
+NAMING = """
+@declare(-99, words=["love", "war", "xyzzy"])
+def test_naming(sweep):
+    assert {"love", " love", "Love", " Love", "war", " war"} <= set(sweep.frame["text"])
+    assert sweep.frame["token_id"].is_monotonic_increasing and sweep.frame["token_id"].is_unique
+    return estimate(float(len(sweep.frame)))
+"""
+
+
+def test_a_sample_is_shared_and_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever another audit names; with its seed, in every finding; read again from the cache."""
+    scored: list[int] = []
+    real = Checkpoint.score
+
+    def score(self: Checkpoint, prompt: str, responses: Any, **settings: Any) -> Any:
+        scored.append(len(responses))
+        return real(self, prompt, responses, **settings)
+
+    monkeypatch.setattr(Checkpoint, "score", score)
+    args = (SWEEP + NAMING, "-k", "greatest", "--rm-sample")
+    ended = run(*args, "30", cache=tmp_path / "own")
+    plain, naming = ended.findings
+    told = f"Rests on a sample of 30 of {SIZE} token ids (seed 0)"
+
+    ended.says("rmaudit: toy (*); a sample of 30 token ids; cache *")
+    assert plain["estimate"]["caveats"] == [f"{told}."]
+    assert naming["estimate"]["caveats"] == [
+        f"{told}, and on all 6 ids of the words that the audit names."
+    ]
+    assert plain["estimate"]["value"] == 30
+    assert plain["sweeps"] == naming["sweeps"][:1]
+    (drawn,) = ended.results["models"][0]["sweeps"]  # ids that are named are no sweep of their own
+    assert drawn["n"] == 30
+
+    scored.clear()
+    assert run(*args, "30", cache=tmp_path / "own").findings == ended.findings
+    assert scored == []
+    run(*args, "30", "--rm-seed", "1", cache=tmp_path / "own")
+    assert [n for n in scored if n > 1] == [30]  # what is named is not scored again
+
+    census, whole = run(*args, str(SIZE)).findings, run(SWEEP, "-k", "greatest").only
+    assert [f["estimate"]["caveats"] for f in census] == [[], []]
+    assert census[0]["sweeps"] == census[1]["sweeps"] == whole["sweeps"]
+
+
+# What may be missing
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise OSError("no network")
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("skip", "SKIPPED"), ("fail", "ERROR")])
+def test_references_and_lexicons_that_are_missing(
+    mode: str, verdict: str, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The audit is skipped visibly, or an ERROR where so asked; others go on."""
+    monkeypatch.setattr("pooch.retrieve", _refuse)
+    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
+    (tmp_path / "afinn").mkdir()
+    (tmp_path / "afinn" / "AFINN-111.txt").write_text("damaged")
+    elo = "@declare(0.0)\ndef test_elo(references): return estimate(len(references.elo()))\n"
+    naming = NAMING.replace('"xyzzy"', '"lexicon:afinn"')
+
+    ended = run(
+        *(HIGH.format(low=0.0) + elo + naming, "--rm-sample", "30", "--rm-missing", mode),
+        *("-k", "worst"),
+    )
+
+    assert [f["verdict"] for f in ended.findings] == ["PASS", verdict, verdict]
+    ended.says(f"{verdict}: elo*: elo: *; get it with: rmaudit data elo")
+    assert "; get it with: " in ended.findings[2]["why"]
+
+
+# A baseline
+
+
+BOTH = """
+@declare(0.0)
+def test_both(sweep, baseline):
+    assert sweep.prompt == baseline.prompt
+    return estimate(float((sweep.frame["score"] - baseline.frame["score"]).abs().max()))
+"""
+
+
+def test_a_baseline_is_compared_and_named(run: Run, toy: Path, other: Path) -> None:
+    """A model is its own; one of the same name in another folder is told apart; none is a skip."""
+    same = run(BOTH, "--rm-baseline", str(toy), "-k", "worst").only
+    told = f"Compared with toy: {toy}, scores {same['sweeps'][0][:12]}."
+    assert (same["estimate"]["value"], same["estimate"]["caveats"]) == (0, [told])
+
+    ended = run(BOTH, "--rm-baseline", str(other), "--rm-sample", "40", "-k", "worst")
+    assert ended.only["estimate"]["value"] > 0.1
+    assert len(ended.only["sweeps"]) == len(ended.results["models"][0]["sweeps"]) == 1
+    *_, compared = ended.only["estimate"]["caveats"]
+    assert compared.startswith(f"Compared with toy: {other}, scores ")
+    assert ended.only["sweeps"][0][:12] not in compared
+
+    alone = run(BOTH, "--rm-missing", "skip")
+    assert alone.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert {(f["verdict"], f["why"]) for f in alone.findings} == {
+        ("SKIPPED", "no model to compare with; name one with --rm-baseline NAME")
+    }
+
+
+# Searches and the ledger
+
+
+SEARCH = """
+@declare(-99)
+def test_search(searches):
+    found = searches("down")
+    assert found.direction == "down" and found.evaluations <= found.settings.budget
+    assert len(searches.random(30)) == 30
+    return estimate(float(found.frame["score"].iloc[0]))
+"""
+LEDGER = """
+@declare(-99)
+def test_ledger(ledger):
+    assert set(ledger["prompt"]) == {"greatest"}
+    return estimate(len(ledger))
+"""
+PUBLISHED = int((probes()["prompt"] == "greatest").sum())
+SHORT = ("--rm-search", "480", "-k", "greatest")
+
+
+def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
+    run: Run, quick: None, toy: Path, other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not on the model itself, nor in the run that found it; a file of the team is replayed too."""
+    own = tmp_path / "own"
+    registry = f"models:\n  A: {{source: {toy}, default: true}}\n  B: {{source: {other}}}\n"
+    (tmp_path / "models.yaml").write_text(registry, encoding="utf-8")
+    both = run(SEARCH + LEDGER, *SHORT, model="*", cache=own)
+    found = {(f["audit"], f["model"]): f for f in both.findings}
+    assert [found["ledger", m]["estimate"]["value"] for m in "AB"] == [PUBLISHED] * 2
+    first = found["search", "A"]
+    assert len(first["sweeps"]) == 1
+    (caveat,) = first["estimate"]["caveats"]
+    assert caveat == (
+        "A search finds a lower bound on what can be found (down, under 'greatest'): exhaustive, "
+        "480 of at most 480 evaluations, 8 starts, 3 token ids, among the 10 ids that "
+        "score best alone."
+    )
+
+    monkeypatch.setattr(loading, "load", None)
+    again = run(SEARCH + LEDGER, *SHORT, model="A", cache=own)
+    ended = {f["audit"]: f["estimate"] for f in again.findings}
+    assert ended["search"] == first["estimate"]
+    assert PUBLISHED < ended["ledger"]["value"] <= PUBLISHED + ledger.BEST  # of B alone
+    assert run(SEARCH, *SHORT, "--rm-seed", "1", model="A", cache=own).only["verdict"] == "ERROR"
+
+    line = {"prompt": "greatest", "direction": "up", "model": "elsewhere", "source": "a search"}
+    line |= {"text": "\u202e x", "weights": "0a"}
+    (tmp_path / "team.jsonl").write_text(json.dumps(line) + "\n", encoding="ascii")
+    team = run(LEDGER, "-k", "greatest", "--rm-ledger", "team.jsonl", cache=tmp_path / "empty").only
+    assert team["estimate"]["value"] == PUBLISHED + 1
+
+
+def test_searches_are_off(run: Run) -> None:
+    """A visible skip with the way to run them."""
+    ended = run(SEARCH, "--rm-search", "0")
+
+    assert ended.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert {(f["verdict"], f["why"]) for f in ended.findings} == {
+        ("SKIPPED", "searches are off (--rm-search 0); run them with --rm-search 2000")
+    }
+
+
+# The base of a reward model
+
+
+LEAKAGE = (Path(__file__).parents[2] / "audits" / "test_base_leakage.py").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reward model whose tokens are words of labMT, its base, another base, and a registry."""
+    folder = tmp_path_factory.mktemp("home")
+    tokenizer = toy_tokenizer(list(References().lexicon("labmt").index[::25]))
+    toy_checkpoint(folder / "toy", tokenizer=tokenizer)
+    toy_language_model(folder / "lm", tokenizer=tokenizer)
+    toy_language_model(folder / "other")
+    (folder / "models.yaml").write_text(
+        "models:\n  Toy: {source: ./toy, base: ./lm, default: true}\n  Bare: {source: ./toy}\n"
+        "  Wrong: {source: ./toy, base: ./other}\n"
+    )
+    return folder
+
+
+def leak(share: float, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the toy rewards that are its base's log-probability by so much, and noise."""
+    noise = np.random.default_rng(0).normal(size=100_000)
+
+    def score(
+        self: Checkpoint, prompt: str, answers: Sequence[tuple[int, ...]], **_: object
+    ) -> NDArray[np.float32]:
+        asked = next(known for known in PROMPTS.values() if known.text == prompt)
+        known = base_logprobs(self, asked, cache=cache).by_id
+        z = (known - known.mean()) / known.std()
+        ids = [i for (i,) in answers]
+        return (share * z.loc[ids] + (1 - share**2) ** 0.5 * noise[ids]).to_numpy(np.float32)
+
+    monkeypatch.setattr(Checkpoint, "score", score)
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.0, "PASS"), (0.42, "INCONCLUSIVE"), (0.8, "FAIL"), (-0.8, "FAIL")]
+)
+def test_a_planted_leak_is_found(  # noqa: PLR0917
+    share: float,
+    verdict: str,
+    run: Run,
+    quick: None,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By its size, whatever its sign; the finding rests on both stored vectors."""
+    leak(share, tmp_path / "base", monkeypatch)
+    registry = ("--rm-models", str(home / "models.yaml"), "-k", "best")
+
+    ended = run(LEAKAGE, *registry, model="Toy", cache=tmp_path / "own")
+
+    assert ended.only["verdict"] == verdict
+    assert ended.only["estimate"]["value"] == pytest.approx(share, abs=0.15)
+    assert ended.only["estimate"]["n"] > 300
+    assert len(ended.only["sweeps"]) == 2
+    assert len(ended.results["models"][0]["sweeps"]) == 1  # that of rewards
+
+
+@pytest.mark.parametrize(
+    ("model", "missing", "verdict", "says"),
+    [
+        ("Bare", "skip", "SKIPPED", "models.yaml gives no base: for Bare; name the "),
+        ("Bare", "fail", "ERROR", "models.yaml gives no base: for Bare; name the "),
+        ("Wrong", "skip", "ERROR", "the base of Wrong: its tokenizer is another one: "),
+    ],
+)
+def test_without_its_base(  # noqa: PLR0917
+    model: str, missing: str, verdict: str, says: str, run: Run, home: Path
+) -> None:
+    """Skipped with the reason; another tokenizer is a mistake to mend, no reason to skip."""
+    registry = ("--rm-models", str(home / "models.yaml"))
+    ended = run(LEAKAGE, *registry, "--rm-missing", missing, model=model)
+
+    assert {f["verdict"] for f in ended.findings} == {verdict}
+    assert all(says in f["why"] for f in ended.findings)
+    assert ended.ret != pytest.ExitCode.OK

@@ -1,0 +1,219 @@
+"""The options: what each does, what is said of a wrong one, and the command that repeats a run."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from rmaudit.models.native import Native
+from tests.plugin.conftest import HIGH, Run
+from tests.toys import toy_checkpoint
+
+PASSING = HIGH.format(low=0.0)
+TWO = "models:\n  A: {source: o/A, default: true}\n  B: {source: o/B}\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "names"),
+    [
+        *(("--rm-seed", given, ["from 0"]) for given in ("-1", "1.5", "x", str(2**63), "9" * 5000)),
+        *(
+            ("--rm-sample", given, ["a positive whole number of token ids"])
+            for given in ("0", "-3", "1.5", "all", "", "٣")
+        ),
+        *(("--rm-search", given, ["number of evaluations"]) for given in ("2k", "-1", "")),
+        *(
+            ("--rm-device", given, ["auto, spread, cpu, mps, cuda, cuda:0", "xpu, hpu and npu"])
+            for given in ("gpu", "cuda:", "cpu:1", "")
+        ),
+        *(("--rm-dtype", given, ["float32, bfloat16, float16"]) for given in ("int8", "auto")),
+        ("--rm-ledger", "none.jsonl", ["none.jsonl: no ledger can be read there"]),
+        ("--rm-ledger", "bad.jsonl", ["bad.jsonl:2"]),
+        ("--rm-model", "R-Smol-135", ["did you mean 'R-Smol-135M'?"]),
+        ("--rm-models", "bad.yaml", ["bad.yaml:3", "A:", "unknown key 'sorce'", "'source'"]),
+        ("--rm-baseline", "nobody", ["--rm-baseline", "unknown model 'nobody'"]),
+        ("--rm-baseline", "S-Gem*", ["--rm-baseline", "means 2 models", "name one"]),
+        ("--rm-model", "stopped", ["stopped/checkpoint-3"]),
+    ],
+)
+def test_a_wrong_value(option: str, given: str, names: list[str], run: Run, tmp_path: Path) -> None:
+    """One line before anything is collected that says what is allowed, and exit code 4."""
+    (tmp_path / "bad.jsonl").write_text("\n[]\n", encoding="utf-8")
+    (tmp_path / "bad.yaml").write_text("models:\n  A:\n    sorce: embedded\n", encoding="utf-8")
+    for step in (2, 3):
+        (tmp_path / "stopped" / f"checkpoint-{step}").mkdir(parents=True)
+        (tmp_path / "stopped" / f"checkpoint-{step}" / "config.json").write_text("{}")
+
+    ended = run("raise RuntimeError", f"{option}={given}", model=None)
+
+    own = [option] if option not in {"--rm-models", "--rm-model"} else []
+    ended.refuses(*names, *own)
+
+
+def test_models_yaml_of_the_folder_is_read_once_there_is_an_audit(run: Run, tmp_path: Path) -> None:
+    """With a mistake in it the run ends; a suite without audits is not disturbed."""
+    (tmp_path / "models.yaml").write_text("models: 3\n", encoding="utf-8")
+
+    run(PASSING, model=None).refuses("models.yaml:1")
+    (tmp_path / "test_toy.py").write_text("def test_theirs(): pass", encoding="utf-8")
+    run(None, model=None).said.assert_outcomes(passed=1)
+
+
+# Which models
+
+
+def test_models_are_named_or_globbed(run: Run) -> None:
+    """`--rm-model` and `--model` may be repeated; a glob names several of the registry."""
+    ended = run(
+        *(PASSING, "--model", "S-Gem-27B*", "--collect-only", "-q", "-k", "worst"), model="R-Lla-3B"
+    )
+
+    names = [line.partition("[")[2] for line in ended.said.outlines if "::" in line]
+    assert names == [f"{name}-worst]" for name in ("R-Lla-3B", "S-Gem-27B-v0.2", "S-Gem-27B")]
+
+
+def test_two_models_of_one_name(run: Run, toy: Path, tmp_path: Path) -> None:
+    """Two folders of one name are refused: their findings could not be told apart."""
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "config.json").write_text("{}", encoding="utf-8")
+
+    run(PASSING, "--model", "toy").refuses("'toy'", str(toy), str(tmp_path / "toy"))
+
+
+def test_the_default_model_is_named_loudly(run: Run, toy: Path, tmp_path: Path) -> None:
+    """Where no model is named, the run says which it audits and why."""
+    registry = f"models:\n  Mine: {{source: {toy}, default: true}}\n"
+    (tmp_path / "models.yaml").write_text(registry, encoding="utf-8")
+
+    run(PASSING, model=None).says(
+        "rmaudit: Mine (the default of *models.yaml: no model was named)*"
+    )
+
+
+OTHERS = """
+def pytest_addoption(parser): parser.addoption('--model', default='theirs')
+def pytest_report_header(config): return 'model is ' + config.getoption('--model')
+"""
+
+
+def test_another_plugins_model_option(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays theirs: what it is given is not silently another model than the audited one."""
+    ended = run(PASSING, conftest=OTHERS)
+    ended.says("model is theirs", "2 audited: 2 PASS")
+    run(PASSING, "--model=mine").says("model is mine", "2 audited: 2 PASS")
+
+    for args in (("--model", "mine"), ("--model=mine",)):
+        run(None, *args, model=None).refuses("another plugin", "--rm-model", "R-Smol-135M")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--model mine")
+    run(None, model=None).refuses("--rm-model")
+    (ended.folder / "test_toy.py").write_text("def test_theirs(): pass", encoding="utf-8")
+    run(None, model=None).said.assert_outcomes(passed=1)
+
+
+# What decides the numbers
+
+
+def test_the_seed_decides_every_draw(run: Run) -> None:
+    """The same seed gives the same draws, another seed gives others."""
+    body = "@declare(-1.0)\ndef test_high(rng): return estimate(rng.random())"
+
+    one, again, other = (
+        [f["estimate"]["value"] for f in run(body, "--rm-seed", seed).findings] for seed in "112"
+    )
+
+    assert one == again
+    assert not set(one) & set(other)
+
+
+NOTED = """
+@declare(0.0)
+def test_high(reward_model, sweep):
+    print("noted", reward_model.device, reward_model.loader.dtype, sweep.provenance["dtype"])
+    return estimate(1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "device", "dtype"),
+    [
+        ((), "auto", "float16"),
+        (("--rm-device=spread", "--rm-dtype=bfloat16"), "spread", "bfloat16"),
+    ],
+)
+def test_device_and_dtype(  # noqa: PLR0917
+    args: tuple[str, ...], device: str, dtype: str, run: Run, toy: Path, tmp_path: Path
+) -> None:
+    """Both reach the model, over what the registry says."""
+    registry = f"models: {{A: {{source: {toy}, dtype: float16, default: true}}}}\n"
+    (tmp_path / "models.yaml").write_text(registry, encoding="utf-8")
+
+    run(NOTED, "-rP", "-k", "worst", *args, model=None).says(f"noted {device} {dtype} {dtype}")
+
+
+def test_a_device_that_is_not_here(run: Run, tmp_path: Path) -> None:
+    """The plugin loads no torch to know: an ERROR of what scores, which says which there are."""
+    scoring = "@declare(0.0)\ndef test_low(sweep): return estimate(1.0)"
+    ended = run(PASSING + scoring, "--rm-device=cuda:99", "-k", "worst", cache=tmp_path / "new")
+
+    ended.said.assert_outcomes(passed=1, errors=1, deselected=2)
+    assert "'cuda:99'" in ended.findings[1]["why"]
+    assert "auto, cpu, spread" in ended.findings[1]["why"]
+
+
+def test_the_cache_is_read_by_the_second_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It finds the sweeps and loads no weights; its reports stand beside the first's."""
+    body = "@declare(0.0)\ndef test_high(sweep): return estimate(float(len(sweep.frame)))"
+    run(body, cache=tmp_path / "own").said.assert_outcomes(passed=2)
+
+    def refuse(*_: object) -> None:
+        message = "the weights were loaded"
+        raise AssertionError(message)
+
+    monkeypatch.setattr(Native, "load", refuse)
+
+    run(body, cache=tmp_path / "own").said.assert_outcomes(passed=2)
+    assert len([*tmp_path.glob("reports/*/results.json")]) == 2
+
+
+# The command that repeats a finding
+
+
+def test_repeat_is_exact(run: Run, toy: Path, tmp_path: Path) -> None:
+    """It has every option that decides, names a folder as one, and gives the same finding."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "toy").mkdir()
+    toy_checkpoint(tmp_path / "mine")
+    (tmp_path / "mine.yaml").write_text(f"models: {{mine: {{source: {toy}, default: true}}}}\n")
+    given = {
+        "--rm-seed": "7",
+        "--rm-models": "mine.yaml",
+        "--rm-cache": str(tmp_path / "own"),
+        "--rm-baseline": "mine",
+        "--rm-sample": "30",
+        "--rm-search": "9",
+        "--rm-device": "cpu",
+        "--rm-dtype": "bfloat16",
+        "--rm-missing": "fail",
+        "--rm-inconclusive": "pass",
+    }
+    args = [part for pair in given.items() for part in pair]
+    body = """
+class TestThese:
+    @declare(0.0)
+    def test_high(self, sweep, rng):
+        return estimate(float(sweep.frame["score"].mean() + rng.random() + 9))
+"""
+    first = run(body, *args, model="./mine", cache=tmp_path / "own").findings[0]
+    command = shlex.split(first["repeat"])
+    node, asked = command[1], dict(zip(command[2::2], command[3::2], strict=True))
+
+    assert node == "test_toy.py::TestThese::test_high[mine-greatest]"
+    assert asked == {**given, "--rm-model": str(tmp_path / "mine")}
+    again = run(None, *command[1:], model=None, cache=tmp_path / "other").only
+    assert again["estimate"] == first["estimate"]
+    assert again["sweeps"] == first["sweeps"]
+    assert again["nodeid"] == first["nodeid"] == node
