@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from rmaudit.checkpoints import adapter_settings, adapters, source
+from rmaudit.checkpoints import adapter_settings, adapters, patterns, source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import inspection
@@ -150,7 +150,7 @@ def test_an_adapter_scores_as_its_merged_model(
     assert_merged(make(base, **settings), bases / base)
 
 
-@pytest.mark.parametrize("target", [["q_proj"], ["q_proj", "score"]], ids=["trunk", "head too"])
+@pytest.mark.parametrize("target", [["q_proj"], ["q_proj", "score"]], ids=["backbone", "head too"])
 def test_a_reward_models_head_serves_an_adapter_without_one(
     make: Make, bases: Path, target: list[str]
 ) -> None:
@@ -265,6 +265,7 @@ def test_a_base_on_the_hub_is_asked_for_at_its_revision(
 ) -> None:
     """Through the one door to the hub; the commit that came is in the identity."""
     folder = make("rm", **CLASSIFIER)
+    assert "base_revision" not in checkpoint(folder).identity
     configure(folder, base_model_name_or_path="some/base", revision="v1.0")
     commit = "0" * 40
     snapshot = tmp_path / "snapshots" / commit
@@ -280,206 +281,145 @@ def test_a_base_on_the_hub_is_asked_for_at_its_revision(
 
     monkeypatch.setattr(source, "find", find)
 
-    model = checkpoint(folder)
-
+    assert checkpoint(folder).identity["base_revision"] == commit
     assert asked == [ModelSpec("toy", "some/base", revision="v1.0")]
-    assert model.identity["base_revision"] == commit
-    assert "base_revision" not in checkpoint(make("rm", **CLASSIFIER)).identity
 
 
-def test_a_base_that_cannot_be_had_is_told_as_any_model(make: Make) -> None:
-    """Here the network is off."""
-    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path="some/base")
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        *((named, "no base_model_name_or_path in ") for named in (None, "", " ", 3)),
+        ("some/base", "some/base could not be had from the Hugging Face hub (LocalEntryNotFound"),
+        ("./rm", "its base is not here: there is no folder './rm', which is base_model_name_or"),
+        ("embedded", "its base is not here: there is no folder 'embedded', which is "),  # no demo
+        ("a" * 5000, "... (5,000 characters)', which is base_model_name_or_path in "),
+        ("a\0b", "its base is not here: there is no folder 'a\\x00b', which is "),
+        ("~nobody-of-this-name/base", "its base is not here: "),
+    ],
+    ids=range(10),
+)
+def test_a_base_that_is_not_there_is_told(make: Make, named: object, said: str) -> None:
+    """With the file that names it; the network is off here."""
+    text = refusal(configure(make("rm", **CLASSIFIER), base_model_name_or_path=named))
 
-    assert refusal(folder).startswith(
-        "toy: some/base could not be had from the Hugging Face hub (LocalEntryNotFoundError: "
-    )
-    assert refusal(folder).endswith(
-        ", or give a folder: base_model_name_or_path in FOLDER/adapter_config.json"
-    )
+    assert said in text
+    assert "FOLDER/adapter_config.json" in text
+    assert len(text) < 700
 
 
 def test_a_relative_base_starts_at_the_current_folder(
     make: Make, bases: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it did in training; from elsewhere it is an error that says so."""
+    """As it did in training."""
     folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path="./rm")
-    text = refusal(folder)
     monkeypatch.chdir(bases)
 
     assert checkpoint(folder).provenance["base"] == str(bases / "rm")
-    assert text == (
-        "toy: its base is not here: there is no folder './rm', which is base_model_name_or_path in "
-        "FOLDER/adapter_config.json; correct it, or run where that folder is"
-    )
 
 
-@pytest.mark.parametrize("named", [None, "", " ", 3])
-def test_an_adapter_without_a_base_is_refused(make: Make, named: object) -> None:
-    """Such as one of a model that was made in memory."""
-    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path=named)
-
-    assert refusal(folder) == (
-        "toy: no base_model_name_or_path in FOLDER/adapter_config.json; write there the folder or "
-        "the hub id of its base"
-    )
+def quantize(base: Path) -> None:
+    """Say so in its config.json."""
+    config = json.loads((base / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+    (base / "config.json").write_text(json.dumps(config))
 
 
-def test_an_adapter_on_an_adapter_is_refused(make: Make, bases: Path, tmp_path: Path) -> None:
-    """Transformers would load the base's own base under it, or from the hub."""
-    base = make("rm", **CLASSIFIER).rename(tmp_path / "first")
-    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path=str(base))
-
-    assert refusal(folder) == (
-        f"toy: the base of the adapter FOLDER is itself an adapter: {base}. Merge that one into "
-        f"its own base first, and name the merged folder as base_model_name_or_path in "
-        f"FOLDER/adapter_config.json"
-    )
+def rewrite(path: Path, change: Callable[[Any], Any]) -> None:
+    """Change the tensors of a file."""
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path, {"format": "pt"})
 
 
-def test_a_base_called_embedded_is_not_the_demo(make: Make) -> None:
-    """Which is called so in models.yaml; here it is a folder that is not there."""
-    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path="embedded")
-
-    assert refusal(folder) == (
-        "toy: its base is not here: there is no folder 'embedded', which is "
-        "base_model_name_or_path in FOLDER/adapter_config.json; correct it, or run where that "
-        "folder is"
-    )
+Change = Callable[[Any], Any]
+LACKS: Change = lambda t: t.pop("model.layers.1.mlp.up_proj.weight")  # noqa: E731
+ADDS: Change = lambda t: t.update({"model.layers.9.x.weight": torch.ones(2)})  # noqa: E731
+RESHAPES: Change = lambda t: t.update({"model.norm.weight": torch.ones(31)})  # noqa: E731
+VALUE: Change = lambda t: t.update({"value_head.weight": t.pop("score.weight")})  # noqa: E731
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("on", "change", "said"),
     [
-        (lambda t: t.pop("model.layers.1.mlp.up_proj.weight"), "1 missing keys in BASE, first "),
-        (lambda t: t.update({"model.layers.9.x.weight": torch.ones(2)}), "1 unexpected keys in "),
-        (lambda t: t.update({"model.norm.weight": torch.ones(31)}), "1 mismatched keys in BASE, "),
+        ("lm", LACKS, "1 missing keys in BASE"),
+        ("lm", ADDS, "1 unexpected keys in BASE"),
+        ("lm", RESHAPES, "1 mismatched keys in BASE"),
+        ("rm", VALUE, "an adapter on a value head; "),
+        ("rm", quantize, "its base BASE is quantized, and merging an adapter into"),
+        ("rm", None, "the base of the adapter FOLDER is itself an adapter: BASE. "),
     ],
-    ids=["lacking", "extra", "mismatched"],
+    ids=["lacking", "extra", "mismatched", "value head", "quantized", "adapter"],
 )
-def test_a_base_of_other_tensors_is_refused(
-    make: Make, bases: Path, tmp_path: Path, change: Callable[[Any], Any], said: str
+def test_a_base_that_is_another_is_refused(
+    make: Make, bases: Path, on: str, change: Change | None, said: str
 ) -> None:
-    """Its trunk would be random in places, or be another."""
-    base = shutil.copytree(bases / "lm", tmp_path / "base")
-    tensors = load_file(base / "model.safetensors")
-    change(tensors)
-    save_file(tensors, base / "model.safetensors", {"format": "pt"})
-    folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path=str(base))
+    """Its backbone would be random in places, or be another; merging would round the update away.
 
-    assert refusal(folder).replace(str(base), "BASE").startswith(f"toy: {said}")
+    `quantized: true` is no way out.
+    """
+    folder = make(on, **(CLASSIFIER if on == "lm" else {"target_modules": ["q_proj"]}))
+    base = shutil.copytree(bases / on, folder.parent / "base")
+    configure(folder, base_model_name_or_path=str(base))
+    checkpoint(folder)
+    if change is None:
+        (base / "adapter_config.json").write_text("{}")
+    elif change is quantize:
+        quantize(base)
+        assert said in refusal(folder, quantized=True).replace(str(base), "BASE")
+    else:
+        rewrite(base / "model.safetensors", change)
 
-
-# The head
+    assert said in refusal(folder).replace(str(base), "BASE")
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"task_type": "CAUSAL_LM", "target_modules": ["q_proj"]},
         {"target_modules": ["q_proj"]},
+        {"task_type": "CAUSAL_LM", "target_modules": ["q_proj"]},
         {"target_modules": ["q_proj", "score"]},
     ],
-    ids=["CAUSAL_LM", "no task type", "LoRA on a random head"],
+    ids=["none", "language model", "LoRA on a random one"],
 )
 def test_a_head_that_was_never_saved_is_refused(
     make: Make, bases: Path, settings: dict[str, Any]
 ) -> None:
     """The trap: transformers would make one up, and the adapter would load without a word."""
-    assert refusal(make("lm", **settings)) == (
-        f"toy: the head was never saved: 'score.weight' is neither among the adapter's tensors nor "
-        f"in its base {bases / 'lm'}, so transformers would give it a random one. Train the "
-        f'adapter again with task_type="SEQ_CLS" or modules_to_save=["score"] in its LoraConfig, '
-        f"which save the head beside it"
-    )
+    text = refusal(make("lm", **settings))
 
-
-def test_an_adapter_on_another_head_is_refused(make: Make, bases: Path, tmp_path: Path) -> None:
-    """Its tensors have other names under transformers' trunk, and would fit nowhere."""
-    folder = make("rm", target_modules=["q_proj"])
-    base = shutil.copytree(bases / "rm", tmp_path / "valued")
-    tensors = load_file(base / "model.safetensors")
-    tensors["value_head.weight"] = tensors.pop("score.weight")
-    save_file(tensors, base / "model.safetensors", {"format": "pt"})
-    configure(folder, base_model_name_or_path=str(base))
-
-    assert refusal(folder) == (
-        "toy: an adapter on a value head; rmaudit merges adapters of plain sequence classifiers "
-        "(score.weight) only. Merge it where it was trained, save the merged model, and audit that "
-        "folder"
-    )
-
-
-def test_a_quantized_base_is_refused(make: Make, bases: Path, tmp_path: Path) -> None:
-    """Also where `quantized: true` asks for it: merging would round the adapter away."""
-    base = shutil.copytree(bases / "rm", tmp_path / "base")
-    config = json.loads((base / "config.json").read_text())
-    config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True}
-    (base / "config.json").write_text(json.dumps(config))
-    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path=str(base))
-
-    assert refusal(folder, quantized=True) == refusal(folder)
-    assert refusal(folder) == (
-        f"toy: its base {base} is quantized, and merging an adapter into quantized weights rounds "
-        f"it away. Name the base from before it was quantized as base_model_name_or_path in "
-        f"FOLDER/adapter_config.json"
-    )
+    assert text.startswith("toy: the head was never saved: 'score.weight' is neither among ")
+    assert str(bases / "lm") in text
+    assert 'task_type="SEQ_CLS" or modules_to_save=["score"]' in text
 
 
 # What cannot be merged
 
 
-@pytest.mark.parametrize("kind", sorted(adapter_settings._PROMPTS))
-def test_prompt_learning_is_refused_by_name(make: Make, kind: str) -> None:
-    """There is nothing to merge."""
-    assert refusal(configure(make("rm", **CLASSIFIER), peft_type=kind)) == (
-        f"toy: FOLDER/adapter_config.json has peft_type {kind!r}, which puts trained vectors "
-        f"before the prompt and cannot be merged into weights; rmaudit audits full checkpoints and "
-        f"LoRA adapters"
-    )
-
-
-@pytest.mark.parametrize("kind", ["IA3", "LOHA", "BOFT", None, "lora", ["LORA"]])
-def test_other_kinds_of_adapter_are_refused_by_name(make: Make, kind: object) -> None:
-    """PEFT can merge some of them; here they were not tried."""
-    assert refusal(configure(make("rm", **CLASSIFIER), peft_type=kind)) == (
-        f"toy: FOLDER/adapter_config.json has peft_type {kind!r}; rmaudit merges LORA only. Merge "
-        f"it where it was trained, save the merged model, and audit that folder"
-    )
-
-
-@pytest.mark.parametrize("start", ["pissa", "pissa_niter_4", "olora", "loftq", "corda", "lora_ga"])
-def test_an_adapter_that_began_by_changing_its_base_is_refused(make: Make, start: str) -> None:
-    """The base on disk is not what it was trained on."""
-    assert refusal(configure(make("rm", **CLASSIFIER), init_lora_weights=start)) == (
-        f"toy: FOLDER/adapter_config.json has init_lora_weights {start!r}, which changed the "
-        f"base's weights before training, so base and adapter are not what was trained. Merge it "
-        f"where it was trained, save the merged model, and audit that folder"
-    )
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [
+        *(("peft_type", kind) for kind in sorted(adapter_settings._PROMPTS)),
+        *(("peft_type", kind) for kind in ("IA3", "LOHA", "BOFT", None, "lora", ["LORA"])),
+        *(("init_lora_weights", way) for way in ("pissa", "pissa_niter_4", "olora", "lora_ga")),
         ("megatron_config", {"a": 1}),
         ("layer_replication", [[0, 1], [0, 1]]),
         ("alora_invocation_tokens", [1, 2]),
-        ("corda_config", {"cache_file": "pickle.pt"}),
+        ("corda_config", {"cache_file": "pickle.pt"}),  # which PEFT unpickles
         ("arrow_config", {"top_k": 1}),
         ("a_key_of_next_year", True),
     ],
 )
-def test_whatever_is_not_checked_is_refused(make: Make, key: str, value: object) -> None:
-    """PEFT imports the module of `megatron_core` and unpickles a `cache_file`."""
-    assert refusal(configure(make("rm", **CLASSIFIER), **{key: value})) == (
-        f"toy: FOLDER/adapter_config.json has {key} {value!r}, which rmaudit does not merge: what "
-        f"it does to the weights, or which code it loads, is not checked. Merge it where it was "
-        f"trained, save the merged model, and audit that folder"
-    )
+def test_what_is_no_lora_or_not_checked_is_refused(make: Make, key: str, value: object) -> None:
+    """With the entry and what it says. PEFT can merge some of them; here they were not tried."""
+    text = refusal(configure(make("rm", **CLASSIFIER), **{key: value}))
+
+    assert text.startswith(f"toy: FOLDER/adapter_config.json has {key} {value!r}")
+    step = "full checkpoints and LoRA" if value in adapter_settings._PROMPTS else "Merge it where"
+    assert step in text
 
 
 def test_modules_that_the_configuration_names_are_not_imported(
-    make: Make, bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PEFT writes `auto_mapping` and `megatron_core` into many adapters; here nobody reads them."""
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
@@ -496,29 +436,56 @@ def test_every_entry_of_peft_is_decided() -> None:
     assert {*peft.LoraConfig(task_type="SEQ_CLS").to_dict()} >= adapter_settings.MERGED
 
 
+BOMB = "(.*.*)*[^a-z.0-9_]"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("target_modules", BOMB),
+        ("exclude_modules", BOMB),
+        ("layers_pattern", [BOMB]),
+        ("rank_pattern", {BOMB: 2}),
+        ("alpha_pattern", {BOMB: 2}),
+        ("modules_to_save", [BOMB]),
+    ],
+)
+def test_a_regular_expression_that_does_not_end_is_refused(
+    make: Make, monkeypatch: pytest.MonkeyPatch, key: str, value: object
+) -> None:
+    """PEFT would match it for ages; an honest one is matched by it."""
+    monkeypatch.setattr(patterns, "_SECONDS", 0.3)
+    folder = make("rm", target_modules=r"model\.layers\.[01]\..*\.(q|v)_proj")
+    monkeypatch.setattr(patterns, "_SECONDS", 10)
+    checkpoint(folder).score(PROMPT, ["love"])
+    monkeypatch.setattr(patterns, "_SECONDS", 0.3)
+
+    text = refusal(configure(folder, **{key: value}))
+
+    assert text.startswith(f"toy: {key} {BOMB!r} in FOLDER/adapter_config.json is a regular ")
+
+
 # Damaged folders
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("left", "found"),
     [
         ("adapter_model.bin", "only adapter_model.bin, a pickle, which can run code"),
         (None, "no weights"),
     ],
 )
 def test_an_adapter_without_safetensors_is_refused(
-    make: Make, name: str | None, found: str
+    make: Make, left: str | None, found: str
 ) -> None:
-    """No pickle is opened."""
+    """No pickle is opened; `models check` says the same."""
     folder = make("rm", **CLASSIFIER)
     (folder / "adapter_model.safetensors").unlink()
-    if name is not None:
-        (folder / name).write_bytes(b"never read")
+    if left is not None:
+        (folder / left).write_bytes(b"never read")
 
-    assert refusal(folder) == (
-        f"toy: no adapter_model.safetensors in FOLDER ({found}). Load the adapter with peft where "
-        f"you trust it, and save it again: model.save_pretrained(FOLDER) writes safetensors"
-    )
+    assert f"no adapter_model.safetensors in FOLDER ({found}). " in refusal(folder)
+    assert said(folder)["refused"].startswith("no adapter_model.safetensors in ")
 
 
 def test_a_checkpoint_and_an_adapter_in_one_folder_are_refused(make: Make, bases: Path) -> None:
@@ -527,11 +494,7 @@ def test_a_checkpoint_and_an_adapter_in_one_folder_are_refused(make: Make, bases
     for name in ("config.json", "model.safetensors"):
         shutil.copy(bases / "rm" / name, folder)
 
-    assert refusal(folder) == (
-        "toy: FOLDER holds both a checkpoint (model.safetensors) and an adapter "
-        "(adapter_config.json), and which of them is meant is unknown. Move one of them into a "
-        "folder of its own"
-    )
+    assert "FOLDER holds both a checkpoint (model.safetensors) and an adapter" in refusal(folder)
 
 
 def test_a_damaged_adapter_is_refused(make: Make) -> None:
@@ -543,98 +506,62 @@ def test_a_damaged_adapter_is_refused(make: Make) -> None:
     assert refusal(folder).startswith("toy: FOLDER/adapter_model.safetensors is damaged: ")
 
 
-ELSE = (
-    "Correct base_model_name_or_path and revision in FOLDER/adapter_config.json if it is another "
-    "base's; else save the adapter again with save_pretrained(FOLDER)"
-)
-
-
 @pytest.mark.parametrize(
-    ("change", "kind", "why"),
+    ("settings", "part", "kind"),
     [
-        ("drop", "missing", "what was trained would stay as it is in the base"),
-        ("add", "unexpected", "a part of the adapter would be left out"),
+        ({}, ".lora_A", "missing"),
+        ({}, "layers.7", "unexpected"),
+        ({"modules_to_save": ["score"]}, "score.weight", "missing"),
+        ({"bias": "all"}, "bias", "missing"),
+        ({"trainable_token_indices": [5, 6]}, "trainable_tokens", "missing"),
     ],
+    ids=["LoRA", "a layer more", "head", "bias", "tokens"],
 )
 def test_a_part_that_would_be_left_out_is_refused(
-    make: Make, bases: Path, change: str, kind: str, why: str
+    make: Make, bases: Path, settings: dict[str, Any], part: str, kind: str
 ) -> None:
-    """PEFT warns of the one and says nothing of the other."""
-    folder = make("rm", **CLASSIFIER)
-    path = folder / "adapter_model.safetensors"
-    tensors = load_file(path)
-    first = min(key for key in tensors if "lora_A" in key)
-    if change == "drop":
-        del tensors[first]
-    else:
-        tensors[first.replace("layers.0", "layers.7")] = tensors[first].clone()
-    save_file(tensors, path)
-
-    message = refusal(folder)
-
-    assert message.startswith(
-        f"toy: 1 {kind} keys in FOLDER/adapter_model.safetensors, first 'base_"
-    )
-    assert message.endswith(f", for its base {bases / 'rm'}: {why}. {ELSE}")
-
-
-@pytest.mark.parametrize(
-    ("settings", "part"),
-    [
-        ({"modules_to_save": ["score"]}, "score.weight"),
-        ({"bias": "all"}, "bias"),
-        ({"trainable_token_indices": [5, 6]}, "trainable_tokens"),
-    ],
-    ids=["head", "bias", "tokens"],
-)
-def test_a_trained_part_that_was_lost_is_refused(
-    make: Make, bases: Path, settings: dict[str, Any], part: str
-) -> None:
-    """PEFT looks for missing LoRA tensors only; the base's own would be scored in their place."""
+    """PEFT warns of missing LoRA tensors only; the base's own would be scored in their place."""
     toy_checkpoint(bases / "biased", kind="qwen2", seed=4)
     folder = make("biased", **CLASSIFIER, **settings)
     checkpoint(folder).score(PROMPT, ["love"])
     path = folder / "adapter_model.safetensors"
     tensors = load_file(path)
-    lost = sorted(key for key in tensors if part in key and ".lora_" not in key)
-    save_file({key: t for key, t in tensors.items() if key not in lost}, path)
+    lost = sorted(key for key in tensors if part in key and (".lora_" not in key or "lora" in part))
+    if kind == "unexpected":
+        first = min(tensors)
+        lost = [first.replace("layers.0", part)]
+        tensors[lost[0]] = tensors[first].clone()
+    save_file({key: t for key, t in tensors.items() if kind != "missing" or key not in lost}, path)
 
-    assert refusal(folder) == (
-        f"toy: {len(lost)} missing keys in FOLDER/adapter_model.safetensors, first {lost[0]!r}, "
-        f"for its base {bases / 'biased'}: what was trained would stay as it is in the base. {ELSE}"
-    )
+    text = refusal(folder)
+
+    assert f"{len(lost)} {kind} keys in FOLDER/adapter_model.safetensors, first {lost[0]!r}" in text
+    assert f"for its base {bases / 'biased'}: " in text
 
 
 def test_an_adapter_of_another_base_is_refused(make: Make, tmp_path: Path) -> None:
     """One line of what PEFT says, and where to correct it."""
     folder = make("rm", **CLASSIFIER)
     other = toy_checkpoint(tmp_path / "other", hidden_size=64, head_dim=16)
-    configure(folder, base_model_name_or_path=str(other))
-    path = folder / "adapter_model.safetensors"
-    tensors = load_file(path)
-    del tensors["base_model.model.score.weight"]
-    save_file(tensors, path)
-    configure(folder, modules_to_save=None)
+    configure(folder, base_model_name_or_path=str(other), modules_to_save=None)
+    head = "base_model.model.score.weight"
+    rewrite(folder / "adapter_model.safetensors", lambda tensors: tensors.pop(head))
 
-    message = refusal(folder)
+    text = refusal(folder)
 
-    assert message.startswith(
-        f"toy: the adapter FOLDER could not be merged into its base {other} ("
-    )
-    assert message.endswith(
-        "). Is it the base that it was trained on? Correct base_model_name_or_path and revision in "
-        "FOLDER/adapter_config.json"
-    )
-    assert "\n" not in message
+    assert f"the adapter FOLDER could not be merged into its base {other} (" in text
+    assert "Correct base_model_name_or_path and revision in FOLDER/adapter_config.json" in text
+    assert "\n" not in text
 
 
 def test_an_adapter_that_is_not_finite_is_refused(make: Make) -> None:
     """A training run that diverged: its rewards are no numbers."""
     folder = make("rm", **CLASSIFIER)
-    path = folder / "adapter_model.safetensors"
-    tensors = load_file(path)
-    tensors[min(key for key in tensors if "lora_B" in key)][0, 0] = float("nan")
-    save_file(tensors, path)
+
+    def diverge(tensors: Any) -> None:
+        tensors[min(key for key in tensors if "lora_B" in key)][0, 0] = float("nan")
+
+    rewrite(folder / "adapter_model.safetensors", diverge)
 
     with pytest.raises(ScoreError):
         checkpoint(folder).score(PROMPT, ["love"])
@@ -738,11 +665,3 @@ def test_an_adapter_on_the_hub_is_looked_at(make: Make, hub: Hub, tmp_path: Path
         "can run code). Load the adapter with peft where you trust it, and save it again: "
         "model.save_pretrained(FOLDER) writes safetensors"
     )
-
-
-def test_an_adapter_without_weights_is_told_when_looked_at(make: Make) -> None:
-    """It cannot be scored, wherever its base is."""
-    folder = make("lm", **CLASSIFIER)
-    (folder / "adapter_model.safetensors").unlink()
-
-    assert said(folder)["refused"].startswith("no adapter_model.safetensors in ")

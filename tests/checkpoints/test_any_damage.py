@@ -1,8 +1,8 @@
 """No damage to a published checkpoint gives a number: any key, in every family, in many ways.
 
-Any tensor of a family's toy (`test_families`), of its head or its trunk, is deleted, renamed, moved
-or copied under a prefix, or reshaped on disk. It must be refused when it is opened or at the first
-score. Tensors that a family says it does not read are left alone.
+Any tensor of a family's toy (`test_families`), of its head or its backbone, is deleted, renamed,
+moved or copied under a prefix, or reshaped on disk. It must be refused when it is opened or at the
+first score. Tensors that a family says it does not read are left alone.
 """
 
 from __future__ import annotations
@@ -129,15 +129,15 @@ def write(folder: Path, tensors: Tensors) -> None:
 def test_no_damage_gives_another_number(
     folders: Callable[[str], tuple[Path, Tensors]], name: str, at: int, damage: str, way: int
 ) -> None:
-    """Half of the draws are of the head, half of the trunk.
+    """Half of the draws are of the head, half of the backbone.
 
-    Some renaming is none: transformers knows the trunk's tensors with one `model.` less or more
+    Some renaming is none: transformers knows the backbone's tensors with one `model.` less or more
     before them, or its dot mistyped, and then the number is that of the whole.
     """
     folder, whole = folders(name)
     head = sorted(set(ALL[name].shapes) - IGNORED or set(ALL[name].shapes))
-    trunk = sorted(set(whole) - set(ALL[name].shapes))
-    keys = head if at % 2 else trunk
+    backbone = sorted(set(whole) - set(ALL[name].shapes))
+    keys = head if at % 2 else backbone
     write(folder, DAMAGE[damage](whole, keys[at // 2 % len(keys)], way))
 
     if keys is head or damage not in {"cut", "moved", "renamed"}:

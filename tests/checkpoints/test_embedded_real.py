@@ -14,10 +14,13 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("RMAUDIT_REQUIRE_ALL"),
-    reason="downloads 93 MB: set RMAUDIT_REQUIRE_ALL=1 to run it",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not os.environ.get("RMAUDIT_REQUIRE_ALL"),
+        reason="downloads 93 MB: set RMAUDIT_REQUIRE_ALL=1 to run it",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

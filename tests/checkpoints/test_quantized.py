@@ -99,8 +99,6 @@ def test_a_quantized_head_is_refused(folders: tuple[Path, Path]) -> None:
     with pytest.raises(ModelError) as caught:
         checkpoint(narrow, quantized=True).score("the city?", ANSWERS)
 
-    assert str(caught.value) == (
-        f"toy: 'score.weight' in {narrow} is of int8: the head is quantized too, and rmaudit reads "
-        f"heads of float16, bfloat16 or float32 only. Quantize again and leave it out, as with "
-        f'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
-    )
+    text = str(caught.value)
+    assert text.startswith(f"toy: 'score.weight' in {narrow} is of int8: the head is quantized too")
+    assert 'modules_to_not_convert=["score"]' in text

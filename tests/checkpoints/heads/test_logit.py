@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rmaudit.checkpoints.heads import logit
-from rmaudit.errors import ModelError
 from tests.checkpoints.heads.test_mlp import (
+    BACKBONE,
     HIDDEN,
-    TRUNK,
     damaged,
     gives_no_head,
-    refusal,
     rewards,
     states,
     tensors_of,
@@ -83,15 +81,15 @@ def test_is_the_language_models_own(*, tied: bool) -> None:
 
 def test_a_saved_head_counts_even_if_tied() -> None:
     """As transformers 5 loads it: equal to the embeddings, or not tied after all."""
-    assert logit.keys(TIED, TRUNK | EMBEDDING | HEAD) == {"lm_head.weight"}
+    assert logit.keys(TIED, BACKBONE | EMBEDDING | HEAD) == {"lm_head.weight"}
 
 
 def test_only_if_the_registry_says_so() -> None:
     """Any language model has these tensors; without the setting it is no reward model."""
     config = {key: given for key, given in CONFIG.items() if key != "rmaudit_reward_logit"}
 
-    assert logit.keys(config, TRUNK | HEAD) is None
-    assert logit.keys(CONFIG, TRUNK | HEAD) == {"lm_head.weight"}
+    assert logit.keys(config, BACKBONE | HEAD) is None
+    assert logit.keys(CONFIG, BACKBONE | HEAD) == {"lm_head.weight"}
     assert logit.POOL == "last"
     assert not logit.IGNORED
 
@@ -112,62 +110,8 @@ def test_a_damaged_head_is_none(data: st.DataObject, of: tuple[Any, Any]) -> Non
     """Any tensor gone, under another name or of another shape: never a head."""
     config, shapes = of
     shown = data.draw(damaged(shapes))
-    trunk = {key: shape for key, shape in TRUNK.items() if key not in EMBEDDING or config is CONFIG}
+    backbone = {
+        key: shape for key, shape in BACKBONE.items() if key not in EMBEDDING or config is CONFIG
+    }
 
-    assert gives_no_head(logit, config, shown, trunk=trunk)
-
-
-def test_another_class() -> None:
-    """Others scale or cap their logits."""
-    assert refusal(logit, {**CONFIG, "architectures": ["Gemma2ForCausalLM"]}, HEAD) == (
-        "its architecture is Gemma2ForCausalLM, and a logit as reward is known of LlamaForCausalLM "
-        "only, whose logits are neither scaled nor capped; remove the logit from its entry in "
-        "models.yaml if it has a head of its own"
-    )
-
-
-def test_no_language_head() -> None:
-    """Embeddings are taken in its place only if config.json says that they are tied."""
-    assert refusal(logit, CONFIG, EMBEDDING) == (
-        "no 'lm_head.weight' among its tensors, which a logit as reward needs, for its logits are "
-        "not tied (tie_word_embeddings) in config.json; copy the checkpoint again, with "
-        "config.json and all its *.safetensors"
-    )
-
-
-def test_tied_to_nothing() -> None:
-    """The embeddings are in a shard that was not copied."""
-    with pytest.raises(ModelError) as caught:
-        logit.keys(TIED, {"model.norm.weight": (HIDDEN,)})
-
-    assert str(caught.value) == (
-        "no 'model.embed_tokens.weight' among its tensors, which a logit as reward needs, for its "
-        "logits are tied to it in config.json; copy the checkpoint again, with config.json and all "
-        "its *.safetensors"
-    )
-
-
-def test_a_bias() -> None:
-    """The logit would be another number."""
-    assert refusal(logit, CONFIG, {**HEAD, "lm_head.bias": (ROWS,)}) == (
-        "unexpected 'lm_head.bias' among its tensors; a logit as reward needs lm_head.weight "
-        "alone. It is another head than rmaudit knows, or a damaged one: compare with its model "
-        "card"
-    )
-
-
-def test_a_wrong_shape() -> None:
-    """Rows are the vocabulary's, columns the hidden size's."""
-    assert refusal(logit, CONFIG, {"lm_head.weight": (ROWS + 1, HIDDEN)}) == (
-        "'lm_head.weight' has shape (12, 5), expected (11, 5): vocab_size and hidden size of "
-        "config.json; take it and *.safetensors from one and the same checkpoint"
-    )
-
-
-@pytest.mark.parametrize("number", [-1, ROWS, True, "0", 0.0, None])
-def test_no_such_id(number: object) -> None:
-    """A negative id would count from the end."""
-    assert refusal(logit, {**CONFIG, "rmaudit_reward_logit": number}, HEAD) == (
-        f"the reward is to be the logit of id {number!r}; ids are whole numbers from 0 to 10: "
-        f"correct it in models.yaml (Nemotron's is 0)"
-    )
+    assert gives_no_head(logit, config, shown, backbone=backbone)

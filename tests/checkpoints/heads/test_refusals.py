@@ -1,0 +1,203 @@
+"""Half a head, another head, or a configuration that disagrees: refused, and the text says why.
+
+Each row has the tensors and the entry of config.json that are wrong, and what the text must name:
+what was found, what is needed, and what to do. `test_golden` has whole texts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rmaudit.checkpoints.heads import Family, encoder, gated, logit, mlp, uncertainty, value
+from rmaudit.errors import ModelError
+from tests.checkpoints.heads import test_encoder, test_gated, test_logit, test_mlp, test_value
+from tests.checkpoints.heads import test_uncertainty as test_urm
+from tests.checkpoints.heads.test_mlp import HIDDEN, WIDTH
+from tests.checkpoints.heads.test_value import BUFFERS, ONE, OPENRLHF, grm
+
+Shapes = dict[str, Any]
+Case = tuple[Family, dict[str, Any], Shapes, tuple[str, ...]]
+AGAIN, CARD = "copy the checkpoint again", "compare with its model card"
+ONE_SAVE, CORRECT = "one and the same checkpoint", "correct it"
+GONE = None  # in place of a shape, or of an entry
+
+PRM = {"score.2.weight": (2, WIDTH), "score.2.bias": (2,)}
+SCORE = {"score.weight": (1, HIDDEN)}
+
+
+def of(family: Any, config: Any, whole: Any, change: Any, *named: str, **entries: Any) -> Case:
+    """A family's whole checkpoint with tensors or entries of config.json changed or gone."""
+    shapes = {key: shape for key, shape in {**whole, **change}.items() if shape is not GONE}
+    return family, {**config, **entries}, shapes, named
+
+
+def layers(change: Any, *named: str, **entries: Any) -> Case:
+    """A score of two layers."""
+    return of(mlp, test_mlp.CONFIG, test_mlp.SHAPES, change, *named, **entries)
+
+
+def openrlhf(change: Any, *named: str, **entries: Any) -> Case:
+    """OpenRLHF's head."""
+    config = test_value.named("value_head")
+    return of(value, config, OPENRLHF, change, *named, **entries)
+
+
+def row(change: Any, *named: str, **entries: Any) -> Case:
+    """A logit as reward."""
+    return of(logit, test_logit.CONFIG, test_logit.HEAD, change, *named, **entries)
+
+
+def pair(change: Any, *named: str, **entries: Any) -> Case:
+    """An encoder's head."""
+    return of(encoder, test_encoder.CONFIG, test_encoder.SHAPES, change, *named, **entries)
+
+
+def gate(name: str, change: Any, *named: str, **entries: Any) -> Case:
+    """A gated head, of the toys by their names."""
+    toy = test_gated.TOYS[name]
+    return of(gated, toy.config, toy.shapes, change, *named, **entries)
+
+
+def urm(change: Any, *named: str, **entries: Any) -> Case:
+    """URM's head."""
+    return of(uncertainty, test_urm.CONFIG, test_urm.SHAPES, change, *named, **entries)
+
+
+CASES = [
+    layers({"score.2.bias": GONE}, "no 'score.2.bias'", "score.0.weight, score.0.bias, ", AGAIN),
+    layers({"score.4.weight": (1, 1)}, "unexpected 'score.4.weight'", "score.0.weight, ", CARD),
+    layers({"score.0.weight": (7, 6)}, "(7, 6), expected (7, 5)", "hidden size of 5", ONE_SAVE),
+    layers(PRM, "'score.2.weight' has 2 outputs", "process reward model", "outcome reward model"),
+    *(
+        layers({}, "config.json names no hidden size", "hidden_size, n_embd", hidden_size=odd)
+        for odd in (GONE, "5")
+    ),
+    of(value, test_value.CONFIG, {k: s for k, s in grm(1).items() if ".2." not in k}, {},
+       "no 'v_head.summary.2.weight'", "GRM's value head has v_head.summary.0.weight, ", AGAIN),
+    *(
+        of(value, test_value.CONFIG, grm(1), {key: (1,)}, f"unexpected {key!r}", CARD)
+        for key in ("v_head.summary.1.weight", "v_head.scale", "v_head.summary.00.x")
+    ),
+    of(value, test_value.CONFIG, {**ONE, **grm(1)}, {}, "unexpected 'v_head.summary.bias'"),
+    of(value, test_value.CONFIG, grm(1), {"v_head.summary.2.weight": (1, HIDDEN)},
+       "(1, 5), expected (1, 7) in GRM's value head", ONE_SAVE),
+    openrlhf({"value_head.bias": (1,)}, "unexpected 'value_head.bias'", CARD),
+    openrlhf({"value_head.weight": (2, HIDDEN)}, "(2, 5), expected (1, 5) in OpenRLHF", ONE_SAVE),
+    openrlhf({"std": (1,)}, "no 'mean' among its tensors, but 'std'", AGAIN),
+    openrlhf({**BUFFERS, "std": (2,)}, "'std' has shape (2,), expected (1,)", CARD),
+    openrlhf({"head.weight": (1, HIDDEN)}, "both 'value_head.weight' and 'head.weight'",
+             '"value_head_prefix": "value_head"', value_head_prefix=GONE),
+    *(
+        of(value, test_value.CONFIG, SCORE, {}, f"value_head_prefix {odd!r}", CORRECT,
+           value_head_prefix=odd)
+        for odd in ("", 3, True, ["score"])
+    ),
+    *(
+        openrlhf({}, f"normalize_reward {odd!r}", "true", "false", CORRECT, normalize_reward=odd)
+        for odd in ("false", 1, 0.0)
+    ),
+    *(
+        openrlhf({}, f"by mean {mean!r} and std {std!r}", "std above 0",
+                 "set normalize_reward to false", normalize_reward=True, mean=mean, std=std)
+        for mean, std in [(1.0, GONE), (GONE, 1.0), (1.0, 0), (1.0, -2.0), (float("nan"), 1.0),
+                          (1.0, float("inf")), ("1", 1.0), (1.0, True)]
+    ),
+    row({}, "Gemma2ForCausalLM", "known of LlamaForCausalLM", architectures=["Gemma2ForCausalLM"]),
+    row({"lm_head.weight": GONE}, "no 'lm_head.weight'", "tie_word_embeddings", AGAIN),
+    row({"lm_head.weight": GONE}, "no 'model.embed_tokens.weight'", "tied to it", AGAIN,
+        tie_word_embeddings=True),
+    row({"lm_head.bias": (11,)}, "unexpected 'lm_head.bias'", "lm_head.weight alone", CARD),
+    row({"lm_head.weight": (12, HIDDEN)}, "(12, 5), expected (11, 5)", "vocab_size", ONE_SAVE),
+    *(
+        row({}, f"the logit of id {odd!r}", "whole numbers from 0 to 10", "models.yaml",
+            rmaudit_reward_logit=odd)
+        for odd in (-1, 11, True, "0", 0.0, GONE)
+    ),
+    pair({"classifier.extra": (1,)}, "unexpected 'classifier.extra'", CARD),
+    pair({"pooler.dense.weight": (HIDDEN, 7)}, "'pooler.dense.weight' has shape (5, 7)", ONE_SAVE),
+    pair({"pooler.dense.bias": (7,)}, "'pooler.dense.bias' has shape (7,), expected (5,)"),
+    pair({"classifier.weight": (1, 7)}, "'classifier.weight' has shape (1, 7), expected (1, 5)"),
+    pair({"classifier.weight": (3, HIDDEN), "classifier.bias": (3,)}, "3 outputs, one for each"),
+    pair({}, "type_vocab_size 2", "token types", "DeBERTa-v3", type_vocab_size=2),
+    *(
+        pair({}, f"pooler_hidden_act {odd!r}", "gelu, relu, silu, tanh", pooler_hidden_act=odd)
+        for odd in ("swish", ["gelu"])
+    ),
+    pair({}, "'classifier.bias'", "'BertForSequenceClassification'", "DebertaV2ForSequence",
+         "correct `architectures`", architectures=["BertForSequenceClassification"]),
+    # ArmoRM's class reads num_quantiles nowhere: these tensors are QRM's
+    gate("QRM-llama", {}, "no 'gating.layers.0.bias'", "no num_quantiles", num_quantiles=GONE),
+    gate("QRM-llama", {}, "(12, 6)", "num_quantiles 4", "needs (16, 6)", num_quantiles=4),
+    # 3 objectives of 4 quantiles have as many rows
+    gate("QRM-llama", {}, "'gating.layers.9.bias' has shape (4,)", "needs (3,)", num_quantiles=4,
+         num_objectives=3),
+    gate("ArmoRM", {}, "'gating.logit_scale'", "'MistralForRewardModelWithGating'",
+         "Gemma2ForQuantile", architectures=["MistralForRewardModelWithGating"]),
+    gate("ArmoRM", {}, "model_type 'gemma2'", "has 'llama'", model_type="gemma2"),
+    gate("ArmoRM", {}, "num_objectives is '4'", "whole number from 1", num_objectives="4"),
+    gate("ArmoRM", {}, "hidden_size is None", "whole number from 1", hidden_size=GONE),
+    *(
+        gate("ArmoRM", {}, "gating_temperature", "a number above 0", gating_temperature=odd)
+        for odd in (0, -1, True, "5", float("nan"), float("inf"))
+    ),
+    *(
+        gate("ArmoRM", {key: (1, 6)}, f"unexpected '{key}' among the head's tensors")
+        for key in ("score.weight", "gating.layers.0.SCB", "lm_head.weight")
+    ),
+    urm({"weights.fc.2.bias": GONE}, "no 'weights.fc.2.bias'", "weights.fc.0.bias, "),
+    urm({"lm_head.weight": (9, 6)}, "unexpected 'lm_head.weight' among"),
+    urm({"score.weight": (3, 6)}, "'score.weight' has shape (3, 6)", "hidden_size 6", "(6, 6)"),
+    urm({}, "the hidden_size None of", hidden_size=GONE),
+    urm({"score.weight": (1, 6)}, "'weights.fc.0.bias'", "'LlamaForSequenceClassification'",
+        "WithNormal_Weights only", architectures=["LlamaForSequenceClassification"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "config", "shapes", "named"), CASES, ids=range(len(CASES)))
+def test_what_is_wrong_is_named(
+    family: Family, config: dict[str, Any], shapes: Shapes, named: tuple[str, ...]
+) -> None:
+    """And what it should be, and what to do."""
+    with pytest.raises(ModelError) as caught:
+        family.keys(config, shapes)
+
+    assert [part for part in named if part not in str(caught.value)] == []
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", test_gated.TOYS)
+@pytest.mark.parametrize("other", test_gated.TOYS)
+def test_one_gates_tensors_under_anothers_configuration(name: str, other: str) -> None:
+    """No toy's configuration takes another's tensors."""
+    config, shapes = test_gated.TOYS[name].config, test_gated.TOYS[other].shapes
+    if name == other:
+        assert gated.keys(config, shapes)
+        return
+    with pytest.raises(ModelError):
+        gated.keys(config, shapes)
+
+
+def test_golden() -> None:
+    """Two whole texts, as a user reads them."""
+    with pytest.raises(ModelError) as wrong:
+        mlp.keys(test_mlp.CONFIG, {**test_mlp.SHAPES, "score.0.weight": (WIDTH, 6)})
+    with pytest.raises(ModelError) as another:
+        logit.keys({**test_logit.CONFIG, "rmaudit_reward_logit": -1}, test_logit.HEAD)
+
+    assert str(wrong.value) == (
+        "'score.0.weight' has shape (7, 6), expected (7, 5) in a score of two layers on a hidden "
+        "size of 5; take config.json and *.safetensors from one and the same checkpoint"
+    )
+    assert str(another.value) == (
+        "the reward is to be the logit of id -1; ids are whole numbers from 0 to 10: correct it "
+        "in models.yaml (Nemotron's is 0)"
+    )
+
+
+def test_nothing_is_refused_that_is_not_read() -> None:
+    """Numbers that cannot normalise, where nothing is to be normalised."""
+    config = test_value.named("value_head", normalize_reward=False, mean="1", std=0)
+
+    assert value.keys(config, OPENRLHF) == OPENRLHF.keys()
