@@ -132,7 +132,7 @@ def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
     scorer = Scorer(
         model.base_model, Linear(model.score.weight.detach().float()[0]), config.pad_token_id
     )
-    weights = held(model, scorer, classifier=True)
+    weights = held(model, scorer, classifier=True, name="benchmark")
     weights.go(path_of(config))
     return weights
 

@@ -126,7 +126,7 @@ def _weights(layers: int) -> Weights:
     vector = torch.randn(model.config.hidden_size)
     model.score.weight.data[0] = vector
     scorer = Scorer(model.base_model, Linear(vector), model.config.pad_token_id)
-    return held(model, scorer, classifier=True)
+    return held(model, scorer, classifier=True, name="benchmark")
 
 
 def _timed(run: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:

@@ -63,15 +63,15 @@ def load(native: Native, device: str) -> Weights:
         model.score.register_forward_hook(lambda _, seen, __: head_of(seen[0].float())[..., None])
     backbone = getattr(model.base_model, "language_model", model.base_model)
     scorer = Scorer(backbone, built, native.pad, first=family.POOL == "first")
-    weights = held(model, scorer, classifier=classifier)
+    weights = held(model, scorer, classifier=classifier, name=checked.name)
     weights.go(native.path)
     return weights
 
 
-def held(model: Any, scorer: Scorer, *, classifier: bool) -> Weights:  # noqa: ANN401
+def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:  # noqa: ANN401
     """A model of transformers and its scorer; a `classifier` has a forward that gives rewards."""
     own = _by_class(model, scorer) if classifier else _by_head(scorer)
-    return Weights(model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
+    return Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
 
 
 def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:

@@ -12,9 +12,10 @@ import warnings
 
 import numpy as np
 
+from rmaudit.checkpoints.reading import brief
 from rmaudit.errors import ModelError
 from rmaudit.models.weights import Weights
-from rmaudit.scoring import ScoringPath, engine
+from rmaudit.scoring import ScoringPath, engine, memory
 
 # In sd of the eight rewards. Half-precision noise is far below; a wrong path is far above.
 TOLERANCE = {"float32": 1e-3, "float16": 0.3, "bfloat16": 1.0}
@@ -47,6 +48,10 @@ def check(weights: Weights, prefix: Ids, suffix: Ids, *, name: str, dtype: str) 
             scores = engine.score(scorer, prefix, answers, suffix)
         except ModelError as error:
             return str(error)
+        except Exception as error:
+            if memory.is_out_of_memory(error):
+                raise
+            return brief(error)
         difference = float(np.abs(scores - own).max())
         fine = difference <= TOLERANCE[dtype] * unit
         return "" if fine else f"rewards differ by up to {difference:.2g}, their sd being {sd:.2g}"

@@ -104,4 +104,6 @@ def load(trusted: Trusted, device: str) -> Weights:
         return float(backbone(ids).last_hidden_state[0, -1, 0])
 
     scorer = Scorer(backbone, AsItIs(), trusted.pad, trusted.path)
-    return Weights(model, scorer, own, attention=None)  # it runs in the one that it was made with
+    return Weights(
+        asked.name, model, scorer, own, attention=None
+    )  # it runs in the one that it was made with

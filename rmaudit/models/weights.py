@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rmaudit.checkpoints.reading import brief
+from rmaudit.errors import ModelError, RmauditError
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.engine import Scorer, too_small
 
@@ -22,12 +24,14 @@ class Weights:
     """The model as its class runs it, and the scorer that runs its backbone.
 
     Attributes:
+        name: for errors, the registry's.
         model: the class's instance.
         scorer: what the engine gets.
         own: the reward of one whole row by the model's own forward.
         attention: the implementation that transformers chose for it; None where it is left alone.
     """
 
+    name: str
     model: Any
     scorer: Scorer
     own: Callable[[Ids], float]
@@ -53,14 +57,21 @@ class Weights:
         """Shape (n,): the rewards of whole rows by the model's own forward, one row at a time.
 
         Raises:
+            ModelError: the forward fails, as with a configuration that does not make sense.
             ScoreError: a row does not fit into memory.
         """
         try:
             with self._own_attention():
                 return np.array([self.own(row) for row in rows], dtype=np.float32)
-        except (RuntimeError, MemoryError) as error:
+        except RmauditError:
+            raise
+        except Exception as error:
             if not memory.is_out_of_memory(error):
-                raise
+                message = (
+                    f"{self.name}: its own forward failed ({brief(error)}); config.json may not be "
+                    f"that of its weights: copy it from the checkpoint's own"
+                )
+                raise ModelError(message) from error
         memory.release()  # outside of the handler, whose error would hold the tensors
         raise too_small(max(map(len, rows)))
 

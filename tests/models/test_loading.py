@@ -92,7 +92,7 @@ def test_own_rewards_leave_no_trace(folder: Path, path: ScoringPath, fails: bool
     attention = loaded.model.config._attn_implementation
 
     if fails:
-        with pytest.raises(IndexError):
+        with pytest.raises(ModelError, match=r"^toy: its own forward failed \(IndexError: "):
             loaded.own_rewards([(10**6,)])
     else:
         loaded.own_rewards(ROWS)
