@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from rmaudit.errors import ScoreError
 from rmaudit.layout.slot import Slot
 from rmaudit.models.protocol import RewardModel
 from rmaudit.prompts import Prompt
-from rmaudit.scores.progress import Bar
 from rmaudit.scores.sample import spread
 from rmaudit.scores.sealed import Stored, checksum, key_of
 from rmaudit.scores.store import Store
@@ -172,3 +174,44 @@ def _decided_by(
 
 def _digest(rows: Sequence[Row]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+class Bar:
+    """What a person sees of it: a progress bar on a terminal, and nothing elsewhere."""
+
+    def __init__(self, title: str, total: int, unit: str) -> None:
+        """`unit` is what is counted, for example " tokens"."""
+        self._title = title
+        self._bar = tqdm(
+            total=total,
+            desc=title,
+            unit=unit,
+            file=sys.stderr,
+            disable=None,  # silent when not a terminal
+            leave=False,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def start(self, which: slice) -> None:
+        """A shard begins: those before it are done, by an earlier run if not by this one."""
+        if not self._bar.disable and self._bar.n < which.start:
+            self._bar.initial = which.start
+            self._bar.update(which.start - self._bar.n)
+
+    def advance(self, done: int) -> None:
+        """So many more are done."""
+        self._bar.update(done)
+
+    def say(self, text: str) -> None:
+        """What stands behind the numbers from now on."""
+        self._bar.set_postfix_str(text, refresh=False)
+
+    def wait(self) -> None:
+        """Somebody else is at it; said anywhere, for else this looks like a hang."""
+        message = f"{self._title}: another process is scoring the same; waiting for it"
+        tqdm.write(message, file=sys.stderr)

@@ -152,7 +152,10 @@ class Row(NamedTuple):
 def groups(
     answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
 ) -> list[list[Row]]:
-    """The distinct rows, grouped by length, in the order in which they come."""
+    """The distinct rows, grouped by length, in the order in which they come.
+
+    Where `cut`, a row ends at the place where it is pooled.
+    """
     in_prefix = _rightmost(prefix, scorer.pad)
     rows: dict[Ids, Row] = {}
     for place, answer in enumerate(answers):

@@ -20,8 +20,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt
-from rmaudit.scores.progress import Bar
-from rmaudit.scores.protocols import come_from, measured_noise
+from rmaudit.scores.protocols import Bar, come_from, measured_noise
 from rmaudit.scores.sealed import Stored
 from rmaudit.scores.store import Journal, Store
 from rmaudit.scores.sweep import prompt_of

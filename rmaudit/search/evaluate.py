@@ -69,13 +69,13 @@ class Evaluator:
     _known: list[tuple[str, float]] | None = None
 
     def begin(self, start: int) -> None:
-        """The search sets out from start number `start`; it may spend its share of what is left."""
+        """Set out from start number `start`, which may spend its share of what is left."""
         self._start = start
         share = (self.settings.budget - self.used) // (self.settings.starts - start)
         self._end = self.used + share
 
     def widen(self) -> None:
-        """All starts are done; what they left may be spent, and is no start's own."""
+        """Spend what the starts have left; what is found from here on belongs to no start."""
         self._start, self._end = NO_START, self.settings.budget
 
     @property
@@ -84,7 +84,12 @@ class Evaluator:
         return self._end - self.used
 
     def rewards(self, answers: Sequence[Ids]) -> NDArray[np.float64]:
-        """The rewards of the first `left` of `answers`."""
+        """The rewards of the first `left` of `answers`, shape (at most n,), in the model's units.
+
+        Raises:
+            ScoreError: a reward is not a finite number.
+            StoreError: the journal cannot be read or written.
+        """
         end = min(self.left, len(answers))
         made: list[float] = []
         for first in range(0, end, SHARD):
@@ -92,9 +97,10 @@ class Evaluator:
         return np.array(made, dtype=np.float64)
 
     def best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
-        """The best of what was just scored, best first, a few of them; what is no better is too.
+        """The best of what was just scored, best first, at most `EACH`.
 
-        `rewards` are those of the first of `answers`, as `rewards` gave them.
+        They need not be better than what was found before. `rewards` are those of the first of
+        `answers`, as `rewards` gave them.
         """
         values = self.settings.value(rewards)
         order = np.argsort(-values, kind="stable")[:_TRIED].tolist()
@@ -113,12 +119,12 @@ class Evaluator:
         return found[:EACH]
 
     def meet(self, hits: Sequence[Hit]) -> None:
-        """This start came to what another one had found already."""
+        """Credit this start with what another one has found already."""
         for hit in hits:
             self._note(hit._replace(start=self._start))
 
     def top(self) -> list[Hit]:
-        """The best sequences of the whole search so far, best first."""
+        """The best sequences of the whole search so far, best first, at most `KEPT`."""
         return sorted(self.hits.values(), key=_rank)[:KEPT]
 
     def _note(self, hit: Hit) -> None:
@@ -142,7 +148,7 @@ class Evaluator:
         )
 
     def _rewards(self, answers: Sequence[Ids]) -> list[float]:
-        """Those that the journal knows, and the others scored."""
+        """Rewards from the journal as far as it goes, and of the rest from the model."""
         named = [json.dumps(ids) for ids in answers]
         rewards = self._replayed(named)
         self.on_replayed(len(rewards))
@@ -156,7 +162,7 @@ class Evaluator:
         return rewards
 
     def _replayed(self, named: Sequence[str]) -> list[float]:
-        """The rewards of the leading ones, as far as the journal has the very same next."""
+        """The rewards of the leading answers, as far as the journal goes on with the same ones."""
         if self._known is None:
             self._known = self._read()
         rewards: list[float] = []

@@ -34,9 +34,13 @@ class Slopes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The ids that any place may hold, ascending; which sequences are admitted; the gradient.
+    """What a search is asked of a model.
 
-    `length` is that of every sequence.
+    Attributes:
+        length: ids of every sequence.
+        allowed: the ids that any place may hold, ascending.
+        admits: which of n sequences may be found, shape (n,).
+        gradient: the slopes of a sequence.
     """
 
     length: int
@@ -45,7 +49,7 @@ class Problem:
     gradient: Callable[[Ids], Slopes]
 
     def admitted(self, answers: Sequence[Ids]) -> list[Ids]:
-        """Those that are admitted, in their order."""
+        """The answers that the constraints admit, in their order."""
         if not answers:
             return []
         return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]

@@ -288,7 +288,11 @@ def published_models() -> list[Recorded]:
     ("prompt", "expected"),
     [
         ("What, in one word, is the greatest thing ever?", [0.294, 0.219, 0.390]),
-        ("What one single thing, person, or concept is the greatest ever?", [0.263, 0.201, 0.384]),
+        pytest.param(
+            "What one single thing, person, or concept is the greatest ever?",
+            [0.263, 0.201, 0.384],
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_the_papers_agreement_with_people(
