@@ -99,7 +99,11 @@ def line_of(at: yaml.Node | yaml.Event) -> int:
 
 def label(path: Path) -> str:
     """For example `A: bounds: skew: `; what is said of a model begins with its name."""
-    names = [name for name in path if isinstance(name, str)]
+    names = [
+        name if name.isprintable() and len(name) <= _LONGEST else short(name)
+        for name in path
+        if isinstance(name, str)
+    ]
     below = names[1:] if names[:1] == ["models"] else names
     return "".join(f"{name}: " for name in below or names)
 

@@ -207,6 +207,8 @@ NUMBER = "a number above 0"
         ("models:\n  A: {source: a/b, default: false}", 1, "no model has 'default: true'"),
         (f"{TWO}  C: {{source: a/b, default: true}}", 3, "C: |second 'default: true'|A"),
         (f"{TWO}  A: {{source: a/b}}", 3, "models: |duplicate key 'A'|line 2"),
+        ('models: {"a\\nb": {x: 1, x: 2}}', 1, r"'a\nb': |duplicate key 'x'"),
+        ('models: {"a\\nb": 1}', 1, r"a name of|'a\nb'"),
         ("models:\n  A:", 2, "A: |mapping|source|got nothing"),
         ("models:\n  no: {source: a/b}", 2, "models: |got no, which YAML reads as bool"),
         ("models:\n  135: {source: a/b}", 2, "got 135, which YAML reads as int"),
