@@ -45,7 +45,6 @@ class Adapter:
         settings: what of adapter_config.json decides the merged weights.
         saved: the shapes of all its tensors, by their names in its file.
         headers: those of the base's tensors.
-        rows: rows of the embedding that it brings; None if it keeps its base's.
     """
 
     model: str
@@ -79,7 +78,7 @@ class Adapter:
 
     @cached_property
     def rows(self) -> int | None:
-        """See the attributes."""
+        """How many rows the embedding has that it brings; None if it keeps its base's."""
         base = {key: header.shape for key, header in self.headers.items()}
         rows = configuration.read(self.base.path, model=self.model).get("vocab_size")
         for name, shape in self.added.items():
@@ -153,7 +152,7 @@ def base_of(found: Source, spec: ModelSpec, cache: Path) -> tuple[source.Kind, s
     if not isinstance(named, str) or not named.strip():
         message = f"{spec.name}: no {where}; write there the folder or the hub id of its base"
         raise ModelError(message)
-    if source.is_folder(there := _expanded(named)):
+    if source.is_folder(there := source.expanded(named)):
         return source.Folder(spec.name, there.resolve()), None
     if named == "embedded" or not _HUB_ID.fullmatch(named):  # which is a model of the registry only
         message = (
@@ -223,7 +222,7 @@ def refuse(folder: Path, *, model: str) -> None:
 
 
 def _own(found: Source) -> Headers:
-    """The headers of an adapter's tensors."""
+    """The headers of the adapter's own tensors."""
     names = found.names()
     if WEIGHTS in names:
         return found.headers(WEIGHTS)
@@ -239,13 +238,6 @@ def _own(found: Source) -> Headers:
 def _with_tokenizer(folder: Path, base: Path) -> Path:
     """The first of the two folders, if it has a tokenizer."""
     return folder if (folder / "tokenizer_config.json").is_file() else base
-
-
-def _expanded(named: str) -> Path:
-    try:
-        return Path(named).expanduser()
-    except RuntimeError:  # no such user
-        return Path(named)
 
 
 def _plain(key: str) -> str:

@@ -1,6 +1,6 @@
 """Folders that are built once below the cache: whole or absent, shared, and checked at each use.
 
-A file beside the folder, FOLDER.sha256, has the hashes of what was written. A folder that was
+A file next to the folder, FOLDER.sha256, has the hashes of what was written. A folder that was
 damaged since is built again.
 """
 
@@ -25,7 +25,7 @@ _OLD = re.compile(r"tmp[a-z0-9_]{8}")  # what earlier releases called a folder t
 def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
     """The folder, which `write` fills if it is not there yet or was damaged since.
 
-    Its files may be read by whoever the umask lets. Builds that were killed leave folders beside
+    Its files may be read by whoever the umask lets. Builds that were killed leave folders next to
     it, which are removed here: those of this folder under its lock, others after a day.
 
     Raises:
@@ -51,7 +51,7 @@ def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
 
 
 def _build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
-    """With the lock held."""
+    """What `build` does once it holds the lock."""
     _clean(folder)
     if folder.is_dir():
         if not _manifest(folder).is_file():  # an earlier release's: what it is now is what it was

@@ -171,7 +171,7 @@ def find_head(
             f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
             f"tensors nor in its base {folder}, so transformers would give it a random one. Train "
             f'the adapter again with task_type="SEQ_CLS" or modules_to_save=["score"] in its '
-            f"LoraConfig, which save the head beside it"
+            f"LoraConfig, which save the head with it"
         )
         raise ModelError(message)
     if found is None:

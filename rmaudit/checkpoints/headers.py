@@ -23,7 +23,7 @@ class Header(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Its size on disk."""
+        """The tensor's size on disk, in bytes."""
         digits = self.dtype.partition("_")[0].lstrip("BFIU")
         bits = _BITS.get(self.dtype) or int(digits or 8)
         return math.prod(self.shape) * bits // 8

@@ -14,7 +14,7 @@ _PATIENCE = 2.0  # seconds of waiting before it is said
 
 @contextmanager
 def held(path: Path, *, doing: str) -> Iterator[None]:
-    """Hold the lock beside `path` during the block. `doing` is what its holder does.
+    """Hold the lock of `path`, a file next to it, during the block. `doing` is what its holder does.
 
     Waits as long as another process holds it, and says so on stderr after two seconds.
 

@@ -25,7 +25,7 @@ def brief(error: BaseException) -> str:
 
 
 def short(text: str, letters: int = 100) -> str:
-    """A text that may be of any length, cut."""
+    """A text of any length, cut after so many letters, with its length."""
     return text if len(text) <= letters else f"{text[:letters]}... ({len(text):,} characters)"
 
 
@@ -88,5 +88,5 @@ class _Kept(logging.Handler):
         self.records: dict[str, logging.LogRecord] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep it."""
+        """Keep the record, if its text is a new one."""
         self.records.setdefault(record.getMessage(), record)

@@ -56,19 +56,19 @@ class Folder:
 
     @property
     def where(self) -> str:
-        """The path."""
+        """The folder's path."""
         return str(self.path)
 
     def names(self) -> list[str]:
-        """What lies in it."""
+        """The names of the files in the folder."""
         return shards.names_in(self.path, model=self.model)
 
     def headers(self, name: str) -> dict[str, Header]:
-        """Those of a safetensors file."""
+        """The tensors of one safetensors file in the folder."""
         return headers.in_file(self.path / name, model=self.model)
 
     def downloaded(self) -> Folder:
-        """Itself."""
+        """This folder, which has its weights already."""
         return self
 
 
@@ -93,14 +93,14 @@ class HubCommit:
         return self.id
 
     def names(self) -> list[str]:
-        """What the hub has."""
+        """The names of the commit's files on the hub."""
         try:
             return hub.names(self.id, self.commit)
         except hub.failures() as error:
             raise self._unasked(error) from error
 
     def headers(self, name: str) -> dict[str, Header]:
-        """Those of a safetensors file, by range requests: nothing big is downloaded."""
+        """The tensors of one file, by range requests: nothing big is downloaded."""
         try:
             return hub.headers(self.id, self.commit, name)
         except hub.failures() as error:
@@ -135,7 +135,7 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model 
     """
     if spec.source == "embedded":
         return Folder(spec.name, embedded.build(cache))
-    folder = Path(spec.source).expanduser()
+    folder = expanded(spec.source)
     if folder.is_absolute():  # the registry makes every folder absolute
         if not is_folder(folder):
             shown = short(repr(str(folder)).strip("'"), 500)
@@ -164,6 +164,14 @@ def read(source: Source) -> dict[str, Header]:
     return found
 
 
+def expanded(named: str) -> Path:
+    """A path with the user's home in place of `~`; of a user who is not there it stays as it is."""
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:
+        return Path(named)
+
+
 def is_folder(path: Path) -> bool:
     """Whether it is one; a name that no file system takes is none."""
     try:
@@ -179,7 +187,7 @@ def presence(spec: ModelSpec, cache: Path) -> str:
     """
     if spec.source == "embedded":
         return BUILT if embedded.folder_in(cache).is_dir() else UNBUILT
-    folder = Path(spec.source).expanduser()
+    folder = expanded(spec.source)
     if folder.is_absolute():
         return FOLDER if is_folder(folder) else MISSING
     found = hub.downloaded(spec.source, spec.revision)

@@ -22,7 +22,7 @@ def refuse_loose(spec: ModelSpec) -> None:
     """
     if not is_hub_id(spec.source) or not re.fullmatch("[0-9a-f]{40}", spec.revision or ""):
         message = (
-            f"{spec.name}: trust_remote_code is for a hub id beside its `revision`, a full commit "
+            f"{spec.name}: trust_remote_code is for a hub id with its `revision`, a full commit "
             f"hash of 40 hex digits, and this is {spec.source!r} at {spec.revision!r}; its code is "
             f"not run. Put the checkpoint and its code on the hub, and name that commit"
         )

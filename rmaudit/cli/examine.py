@@ -138,10 +138,12 @@ def _doctor_lines(name: str, found: Examination) -> Iterator[str]:
 
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
     """What `model` means; unlike a checkpoint to be scored, a folder needs no config.json."""
+    from rmaudit.checkpoints import source
+
     if template is not None and not template.is_file():
         fail(f"template: there is no file {template}")
     registry, folder = load_registry(file or default_path()), Path(model)
-    if model and model not in registry.models and folder.is_dir():
+    if model and model not in registry.models and source.is_folder(folder):
         spec = ModelSpec(folder.resolve().name, str(folder.resolve()))
     else:
         specs = resolve(registry, model)

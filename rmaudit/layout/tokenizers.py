@@ -23,7 +23,7 @@ _ADDED["added_tokens.json"] = b'":'
 def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
     """The tokenizer in `folder`, with the registry's chat template if it gives one.
 
-    Code that it brings is run only where the registry says so, beside a commit.
+    Code that it brings is run only where the registry says so, and names the commit.
 
     Raises:
         ModelError: the tokenizer or the template cannot be read, it adds more than 200,000 tokens,

@@ -15,7 +15,7 @@ class Family(Protocol):
     """What a file of this folder offers; modules have it as functions and constants.
 
     `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id), "last" or
-    "first"; `IGNORED` are tensors that may lie beside the head and are not used.
+    "first"; `IGNORED` are tensors that checkpoints have next to the head and that are not used.
     """
 
     NAME: str
@@ -26,15 +26,15 @@ class Family(Protocol):
         """The head's tensors among a checkpoint's, or None if it is of another family."""
 
     def build(self, tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
-        """The head of these tensors."""
+        """The head with these tensors as its weights."""
 
 
 class Head(Protocol):
-    """A head with its weights. `reads_prefix` says whether `after` looks at the prefix's states."""
+    """A head with its weights."""
 
     @property
     def reads_prefix(self) -> bool:
-        """Such as for a gate on the prompt."""
+        """Whether `after` looks at the prefix's states, as a gate on the prompt does."""
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
         """The head for answers to one prompt, whose final states are (len(prefix), hidden)."""

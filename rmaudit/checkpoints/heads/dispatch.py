@@ -24,7 +24,7 @@ CLASSIFIERS = (linear.NAME, encoder.NAME)
 
 
 class Found(NamedTuple):
-    """A head's family and its tensors' names."""
+    """The family of a checkpoint's head, and the names of the head's tensors."""
 
     family: Family
     keys: frozenset[str]

@@ -84,7 +84,7 @@ def _activation(config: Mapping[str, Any]) -> str:
 
 
 def _refuse_other(config: Mapping[str, Any], there: list[str]) -> None:
-    """Another architecture's classifier."""
+    """Refuse the classifier of an encoder whose architecture is not known here."""
     if odd := sorted(key for key in there if key.startswith("classifier.")):
         architecture = (config.get("architectures") or ["(none)"])[0]
         message = (

@@ -239,6 +239,6 @@ def _key(place: int, name: str) -> str:
 
 
 def _last(pattern: tuple[int, ...], ids: tuple[int, ...]) -> int | None:
-    """Where the pattern last starts."""
+    """The place where the pattern last starts in a prefix."""
     starts = reversed(range(len(ids) - len(pattern) + 1))
     return next((at for at in starts if ids[at : at + len(pattern)] == pattern), None)

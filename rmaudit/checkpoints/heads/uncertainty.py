@@ -82,7 +82,7 @@ def _needed(
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001
-    """The head of these tensors."""
+    """The head with these tensors as its weights."""
     return Uncertainty({key: tensors[key].detach().float() for key in _KEYS})
 
 
@@ -112,7 +112,7 @@ class Uncertainty:
         return reward
 
     def to(self, device: Any) -> Uncertainty:  # noqa: ANN401  (whatever torch takes for one)
-        """The head on a device."""
+        """The same head with its tensors on a device."""
         return Uncertainty({key: tensor.to(device) for key, tensor in self.tensors.items()})
 
     def attributes(self, states: Tensor) -> Attributes:
