@@ -14,9 +14,10 @@ _PATIENCE = 2.0  # seconds of waiting before it is said
 
 @contextmanager
 def held(path: Path, *, doing: str) -> Iterator[None]:
-    """Hold the lock of `path`, a file next to it, during the block. `doing` is what its holder does.
+    """Hold the lock of `path`, a file next to it, during the block.
 
-    Waits as long as another process holds it, and says so on stderr after two seconds.
+    Waits as long as another process holds it, and says so on stderr after two seconds; `doing` is
+    what the holder does then.
 
     Raises:
         OSError: the lock's file cannot be written.
