@@ -150,15 +150,6 @@ def test_what_needs_an_expanded_cache_can_go_in_full_rows(tmp_path: Path, name: 
     assert_exact(toy(tmp_path, name, FULL))
 
 
-def test_rows_that_see_each_other_are_exact_one_at_a_time(tmp_path: Path) -> None:
-    """Doge's experts are chosen over all rows of a batch, so only a row alone is its own."""
-    folder = toy_checkpoint(tmp_path, kind="doge", is_moe=True, num_experts_per_tok=4)
-    found = load(folder)
-
-    assert found.path is FULL
-    assert_exact(found, ids_per_batch=1)
-
-
 @pytest.mark.parametrize(
     ("name", "path"),
     [

@@ -82,13 +82,6 @@ def test_half_precision_is_compared_with_float32(folders: Folders, kind: str) ->
     assert [check.allowed for check in found.checks[:4]] == [1.0, 1.0, 1.0, 0.0]
 
 
-def test_the_paths_noise_in_half_precision_is_seen(folders: Folders) -> None:
-    """Another attention rounds otherwise; a model's noise is never below that."""
-    found = examine(checkpoint(folders("llama"), "bfloat16"), PROMPT, answers=64)
-
-    assert found.noise == named(found)["shared prefix"].rms > 1e-3
-
-
 def test_float32_that_does_not_fit_is_a_note(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,45 +147,25 @@ def plant(monkeypatch: pytest.MonkeyPatch, how: Callable[[Tensor], Tensor]) -> N
     monkeypatch.setattr(paths.SharedPrefix, "states", lambda *a: how(real(*a)))
 
 
-def test_rewards_that_depend_on_neighbours_are_not_exact(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
+NOT_EXACT: dict[str, tuple[Callable[[Tensor], Tensor], list[bool]]] = {
+    "on neighbours": (lambda states: states + 0.01 * states.mean(0), [False, False, True]),
+    "on the batch size": (lambda states: states * (1 + 0.001 * len(states)), [False, False, True]),
+    "on chance": (lambda states: states + 1e-6 * torch.randn(states.shape), [True, True, False]),
+}
+
+
+@pytest.mark.parametrize("what", NOT_EXACT)
+def test_rewards_that_depend_on_something_else_are_not_exact(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """Such as those of a backbone that mixes the rows of a batch."""
+    """Such as those of a backbone that mixes the rows of a batch; the same twice has no noise."""
+    how, expected = NOT_EXACT[what]
     no_preflight(monkeypatch)
-    plant(monkeypatch, lambda states: states + 0.01 * states.mean(0))
+    plant(monkeypatch, how)
 
     found = named(examine(checkpoint(folders("llama")), PROMPT, answers=64))
 
-    assert not found["alone against"].ok
-    assert not found["batches of"].ok
-    assert found["the same"].ok
-
-
-def test_rewards_that_depend_on_the_batch_size_are_not_exact(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Alone and in batches of two sizes there would be three rewards."""
-    no_preflight(monkeypatch)
-    plant(monkeypatch, lambda states: states * (1 + 0.001 * len(states)))
-
-    found = named(examine(checkpoint(folders("llama")), PROMPT, answers=64))
-
-    assert [found[name].ok for name in ("alone against", "batches of", "the same")] == [
-        False,
-        False,
-        True,
-    ]
-
-
-def test_random_rewards_are_not_exact(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even the least noise is allowed between two runs of the same."""
-    no_preflight(monkeypatch)
-    plant(monkeypatch, lambda states: states + 1e-6 * torch.randn(states.shape))
-
-    found = named(examine(checkpoint(folders("llama")), PROMPT, answers=64))
-
-    assert found["alone against"].ok
-    assert not found["the same"].ok
+    assert [found[name].ok for name in ("alone against", "batches of", "the same")] == expected
 
 
 def test_a_model_that_fell_back_is_examined_on_full_rows(

@@ -342,23 +342,6 @@ def test_slopes_are_the_derivatives_of_its_formula(
     np.testing.assert_allclose(narrow.slopes, found.slopes, atol=1e-4 * np.abs(found.slopes).max())
 
 
-def test_no_code_of_a_checkpoint_runs(tmp_path: Path) -> None:
-    """A folder whose config.json points at code of its own is scored without it."""
-    toy = FAMILIES["ArmoRM"]
-    folder, mark = published(tmp_path / "toy", toy), tmp_path / "mark"
-    config = json.loads((folder / "config.json").read_text())
-    code = "modeling_custom.LlamaForRewardModelWithGating"
-    config["auto_map"] = {"AutoModelForSequenceClassification": code, "AutoModel": code}
-    (folder / "config.json").write_text(json.dumps(config))
-    own = f"open({str(mark)!r}, 'w').close()\nraise SystemExit"
-    (folder / "modeling_custom.py").write_text(own)
-
-    scores = opened(folder, toy).score(PROMPT, ["love", "war"])
-
-    assert np.isfinite(scores).all()
-    assert not mark.exists()
-
-
 def test_another_logit_is_another_key(tmp_path: Path) -> None:
     """The id comes from models.yaml, so no hash of the folder has it."""
     folder = published(tmp_path / "toy", FAMILIES["Nemotron"])

@@ -91,17 +91,6 @@ def test_dtype_and_device_may_be_given(home: Path, tmp_path: Path, name: str | N
     )
 
 
-def test_an_unknown_name_is_refused(home: Path, loaded: Callable[[str], Checkpoint]) -> None:
-    """The message tells the near miss, the known names and the other forms."""
-    with pytest.raises(SpecError) as caught:
-        loaded("toy_a")
-
-    assert str(caught.value) == (
-        f"{home / 'models.yaml'}: unknown model 'toy_a'; did you mean 'toy-a'? known: toy-a, "
-        f"toy-b, other; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
-    )
-
-
 def test_a_glob_over_several_is_refused(loaded: Callable[[str], Checkpoint]) -> None:
     """One model is loaded at a time; an audit run takes globs, `load` does not."""
     with pytest.raises(SpecError) as caught:

@@ -128,7 +128,6 @@ def test_go_changes_path_and_attention(folder: Path) -> None:
     for path in (FULL, ScoringPath.EXPANDED_CACHE, SHARED):
         loaded.go(path)
         assert loaded.scorer.path is path
-        assert loaded.scorer._ready is None
         seen.append(loaded.model.config._attn_implementation)
         scores.append(engine.score(loaded.scorer, PREFIX, ANSWERS, (END,)))
 
@@ -163,16 +162,6 @@ def test_the_head_is_not_rounded_to_the_runs_dtype(wide_head: tuple[Path, Tensor
     assert next(loaded.scorer.backbone.parameters()).dtype == torch.bfloat16
     for rewards in (loaded.scorer.head(states.float()), loaded.model.score(states)[:, 0]):
         torch.testing.assert_close(rewards, expected, rtol=1e-5, atol=1e-6)
-
-
-def test_own_rewards_get_the_same_head(wide_head: tuple[Path, Tensor]) -> None:
-    """So in bfloat16 the only difference between the two is the backbone's, which here is none."""
-    loaded = load(wide_head[0], dtype="bfloat16", path=FULL)
-
-    own = loaded.own_rewards(ROWS)
-
-    scores = [engine.score(loaded.scorer, PREFIX, [answer], (END,)).item() for answer in ANSWERS]
-    assert own.tolist() == pytest.approx(scores, abs=1e-6)
 
 
 # Where the weights go

@@ -308,17 +308,3 @@ def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count
     assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
     with pytest.raises(ScoreError, match=rf"first ids: \[{tried[0]}\]\. Try a wider dtype"):
         model.score(PROMPT, [good[0], (tried[0],)])
-
-
-# What is tried
-
-
-@pytest.mark.parametrize("rows", [8, 301, 128_257, 256_000])
-def test_eight_answers_are_tried(rows: int) -> None:
-    """Six single ids from all over the vocabulary, and two longer answers."""
-    answers = preflight._answers(rows)
-
-    assert [len(answer) for answer in answers] == [1] * 6 + [3, 5]
-    assert len(set(answers)) == 8
-    assert all(0 < i < rows - 1 for answer in answers for i in answer)
-    assert max(np.diff([answer[0] for answer in answers[:6]])) <= rows / 7 + 1
