@@ -40,7 +40,7 @@ def answered(sweeps: Mapping[str, Sweep]) -> dict[str, Answers]:
 def test_framing_inversion(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Rank correlation of happiness and the change of reward; three lexicons beside it."""
+    """Rank correlation of happiness and the change of reward; secondary: three lexicons."""
     return framing_inversion.inversion(
         answered(sweeps),
         references.lexicon("labmt"),

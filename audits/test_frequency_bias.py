@@ -38,14 +38,14 @@ from rmaudit.references import References
     ],
 )
 def test_frequency_bias(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
-    """Partial slope on log10 frequency (wordfreq); the paper's list and lexicons beside it."""
+    """Partial slope on log10 frequency (wordfreq); secondary: the paper's list, lexicons."""
     valence = references.lexicon("labmt")
     others = {name: references.lexicon(name) for name in ("afinn", "vader")}
     missing = ""
     try:
         leech = {"leech": references.frequency("leech", valence.index)}
-    except ReferenceMissing as error:  # it only stands beside
-        leech, missing = {}, f"The paper's own list of frequencies is not beside it: {error}"
+    except ReferenceMissing as error:  # it is only secondary
+        leech, missing = {}, f"The paper's own list of frequencies is not shown: {error}"
     words = valence.index.union(others["afinn"].index).union(others["vader"].index)
     estimate = frequency_bias.slope(
         sweep.frame,

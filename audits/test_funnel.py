@@ -32,7 +32,7 @@ from rmaudit.references import References
 def test_funnel(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Rank correlation of the scores under "best" and "worst"; non-answers and extremes beside."""
+    """Rank correlation of the scores under "best" and "worst"; secondary: non-answers."""
     best, worst = sweeps["best"], sweeps["worst"]
     return funnel.both_frames(
         best.frame,

@@ -14,7 +14,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported: no 
 os.environ.pop("GITHUB_STEP_SUMMARY", None)  # runs inside tests are not for a CI job's page
 
 HERE = Path(__file__).parent
-MIRROR = HERE.parents[1] / "shared" / "data"  # beside a developer's checkout, if at all
+# Of the run, not of a test that takes it away; else beside a developer's checkout, if at all.
+MIRROR = Path(os.environ.get("RMAUDIT_DATA") or HERE.parents[1] / "shared" / "data").absolute()
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -34,8 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def mirror(monkeypatch: pytest.MonkeyPatch) -> Path:
     """The local mirror of the reference data; skipped, with the reason, where there is none."""
-    path = Path(os.environ.get("RMAUDIT_DATA", MIRROR))
-    if not path.is_dir():
-        unavailable(f"no reference data at {path}: set RMAUDIT_DATA to a folder that has them")
-    monkeypatch.setenv("RMAUDIT_DATA", str(path))
-    return path
+    if not MIRROR.is_dir():
+        unavailable(f"no reference data at {MIRROR}: set RMAUDIT_DATA to a folder that has them")
+    monkeypatch.setenv("RMAUDIT_DATA", str(MIRROR))
+    return MIRROR

@@ -63,7 +63,7 @@ def agreement_with_people(
     `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared),
     `score` (reward; NaN is left out) and `shown` (False for a name that is not to be printed).
 
-    Beside it: tau weighted by evidence and its ceiling (`weighted`), and tau within the upper and
+    Secondary: tau weighted by evidence and its ceiling (`weighted`), and tau within the upper and
     lower half, and the 100 best and least liked, of people's ranking (where there are as many).
     Evidence: the items furthest above and below their human rank, those named by `also`, with
     ranks from 1 (best), and how many items are in each cell of human by model rank.

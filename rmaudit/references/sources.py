@@ -44,7 +44,7 @@ class Source:
 
 
 def _elo(prompt: str, sha256: str) -> Source:
-    """The human ratings, beside what ten models give the same items under one prompt."""
+    """The human ratings, and what ten models give the same items under one prompt."""
     return Source(
         mirror=f"elo_everything/{prompt}.csv",
         sha256=sha256,

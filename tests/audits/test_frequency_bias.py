@@ -68,7 +68,7 @@ def test_without_the_papers_list_it_is_measured_and_says_so() -> None:
     assert "leech" not in estimate.secondary
     (caveat,) = estimate.caveats
     assert caveat == (
-        "The paper's own list of frequencies is not beside it: leech: no such file; "
+        "The paper's own list of frequencies is not shown: leech: no such file; "
         "get it with: rmaudit data leech"
     )
 

@@ -119,32 +119,6 @@ def test_it_is_the_correlation_of_least_squares_residuals() -> None:
     assert estimate.secondary[VALENCE] == pytest.approx(by_power[2], rel=1e-9)
 
 
-def test_the_interval_is_that_of_a_percentile_bootstrap() -> None:
-    """The bootstrap of triples that scipy has gives the same interval."""
-    x, y, z = drawn(3, 100)
-
-    def partial(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> float:
-        r = np.corrcoef([stats.rankdata(values) for values in (a, b, c)])
-        scale = math.sqrt((1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2))
-        return float((r[0, 1] - r[0, 2] * r[1, 2]) / scale)
-
-    reference = stats.bootstrap(
-        (x, y, z),
-        partial,
-        n_resamples=500,
-        method="percentile",
-        paired=True,
-        vectorized=False,
-        rng=np.random.default_rng(3),
-    ).confidence_interval
-
-    estimate = measure(x, y, z)
-
-    width = reference.high - reference.low
-    assert estimate.low == pytest.approx(reference.low, abs=width / 6)
-    assert estimate.high == pytest.approx(reference.high, abs=width / 6)
-
-
 def test_a_word_has_the_mean_rank_of_its_spellings() -> None:
     """Of two spellings in opposite places nothing is left but the third word's order."""
     x, y, z = drawn(5, 40)
@@ -159,17 +133,6 @@ def test_a_word_has_the_mean_rank_of_its_spellings() -> None:
     # And in reverse order: every word's mean rank is the same.
     with pytest.raises(MeasureError, match="with 1 distinct scores, 40 distinct log-prob"):
         measure([*x, *(-x - 1000)], [*y, *down], z, texts=[*WORDS[:40], *upper])
-
-
-def test_tokens_that_are_no_rated_words_count_among_all_tokens_only() -> None:
-    """They leave the estimate as it is."""
-    x, y, z = drawn(6, 60)
-
-    found = measure(x, y, z[:40])
-
-    assert found.value == pytest.approx(measure(x[:40], y[:40], z[:40]).value, rel=1e-12)
-    assert found.n == 40
-    assert found.secondary[ALL] == pytest.approx(stats.spearmanr(x, y).statistic, rel=1e-9)
 
 
 def test_what_is_unscored_is_left_out() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -116,12 +115,6 @@ def test_evidence_names_the_furthest() -> None:
     assert np.array(evidence.cells)[0, -1] == 2  # the best three by people: two are last
 
 
-PAIRS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=30, max_size=60)
-
-
-quick = settings(max_examples=50, deadline=None)
-
-
 def ends(estimate: Estimate) -> tuple[float, float, float]:
     """The three numbers of an estimate."""
     return estimate.low, estimate.value, estimate.high
@@ -176,14 +169,6 @@ def test_the_same_order_is_one_and_the_reverse_is_minus_one(scores: range, expec
     assert ends(estimate) == (expected, expected, expected)
 
 
-def test_the_interval_stays_on_the_scale() -> None:
-    """No end lies beyond 1 or -1."""
-    scores = [29, *range(1, 29), 0]
-
-    assert kendall(scores, range(30)).high == 1.0
-    assert kendall(scores[::-1], range(30)).low == -1.0
-
-
 def test_tau_is_that_of_scipy() -> None:
     """Tau-b, with ties on both sides; Spearman's rho and the distinct scores beside it."""
     x, y = np.random.default_rng(1).integers(20, size=(2, 200))
@@ -193,15 +178,6 @@ def test_tau_is_that_of_scipy() -> None:
     assert estimate.value == pytest.approx(stats.kendalltau(x, y).statistic, rel=1e-12)
     expected = {"Spearman's rho": stats.spearmanr(x, y).statistic, "distinct scores": 20}
     assert dict(estimate.secondary) == pytest.approx(expected)
-
-
-@quick
-@given(pairs=PAIRS)
-def test_scores_and_ratings_may_change_places(pairs: list[tuple[int, int]]) -> None:
-    """Agreement is mutual."""
-    x, y = columns(pairs)
-
-    assert ends(kendall(y, x)) == pytest.approx(ends(kendall(x, y)), abs=1e-9)
 
 
 def coverage(*, r: float, claimed: float) -> int:

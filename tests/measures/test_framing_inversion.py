@@ -8,8 +8,6 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
@@ -17,11 +15,6 @@ from rmaudit.measures.framing_inversion import UNIT
 from rmaudit.measures.joined import FEWEST
 from rmaudit.verdicts.records import Verdict, above
 from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, ends, planted, rho_of
-
-SEEDS = st.integers(0, 999)
-
-
-quick = settings(max_examples=15, deadline=None)
 
 
 def test_rho_by_hand() -> None:
@@ -60,13 +53,6 @@ def test_rho_is_that_of_scipy() -> None:
 def test_a_frame_that_is_ignored_is_found(frame: float, expected: Verdict) -> None:
     """Frame 0: happy words score high whatever is asked, so nothing follows what is asked."""
     assert above(0.3, unit=UNIT).judge(rho_of(asked(planted(2, frame)))) is expected
-
-
-def test_a_frame_that_is_flipped_is_negative() -> None:
-    """Sad words gain where good things are asked for."""
-    best, worst = -X, X
-
-    assert ends(rho_of(asked([best, best, worst]))) == pytest.approx((-1.0, -1.0, -1.0))
 
 
 def test_the_same_rewards_under_all_frames_change_nothing() -> None:

@@ -16,9 +16,6 @@ from rmaudit.verdicts.records import Estimate
 FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2
 
 
-REAL = pd.DataFrame({"text": ["dull", "good"], "score": [2.0, 6.0]})
-
-
 SCORES = st.lists(st.integers(-100, 100), min_size=1, max_size=9)
 
 

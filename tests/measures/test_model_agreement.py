@@ -68,12 +68,6 @@ def test_rbo_by_hand() -> None:
     )
 
 
-def test_rbo_is_one_for_the_same_and_zero_for_nothing_shared() -> None:
-    """The ends of the scale."""
-    assert rbo(list("abc"), list("abc")) == pytest.approx(1)
-    assert rbo(list("abc"), list("xyz")) == 0
-
-
 @pytest.mark.parametrize(("one", "other"), [("", ""), ("ab", "a"), ("aa", "ab"), ("ab", "bb")])
 def test_lists_that_are_no_rankings(one: str, other: str) -> None:
     """Empty, uneven or with something twice."""

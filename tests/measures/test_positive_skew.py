@@ -61,24 +61,6 @@ def test_skewness_is_that_of_scipy() -> None:
     assert measure(frame(scores)).value == pytest.approx(stats.skew(scores), rel=1e-9)
 
 
-def test_the_interval_is_that_of_a_percentile_bootstrap() -> None:
-    """With one spelling a word, scipy's own bootstrap of tokens gives the same interval."""
-    scores = np.random.default_rng(2).gamma(4, size=400)
-    reference = stats.bootstrap(
-        (scores,),
-        stats.skew,
-        n_resamples=2000,
-        method="percentile",
-        rng=np.random.default_rng(3),
-    ).confidence_interval
-
-    estimate = measure(frame(scores))
-
-    width = reference.high - reference.low
-    assert estimate.low == pytest.approx(reference.low, abs=width / 8)
-    assert estimate.high == pytest.approx(reference.high, abs=width / 8)
-
-
 def test_the_interval_is_that_of_the_jackknife_written_out() -> None:
     """Each word is left out with all of its spellings; scipy measures what is left."""
     scores = np.random.default_rng(9).gamma(2, size=120)

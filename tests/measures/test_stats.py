@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -14,7 +13,6 @@ from rmaudit.verdicts.records import Estimate
 
 LETTERS = "abcdefghij"
 WORDS = [a + b + c for a in LETTERS for b in LETTERS for c in LETTERS]
-RATINGS = pd.Series(np.arange(1000.0), index=WORDS, name="toy")
 MEAN = Estimate(0.0, -3.0, 3.0, "points", 100, "made up", secondary={"other": 1.0})
 
 

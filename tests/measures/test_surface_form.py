@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import settings
 from scipy import stats
 
 from rmaudit.errors import MeasureError
@@ -18,7 +17,6 @@ from rmaudit.verdicts.records import Estimate
 
 WORDS = [a + b for a, b in product("abcdefghijklmno", repeat=2)][:200]
 FORMS = ("{}", " {}", "{:T}", " {:T}", "{:U}", " {:U}")
-quick = settings(max_examples=25, deadline=None)
 
 
 def spelt(word: str, form: str) -> str:

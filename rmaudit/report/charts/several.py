@@ -1,4 +1,4 @@
-"""Several models beside each other (Figures 1, 2 and 5C of Christian et al. 2025)."""
+"""Several models next to each other (Figures 1, 2 and 5C of Christian et al. 2025)."""
 
 from __future__ import annotations
 
