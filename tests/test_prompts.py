@@ -10,6 +10,7 @@ from rmaudit.prompts import (
     FAMILY,
     PROMPTS,
     Prompt,
+    asked_of,
     label,
     listed,
     name_of,
@@ -98,3 +99,15 @@ def test_a_label_that_counts_names_no_prompt() -> None:
     prompts = tuple(FAMILY.values())
 
     assert [names_each(label(prompts[:n])) for n in (1, 2, 3, 4, 54)] == [True] * 3 + [False] * 2
+
+
+def test_of_several_prompts_one_is_named() -> None:
+    """The only one need not be; none is taken for another."""
+    best, worst = PROMPTS["best"], PROMPTS["worst"]
+
+    assert asked_of([best], None, by="rewards") is best
+    assert asked_of([best, worst], "worst", by="rewards") is worst
+    for declared, name in (([best, worst], None), ([best, worst], "greatest"), ([best], "worst")):
+        with pytest.raises(SpecError, match=r"^rewards: .*best") as caught:
+            asked_of(declared, name, by="rewards")
+        assert (name or "no prompt is named") in str(caught.value)
