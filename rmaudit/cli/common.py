@@ -85,7 +85,9 @@ def _ending() -> Iterator[None]:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no complaint at exit
         raise typer.Exit(ERROR) from None
-    except BaseException:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001
+        if isinstance(error, OSError) and error.filename:  # the path that was given cannot be used
+            fail(f"{error.filename}: {error.strerror}", ERROR)
         typer.echo(safe_text.log(traceback.format_exc()), err=True, nl=False)
         raise typer.Exit(ERROR) from None
 

@@ -88,6 +88,23 @@ def test_a_crash_ends_with_3(
     assert f"{kind.__name__}: a \\x1b[2Jbug\n\\x3a:error::of ours\n" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("init . --model LONG", "init LONG", "import LONG", "models --cache LONG", "doctor LONG"),
+        *("round-trip LONG", "round-trip y --template LONG", "models check LONG", "search LONG"),
+        *("organism balanced --cache LONG/y", "models --file LONG"),
+    ],
+)
+def test_a_path_that_the_system_refuses_is_one_line(command: str) -> None:
+    """Such as a name of 5,000 characters."""
+    result = runner.invoke(app, command.replace("LONG", "x" * 5000).split())
+
+    assert result.exit_code in {3, 4}
+    assert len(result.stderr.splitlines()) == 1
+    assert "xxx" in result.stderr
+
+
 def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends with 130, as everywhere."""
 

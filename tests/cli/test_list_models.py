@@ -252,7 +252,7 @@ def test_check_of_several_is_refused_if_one_is(toy: Path, tmp_path: Path) -> Non
     save_file(tensors, tmp_path / "b" / "model.safetensors", {"format": "pt"})
 
     code, lines = checked("*", "--file", str(path))
-    result = runner.invoke(app, ["models", "check", "*", "--file", str(path), "--json"])
+    result = runner.invoke(app, ["models", "--file", str(path), "check", "*", "--json"])
 
     whole, headless = json.loads(result.stdout)
     said = {line["what"]: line["said"] for line in whole["found"]}
