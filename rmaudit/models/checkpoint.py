@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +20,21 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.slot import Response, Slot, Vocabulary, refuse_text
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
+from rmaudit.models.protocol import RewardModel
 from rmaudit.models.rows import Rows
 from rmaudit.models.trusted import Trusted
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from rmaudit.models.recorded import Recorded
     from rmaudit.models.weights import Weights
     from rmaudit.scoring.gradient import Slopes
 
-T = TypeVar("T")
 Ids = tuple[int, ...]
 
 
-class Checkpoint:
-    """A reward model with weights; see `rmaudit.models.protocol.RewardModel`."""
+class Checkpoint(RewardModel):
+    """A reward model of a checkpoint; see `RewardModel`."""
 
     def __init__(
         self, spec: ModelSpec, *, cache: Path, device: str = "auto", loader: Loader | None = None
@@ -57,19 +56,6 @@ class Checkpoint:
     def name(self) -> str:
         """The registry's name."""
         return self.spec.name
-
-    def scores(
-        self,
-        *,
-        computed: Callable[[Checkpoint], T],
-        published: Callable[[Recorded], T],  # noqa: ARG002
-    ) -> T:
-        """Computed from its weights."""
-        return computed(self)
-
-    def with_weights(self, what: str) -> Checkpoint:  # noqa: ARG002
-        """Itself."""
-        return self
 
     # What it is
 

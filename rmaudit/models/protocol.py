@@ -68,6 +68,19 @@ class RewardModel(Scored, Protocol):
     Ids are the tokenizer's. Rewards are in the model's own units, higher is better.
     """
 
+    def scores(
+        self,
+        *,
+        computed: Callable[[RewardModel], T],
+        published: Callable[[Recorded], T],  # noqa: ARG002
+    ) -> T:
+        """Computed from its weights."""
+        return computed(self)
+
+    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002
+        """Itself."""
+        return self
+
     def vocabulary(self) -> Vocabulary:
         """Every token id that can be scored, ascending."""
 
