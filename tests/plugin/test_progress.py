@@ -38,6 +38,7 @@ def on_a_terminal(command: list[str], folder: Path) -> str:
     return b"".join(chunks).decode("utf-8", "replace")
 
 
+@pytest.mark.slow
 def test_bar_on_a_terminal_only(pytester: pytest.Pytester, toy: Path) -> None:
     """The bar names the model and prompt, has a rate, and is silent where nobody looks."""
     pytester.makepyfile(test_toy=AUDITS + SWEEPING)

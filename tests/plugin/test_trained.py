@@ -44,7 +44,7 @@ LORA: dict[str, dict[str, Any]] = {
     "modules_to_save": {"modules_to_save": ["score"], "target_modules": ["q_proj", "down_proj"]},
     "headless": {"target_modules": ["q_proj"]},
 }
-Results = Callable[[], dict[str, Any]]
+pytestmark = pytest.mark.slow
 
 
 @dataclass
@@ -127,17 +127,16 @@ def own_scores(model: Any, folder: Path, prompt: str) -> list[float]:
 
 def audited(run: Run, folder: Path) -> dict[str, list[float]]:
     """The scores by prompt of an audit that ran on the folder."""
-    run(BODY, model=str(folder)).assert_outcomes(passed=2)
-    frames = {name: pd.read_csv(f"{name}.csv") for name in ("greatest", "worst")}
+    ended = run(BODY, model=str(folder))
+    ended.said.assert_outcomes(passed=2)
+    frames = {name: pd.read_csv(ended.folder / f"{name}.csv") for name in ("greatest", "worst")}
     for frame in frames.values():
         assert frame["token_id"].to_list() == list(range(SIZE))
     return {name: frame["score"].to_list() for name, frame in frames.items()}
 
 
 @pytest.mark.parametrize("name", ["full", "SEQ_CLS", "modules_to_save"])
-def test_an_output_folder_is_audited(
-    train: Callable[[str], Trained], run: Run, results: Results, name: str
-) -> None:
+def test_an_output_folder_is_audited(train: Callable[[str], Trained], run: Run, name: str) -> None:
     """Every score is the trainer's own model's; an adapter is merged, its head the trained one."""
     trained = train(name)
 
@@ -148,14 +147,15 @@ def test_an_output_folder_is_audited(
         expected = own_scores(model, trained.folder, prompt)
         assert np.std(expected) > 1e-3
         assert found == pytest.approx(expected, abs=1e-5)
-    data = results()
-    assert [finding["verdict"] for finding in data["findings"]] == ["PASS", "PASS"]
-    assert data["models"][0]["name"] == name
+    ended = run(None, SKEW, model=str(trained.folder))  # a shipped audit
+    assert {f["model"] for f in ended.findings} == {name}
+    assert [f["prompt"] for f in ended.findings] == ["greatest", "best", "worst"]
+    assert all(f["estimate"]["n"] > 0 for f in ended.findings)
 
 
 @pytest.mark.parametrize("name", ["full", "SEQ_CLS"])
 def test_a_checkpoint_of_a_run_is_audited(
-    train: Callable[[str], Trained], run: Run, results: Results, name: str
+    train: Callable[[str], Trained], run: Run, name: str
 ) -> None:
     """Under the run's name; it is the model of step 2, where step 3 went on."""
     folder = train(name).folder
@@ -166,52 +166,32 @@ def test_a_checkpoint_of_a_run_is_audited(
 
     assert scores == {prompt: pytest.approx(found, abs=1e-6) for prompt, found in last.items()}
     assert np.abs(np.subtract(earlier["greatest"], scores["greatest"])).max() > 1e-4
-    newest = max(Path("reports").glob("*/results.json"), key=lambda path: path.stat().st_mtime_ns)
-    data = json.loads(newest.read_text(encoding="utf-8"))
-    assert data["models"][0]["name"] == f"{name}-checkpoint-2"
-    assert data["findings"]
-
-
-@pytest.mark.parametrize("name", ["full", "SEQ_CLS"])
-def test_a_shipped_audit_runs(
-    train: Callable[[str], Trained], pytester: pytest.Pytester, results: Results, name: str
-) -> None:
-    """As `pytest audits --model PATH` does, with findings under each prompt."""
-    found = pytester.runpytest_inprocess(
-        SKEW, "--model", str(train(name).folder), "--rm-cache", "cache", "-p", "no:cacheprovider"
-    )
-
-    assert found.ret in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    findings = results()["findings"]
-    assert [finding["prompt"] for finding in findings] == ["greatest", "best", "worst"]
-    assert {finding["verdict"] for finding in findings} <= {"PASS", "FAIL", "INCONCLUSIVE"}
-    assert all(finding["estimate"]["n"] > 0 for finding in findings)
+    ended = run(BODY, model=str(folder / "checkpoint-2"))
+    assert {f["model"] for f in ended.findings} == {f"{name}-checkpoint-2"}
 
 
 # What is refused, with the next step
 
 
-def refused(run: Run, folder: Path, results: Results) -> str:
+def refused(run: Run, folder: Path) -> str:
     """The reason of every finding, which is one."""
-    run(BODY, model=str(folder))
-    (reason,) = {finding["reason"] for finding in results()["findings"]}
-    assert {finding["verdict"] for finding in results()["findings"]} == {"ERROR"}
+    ended = run(BODY, model=str(folder))
+    (reason,) = {finding["why"] for finding in ended.findings}
+    assert {finding["verdict"] for finding in ended.findings} == {"ERROR"}
     return str(reason).replace(str(folder), "FOLDER")
 
 
 def test_an_adapter_without_its_head_is_refused(
-    train: Callable[[str], Trained], home: Path, run: Run, results: Results
+    train: Callable[[str], Trained], home: Path, run: Run
 ) -> None:
     """TRL trains it and saves no head, for nothing told PEFT that there is one."""
-    reason = refused(run, train("headless").folder, results)
+    reason = refused(run, train("headless").folder)
 
     assert "the head was never saved" in reason
     assert 'task_type="SEQ_CLS" or modules_to_save=["score"]' in reason
 
 
-def test_a_causal_adapter_is_refused(
-    home: Path, run: Run, results: Results, tmp_path: Path
-) -> None:
+def test_a_causal_adapter_is_refused(home: Path, run: Run, tmp_path: Path) -> None:
     """TRL's command line trains with this task type by default."""
     base: Any = AutoModelForCausalLM.from_pretrained(home / "base")
     with warnings.catch_warnings():
@@ -219,26 +199,12 @@ def test_a_causal_adapter_is_refused(
         get_peft_model(base, LoraConfig(task_type="CAUSAL_LM")).save_pretrained(tmp_path / "lora")
     toy_tokenizer().save_pretrained(tmp_path / "lora")
 
-    assert "the head was never saved" in refused(run, tmp_path / "lora", results)
+    assert "the head was never saved" in refused(run, tmp_path / "lora")
 
 
-def test_an_output_folder_of_checkpoints_only_is_refused(
-    train: Callable[[str], Trained], run: Run, tmp_path: Path
-) -> None:
-    """A run that was stopped: the newest checkpoint is named, and nothing is guessed."""
-    for step in (2, 3):
-        name = f"checkpoint-{step}"
-        shutil.copytree(train("full").folder / name, tmp_path / "stopped" / name)
-
-    result = run(BODY, model=str(tmp_path / "stopped"))
-
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert f"--model {tmp_path / 'stopped' / 'checkpoint-3'}" in result.stderr.str()
-
-
-def test_a_language_model_is_refused(home: Path, run: Run, results: Results) -> None:
+def test_a_language_model_is_refused(home: Path, run: Run) -> None:
     """It has no head; the ways to one are named."""
-    reason = refused(run, home / "base", results)
+    reason = refused(run, home / "base")
 
     assert "no 'score.weight' in FOLDER (LlamaForCausalLM)" in reason
     assert "RewardTrainer" in reason
@@ -246,7 +212,7 @@ def test_a_language_model_is_refused(home: Path, run: Run, results: Results) -> 
 
 
 def test_no_chat_template_is_refused(
-    train: Callable[[str], Trained], run: Run, results: Results, tmp_path: Path
+    train: Callable[[str], Trained], run: Run, tmp_path: Path
 ) -> None:
     """A base model's tokenizer has none, and TRL saves it so."""
     folder = tmp_path / "plain"
@@ -254,16 +220,14 @@ def test_no_chat_template_is_refused(
     toy_tokenizer(template=None).save_pretrained(folder)
     (folder / "chat_template.jinja").unlink()
 
-    reason = refused(run, folder, results)
+    reason = refused(run, folder)
 
     assert "its tokenizer has no chat template" in reason
     assert "`template: FILE.jinja`" in reason
 
 
 @pytest.mark.skipif(find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed")
-def test_quantized_weights_whose_package_is_missing_are_told(
-    run: Run, results: Results, tmp_path: Path
-) -> None:
+def test_quantized_weights_whose_package_is_missing_are_told(run: Run, tmp_path: Path) -> None:
     """With `quantized: true` transformers says what it lacks; one line, and what to do."""
     folder = toy_checkpoint(tmp_path / "toy")
     config = json.loads((folder / "config.json").read_text())
@@ -272,9 +236,9 @@ def test_quantized_weights_whose_package_is_missing_are_told(
     registry = tmp_path / "models.yaml"
     registry.write_text("models: {toy: {source: ./toy, default: true, quantized: true}}\n")
 
-    run(BODY, "--rm-models", str(registry), model=None)
+    ended = run(BODY, "--rm-models", str(registry), model=None)
 
-    (reason,) = {finding["reason"] for finding in results()["findings"]}
+    (reason,) = {finding["why"] for finding in ended.findings}
     assert "its bitsandbytes weights could not be loaded from" in reason
     assert "install what that names" in reason
     assert "\n" not in reason
@@ -313,11 +277,9 @@ def _openrlhf(folder: Path, prefix: str) -> Path:
     return folder
 
 
-def test_openrlhfs_folder_without_a_template_is_refused(
-    run: Run, results: Results, tmp_path: Path
-) -> None:
+def test_openrlhfs_folder_without_a_template_is_refused(run: Run, tmp_path: Path) -> None:
     """It trains with one of its own, which it does not save."""
     folder = _openrlhf(tmp_path / "rm", "score")
     (folder / "chat_template.jinja").unlink()
 
-    assert "its tokenizer has no chat template" in refused(run, folder, results)
+    assert "its tokenizer has no chat template" in refused(run, folder)
