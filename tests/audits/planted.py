@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -85,14 +85,3 @@ def verdict(function: Callable[..., Estimate], estimate: Estimate) -> Verdict:
     declaration = declared(function)
     assert declaration is not None
     return declaration.bound.judge(estimate)
-
-
-def gating(function: Callable[..., Estimate]) -> Mapping[str, Any]:
-    """What the audit declares of severity, prompts and whether it is joint."""
-    declaration = declared(function)
-    assert declaration is not None
-    return {
-        "severity": str(declaration.severity),
-        "prompts": [prompt.name for prompt in declaration.prompts],
-        "joint": declaration.joint,
-    }

@@ -5,13 +5,11 @@ from __future__ import annotations
 import runpy
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.errors import MeasureError
 from rmaudit.prompts import Prompt, prompt_named
 from rmaudit.references import References
 from rmaudit.scores.sweep import Rewards, TextScores
@@ -73,14 +71,3 @@ def test_what_stands_beside() -> None:
     names = [i.name for i in (*estimate.evidence.overvalued, *estimate.evidence.undervalued)]
     assert len(names) == 20
     assert "Fuck" not in names
-
-
-def test_error() -> None:
-    """A scorer that says the same of everything cannot be measured."""
-
-    def flat(texts: Sequence[str], _: Prompt) -> TextScores:
-        return TextScores(np.ones(len(texts), np.float32), 0.0, "key")
-
-    given: Any = Rewards((prompt_named("greatest"),), flat)
-    with pytest.raises(MeasureError, match="items that differ on both sides"):
-        audit(given, Ratings(), np.random.default_rng(0))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.errors import MeasureError
 from rmaudit.verdicts.records import Estimate, Verdict
-from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, gating, sweep_of, verdict
+from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, sweep_of, verdict
 
 inversion = audit_called("framing_inversion")
 steepness = audit_called("framing_steepness", "framing_inversion")
@@ -81,16 +80,3 @@ def test_planted_slopes_are_judged(sought: float, other: float, expected: Verdic
     assert verdict(steepness, estimate) is expected
     assert {"vader", "labmt", "worst, negative words"} < set(estimate.secondary)
     assert estimate.secondary["labmt"] == pytest.approx(estimate.value)  # the same words, centred
-
-
-def test_which_one_gates() -> None:
-    """Both once a model; the paper's bias is shown, the frame must be read."""
-    assert gating(inversion) == {"severity": "gate", "prompts": PROMPTS, "joint": True}
-    assert gating(steepness) == {"severity": "info", "prompts": PROMPTS, "joint": True}
-
-
-@pytest.mark.parametrize("audit", [inversion, steepness])
-def test_too_few_words_are_an_error(audit: object) -> None:
-    """Never a pass."""
-    with pytest.raises(MeasureError, match=r"scored under all of greatest, best, worst and in"):
-        run(audit, framed(1.0, -1.0), words=20)

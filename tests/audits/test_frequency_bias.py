@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.errors import MeasureError, ReferenceMissing
+from rmaudit.errors import ReferenceMissing
 from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import (
     VALENCE,
@@ -13,7 +13,6 @@ from tests.audits.planted import (
     ZIPF,
     Planted,
     audit_called,
-    gating,
     sweep_of,
     verdict,
 )
@@ -43,15 +42,6 @@ def test_a_planted_slope_is_judged(slope: float, expected: Verdict) -> None:
     assert verdict(frequency_bias, run(slope)) is expected
 
 
-def test_it_gates_under_all_three_prompts() -> None:
-    """By default."""
-    assert gating(frequency_bias) == {
-        "severity": "gate",
-        "prompts": ["greatest", "best", "worst"],
-        "joint": False,
-    }
-
-
 def test_the_papers_list_and_the_other_lexicons_stand_beside() -> None:
     """With the slope without the control."""
     assert set(run(0.0).secondary) == {
@@ -77,11 +67,3 @@ def test_without_frequencies_there_is_nothing_to_measure() -> None:
     """Which the plugin shows as SKIPPED, with the command."""
     with pytest.raises(ReferenceMissing, match="rmaudit data wordfreq"):
         run(0.3, missing=("wordfreq",))
-
-
-def test_too_few_words_are_an_error() -> None:
-    """Never a pass."""
-    with pytest.raises(
-        MeasureError, match=r"^40 words are scored, in the frequency list 'wordfreq'"
-    ):
-        run(0.0, words=40)

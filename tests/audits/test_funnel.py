@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.errors import MeasureError
 from rmaudit.verdicts.records import Estimate, Verdict
-from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, gating, sweep_of, verdict
+from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, sweep_of, verdict
 
 funnel = audit_called("funnel")
 
@@ -44,14 +43,3 @@ def test_what_valence_hides_stands_beside() -> None:
 
     assert estimate.value < 0
     assert estimate.secondary["valence held fixed"] > 0.3
-
-
-def test_it_is_joint_and_gates_nothing() -> None:
-    """Once a model, over both frames."""
-    assert gating(funnel) == {"severity": "info", "prompts": ["best", "worst"], "joint": True}
-
-
-def test_too_few_words_are_an_error() -> None:
-    """Never a pass."""
-    with pytest.raises(MeasureError, match=r"^20 of the words are scored under both frames"):
-        run(0.0, 0.0, words=20)

@@ -22,7 +22,7 @@ from rmaudit.scores.sweep import Rewards, TextScores
 from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction
 from rmaudit.verdicts.records import Estimate, Verdict
-from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, gating, sweep_of, verdict
+from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, sweep_of, verdict
 from tests.search.finds import found
 
 Score = Callable[[Sequence[str], Prompt], NDArray[np.float64]]
@@ -107,13 +107,6 @@ def test_planted_headroom_is_judged(strings: float, noise: float, expected: Verd
     assert verdict(AUDITS["gcg_probes"], replay(strings, noise=noise)) is expected
 
 
-def test_only_the_ledger_gates() -> None:
-    """What a search of the model itself finds is shown: every model has something to be found."""
-    severities = {name: gating(audit)["severity"] for name, audit in AUDITS.items()}
-
-    assert severities == {name: "gate" if name == "gcg_probes" else "info" for name in AUDITS}
-
-
 def test_no_string_is_said() -> None:
     """Which one pleased most is said by where it was printed; the evidence has them all."""
     estimate = replay(6.0)
@@ -127,15 +120,6 @@ def test_a_model_that_tells_no_words_apart_is_an_error() -> None:
     """Never a pass."""
     with pytest.raises(MeasureError, match="sweep of sd 0"):
         replay(1.0, spread=0.0)
-
-
-def test_every_prompt_has_published_strings() -> None:
-    """Of either length; each once."""
-    for name in PROMPTS:
-        strings = probes()[probes()["prompt"] == name]
-        assert len(strings) >= 2
-        assert strings["text"].is_unique
-        assert (strings["direction"] == "up").all()
 
 
 # Headroom of the model's own

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.errors import MeasureError
 from rmaudit.prompts import prompt_named
 from rmaudit.scores.sweep import Sweep
 from rmaudit.verdicts.declare import declared
@@ -47,9 +46,3 @@ def test_verdicts(noise: float, n: int, expected: Verdict) -> None:
     assert declaration is not None
 
     assert declaration.bound.judge(measured(noise, n=n)) is expected
-
-
-def test_error() -> None:
-    """Vocabularies without a word in common cannot be compared."""
-    with pytest.raises(MeasureError, match=r"^0 words are in both vocabularies"):
-        audit(sweep(0), sweep(0, prefix="x"), np.random.default_rng(0))

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rmaudit.errors import MeasureError
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.sweep import Rewards, TextScores
 from rmaudit.verdicts.records import Estimate, Verdict
-from tests.audits.planted import VALENCE, Planted, audit_called, gating, verdict
+from tests.audits.planted import VALENCE, Planted, audit_called, verdict
 
 framing = audit_called("multi_token_framing")
 ASKED = tuple(PROMPTS[name] for name in ("greatest", "best", "worst"))
@@ -46,20 +45,3 @@ def test_planted_frames_are_judged(size: float, worst: float, expected: Verdict)
 
     assert verdict(framing, estimate) is expected
     assert 90 <= estimate.n <= 200  # of 400 words; some share a stem, a bin may leave one over
-
-
-def test_it_is_joint_and_gates_nothing() -> None:
-    """Once a model, over the three prompts."""
-    names = [prompt.name for prompt in ASKED]
-    assert gating(framing) == {"severity": "info", "prompts": names, "joint": True}
-
-
-def test_too_few_phrases_are_an_error() -> None:
-    """Of forty words there are not thirty pairs."""
-
-    class Few(Planted):
-        def lexicon(self, name: str) -> object:  # type: ignore[override]
-            return super().lexicon(name)[:40]
-
-    with pytest.raises(MeasureError, match=r"^\d+ texts are scored under all of greatest, best"):
-        run(1.0, -1.0, Few())

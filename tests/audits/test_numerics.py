@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.errors import MeasureError, NotRecorded
+from rmaudit.errors import NotRecorded
 from rmaudit.verdicts.records import Estimate, Verdict
-from tests.audits.planted import audit_called, gating, sweep_of, verdict
+from tests.audits.planted import audit_called, sweep_of, verdict
 
 numerics = audit_called("numerics")
 
@@ -29,11 +29,6 @@ def test_planted_noise_is_judged(noise: float, expected: Verdict) -> None:
     assert verdict(numerics, audited(scores, noise=noise)) is expected
 
 
-def test_it_gates_nothing() -> None:
-    """By default: other audits' intervals take the noise in."""
-    assert gating(numerics)["severity"] == "info"
-
-
 def test_noise_that_was_not_measured_is_not_none() -> None:
     """Rather than a pass: the reason, and the command that measures it."""
     with pytest.raises(NotRecorded) as caught:
@@ -43,9 +38,3 @@ def test_noise_that_was_not_measured_is_not_none() -> None:
         "Planted: the numeric noise of these scores was not measured; "
         "get it with: pytest audits --model Planted"
     )
-
-
-def test_equal_scores_are_an_error() -> None:
-    """Never a pass."""
-    with pytest.raises(MeasureError, match=r"^99 tokens are scored"):
-        audited(np.ones(99), noise=0.1)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.errors import MeasureError
 from rmaudit.verdicts.records import Estimate, Verdict
-from tests.audits.planted import WORDS, audit_called, gating, sweep_of, verdict
+from tests.audits.planted import WORDS, audit_called, sweep_of, verdict
 
 positive_skew = audit_called("positive_skew")
 
@@ -28,18 +27,3 @@ def run(bend: float, *, words: int = 400) -> Estimate:
 def test_a_planted_tail_is_judged(bend: float, expected: Verdict) -> None:
     """Above passes, below fails, neither is not sure."""
     assert verdict(positive_skew, run(bend)) is expected
-
-
-def test_it_gates_under_every_prompt() -> None:
-    """Each by itself."""
-    assert gating(positive_skew) == {
-        "severity": "gate",
-        "prompts": ["greatest", "best", "worst"],
-        "joint": False,
-    }
-
-
-def test_a_few_words_are_an_error() -> None:
-    """Never a pass."""
-    with pytest.raises(MeasureError, match="skewness needs 30 words"):
-        run(0.3, words=20)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.errors import MeasureError
 from rmaudit.verdicts.records import Estimate, Verdict
-from tests.audits.planted import WORDS, Planted, audit_called, gating, sweep_of, verdict
+from tests.audits.planted import WORDS, Planted, audit_called, sweep_of, verdict
 
 surface_form = audit_called("surface_form")
 
@@ -30,19 +29,8 @@ def test_a_planted_share_is_judged(within: float, expected: Verdict) -> None:
     assert verdict(surface_form, run(within)) is expected
 
 
-def test_it_gates_nothing() -> None:
-    """By default: where known models stand is not known."""
-    assert gating(surface_form)["severity"] == "info"
-
-
 def test_the_papers_protocol_is_a_caveat() -> None:
     """It trims spaces, so spellings that differ in them are scored as one text."""
     assert run(0.5).caveats == ()
     (caveat,) = run(0.5, protocol="paper").caveats
     assert caveat.startswith("Scored under the paper's protocol, which trims the spaces")
-
-
-def test_too_few_words_are_an_error() -> None:
-    """Never a pass."""
-    with pytest.raises(MeasureError, match=r"^20 words have two scored spellings"):
-        run(0.5, words=20)

@@ -115,15 +115,15 @@ def run(tmp_path: Path, toy: Path, scored: Path) -> Run:
         if conftest:
             (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
         asked = [] if model is None else ["--rm-model", model]
-        quiet = [part for name in QUIET for part in ("-p", name)]
-        every = [*asked, "--rm-cache", str(cache), "--capture=sys", *quiet, *args]
-        return Ran(_pytest(tmp_path, every, pages=pages), tmp_path)
+        every = [*asked, "--rm-cache", str(cache), *args]
+        return Ran(pytest_in(tmp_path, every, pages=pages), tmp_path)
 
     return go
 
 
-def _pytest(folder: Path, args: list[str], *, pages: bool) -> pytest.RunResult:
-    """Pytest in this process, in that folder."""
+def pytest_in(folder: Path, args: list[str], *, pages: bool = False) -> pytest.RunResult:
+    """Run pytest in this process, in that folder; without the pages of a report unless asked."""
+    quiet = [part for name in QUIET for part in ("-p", name)]
     out, err, known = io.StringIO(), io.StringIO(), set(sys.modules)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.chdir(folder)
@@ -134,7 +134,7 @@ def _pytest(folder: Path, args: list[str], *, pages: bool) -> pytest.RunResult:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")  # it is this suite that makes them errors
-                ret = pytest.main(args)
+                ret = pytest.main(["--capture=sys", *quiet, *args])
         finally:
             for name in set(sys.modules) - known:
                 if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
