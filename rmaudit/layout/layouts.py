@@ -69,6 +69,7 @@ class Chat:
     def __init__(self, folder: Path, spec: ModelSpec) -> None:
         """`folder` has the tokenizer; nothing is read yet."""
         self.folder, self.spec = folder, spec
+        self._slots: dict[tuple[str, str], Slot] = {}  # by prompt and template
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -87,7 +88,10 @@ class Chat:
 
     def slot(self, prompt: str) -> Slot:
         """See `Layout`."""
-        return chat.render(self.tokenizer, prompt, model=self.spec.name)
+        key = prompt, str(self.tokenizer.chat_template)
+        if key not in self._slots:  # a search asks for one thousands of times
+            self._slots[key] = chat.render(self.tokenizer, prompt, model=self.spec.name)
+        return self._slots[key]
 
     @cached_property
     def _before(self) -> str:

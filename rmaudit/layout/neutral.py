@@ -27,6 +27,7 @@ ANSWERS = (
     "love " * 60 + "end",
 )
 _STEPS = 1_000_000  # lines of Python; a conversation takes a few hundred
+_RUN = ("<template>", "filters.py", "runtime.py")  # jinja's, but for those that compile a template
 _GIVE = "give another with `template: FILE.jinja` in models.yaml"
 
 
@@ -81,7 +82,7 @@ def refuse_chance(template: str, *, model: str) -> None:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """End the block with a `TimeoutError` after a million lines of Python: loops may be endless.
+    """End the block with a `TimeoutError` after a million lines of templates: loops may be endless.
 
     Lines are counted and not seconds, so that a busy machine refuses nothing.
     """
@@ -89,6 +90,8 @@ def bounded() -> Iterator[None]:
 
     def count(frame: FrameType, event: str, arg: object) -> Any:  # noqa: ANN401, ARG001
         nonlocal steps
+        if event == "call" and not frame.f_code.co_filename.endswith(_RUN):
+            return None
         steps += 1
         if steps > _STEPS:
             message = f"it does not come to an end within {_STEPS:,} steps"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import trl
 from tokenizers.processors import TemplateProcessing
 
 from rmaudit.errors import ModelError
@@ -371,3 +374,21 @@ def test_the_row_is_that_of_the_whole_text(kind: str) -> None:
     answer = following(tokenizer, slot.prefix_text, "love")
     row = tokenizer(whole, add_special_tokens=False).input_ids
     assert [*slot.prefix, *answer, *slot.suffix] == row
+
+
+# Templates as models have them
+
+
+@pytest.mark.slow
+def test_the_templates_that_trl_carries_keep_their_slots() -> None:
+    """None of them looks at the answer: those with a slot are rendered, each twice the same."""
+    folder = Path(trl.__file__).parent / "chat_templates"
+    found = {}
+    for path in sorted(folder.glob("*.jinja")):
+        with suppress(ModelError):
+            tokenizer = toy_tokenizer(template=path.read_text())
+            found[path.stem] = render(tokenizer, PROMPT, model="toy")
+            assert render(tokenizer, PROMPT, model="toy") == found[path.stem]
+
+    assert len(found) > 50
+    assert {"llama3_1", "qwen3", "gemma4", "gptoss", "deepseekv3"} <= found.keys()
