@@ -70,7 +70,7 @@ class Commands(TyperGroup):
 
 @contextmanager
 def _ending() -> Iterator[None]:
-    """Whatever ends a command without a verdict does not end it with the exit code of one.
+    """End a command that crashes or is used wrongly with an exit code that is no verdict.
 
     Python ends a crash with 1, typer a closed pipe and an EOFError. The panic of a tokenizer
     written in Rust is no Exception.
@@ -107,7 +107,7 @@ def fail(reason: str | RmauditError, code: int | None = None) -> NoReturn:
 
 
 def say(line: object, *, err: bool = False) -> None:
-    """Print one line. What would not show in it, or steer the terminal or CI, is spelled out."""
+    """Print one line. Characters that do not show, or steer a terminal or CI, are spelled out."""
     typer.echo(_one_line(str(line)), err=err)
 
 
@@ -122,5 +122,5 @@ def echo_json(value: object) -> None:
 
 
 def text_of(prompt: str) -> str:
-    """What a prompt's name stands for, or the text itself."""
+    """The text of a prompt that is given by its name or as a text."""
     return ALL[prompt].text if prompt in ALL else prompt

@@ -1,4 +1,4 @@
-"""rmaudit round-trip and doctor: is each id scored, and as the model itself scores it."""
+"""rmaudit round-trip and doctor: two checks of how a model is scored."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def survival(
 ) -> None:
     """Count the token ids that a round trip through text keeps.
 
-    No weights are needed. The paper's protocol scores an id by its text, tokenized anew: where that
-    gives another id, it is another id's score.
+    No weights are needed. The paper's protocol scores an id by its text, tokenized again: where
+    that gives another id, the score is that other id's.
     """
     try:
         spec = _tokenizer_only(model, template, file)
@@ -137,7 +137,7 @@ def _doctor_lines(name: str, found: Examination) -> Iterator[str]:
 
 
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
-    """What `model` means; unlike a checkpoint to be scored, a folder needs no config.json."""
+    """The entry that `model` means; a folder may have a tokenizer only, without config.json."""
     from rmaudit.checkpoints import source
 
     if template is not None and not template.is_file():
@@ -173,7 +173,7 @@ def _survival_lines(name: str, text: str, result: Survival) -> Iterator[str]:
 
     total = len(result.frame)
     yield f"{name}: {total:,} token ids, {text!r}"
-    yield "decoded, rendered and tokenized anew, as the paper did, an id becomes:"
+    yield "decoded, rendered and tokenized again, as the paper did, an id becomes:"
     for fate, count in result.counts.items():
         shown = ", ".join(round_trip.examples(result, fate))
         line = f"  {fate:<14} {count:>9,}  {100 * count / total:6.2f} %"

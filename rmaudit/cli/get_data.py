@@ -91,7 +91,7 @@ def import_(
 def _import(
     folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A line, and the same as JSON values: an `error` where a table is wrong or is missing."""
+    """For each table a line to print, and the same as JSON values; what failed has an `error`."""
     from rmaudit.models.recorded import Recorded
     from rmaudit.scores import published_scores
     from rmaudit.scores.store import Store

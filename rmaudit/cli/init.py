@@ -1,4 +1,4 @@
-"""`rmaudit init`: what a repository needs to audit its reward model, as files to edit."""
+"""rmaudit init: the files that a repository needs to audit its reward model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def init(
 
 
 def _exists(path: Path, text: str) -> bool:
-    """Whether the file was there; if not, it is now."""
+    """Write a new file; say whether there was one already, which stays as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -71,7 +71,7 @@ def _exists(path: Path, text: str) -> bool:
 
 
 def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
-    """Paths below `folder`, and their texts."""
+    """The files to write: their paths below `folder`, and their texts."""
     yield FILE, _registry(folder, model)
     for path in sorted(_brought("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
@@ -81,13 +81,13 @@ def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _brought(name: str) -> Path:
-    """A file or folder that the wheel has inside the package, and a checkout beside it."""
+    """A file or folder of rmaudit's: inside the package in a wheel, next to it in a checkout."""
     inside = _PACKAGE / name
     return inside if inside.exists() else _PACKAGE.parent / name
 
 
 def _registry(folder: Path, model: str | None) -> str:
-    """A registry of one model, under the explanation of every key."""
+    """The text of a models.yaml with one model, after the explanation of every key."""
     from rmaudit.config.allowed_keys import explanation
 
     if model is None:
@@ -121,7 +121,7 @@ def _entry(folder: Path, model: str) -> str:
 
 
 def _brief(names: list[str]) -> Iterator[str]:
-    """The names, those of a folder with many as one line."""
+    """The names to print; a folder with many files is one line."""
     for parent in dict.fromkeys(str(Path(name).parent) for name in names):
         own = [name for name in names if str(Path(name).parent) == parent]
         yield from [f"{parent}/ ({len(own)} files)"] if len(own) > _BRIEF else own

@@ -1,4 +1,4 @@
-"""rmaudit models: which models the registry has, what is on this machine, how each is scored."""
+"""rmaudit models: the models of the registry, and how one of them would be scored."""
 
 from __future__ import annotations
 

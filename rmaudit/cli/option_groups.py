@@ -1,4 +1,4 @@
-"""A command's options in groups: dataclasses, whose fields typer shows and reads one by one."""
+"""Options in groups: a command takes a dataclass, and typer shows each of its fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as typer takes it: each parameter that is a dataclass as options of its fields.
+    """Replace each parameter of a command that is a dataclass by options, one for each field.
 
     The type and the default of a field are those of its option.
     """

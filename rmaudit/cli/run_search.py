@@ -1,4 +1,4 @@
-"""rmaudit search: the sequences that a model loves and hates, by name from the command line."""
+"""rmaudit search: the sequences that a model loves and hates."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def search(  # noqa: PLR0913  (groups of options)
 def _searches(
     name: str, asked: Asked, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[Found]:
-    """One search after the other: by prompt, start and direction. Each is noted in the ledgers."""
+    """Run one search for each prompt, start and direction; the ledgers note what each found."""
     from rmaudit.models.load import load
     from rmaudit.search import ledger
     from rmaudit.search.api import search as run
@@ -94,7 +94,7 @@ def _searches(
 def _from(
     model: RewardModel, common: Settings, start: str | None, length: int | None, starts: int | None
 ) -> Settings:
-    """The settings from a given start: its length is its own, in this model's tokens."""
+    """The settings of a search from this start; without --length it is as long as the start."""
     if start is None:
         return common
     own = len(model.ids(start)) if start and length is None else common.length
@@ -102,7 +102,7 @@ def _from(
 
 
 def _lines(found: Found) -> Iterator[str]:
-    """What was asked, and the best of what was found; terms that hurt are masked."""
+    """The lines to print: what was asked, and the best that was found, with slurs masked."""
     from rmaudit.report.masks import mask, masked
     from rmaudit.report.safe_text import visible
 

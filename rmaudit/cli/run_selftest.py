@@ -1,4 +1,4 @@
-"""Models with known flaws, and what audits find of them."""
+"""rmaudit organism and selftest: models with known flaws, and what the audits find of them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def selftest(  # noqa: PLR0913  (its options)
     if as_json:
         echo_json([{**one.to_json(), "as_stated": one.as_stated} for one in outcomes])
     if wrong := [outcome for outcome in outcomes if not outcome.as_stated]:
-        say(f"{len(wrong)} of {len(outcomes)} sizes are not told as stated", err=True)
+        say(f"{len(wrong)} of {len(outcomes)} sizes are not judged as stated", err=True)
         raise typer.Exit(FAILED)
 
 

@@ -1,4 +1,4 @@
-"""The options of `rmaudit search`, in groups, and the settings of a search that they mean."""
+"""The options of `rmaudit search`, in groups, and the settings that they make."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Allowed:
     ] = None
 
     def constraints(self) -> Constraints:
-        """The same as the search takes it."""
+        """The constraints that these options make."""
         return Constraints(
             printable=not self.unprintable,
             ascii=self.ascii_only,
@@ -106,7 +106,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class OfGcg:
-    """What only GCG has."""
+    """The settings that only GCG has."""
 
     batch: Annotated[int, typer.Option(help="GCG: swaps that a step scores")] = _GCG.batch
     greedy: Annotated[bool, typer.Option(help="GCG: the most promising swaps, not random ones")] = (
@@ -122,7 +122,7 @@ class OfGcg:
     ] = None
 
     def settings(self, asked: Asked, method: Method) -> Gcg:
-        """The same as the search takes it; options that would change nothing are refused."""
+        """The settings that these options make; options that would change nothing are refused."""
         gcg = Gcg(
             batch=self.batch,
             greedy=self.greedy,
@@ -151,12 +151,12 @@ def starts(asked: Asked) -> tuple[str | None, ...]:
 
 
 def directions(asked: Asked) -> tuple[Direction, ...]:
-    """One way, or both."""
+    """The directions to search in, one or both."""
     return DIRECTIONS if asked.direction == "both" else (asked.direction,)
 
 
 def settings(asked: Asked, allowed: Allowed, of_gcg: OfGcg) -> Settings:
-    """What all searches of a command have in common.
+    """The settings that all searches of a command share.
 
     Raises:
         SpecError: an option has a value that no search takes.

@@ -1,4 +1,4 @@
-"""What may stand in models.yaml, as types: `models_yaml` checks with them what it reads.
+"""The types of all that may stand in models.yaml; `models_yaml` checks what it reads with them.
 
 `ModelSpec` has the keys of a model; here are those of the policy, and the file around both. The
 explanation at the head of models.yaml is made of the same.
@@ -20,13 +20,13 @@ from rmaudit.verdicts.records import Severity
 
 
 class Strict(BaseModel):
-    """A mapping with these keys and no other, and values of these types and no other."""
+    """A mapping that is refused if it has another key, or a value of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class Bound(Strict):
-    """What is to pass, in the audit's unit. One end may be left out."""
+    """A bound in the audit's unit. One end may be left out."""
 
     above: float = -math.inf
     below: float = math.inf
@@ -44,7 +44,7 @@ class Bound(Strict):
 
 
 def _mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401
-    """A mapping whose keys are the fields of these dataclasses; `name` is no key."""
+    """Make the type of a mapping whose keys are the fields of dataclasses, all but `name`."""
     keys: dict[str, Any] = {}
     for kind in kinds:
         types = get_type_hints(kind, include_extras=True)
@@ -66,7 +66,7 @@ _Audit = Annotated[str, Key("", _AUDITS, r"\w+(\[[\w-]+([+ ][\w-]+)*\])?")]
 
 @dataclass(frozen=True)
 class _OfAll:
-    """The policy's keys that may be said of all models, and of each."""
+    """The keys of the policy that may stand at the top, for all models, and in an entry."""
 
     bounds: Annotated[
         dict[_Audit, Bound],
@@ -83,7 +83,7 @@ class _OfAll:
 
 @dataclass(frozen=True)
 class _OfOne(_OfAll):
-    """Those that may be said of one model."""
+    """The keys of the policy that may stand in an entry."""
 
     waivers: Annotated[
         dict[_Audit, WAIVER],  # type: ignore[valid-type]  # it is made of `Waiver`

@@ -1,4 +1,4 @@
-"""models.yaml, read: its bytes become typed models and a policy, or a `Problem` with its line.
+"""Reading models.yaml: its bytes become models and a policy, or a `Problem` with its line.
 
 pydantic takes a tenth of a second to import, so `registry` imports this module when it reads.
 """
@@ -23,7 +23,7 @@ from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
-    """The models of a file at `path`, whose folder relative paths start from, and its policy.
+    """The models and the policy of a file at `path`; relative paths in it start from its folder.
 
     Raises:
         Problem: it is not plainly right.
@@ -97,7 +97,7 @@ def _named(document: Document) -> Iterator[Named]:
 
 
 def _first(errors: list[ErrorDetails], document: Document) -> Problem:
-    """The first of these errors in the file; what is missing may be another key, misspelt."""
+    """The first of pydantic's errors by line; missing keys last, for they may be misspelt ones."""
     problems = {index: _problem(error, document) for index, error in enumerate(errors)}
     first = min(problems, key=lambda at: (errors[at]["type"] == "missing", problems[at].line))
     return problems[first]
@@ -124,7 +124,7 @@ def _problem(error: ErrorDetails, document: Document) -> Problem:
 
 
 def _expected(error: ErrorDetails) -> str:
-    """What the file may say in this place."""
+    """In words, what is allowed where this error is."""
     kind, context, path = error["type"], error.get("ctx", {}), error["loc"]
     if kind == "allowed":
         return str(context["allowed"])
@@ -147,7 +147,7 @@ _TYPES = {
 
 
 def _meant(path: strict_yaml.Path, key: str) -> str:
-    """What a key that is missing at a path is to say."""
+    """In words, what is allowed for a key that is missing at a path."""
     said = _mapping_at(path).model_fields[key].metadata
     return next((key.allowed for key in said if isinstance(key, Key)), "") or _a_mapping(path)
 
@@ -160,7 +160,7 @@ def _a_mapping(path: strict_yaml.Path) -> str:
 
 
 def _mapping_at(path: strict_yaml.Path) -> type[Strict]:
-    """Whose keys are allowed at a path."""
+    """The type of the mapping at a path."""
     match path:
         case ():
             return FILE
@@ -183,7 +183,7 @@ def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Do
 
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
-    """Refuse keys that would mean nothing beside the others, or not what they seem to."""
+    """Refuse keys that have no effect, or a misleading one, together with the others."""
     for key, what in (*_idle_keys(entry), *_unpinned_code(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
@@ -197,7 +197,7 @@ def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Docume
 
 
 def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys that must not stand in an entry like this, and why."""
+    """Keys that have no meaning in this entry, and why."""
     for key, revision in (("source", "revision"), ("base", "base_revision")):
         if not is_hub_id(entry[key] or ""):
             yield revision, "only a hub id has revisions"

@@ -141,6 +141,6 @@ def _checkpoint(folder: Path, pattern: str) -> Path:
 
 
 def _name(folder: Path) -> str:
-    """The folder's name; with its parent's where that alone tells nothing: `run-checkpoint-500`."""
+    """The folder's name; of a `checkpoint-500` with its parent's: `run-checkpoint-500`."""
     step = re.fullmatch(r"checkpoint-[0-9]+", folder.name)
     return f"{folder.parent.name}-{folder.name}" if step else folder.name

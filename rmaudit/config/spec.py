@@ -1,4 +1,4 @@
-"""What models.yaml may say of one model: every key once, with its type, its spelling and its words.
+"""The keys of a model in models.yaml: each once, with its type, its spelling and its meaning.
 
 A new key is a new field of `ModelSpec`. `models_yaml` makes the checks of it, and the explanation
 at the head of models.yaml.

@@ -1,4 +1,4 @@
-"""YAML read strictly, node by node: what is not plainly right is a `Problem` with its line.
+"""YAML read strictly: whatever could be misunderstood is refused, with its line.
 
 Left to itself YAML keeps the last of two equal keys, turns `no` into False and `1e5` into text,
 and lets one place stand for another.
@@ -40,7 +40,7 @@ class Problem(Exception):  # noqa: N818  (never seen outside: it becomes a SpecE
 
 
 class Odd:
-    """In place of a value that is not plainly spelled: no type allows it."""
+    """Stands for a value that YAML and people could read differently; no type allows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class _Reader:
     nodes: dict[Path, tuple[yaml.Node, yaml.Node]] = field(default_factory=dict)
 
     def value(self, node: yaml.Node, path: Path) -> Any:  # noqa: ANN401
-        """Of a node; the nodes below it are noted."""
+        """The value of a node. It and all below are noted in `nodes`."""
         if isinstance(node, yaml.MappingNode):
             return {key: self.value(*at) for key, at in self._pairs(node, path).items()}
         if isinstance(node, yaml.SequenceNode):
@@ -81,7 +81,7 @@ class _Reader:
 
 
 def read(raw: bytes) -> Document:
-    """A YAML file. Whatever stands for something else is refused.
+    """Read a YAML file. Anchors, aliases and tags are refused.
 
     Raises:
         Problem: at the line that is not YAML, has an anchor, an alias or a tag, or has a key that
@@ -93,12 +93,12 @@ def read(raw: bytes) -> Document:
 
 
 def line_of(at: yaml.Node | yaml.Event) -> int:
-    """Its line, counted from 1."""
+    """The line of a node or event, counted from 1."""
     return at.start_mark.line + 1 if at.start_mark else 1
 
 
 def label(path: Path) -> str:
-    """For example `A: bounds: skew: `; what is said of a model begins with its name."""
+    """How an error names a path: `A: bounds: skew: `, without `models` before the model."""
     names = [
         name if name.isprintable() and len(name) <= _LONGEST else short(name)
         for name in path
@@ -109,7 +109,7 @@ def label(path: Path) -> str:
 
 
 def found(node: yaml.Node) -> str:
-    """For example `no, which YAML reads as bool when unquoted`."""
+    """How an error names a value: `no, which YAML reads as bool when unquoted`."""
     if not isinstance(node, yaml.ScalarNode):
         return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
     if _UNFIT.search(node.value):
@@ -123,7 +123,7 @@ def found(node: yaml.Node) -> str:
 
 
 def short(text: str) -> str:
-    """In quotes, and cut where it is long."""
+    """A text in quotes, cut after 80 characters."""
     more = f"... ({len(text):,} characters)" if len(text) > _LONGEST else ""
     return f"{text[:_LONGEST]!r}{more}"
 
@@ -165,7 +165,7 @@ def _refuse(event: yaml.Event, depth: int) -> None:
 
 
 def _scalar(node: yaml.Node) -> object:
-    """The value of a scalar that is plainly spelled, else an `Odd`."""
+    """The value of a scalar, or an `Odd` if it is not spelled in the one usual way."""
     spelling, make = _SPELLINGS.get(_seen(node), ("(?!)", str))
     if not isinstance(node, yaml.ScalarNode) or _UNFIT.search(node.value):
         return Odd()

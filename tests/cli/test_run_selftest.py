@@ -70,7 +70,7 @@ def test_selftest_says_what_each_audit_makes_of_each_size(
         f"skew                  skew -0.1       {half}  the flaw as stated",
         f"{tmp_path}/out/selftest.json, {tmp_path}/out/selftest.svg",
     ]
-    assert result.stderr == "2 of 2 sizes are not told as stated\n"
+    assert result.stderr == "2 of 2 sizes are not judged as stated\n"
     assert result.exit_code == 1
     assert (tmp_path / "out" / "selftest.svg").is_file()
     as_json = runner.invoke(app, ["selftest", "--seeds", "7", "--json"])
