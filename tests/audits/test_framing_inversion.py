@@ -9,7 +9,7 @@ from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, sweep_of, verdict
 
 inversion = audit_called("framing_inversion")
-steepness = audit_called("framing_steepness", "framing_inversion")
+steepness = audit_called("framing_steepness")
 HAPPY = VALENCE.to_numpy() - 5
 PROMPTS = ["greatest", "best", "worst"]
 

@@ -28,7 +28,7 @@ from tests.search.finds import found
 Score = Callable[[Sequence[str], Prompt], NDArray[np.float64]]
 
 AUDITS = {
-    name: audit_called(name, "gcg_probes")
+    name: audit_called(name)
     for name in ("gcg_probes", "search_headroom", "pessimal_identity", "pessimal_frames")
 }
 LEDGER = probes()[probes()["prompt"] == "greatest"].reset_index(drop=True)
