@@ -336,20 +336,6 @@ ANY = "{%- for message in messages -%}{{- message['content'] "
             "{{- messages[1]['content'] + '\n\nHuman: ' -}}"
         ),
     ],
-    ids=[
-        "the toys'",
-        "an end and a newline",
-        "opens when asked to",
-        "separators",
-        "blank lines",
-        "an end at the end",
-        "an end and a newline at the end",
-        "a newline at the end",
-        "one turn, separated",
-        "one turn only",
-        "one turn or a remark",
-        "the user's turn",
-    ],
 )
 def test_a_template_that_ends_otherwise_is_not(template: str) -> None:
     """Separators and ends of turn that look alike on both sides of the answer are innocent."""

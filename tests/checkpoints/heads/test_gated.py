@@ -224,14 +224,9 @@ def change(states: Tensor, at: int) -> Tensor:
 def test_a_prefix_without_the_pattern_is_refused(toy: Toy) -> None:
     """A cut or foreign template has no place for the gate, and the error says the way out."""
     prefix = (1, 2, *toy.pattern[:-1], 3)
-    message = (
-        f"its gate reads a prompt where the ids {list(toy.pattern)} start, the end of the user's "
-        f"turn, and the 7 ids before the answer, which end in {list(prefix[-5:])}, do not have "
-        f"them: use the checkpoint's own tokenizer and chat template, without a `template` in "
-        f"models.yaml"
-    )
+    said = rf"ids {re.escape(str(list(toy.pattern)))} start, .* the 7 ids before .* `template` in"
 
-    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ModelError, match=said):
         gated.build(toy.tensors, toy.config).after(prefix, drawn_states(7, seed=1))
     with pytest.raises(ModelError, match="the 0 ids before the answer"):
         gated.build(toy.tensors, toy.config).after((), drawn_states(0, seed=1))
@@ -284,54 +279,32 @@ def test_keys_are_all_but_the_backbones(toy: Toy) -> None:
     assert gated.keys(toy.config, toy.shapes) == frozenset(toy.tensors)
 
 
-@pytest.mark.parametrize(
-    ("config", "count"),
-    [
-        (  # ArmoRM's, its sizes in config.json
-            {
-                "architectures": ["LlamaForRewardModelWithGating"],
-                "model_type": "llama",
-                "hidden_size": 4096,
-                "num_objectives": 19,
-                "gating_temperature": 10,
-                "gating_hidden_dim": 1024,
-                "gating_n_hidden": 3,
-            },
-            11,
-        ),
-        (  # QRM-Gemma's, if its config.json says nothing of the head
-            {
-                "architectures": ["Gemma2ForQuantileSequenceClassification"],
-                "model_type": "gemma2",
-                "hidden_size": 4608,
-            },
-            22,
-        ),
-    ],
-)
-def test_published_sizes(config: dict[str, Any], count: int) -> None:
-    """The shapes of the published checkpoints are the ones that are taken."""
-    width, gemma = config["hidden_size"], config["model_type"] == "gemma2"
-    shapes: dict[str, tuple[int, ...]] = {"gating.logit_scale": (1,)}
-    if gemma:
-        shapes |= {"regression_layer.weight": (95, 4608), "gating.layers.11.weight": (5, 1024)}
-        shapes |= {"gating.layers.11.bias": (5,)}
-        for place in (2, 6, 10):
-            for name in ("weight", "bias", "running_mean", "running_var"):
-                shapes[f"gating.layers.{place}.{name}"] = (1024,)
-            shapes[f"gating.layers.{place}.num_batches_tracked"] = ()
-            shapes[f"gating.layers.{place - 2}.weight"] = (1024, 1024 if place > 2 else width)
-    else:
-        shapes |= {"regression_layer.weight": (19, 4096), "reward_transform_matrix": (19, 19)}
-        shapes |= {"gating.layers.3.weight": (19, 1024), "gating.layers.3.bias": (19,)}
-        for place in range(3):
-            shapes[f"gating.layers.{place}.weight"] = (1024, 1024 if place else width)
-            shapes[f"gating.layers.{place}.bias"] = (1024,)
+def test_published_sizes() -> None:
+    """Those of ArmoRM and QRM-Gemma; the latter's config.json may say nothing of the head."""
+    llama = TOYS["ArmoRM"].config | {"hidden_size": 4096, "num_objectives": 19}
+    llama |= {"gating_hidden_dim": 1024, "gating_n_hidden": 3}
+    shapes: dict[str, tuple[int, ...]] = {
+        "gating.logit_scale": (1,),
+        "regression_layer.weight": (19, 4096),
+        "reward_transform_matrix": (19, 19),
+    }
+    for place, outputs in enumerate((1024, 1024, 1024, 19)):
+        shapes[f"gating.layers.{place}.weight"] = (outputs, 1024 if place else 4096)
+        shapes[f"gating.layers.{place}.bias"] = (outputs,)
+    assert gated.keys(llama, shapes) == shapes.keys()
+    assert len(shapes) == 11
 
-    found = gated.keys(config, shapes)
-
-    assert found == frozenset(shapes)
-    assert len(shapes) == count
+    said = ("architectures", "model_type", "hidden_size")
+    gemma = {key: TOYS["QRM-gemma"].config[key] for key in said} | {"hidden_size": 4608}
+    shapes = {"gating.logit_scale": (1,), "regression_layer.weight": (95, 4608)}
+    shapes |= {"gating.layers.11.weight": (5, 1024), "gating.layers.11.bias": (5,)}
+    for place in (2, 6, 10):
+        for name in ("weight", "bias", "running_mean", "running_var"):
+            shapes[f"gating.layers.{place}.{name}"] = (1024,)
+        shapes[f"gating.layers.{place}.num_batches_tracked"] = ()
+        shapes[f"gating.layers.{place - 2}.weight"] = (1024, 1024 if place > 2 else 4608)
+    assert gated.keys(gemma, shapes) == shapes.keys()
+    assert len(shapes) == 22
 
 
 def test_another_familys_checkpoint_is_not_ours() -> None:

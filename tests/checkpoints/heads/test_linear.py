@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import KEY, Linear, build, keys
 from rmaudit.errors import ModelError
@@ -14,13 +13,6 @@ from rmaudit.errors import ModelError
 def head_of(weight: torch.Tensor) -> Linear:
     """The head of a checkpoint that has this weight."""
     return build({KEY: weight}, {})
-
-
-def test_the_reward_is_the_scalar_product() -> None:
-    """For w = (1, -2, 3) the states (1, 1, 1) and (0, 2, 1) are worth 2 and -1."""
-    head = head_of(torch.tensor([[1.0, -2.0, 3.0]]))
-
-    assert head(torch.tensor([[1.0, 1.0, 1.0], [0.0, 2.0, 1.0]])).tolist() == [2.0, -1.0]
 
 
 def test_equals_the_layer_it_replaces() -> None:
@@ -46,22 +38,6 @@ def test_no_gradient_is_kept() -> None:
     weight = nn.Parameter(torch.ones(1, 4))
 
     assert not head_of(weight)(torch.ones(2, 4)).requires_grad
-
-
-def test_the_key_is_what_transformers_writes() -> None:
-    """A plain sequence classifier has its head under this name, shape (1, hidden)."""
-    config = AutoConfig.for_model(
-        "llama",
-        num_labels=1,
-        vocab_size=8,
-        hidden_size=8,
-        num_hidden_layers=1,
-        intermediate_size=8,
-        num_attention_heads=1,
-    )
-    model = AutoModelForSequenceClassification.from_config(config)
-
-    assert model.get_parameter(KEY).shape == (1, 8)
 
 
 def test_it_is_the_same_after_every_prompt() -> None:
