@@ -134,9 +134,12 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _decoded(content: bytes, key: str, start: int | None) -> Stored:
-    """What the bytes of a file hold; on one thread, for a fault to start more is no damage."""
+    """What the bytes of a file hold.
+
+    On this thread alone: Arrow waits for ever for one that no memory is left to start.
+    """
     try:
-        table = pq.read_table(pa.BufferReader(content), use_threads=False)
+        table = pq.read_table(pa.BufferReader(content), use_threads=False, pre_buffer=False)
         about = json.loads((table.schema.metadata or {})[META])
         frame = table.replace_schema_metadata(None).to_pandas(use_threads=False)
         seal, fields = about.pop("checksum"), about.get("fields", {})

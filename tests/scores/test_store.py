@@ -322,7 +322,11 @@ def test_what_was_set_aside_stays(root: Path, whole: bytes) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 @pytest.mark.parametrize(
     ("limit", "why"),
-    [("NOFILE, (3, 64)", "Too many open files"), ("AS, (used + 8 * 2**20, -1)", "alloc|[mM]emory")],
+    [
+        ("NOFILE, (3, 64)", "Too many open files"),
+        ("AS, (used + 8 * 2**20, -1)", "alloc|[mM]emory"),  # to read it
+        ("AS, (used + 44 * 2**20, -1)", "alloc|[mM]emory"),  # to decode it
+    ],
 )
 def test_a_fault_that_passes_leaves_the_file(
     root: Path, monkeypatch: pytest.MonkeyPatch, limit: str, why: str
