@@ -66,35 +66,30 @@ def test_without_options_it_is_what_the_help_says(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--direction", "down"], {"direction": "down"}),
-        (["--length", "2"], {"length": 2}),
-        (["--budget", "2k", "--allow", "love", "--length", "1"], {"budget": 2000}),
-        (["--method", "random"], {"method": "random"}),
-        (["--start", "love joy"], {"start": "love joy", "length": 2, "starts": 1}),
-        (["--start", "love joy", "--starts", "2"], {"start": "love joy", "starts": 2}),
-        (["--starts", "2"], {"starts": 2}),
-        (["--seed", "7"], {"seed": 7}),
-        (["--beams", "3"], {"beams": 3}),
-        (["--ascii"], {"ascii": True}),
-        (["--words"], {"words": True}),
-        (["--special"], {"special": True}),
-        (["--unprintable"], {"printable": False}),
-        (["--any-ids"], {"round_trip": False}),
-        (["--allow", "love", "--allow", "#40"], {"allow": ["love", "#40"]}),
-        (["--deny", "love"], {"deny": ["love"]}),
-        (["--method", "gcg", "--batch", "9"], {"batch": 9}),
-        (["--method", "gcg", "--no-greedy"], {"greedy": False}),
-        (["--method", "gcg", "--no-fresh"], {"fresh": False}),
-        (["--method", "gcg", "--distance", "0"], {"distance": 0.0}),
-        (["--method", "gcg", "--target", "5", "--direction", "up"], {"target": 5.0}),
+        (
+            "--direction down --seed 7 --beams 3 --starts 2",
+            {"direction": "down", "seed": 7, "beams": 3, "starts": 2},
+        ),
+        ("--budget 2k --allow love --length 1", {"budget": 2000, "length": 1, "allow": ["love"]}),
+        ("--method random --length 2", {"method": "random", "length": 2}),
+        ("--start love", {"start": "love", "length": 1, "starts": 1}),
+        ("--start love --starts 2", {"start": "love", "starts": 2}),
+        ("--ascii", {"ascii": True, "words": False, "special": False}),
+        ("--words", {"words": True, "ascii": False, "printable": True}),
+        ("--special --any-ids", {"special": True, "round_trip": False, "printable": True}),
+        ("--unprintable --deny love", {"printable": False, "deny": ["love"], "round_trip": True}),
+        ("--allow love --allow #40", {"allow": ["love", "#40"]}),
+        ("--method gcg --batch 9 --no-greedy", {"batch": 9, "greedy": False, "fresh": True}),
+        ("--method gcg --no-fresh", {"fresh": False, "greedy": True}),
+        (
+            "--method gcg --distance 0 --target 5 --direction up",
+            {"distance": 0.0, "target": 5.0},
+        ),
     ],
-    ids=" ".join,
 )
-def test_an_option_reaches_the_search(
-    toy: Path, options: list[str], expected: dict[str, Any]
-) -> None:
+def test_an_option_reaches_the_search(toy: Path, options: str, expected: dict[str, Any]) -> None:
     """And is told with what was found."""
-    for one in told(toy, *SHORT, *options):
+    for one in told(toy, *SHORT, *options.split()):
         said = one["search"] | one["search"]["constraints"] | one["search"].get("gcg", {})
         assert {name: said[name] for name in expected} == expected
         assert 1 <= one["evaluations"] <= said["budget"]
