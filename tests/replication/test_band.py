@@ -11,6 +11,7 @@ from scripts.reference_band import measured
 from tests.conftest import unavailable
 
 
+@pytest.mark.slow
 def test_the_band_is_measured_anew(mirror: Path) -> None:
     """Same files, and the same numbers to one in the last digit.
 

@@ -43,6 +43,7 @@ def mean(found: list[Estimate], name: str) -> float:
     return float(np.mean([estimate.secondary[name] for estimate in found]))
 
 
+@pytest.mark.slow
 def test_agreement_with_people() -> None:
     """Mean 0.29, sd 0.06, from 0.22 to 0.39: the numbers of §4.1 are those of "greatest"."""
     values = [estimate.value for estimate in estimates("elo")]
@@ -124,6 +125,7 @@ def test_the_items() -> None:
     assert (pairings.min(), pairings.max(), pairings.sum() / 2) == (6, 3195, 1_804_776.5)
 
 
+@pytest.mark.slow
 def test_evidence_and_ceiling() -> None:
     """Weighted by evidence tau is higher for each of the ten; none is near what could be had."""
     found = estimates("elo")
@@ -133,6 +135,7 @@ def test_evidence_and_ceiling() -> None:
     assert mean(found, "ceiling of tau") == pytest.approx(0.857, abs=0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "best", "least", "upper", "lower"),
     [
