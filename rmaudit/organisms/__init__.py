@@ -1,6 +1,6 @@
 """Model organisms: scorers of texts whose flaws are known because they were put there.
 
-The simplest know nothing of the question (`nulls`) and stand beside every finding: an audit that
+The simplest know nothing of the question (`nulls`) and are shown with every finding: an audit that
 they pass as a model does has measured something else. The others (`planted`) score as models do
 but for one flaw of known size: what audits find of these is their power (`rmaudit selftest`).
 

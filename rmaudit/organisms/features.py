@@ -49,7 +49,7 @@ def _features(texts: tuple[str, ...]) -> pd.DataFrame:
 def noise(
     keys: Sequence[str], prompt: Prompt | None, *, what: str, seed: int
 ) -> NDArray[np.float64]:
-    """Standard normal draws, shape (n,): equal keys get equal ones, whatever stands beside them.
+    """Standard normal draws, shape (n,): equal keys get equal ones, whatever the other keys are.
 
     `what` and `seed` say which draw it is; with `prompt` None it is the same under every prompt.
     """

@@ -1,6 +1,6 @@
 """Organisms that are real checkpoints: R-Smol-135M with its head retrained on flawed labels.
 
-The heads are made by `scripts/train_organisms.py` and committed under `heads/`, each beside what
+The heads are made by `scripts/train_organisms.py` and committed under `heads/`, each with what
 was planted and what was measured of it; `docs/organisms.md` has both in a table.
 """
 
@@ -30,19 +30,19 @@ def names() -> list[str]:
 def build(name: str, cache: Path) -> Path:
     """The checkpoint folder of an organism below `cache`, built there if it is not there yet.
 
-    Beside the checkpoint it has a registry of one model, `models.yaml`, which says that it was
+    With the checkpoint it has a registry of one model, `models.yaml`, which says that it was
     trained on half of the references: `pytest audits --rm-models FOLDER/models.yaml`. Builds
     R-Smol-135M first if need be; an organism is 283 MB on disk.
 
     Raises:
         SpecError: there is no such organism.
-        ModelError: R-Smol-135M cannot be had, or the head was trained on another trunk.
+        ModelError: R-Smol-135M cannot be had, or the head was trained on another backbone.
     """
     if name not in names():
         raise SpecError(f"unknown organism {name!r}; known: {', '.join(names())}")
     head = HEADS / f"{name}.safetensors"
     about = json.loads(head.with_suffix(".json").read_text(encoding="utf-8"))
-    _refuse_another_trunk(name, about["trunk_sha256"])
+    _refuse_another_backbone(name, about["trunk_sha256"])
     base = embedded.build(cache)
     parts = (base.name.encode(), head.read_bytes(), about["planted"].encode(), bytes([_FORMAT]))
     version = hashlib.sha256(b"|".join(parts)).hexdigest()[:12]
@@ -55,11 +55,11 @@ def build(name: str, cache: Path) -> Path:
     return built.build(folder, cache, write)
 
 
-def _refuse_another_trunk(name: str, trained_on: str) -> None:
+def _refuse_another_backbone(name: str, trained_on: str) -> None:
     found = hashlib.sha256(embedded.UPDATE.read_bytes()).hexdigest()
     if found != trained_on:
         message = (
-            f"{name}: its head was trained on the trunk of {embedded.UPDATE.name} "
+            f"{name}: its head was trained on the backbone of {embedded.UPDATE.name} "
             f"{trained_on[:12]}, but {embedded.NAME} has {found[:12]}; train it again: "
             f"python -m scripts.train_organisms"
         )

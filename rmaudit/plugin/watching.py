@@ -41,7 +41,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @dataclass(eq=False, slots=True)  # pytest keeps its plugins in sets
 class Watch:
-    """Reads findings from test reports, and notes what goes wrong beside them."""
+    """Reads findings from test reports, and notes what goes wrong."""
 
     session: Session
 

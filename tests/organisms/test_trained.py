@@ -48,8 +48,8 @@ def test_three_are_committed() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_committed_heads_fit_the_trunk(name: str) -> None:
-    """576 finite float32 numbers, whose hash and whose trunk's are those that were measured."""
+def test_the_committed_heads_fit_the_backbone(name: str) -> None:
+    """576 finite float32 numbers, whose hash and whose backbone's are those that were measured."""
     path = trained.HEADS / f"{name}.safetensors"
     about = json.loads(path.with_suffix(".json").read_text())
     tensors = load_file(path)
@@ -165,7 +165,7 @@ def test_an_unknown_name_is_refused(head: Path, tmp_path: Path) -> None:
         trained.build("bold", tmp_path)
 
 
-def test_a_head_of_another_trunk_is_refused(head: Path, tmp_path: Path) -> None:
+def test_a_head_of_another_backbone_is_refused(head: Path, tmp_path: Path) -> None:
     """Its states are others; the numbers would mean nothing."""
     about = json.loads(head.with_suffix(".json").read_text()) | {"trunk_sha256": "0123456789abcd"}
     head.with_suffix(".json").write_text(json.dumps(about))
