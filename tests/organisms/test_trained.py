@@ -175,6 +175,6 @@ def test_a_head_of_another_backbone_is_refused(head: Path, tmp_path: Path) -> No
         trained.build("meek", tmp_path / "cache")
 
     assert str(caught.value) == (
-        f"meek: its head was trained on the trunk of update.safetensors 0123456789ab, but "
+        f"meek: its head was trained on the backbone of update.safetensors 0123456789ab, but "
         f"R-Smol-135M has {found}; train it again: python -m scripts.train_organisms"
     )
