@@ -84,7 +84,7 @@ def ran_on() -> dict[str, str]:
 
 
 def dtype_of(
-    spec: ModelSpec, own: object, folder: Path, *, name: str, entry: str = "models.yaml"
+    spec: ModelSpec, own: object, folder: Path, *, name: str, entry: str = "in models.yaml"
 ) -> str:
     """The registry's dtype, or else the checkpoint's `own`, or else float32.
 

@@ -77,9 +77,7 @@ class Native:
         """The registry's dtype, or else the checkpoint's own, or else float32."""
         config = self.checked.config
         own = config.get("dtype") or config.get("torch_dtype")
-        return dtype_of(
-            self.spec, own, self.checked.base.path, name=self.spec.name, entry="in models.yaml"
-        )
+        return dtype_of(self.spec, own, self.checked.base.path, name=self.spec.name)
 
     @cached_property
     def settings(self) -> dict[str, str]:

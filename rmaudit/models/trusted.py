@@ -108,7 +108,7 @@ class Trusted:
     def dtype(self) -> str:
         """The registry's dtype, or else the checkpoint's own, or else float32."""
         own = self.config.get("dtype") or self.config.get("torch_dtype")
-        return dtype_of(self.spec, own, self.folder, name=self.spec.name, entry="in models.yaml")
+        return dtype_of(self.spec, own, self.folder, name=self.spec.name)
 
     @property
     def settings(self) -> dict[str, str]:
