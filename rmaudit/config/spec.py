@@ -1,7 +1,7 @@
 """The keys of a model in models.yaml: each once, with its type, its spelling and its meaning.
 
-A new key is a new field of `ModelSpec`. `models_yaml` makes the checks of it, and the explanation
-at the head of models.yaml.
+A new key is a new field of `ModelSpec`: its checks are made of it, and its explanation, which
+`rmaudit models --keys` prints for the head of models.yaml (a test keeps both equal).
 """
 
 from __future__ import annotations
