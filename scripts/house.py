@@ -36,7 +36,17 @@ DATA = {".css", ".csv", ".jinja", ".js", ".json", ".yaml", ".yml"}
 CONVERT = {"Finding", "asdict", "from_json", "to_json", "json.dumps", "json.loads"}
 CONVERT |= {"model_dump", "model_dump_json", "model_validate", "model_validate_json"}
 CONVERT |= {"dump_json", "dump_python", "validate_json", "validate_python"}  # of a TypeAdapter
-ASIDE = {"organisms", "controls", "markdown", "sarif", "modelcard", "terminal", "power"}
+ASIDE = {
+    "nulls",
+    "planted",
+    "trial",
+    "controls",
+    "markdown",
+    "sarif",
+    "modelcard",
+    "terminal",
+    "power",
+}
 UNTYPED = re.compile(r"\b(?:Mapping|dict)\[str, Any\]")
 
 
