@@ -16,7 +16,6 @@ from transformers import AutoModelForSequenceClassification, DynamicCache
 
 from rmaudit.errors import ModelError
 from rmaudit.scoring import ATTENTION, ScoringPath, engine, paths
-from rmaudit.scoring.attention import Prefix
 from rmaudit.scoring.engine import Scorer
 from tests.scoring.rows import (
     ANSWERS,
@@ -273,28 +272,6 @@ def test_a_spread_backbone_scores_the_same(tmp_path: Path, path: ScoringPath, na
         scores = engine.score(scorer, PREFIX, ANSWERS, suffix)
 
         assert_same(scores, whole.expected(PREFIX, ANSWERS, suffix, PAD))
-
-
-def test_hooks_hand_on_the_prefix_itself(tmp_path: Path) -> None:
-    """A copy of it for each layer would record nothing; every layer writes to the same one."""
-    toy_checkpoint(tmp_path / "toy")
-    model = spread(tmp_path, ATTENTION, PLACES["a layer on disk"])
-    given: list[Prefix] = []
-
-    def note(_: object, __: object, kwargs: dict[str, Any]) -> None:
-        given.append(kwargs["shared_prefix"])
-
-    for layer in model.model.layers:
-        layer.self_attn.register_forward_pre_hook(note, with_kwargs=True)
-    with torch.inference_mode():
-        paths.after(SHARES, model.base_model, PREFIX)
-
-    assert len(given) == 2
-    assert given[0] is given[1]
-    assert {layer: keys.shape for layer, keys in given[0].keys.items()} == {
-        0: (2, LENGTH, 8),
-        1: (2, LENGTH, 8),
-    }
 
 
 def test_ids_go_where_the_embedding_runs(llama: Toy, tmp_path: Path) -> None:
