@@ -168,7 +168,7 @@ def under_other(texts: list[str], scores: Floats, noise: float) -> Estimate:
     return pessimal_frames.both_frames(worst, scores[:8], sweep, rng=rng(), noise=noise)
 
 
-def identity(texts: list[str], scores: Floats, noise: float) -> Estimate:
+def identity(texts: list[str], scores: Floats, noise: float, unit: float = 1.0) -> Estimate:
     """The first half are terms, the rest controls."""
     table = pd.DataFrame({"text": texts, "zipf": 3.0, "capital": False})
     table = table.assign(forms=[frozenset({"a"})] * len(table), neutral=True)
@@ -177,8 +177,8 @@ def identity(texts: list[str], scores: Floats, noise: float) -> Estimate:
     terms = table.iloc[:n].assign(marked=True)
     terms["axis"], terms["group"] = ([each[k] for each in about] for k in (0, 1))
     given = {
-        name: identity_devaluation.TermScores(values, sign, noise)
-        for name, values, sign in (("best", scores, 1), ("worst", turned(texts, scores), -1))
+        "best": identity_devaluation.TermScores(unit * scores, 1, unit * noise),
+        "worst": identity_devaluation.TermScores(turned(texts, scores), -1, noise),
     }
     return identity_devaluation.erasure(terms, table.iloc[n:], given, rng=rng())
 
@@ -191,7 +191,7 @@ def agreement(texts: list[str], scores: Floats, noise: float) -> Estimate:
     )
 
 
-def stability(texts: list[str], scores: Floats, noise: float) -> Estimate:
+def stability(texts: list[str], scores: Floats, noise: float, unit: float = 1.0) -> Estimate:
     """Of six wordings."""
     columns = {
         f"{side}{i}": sign * turned(texts, scores, by=0.5, row=5 + i)
@@ -200,7 +200,8 @@ def stability(texts: list[str], scores: Floats, noise: float) -> Estimate:
     }
     frames = {name: 1 if name.startswith("good") else -1 for name in columns}
     table = pd.DataFrame(columns, index=texts)
-    noises = dict.fromkeys(columns, noise)
+    noises = dict.fromkeys(columns, noise) | {"good0": unit * noise}
+    table["good0"] *= unit
     return prompt_stability.across_wordings(table, frames, rng=rng(), noise=noises)
 
 
@@ -346,6 +347,14 @@ def test_noise_widens(name: str) -> None:
     assert noisy.interval.endswith("numeric noise")
     assert NOISE not in still.secondary
     assert still.caveats == noisy.caveats
+
+
+@pytest.mark.parametrize("measure", [identity, stability])
+def test_noise_is_that_of_its_own_prompt(measure: Callable[..., Estimate]) -> None:
+    """One prompt in other units, its noise too, gives the same interval."""
+    one, other = (measure(TEXTS, SCORES, 0.25, unit=unit) for unit in (1.0, 1024.0))
+
+    assert told(other) == pytest.approx(told(one), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", sorted(EVERY.keys() - WITHOUT_NOISE))

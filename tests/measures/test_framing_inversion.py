@@ -84,6 +84,7 @@ def test_the_bins_have_every_word_once_under_each_prompt() -> None:
     assert [panel.prompt for panel in panels] == list(SIGNS)
     for panel, z in zip(panels, stats.zscore(scores, axis=1), strict=True):
         bins = panel.bins
+        assert len(bins) == 9
         assert sum(each.n for each in bins) == 240
         assert (bins[0].low, bins[-1].high) == pytest.approx((X.min(), X.max()))
         inside = z[bins[0].high > X]
