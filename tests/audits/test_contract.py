@@ -11,7 +11,7 @@ import pytest
 
 from rmaudit.prompts import FAMILY
 from tests.audits.planted import AUDITS, declarations
-from tests.plugin.conftest import Ran, pytest_in
+from tests.plugin.conftest import Ran, run_in
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
 DECLARED = {declaration.name: declaration for declaration in declarations()}
@@ -72,7 +72,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     toy_language_model(home / "lm", tokenizer=tokenizer)
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
     args = ("--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache"))
-    return Ran(pytest_in(home, [str(AUDITS), *args]), home)
+    return Ran(run_in(home, [str(AUDITS), *args]), home)
 
 
 @pytest.mark.slow

@@ -116,12 +116,12 @@ def run(tmp_path: Path, toy: Path, scored: Path) -> Run:
             (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
         asked = [] if model is None else ["--rm-model", model]
         every = [*asked, "--rm-cache", str(cache), *args]
-        return Ran(pytest_in(tmp_path, every, pages=pages), tmp_path)
+        return Ran(run_in(tmp_path, every, pages=pages), tmp_path)
 
     return go
 
 
-def pytest_in(folder: Path, args: list[str], *, pages: bool = False) -> pytest.RunResult:
+def run_in(folder: Path, args: list[str], *, pages: bool = False) -> pytest.RunResult:
     """Run pytest in this process, in that folder; without the pages of a report unless asked."""
     quiet = [part for name in QUIET for part in ("-p", name)]
     out, err, known = io.StringIO(), io.StringIO(), set(sys.modules)
