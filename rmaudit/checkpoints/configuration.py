@@ -113,7 +113,13 @@ def defaults(folder: Path, *, model: str) -> PretrainedConfig:
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
         raise _unknown(folder, kind, "does not know", model=model)
     with told(model, NAME, folder):
-        return transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        found: PretrainedConfig = transformers.AutoConfig.from_pretrained(
+            folder, trust_remote_code=False
+        )
+        text = found.get_text_config()
+    if isinstance(text, dict):  # its class knows no such part
+        raise _wrong(folder / NAME, model, "text_config", text, f"left out of a {kind!r} model's")
+    return found
 
 
 def refuse_unclassified(folder: Path, kind: str, *, model: str) -> None:

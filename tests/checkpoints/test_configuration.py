@@ -109,6 +109,14 @@ def test_a_model_type_without_a_classifier_is_refused(tmp_path: Path, kind: str)
         configuration.refuse_unclassified(write(tmp_path, model_type=kind), kind, model="toy")
 
 
+def test_a_part_that_its_class_does_not_know_is_refused(tmp_path: Path) -> None:
+    """Transformers would keep it as it is, and take it for the configuration."""
+    write(tmp_path, text_config={}, num_attention_heads=2)
+
+    with pytest.raises(ModelError, match=r"text_config in .* is \{\}, and should be left out of a"):
+        configuration.defaults(tmp_path, model="toy")
+
+
 def test_a_setting_that_its_class_refuses_is_told(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
