@@ -40,9 +40,8 @@ def test_ledger(ledger): return estimate(float(len(ledger)))
 def test_search(searches): ...
 @declare(0.0)
 def test_base(base_logprobs): ...
-""" + (ROOT / "audits" / "test_numerics.py").read_text("utf-8").replace(
-    "test_numerics", "test_noise"
-)
+"""
+MORE += (ROOT / "audits" / "test_numerics.py").read_text(encoding="utf-8")
 PROMPT = "What, in one word, is the greatest thing ever"
 ITEMS = "elo_rank,elo_score,name,elo_matches,owner/Quantile-8B\n1,1669,NA,13,2.5\n"
 
