@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,6 +14,9 @@ from rmaudit.cli.common import ERROR, FAILED, UNDECIDED, AsJson, echo_json, fail
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import RmauditError
 from rmaudit.verdicts.policy import Policy
+
+if TYPE_CHECKING:
+    from rmaudit.report.document import Results
 
 _NAME = "results.json"
 _Results = Annotated[
@@ -91,16 +94,16 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
         there = out / _NAME
         if there.exists() and there.samefile(results):
             fail(f"--out: {there} is the run that is replayed; name another folder")
-        said["written"] = _write(after, out)
+    written = {"written": _write(after, out)} if out is not None else {}
     if as_json:
-        echo_json(said)
+        echo_json(asdict(said) | written)
     else:
         for line in again.lines(said):
             say(line)
-    for line in (*said["foreign"], *said["unmatched"]):
+    for line in (*said.foreign, *said.unmatched):
         say(line, err=True)
     codes = {again.FAILED: FAILED, again.UNDECIDED: UNDECIDED, again.BROKEN: ERROR}
-    raise typer.Exit(codes.get(said["outcome"], 0))
+    raise typer.Exit(codes.get(said.outcome, 0))
 
 
 def compare(
@@ -132,15 +135,15 @@ def compare(
     except RmauditError as error:
         fail(error)
     if as_json:
-        echo_json(said)
+        echo_json(asdict(said))
     else:
         for line in release_lines.lines(said):
             say(line)
     codes = {releases.WORSE: FAILED, releases.UNDECIDED: UNDECIDED}
-    raise typer.Exit(codes.get(said["outcome"], 0))
+    raise typer.Exit(codes.get(said.outcome, 0))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Results:
     from rmaudit.report import document
 
     try:
@@ -156,7 +159,7 @@ def _policy(path: Path) -> Policy:
         fail(error)
 
 
-def _write(found: dict[str, Any], folder: Path, *, besides: Path | None = None) -> list[str]:
+def _write(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
     """Write all outputs, and results.json too but beside the file that it is; their paths."""
     from rmaudit.report import document
     from rmaudit.report.writers import outputs

@@ -141,9 +141,10 @@ def pytest_terminal_summary(
 
 def _record(config: pytest.Config, state: Session) -> None:
     """Write results.json, which holds all that the pages show."""
-    from rmaudit.report.publish import record
+    from rmaudit.report.publish import Course, record
     from rmaudit.scores.store import Store
 
+    selected = max(len(state.plan.selected), len(state.findings))
     state.results = record(
         state.findings,
         model_specs(config),
@@ -152,6 +153,12 @@ def _record(config: pytest.Config, state: Session) -> None:
         command=shlex.join(["pytest", *config.invocation_params.args]),
         seed=config.getoption(RM_SEED),
         made=state.memory.sweeps.values(),
+        course=Course(
+            collected=max(state.plan.collected, selected),
+            selected=selected,
+            finished=state.finished,
+            interrupted=bool(state.interrupted),
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -43,6 +43,9 @@ from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Policy
 
+if TYPE_CHECKING:
+    from rmaudit.report.document import Results
+
 
 @dataclass(frozen=True, slots=True)
 class ControlsKey:
@@ -77,7 +80,7 @@ class Session:
     interrupted: str = ""  # why the run is not whole
     finished: int = 0  # selected audits that have a result
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
-    results: tuple[Any, Path] | None = None  # written, with its folder, and not yet rendered
+    results: tuple[Results, Path] | None = None  # written, with its folder, and not yet rendered
     report: Path | None = None
     unwritten: list[str] = field(default_factory=list)  # what could not be written, and why
     warnings: list[str] = field(default_factory=list)

@@ -203,3 +203,13 @@ def quoted(value: object) -> str:
     """A value as JSON writes it in ASCII, so that nothing in a file reaches a terminal raw."""
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def schema_of(kind: type) -> dict[str, Any]:
+    """The JSON Schema of a type, with every key required."""
+    found = _adapter(cast("Hashable", kind)).json_schema(mode="serialization")
+    return {
+        **found["$defs"].pop(kind.__name__),
+        "title": "results.json of rmaudit",
+        "$defs": found["$defs"],
+    }

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rmaudit.measures import similarity
 from rmaudit.references.word_frequency import zipf
+from rmaudit.report.document import Comparison, Ranked
 
 FEWEST = 30  # shared words
 _ENDS, _APART = 3, 6  # words at either end; words that are ranked most unlike
 _COMMON = 3.0  # Zipf: people write it once in a million words; parts of words they do not
 
 
-def compared(frames: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[dict[str, Any]]:
+def compared(frames: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[Comparison]:
     """How alike models are, for each prompt under which two of them or more were swept.
 
-    Each has `prompt`, `models`, `words` (how many words, or parts of words, all have), `tau` (a
-    matrix), `places` on a plane, and `ranked`: common words with their ranks by each model, 1 the
-    best of the shared ones. `frames` are by prompt and model, with columns `text` and `score`. A
-    model that scores all shared words alike is left out; so is a prompt with fewer than `FEWEST`.
+    `frames` are by prompt and model, with columns `text` and `score`; what is ranked are common
+    words. A model that scores all shared words alike is left out; so is a prompt with fewer than
+    `FEWEST`.
     """
     out = []
     for prompt, by_model in frames.items():
@@ -32,19 +31,19 @@ def compared(frames: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[dict[str,
             continue
         tau = similarity.taus(scores)
         out.append(
-            {
-                "prompt": prompt,
-                "models": [str(name) for name in scores],
-                "words": len(scores),
-                "tau": tau.to_numpy().round(4).tolist(),
-                "places": similarity.placed(tau).to_numpy().round(4).tolist(),
-                "ranked": _ranked(scores),
-            }
+            Comparison(
+                prompt=prompt,
+                models=tuple(str(name) for name in scores),
+                words=len(scores),
+                tau=tuple(map(tuple, tau.to_numpy().round(4).tolist())),
+                places=tuple(map(tuple, similarity.placed(tau).to_numpy().round(4).tolist())),
+                ranked=_ranked(scores),
+            )
         )
     return out
 
 
-def _ranked(scores: pd.DataFrame) -> list[dict[str, Any]]:
+def _ranked(scores: pd.DataFrame) -> tuple[Ranked, ...]:
     """The best and worst words by mean rank, then those whose ranks are furthest apart."""
     ranks = scores.sort_index().rank(ascending=False)
     common = zipf("wordfreq", ranks.index)
@@ -54,4 +53,4 @@ def _ranked(scores: pd.DataFrame) -> list[dict[str, Any]]:
     chosen = [*by_mean[:_ENDS], *by_mean[-_ENDS:], *by_range[:_APART]]
     kept = list(dict.fromkeys(str(word) for word in chosen))
     ordered = np.round(ranks.loc[kept].to_numpy(float), 1).tolist()
-    return [{"word": word, "ranks": row} for word, row in zip(kept, ordered, strict=True)]
+    return tuple(Ranked(word, tuple(row)) for word, row in zip(kept, ordered, strict=True))

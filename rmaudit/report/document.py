@@ -1,216 +1,221 @@
-"""results.json: everything a report shows, as plain values. docs/results.md describes it."""
+"""results.json: the typed document that every run writes, and that all outputs are rendered from.
+
+docs/results.md describes it, docs/results.schema.json is generated from these types.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-import numpy as np
-import pandas as pd
-from scipy import stats
+from annotated_types import Ge, MinLen
 
-from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import codec, packing
-from rmaudit.report.comparison import compared
-from rmaudit.report.schema import fault
+from rmaudit.report import codec
+from rmaudit.report.packing import Packed, Vocabulary
 from rmaudit.verdicts.findings import Finding
 
 SCHEMA = "rmaudit.results/3"
-_EXTREMES = 25  # tokens shown at each end
-_BINS = 80
 
-
-@dataclass(frozen=True, slots=True)
-class SweepRecord:
-    """A sweep as a report needs it: read back from the store by its key."""
-
-    model: str
-    prompt: str
-    prompt_text: str
-    key: str
-    frame: pd.DataFrame
-    provenance: Mapping[str, Any]
-    whole: bool = True  # every token's score is kept, rather than a summary alone
+Count = Annotated[int, Ge(0)]
+Name = Annotated[str, MinLen(1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """What is true of the whole run."""
 
-    created: str  # UTC, ISO 8601
-    version: str
+    created: str
+    """UTC, ISO 8601."""
+    rmaudit: Name
+    """The version that wrote it."""
     command: str
+    """The command line."""
     seed: int
+    """--rm-seed"""
     environment: Mapping[str, str]
+    """Versions of Python, the platform and the packages that decide numbers."""
+    collected: Count
+    """How many audits were collected: each of a model, under a prompt."""
+    selected: Count
+    """How many of them were to be run, after -k, -m and the like."""
+    finished: Count
+    """How many of these came to an end of their own, whatever the verdict."""
+    interrupted: bool
+    """Whether the run was stopped, or lost one of its processes."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was to be run came to its end; nothing else can pass."""
+        return not self.interrupted and self.finished >= self.selected
+
+    @property
+    def gap(self) -> str:
+        """What is incomplete about it, in a few words; "" where nothing is."""
+        if self.complete:
+            return ""
+        how = "interrupted: " if self.interrupted else ""
+        return f"{how}{self.finished} of {self.selected} selected audits finished"
 
 
-def collect(
-    run: Run,
-    specs: Sequence[ModelSpec],
-    sweeps: Iterable[SweepRecord],
-    findings: Iterable[Finding],
-) -> dict[str, Any]:
-    """The results as one dict of JSON values (schema `SCHEMA`)."""
-    by_model: dict[str, list[dict[str, Any]]] = {spec.name: [] for spec in specs}
-    vocabularies: dict[str, dict[str, Any]] = {}
-    frames: dict[str, dict[str, pd.DataFrame]] = {}
-    for record in sweeps:
-        sweep = _sweep(record)
-        if record.whole:
-            sweep["vocabulary"] = packing.share(record.frame, vocabularies)
-            sweep["scores"] = packing.scores(record.frame)
-        by_model[record.model].append(sweep)
-        frames.setdefault(record.prompt, {})[record.model] = record.frame
-    return {
-        "schema": SCHEMA,
-        "created": run.created,
-        "rmaudit": run.version,
-        "command": run.command,
-        "seed": run.seed,
-        "environment": dict(run.environment),
-        "models": [_model(spec, by_model[spec.name]) for spec in specs],
-        "vocabularies": vocabularies,
-        "comparison": compared(frames),
-        "findings": [as_json(finding) for finding in findings],
-    }
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token and its score."""
+
+    token_id: Count
+    token: str
+    """As the tokenizer has it."""
+    text: str
+    """Decoded."""
+    score: float
+    z: float
+    """In sd of the sweep, from its mean."""
 
 
-def as_json(finding: Finding) -> dict[str, Any]:
-    """A finding as JSON values."""
-    values: dict[str, Any] = json.loads(codec.encode(finding))
-    return values
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many tokens score between each edge and the next."""
+
+    edges: Annotated[tuple[float, ...], MinLen(2)]
+    counts: Annotated[tuple[Count, ...], MinLen(1)]
 
 
-def findings_of(results: Mapping[str, Any]) -> list[Finding]:
-    """The findings of a results dict.
+@dataclass(frozen=True, slots=True)
+class SweepSummary:
+    """The scores of a vocabulary, or of a sample of it, under one prompt, in the model's units."""
+
+    key: Name
+    """The SHA-256 of all that decides the scores."""
+    prompt: Name
+    prompt_text: str
+    n: Annotated[int, Ge(1)]
+    """Scored tokens."""
+    mean: float
+    sd: Annotated[float, Ge(0)]
+    skewness: float
+    histogram: Histogram
+    top: tuple[Token, ...]
+    """The best first."""
+    bottom: tuple[Token, ...]
+    """The worst first."""
+    provenance: Mapping[str, str | int | float | bool]
+    """The fields of the key, and versions, machine and rendered texts."""
+    vocabulary: Name | None
+    """The digest of its rows in `vocabularies`; null without scores."""
+    scores: Packed | None
+    """Every token's, float32, NaN where it is unscored; null for families of wordings."""
+
+    @property
+    def sample(self) -> bool:
+        """Whether a part of the vocabulary was scored, and not all of it."""
+        return "part" in self.provenance
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedModel:
+    """An audited model, as models.yaml has it."""
+
+    name: Name
+    source: str
+    developer: str | None
+    base_model: str | None
+    parameters_b: float | None
+    rewardbench_rank: int | None
+    notes: tuple[str, ...]
+    sweeps: tuple[SweepSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A word, and its rank by each model: 1 is the best of the shared ones."""
+
+    word: str
+    ranks: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How alike models rank the words that all of them have, under one prompt."""
+
+    prompt: str
+    models: tuple[str, ...]
+    """Their names; rows and columns below are in this order."""
+    words: Count
+    """How many words they share."""
+    tau: tuple[tuple[float, ...], ...]
+    """Kendall's tau-b of each pair."""
+    places: tuple[tuple[float, float], ...]
+    """Points on a plane whose distances are near to 1 - tau."""
+    ranked: tuple[Ranked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """One run: what was audited, and what came of it."""
+
+    schema: Literal["rmaudit.results/3"]
+    run: Run
+    models: tuple[AuditedModel, ...]
+    vocabularies: Mapping[str, Vocabulary]
+    """The rows of sweeps by their digest, shared by those that have the same."""
+    comparison: tuple[Comparison, ...]
+    """One for each prompt under which two models or more were swept."""
+    findings: tuple[Finding, ...]
+    """One per audit, model and prompt, in the order in which they were measured."""
+
+
+def write(results: Results, path: Path) -> None:
+    """Write as ASCII JSON: the whole file, or none.
 
     Raises:
-        ResultsError: one is not a finding.
+        ValueError: a number is not finite.
+        OSError: it cannot be written.
     """
-    found = []
-    for i, values in enumerate(results["findings"]):
-        try:
-            found.append(codec.typed(Finding, values))
-        except ResultsError as error:
-            raise ResultsError(f"findings[{i}].{error}") from error
-    return found
+    from rmaudit.report.atomic import write_text
+
+    write_text(path, codec.encode(results) + "\n")
 
 
-def write(results: Mapping[str, Any], path: Path) -> None:
-    """Write as UTF-8 JSON; a NaN or an infinity is an error, not a value."""
-    text = json.dumps(results, indent=1, ensure_ascii=True, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The results that a run wrote, checked against docs/results.schema.json.
+def read(path: Path) -> Results:
+    """The results that a run wrote, complete and without contradictions.
 
     Raises:
         ResultsError: there is no such file, or it is not JSON, of another schema, or wrong.
     """
+    from rmaudit.report.checks import contradiction
+
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a path with a NUL, or bytes that are not UTF-8
         message = f"{path}: cannot be read ({_why(error)}); give the results.json of a run"
         raise ResultsError(message) from error
     try:
-        results = json.loads(text, parse_constant=_finite, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        message = f"{path}: not JSON ({error}); run the audits again, or give another results.json"
+        found = codec.parsed(text)
+    except ResultsError as error:
+        message = f"{path}: {error}; run the audits again, or give another results.json"
         raise ResultsError(message) from error
-    found = results.get("schema") if isinstance(results, dict) else None
-    if found != SCHEMA:
+    named = found.get("schema") if isinstance(found, dict) else None
+    if named != SCHEMA:
         message = (
-            f"{path}: its schema is {json.dumps(found)[:60]}, allowed: {json.dumps(SCHEMA)}; "
+            f"{path}: its schema is {codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
             "run the audits again, or use the rmaudit that wrote it"
         )
         raise ResultsError(message)
-    if wrong := fault(results):
-        message = f"{path}: {wrong}; run the audits again, or use the rmaudit that wrote it"
-        raise ResultsError(message)
     try:
-        findings_of(results)
+        results = codec.typed(Results, found)
+        wrong = contradiction(results)
     except ResultsError as error:
-        message = f"{path}: {error}; run the audits again, or use the rmaudit that wrote it"
-        raise ResultsError(message) from error
-    try:
-        packing.check(results)
-    except ResultsError as error:
-        raise ResultsError(f"{path}: {error}") from error
-    return dict(results)
+        wrong = str(error)
+    if wrong:
+        way_out = "run the audits again, or use the rmaudit that wrote it"
+        raise ResultsError(f"{path}: {wrong}; {way_out}")
+    return results
 
 
-def _why(error: OSError | UnicodeDecodeError) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else "not UTF-8"
-
-
-def _finite(written: str) -> float:
-    """JSON has no NaN and no infinities, though Python reads them, and 1e999 as one."""
-    number = float(written)
-    if not math.isfinite(number):
-        message = f"{written} is no finite number"
-        raise ValueError(message)
-    return number
-
-
-def _model(spec: ModelSpec, sweeps: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "source": spec.source,
-        "developer": spec.developer,
-        "base_model": spec.base_model,
-        "parameters_b": spec.parameters_b,
-        "rewardbench_rank": spec.rewardbench_rank,
-        "notes": list(spec.notes),
-        "sweeps": sweeps,
-    }
-
-
-def _sweep(record: SweepRecord) -> dict[str, Any]:
-    scored = record.frame[record.frame["score"].notna()]
-    scores = scored["score"].to_numpy(float)
-    mean, sd = float(scores.mean()), float(scores.std())
-    histogram, edges = np.histogram(scores, bins=_BINS)
-    skewness = float(stats.skew(scores)) if sd else 0.0
-    ranked = scored.sort_values("score", ascending=False, kind="stable")
-    ranked_up = scored.sort_values("score", kind="stable")
-    return {
-        "key": record.key,
-        "prompt": record.prompt,
-        "prompt_text": record.prompt_text,
-        "n": len(scored),
-        "mean": mean,
-        "sd": sd,
-        "skewness": skewness,
-        "histogram": {"edges": edges.tolist(), "counts": histogram.tolist()},
-        "top": _tokens(ranked.head(_EXTREMES), mean, sd),
-        "bottom": _tokens(ranked_up.head(_EXTREMES), mean, sd),
-        "provenance": {key: _plain(value) for key, value in record.provenance.items()},
-    }
-
-
-def _tokens(rows: pd.DataFrame, mean: float, sd: float) -> list[dict[str, Any]]:
-    return [
-        {
-            "token_id": int(token_id),
-            "token": token,
-            "text": text,
-            "score": float(score),
-            "z": (float(score) - mean) / sd if sd else 0.0,
-        }
-        for token_id, token, text, score in zip(
-            rows["token_id"], rows["token"], rows["text"], rows["score"], strict=True
-        )
-    ]
-
-
-def _plain(value: object) -> str | int | float:
-    """A JSON value; anything else as its text."""
-    if isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    return str(value)
+def _why(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

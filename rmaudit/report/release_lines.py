@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from rmaudit.measures.difference import Interval
 from rmaudit.report.masks import mask, masked
-from rmaudit.report.releases import Change
+from rmaudit.report.releases import (
+    Change,
+    FindingChange,
+    Measured,
+    Origin,
+    Releases,
+    SweepChange,
+)
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import effect
 
 _SHOWN = 5  # tokens at either end
-_PLACES = {str(change): place for place, change in enumerate(Change)}
+_PLACES = {change: place for place, change in enumerate(Change)}
 
 
-def lines(said: Mapping[str, Any]) -> list[str]:
+def lines(said: Releases) -> list[str]:
     """The lines of what `releases.compare` gives, for example as follows.
 
     worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
@@ -22,31 +29,34 @@ def lines(said: Mapping[str, Any]) -> list[str]:
     return [log(text) for text in (*_models(said), *_total(said))]
 
 
-def _models(said: Mapping[str, Any]) -> Iterator[str]:
-    for pair in said["models"]:
-        yield " -> ".join(_named(pair[side], said[side]) for side in ("old", "new"))
-        findings = sorted(pair["findings"], key=lambda finding: _PLACES[finding["change"]])
+def _models(said: Releases) -> Iterator[str]:
+    for pair in said.models:
+        yield f"{_named(pair.old, said.old)} -> {_named(pair.new, said.new)}"
+        findings = sorted(pair.findings, key=lambda finding: _PLACES[finding.change])
         header = ("", "audit", "prompt", "old", "new", "new - old", "verdict")
         yield from _table([header, *map(_row, findings)] if findings else [])
         for finding in findings:
-            if finding["note"] and finding["old"] and finding["new"]:
-                yield "  " + line(f"{finding['audit']}[{finding['prompt']}]: {finding['note']}")
-        for sweep in pair["sweeps"]:
+            if finding.note and finding.old and finding.new:
+                yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
+        for sweep in pair.sweeps:
             yield from _sweep(sweep)
 
 
-def _named(model: str, run: Mapping[str, Any]) -> str:
-    return line(f"{model} ({run['created']}, rmaudit {run['rmaudit']})")
+def _named(model: str, run: Origin) -> str:
+    return line(f"{model} ({run.created}, rmaudit {run.rmaudit})")
 
 
-def _total(said: Mapping[str, Any]) -> Iterator[str]:
-    for side, names in said["unpaired"].items():
+def _total(said: Releases) -> Iterator[str]:
+    for side, run in (("old", said.old), ("new", said.new)):
+        if run.incomplete:
+            yield f"the {side} run is incomplete: {run.incomplete}"
+    for side, names in (("old", said.unpaired.old), ("new", said.unpaired.new)):
         if names:
             yield line(f"only in the {side} file, not compared: {', '.join(names)}")
-    counts = ", ".join(f"{n} {change}" for change, n in said["counts"].items())
-    margin = f", margin {said['margin']:g}" if said["margin"] else ""
-    yield f"{counts or 'no findings'}{margin}; gating audits: {said['outcome']}"
-    yield said["assumes"]
+    counts = ", ".join(f"{n} {change}" for change, n in said.counts.items())
+    margin = f", margin {said.margin:g}" if said.margin else ""
+    yield f"{counts or 'no findings'}{margin}; gating audits: {said.outcome}"
+    yield said.assumes
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -57,37 +67,36 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield f"  {'  '.join(cells)}".rstrip()
 
 
-def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
-    sides = [finding[side] for side in ("old", "new")]
-    verdicts = [side["standing"] if side else "none" for side in sides]
+def _row(finding: FindingChange) -> tuple[str, ...]:
+    sides = (finding.old, finding.new)
+    verdicts = [side.standing if side else "none" for side in sides]
     return (
-        finding["change"],
-        finding["audit"],
-        finding["prompt"],
-        *(_interval(side["estimate"] if side else None) for side in sides),
-        _interval(finding["difference"]),
+        str(finding.change),
+        finding.audit,
+        finding.prompt,
+        *(_interval(side.estimate if side else None) for side in sides),
+        _interval(finding.difference),
         verdicts[0] if verdicts[0] == verdicts[1] else " -> ".join(verdicts),
     )
 
 
-def _interval(of: Mapping[str, Any] | None) -> str:
-    return "" if of is None else " ".join(effect(of["value"], of["low"], of["high"]))
+def _interval(of: Interval | Measured | None) -> str:
+    return "" if of is None else " ".join(effect(of.value, of.low, of.high))
 
 
-def _sweep(sweep: Mapping[str, Any]) -> Iterator[str]:
-    how = f"  sweep {line(sweep['prompt'])}: {sweep['tokens']:,} tokens paired by"
-    how += f" {sweep['paired_by']}"
-    old, new = (sweep["of"][side] for side in ("old", "new"))
-    if not sweep["tokens"] == old == new:
+def _sweep(sweep: SweepChange) -> Iterator[str]:
+    how = f"  sweep {line(sweep.prompt)}: {sweep.tokens:,} tokens paired by"
+    how += f" {sweep.paired_by}"
+    old, new = sweep.of.old, sweep.of.new
+    if not sweep.tokens == old == new:
         how += f" (of {old:,} and {new:,})"
-    if sweep["tau"] is None:
-        yield f"{how}; {line(sweep['reason'])}"
+    if sweep.tau is None:
+        yield f"{how}; {line(sweep.reason)}"
         return
-    yield f"{how}, Kendall's tau-b {_interval(sweep['tau'])}, Spearman {sweep['spearman']:+.2f}"
-    for way in ("rose", "fell"):
+    yield f"{how}, Kendall's tau-b {_interval(sweep.tau)}, Spearman {sweep.spearman or 0:+.2f}"
+    for way, moved in (("rose", sweep.rose), ("fell", sweep.fell)):
         shown = [
-            f"{_token(token['text'])} {token['old']:,.0f} -> {token['new']:,.0f}"
-            for token in sweep[way][:_SHOWN]
+            f"{_token(token.text)} {token.old:,.0f} -> {token.new:,.0f}" for token in moved[:_SHOWN]
         ]
         yield f"    {way} most in rank: {'; '.join(shown) or 'none'}"
 

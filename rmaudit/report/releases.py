@@ -6,18 +6,18 @@ A pure function of the two; `release_lines` tells it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rmaudit.errors import MeasureError, SpecError
-from rmaudit.measures import difference, model_agreement, movement
+from rmaudit.measures import model_agreement, movement
+from rmaudit.measures.difference import INDEPENDENT, Interval, gain, minus
 from rmaudit.report import packing
-from rmaudit.report.document import findings_of
+from rmaudit.report.document import AuditedModel, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Severity, Verdict
 
@@ -44,13 +44,120 @@ class Change(StrEnum):
 _UNDECIDED = (Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An estimate, without what it rests on."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one file has of a finding."""
+
+    verdict: str
+    standing: str
+    reason: str
+    estimate: Measured | None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """A finding of both files, or of one."""
+
+    audit: str
+    prompt: str
+    severity: str
+    bound: str
+    change: Change
+    old: Side | None
+    new: Side | None
+    difference: Interval | None
+    gain: Interval | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A token and its ranks, 1 the best."""
+
+    text: str
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many tokens either file has."""
+
+    old: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChange:
+    """How alike two sweeps rank the tokens that both have, and which moved furthest."""
+
+    prompt: str
+    paired_by: str
+    tokens: int
+    of: Sizes
+    tau: Interval | None = None
+    spearman: float | None = None
+    reason: str = ""
+    rose: tuple[Moved, ...] = ()
+    fell: tuple[Moved, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A model of the old file and one of the new."""
+
+    old: str
+    new: str
+    findings: tuple[FindingChange, ...]
+    sweeps: tuple[SweepChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which run a file is of, and what is incomplete about it."""
+
+    created: str
+    rmaudit: str
+    command: str
+    incomplete: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unpaired:
+    """The models that are in one file only: nothing is compared of them."""
+
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """Two runs, side by side."""
+
+    old: Origin
+    new: Origin
+    margin: float
+    assumes: str
+    models: tuple[ModelChange, ...]
+    unpaired: Unpaired
+    counts: dict[str, int]
+    outcome: str
+
+
 def compare(
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
-    *,
-    model: str | None = None,
-    margin: float = 0.0,
-) -> dict[str, Any]:
+    old: Results, new: Results, *, model: str | None = None, margin: float = 0.0
+) -> Releases:
     """The two, model by model: their findings side by side, and how alike their sweeps rank.
 
     Models are paired by name; two files of one model each are compared whatever these are called.
@@ -62,46 +169,51 @@ def compare(
     Raises:
         SpecError: there are no two models to compare.
     """
-    rng = np.random.default_rng(new["seed"])
-    pairs = [
-        {
-            "old": before["name"],
-            "new": after["name"],
-            "findings": _findings(old, new, before["name"], after["name"], margin),
-            "sweeps": [
-                _sweeps(old, new, *both, rng) for both in _same(before["sweeps"], after["sweeps"])
-            ],
-        }
-        for before, after in _models(old["models"], new["models"], model)
-    ]
-    unpaired = _unpaired(old, new, pairs) if model is None else {"old": [], "new": []}
-    findings = [finding for pair in pairs for finding in pair["findings"]]
-    return {
-        "old": {key: old[key] for key in ("created", "rmaudit", "command")},
-        "new": {key: new[key] for key in ("created", "rmaudit", "command")},
-        "margin": margin,
-        "assumes": f"{difference.INDEPENDENT} {_UNCORRECTED}",
-        "models": pairs,
-        "unpaired": unpaired,
-        "counts": _counts(findings),
-        "outcome": _outcome(findings, gone=bool(unpaired["old"])),
-    }
+    rng = np.random.default_rng(abs(new.run.seed))
+    pairs = tuple(
+        ModelChange(
+            old=before.name,
+            new=after.name,
+            findings=tuple(_findings(old, new, before.name, after.name, margin)),
+            sweeps=tuple(
+                _sweeps(old, new, *both, rng) for both in _same(before.sweeps, after.sweeps)
+            ),
+        )
+        for before, after in _models(old.models, new.models, model)
+    )
+    unpaired = _unpaired(old, new, pairs) if model is None else Unpaired()
+    findings = [finding for pair in pairs for finding in pair.findings]
+    return Releases(
+        old=_origin(old),
+        new=_origin(new),
+        margin=margin,
+        assumes=f"{INDEPENDENT} {_UNCORRECTED}",
+        models=pairs,
+        unpaired=unpaired,
+        counts=_counts(findings),
+        outcome=_outcome(findings, gone=bool(unpaired.old), cut=not new.run.complete),
+    )
+
+
+def _origin(results: Results) -> Origin:
+    run = results.run
+    return Origin(run.created, run.rmaudit, run.command, run.gap)
 
 
 def _models(
-    old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], name: str | None
-) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    old: Sequence[AuditedModel], new: Sequence[AuditedModel], name: str | None
+) -> list[tuple[AuditedModel, AuditedModel]]:
     """The models to compare, in the order of the new file."""
     if name is None and len(old) == len(new) == 1:
         return [(old[0], new[0])]
-    before = {model["name"]: model for model in old}
+    before = {model.name: model for model in old}
     both = [
-        (before[model["name"]], model)
+        (before[model.name], model)
         for model in new
-        if model["name"] in before and name in (None, model["name"])
+        if model.name in before and name in (None, model.name)
     ]
     if not both:
-        lists = (", ".join(model["name"] for model in models) for models in (old, new))
+        lists = (", ".join(model.name for model in models) for models in (old, new))
         message = "no model" if name is None else f"no model {name!r}"
         here = "; and the new one has: ".join(lists)
         raise SpecError(
@@ -111,65 +223,57 @@ def _models(
     return both
 
 
-def _unpaired(
-    old: Mapping[str, Any], new: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """The models that are in one file only: nothing is compared of them."""
-    paired = {side: {pair[side] for pair in pairs} for side in ("old", "new")}
-    return {
-        side: [model["name"] for model in run["models"] if model["name"] not in paired[side]]
-        for side, run in (("old", old), ("new", new))
-    }
+def _unpaired(old: Results, new: Results, pairs: Sequence[ModelChange]) -> Unpaired:
+    before, after = {pair.old for pair in pairs}, {pair.new for pair in pairs}
+    return Unpaired(
+        old=tuple(model.name for model in old.models if model.name not in before),
+        new=tuple(model.name for model in new.models if model.name not in after),
+    )
 
 
 def _findings(
-    old: Mapping[str, Any], new: Mapping[str, Any], before: str, after: str, margin: float
-) -> list[dict[str, Any]]:
+    old: Results, new: Results, before: str, after: str, margin: float
+) -> Iterator[FindingChange]:
     sides = []
     for results, name in ((old, before), (new, after)):
-        own = (finding for finding in findings_of(results) if finding.model == name)
+        own = (finding for finding in results.findings if finding.model == name)
         sides.append({(finding.audit, finding.prompt): finding for finding in own})
-    keys = dict.fromkeys([*sides[1], *sides[0]])
-    return [_finding(sides[0].get(key), sides[1].get(key), margin) for key in keys]
+    for key in dict.fromkeys([*sides[1], *sides[0]]):
+        yield _finding(sides[0].get(key), sides[1].get(key), margin)
 
 
-def _finding(old: Finding | None, new: Finding | None, margin: float) -> dict[str, Any]:
+def _finding(old: Finding | None, new: Finding | None, margin: float) -> FindingChange:
     shown = new or old
     if shown is None:  # a key comes from one of them
         raise ValueError("nothing to compare")
     change, between, gained = _change(old, new, margin)
-    return {
-        "audit": shown.audit,
-        "prompt": shown.prompt,
-        "severity": str(shown.severity),
-        "bound": str(shown.bound),
-        "change": str(change),
-        "old": _side(old),
-        "new": _side(new),
-        "difference": None if between is None else asdict(between),
-        "gain": None if gained is None else asdict(gained),
-        "note": _note(old, new),
-    }
+    return FindingChange(
+        audit=shown.audit,
+        prompt=shown.prompt,
+        severity=str(shown.severity),
+        bound=str(shown.bound),
+        change=change,
+        old=_side(old),
+        new=_side(new),
+        difference=between,
+        gain=gained,
+        note=_note(old, new),
+    )
 
 
-def _side(finding: Finding | None) -> dict[str, Any] | None:
+def _side(finding: Finding | None) -> Side | None:
     """What one file has of it, None where it has nothing."""
     if finding is None:
         return None
-    estimate = finding.estimate
-    return {
-        "verdict": str(finding.verdict),
-        "standing": str(finding.standing),
-        "reason": finding.reason or finding.judgement.reason,
-        "estimate": None
-        if estimate is None
-        else {key: getattr(estimate, key) for key in ("value", "low", "high", "unit", "n")},
-    }
+    of = finding.estimate
+    measured = Measured(of.value, of.low, of.high, of.unit, of.n) if of else None
+    why = finding.reason or finding.judgement.reason
+    return Side(str(finding.verdict), str(finding.standing), why, measured)
 
 
 def _change(
     old: Finding | None, new: Finding | None, margin: float
-) -> tuple[Change, difference.Interval | None, difference.Interval | None]:
+) -> tuple[Change, Interval | None, Interval | None]:
     """What became of it, new minus old, and how much nearer to passing that is."""
     before, after = (finding.estimate if finding else None for finding in (old, new))
     if new is None or after is None:
@@ -178,8 +282,8 @@ def _change(
         return Change.NEW, None, None
     if before.unit != after.unit:
         return Change.INCOMPARABLE, None, None
-    between = difference.minus(difference.Interval.of(after), difference.Interval.of(before))
-    gained = difference.gain(after, before, new.bound)
+    between = minus(Interval.of(after), Interval.of(before))
+    gained = gain(after, before, new.bound)
     if gained.counts(margin):
         return (Change.BETTER if gained.value > 0 else Change.WORSE), between, gained
     sank = _ORDER.index(new.verdict) > _ORDER.index(old.verdict)
@@ -196,84 +300,70 @@ def _note(old: Finding | None, new: Finding | None) -> str:
 
 
 def _same(
-    old: Iterable[Mapping[str, Any]], new: Iterable[Mapping[str, Any]]
-) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Sweeps of one prompt's text by one protocol, if either file has their scores."""
+    old: Iterable[SweepSummary], new: Iterable[SweepSummary]
+) -> list[tuple[SweepSummary, SweepSummary]]:
+    """Sweeps of one prompt's text by one protocol, if both files have their scores."""
 
-    def key(sweep: Mapping[str, Any]) -> tuple[str, str]:
-        return sweep["prompt_text"], str(sweep["provenance"].get("protocol"))
+    def key(sweep: SweepSummary) -> tuple[str, str]:
+        return sweep.prompt_text, str(sweep.provenance.get("protocol"))
 
-    before = {key(sweep): sweep for sweep in old if "scores" in sweep}
-    after = [sweep for sweep in new if "scores" in sweep]
+    before = {key(sweep): sweep for sweep in old if sweep.scores}
+    after = [sweep for sweep in new if sweep.scores]
     return [(before[key(sweep)], sweep) for sweep in after if key(sweep) in before]
 
 
 def _sweeps(
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    old: Results,
+    new: Results,
+    before: SweepSummary,
+    after: SweepSummary,
     rng: np.random.Generator,
-) -> dict[str, Any]:
-    """How alike two sweeps rank the tokens that both have, and which moved furthest."""
-    by_id = before["vocabulary"] == after["vocabulary"]
-    both = movement.paired(packing.frame(old, before), packing.frame(new, after), by_id=by_id)
-    said: dict[str, Any] = {
-        "prompt": after["prompt"],
-        "paired_by": "token id" if by_id else "text",
-        "tokens": len(both),
-        "of": {"old": before["n"], "new": after["n"]},
-        "tau": None,
-        "spearman": None,
-        "reason": "",
-        "rose": [],
-        "fell": [],
-    }
+) -> SweepChange:
+    by_id = before.vocabulary == after.vocabulary
+    frames = packing.frame(old.vocabularies, before), packing.frame(new.vocabularies, after)
+    both = movement.paired(*frames, by_id=by_id)
+    paired_by = "token id" if by_id else "text"
+    told = SweepChange(after.prompt, paired_by, len(both), Sizes(before.n, after.n))
     try:
         tau = model_agreement.correlation(
             both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
         )
     except MeasureError as error:
-        return said | {"reason": str(error)}
+        return replace(told, reason=str(error))
     rose, fell = (_rows(rows) for rows in movement.moved(both, MOVED))
-    interval = asdict(difference.Interval.of(tau))
-    return (
-        said
-        | {"tau": interval, "spearman": tau.secondary["Spearman's rho"]}
-        | {
-            "rose": rose,
-            "fell": fell,
-        }
+    rho = tau.secondary["Spearman's rho"]
+    return replace(told, tau=Interval.of(tau), spearman=rho, rose=rose, fell=fell)
+
+
+def _noise(sweep: SweepSummary) -> float:
+    noise = sweep.provenance.get("noise", 0.0)
+    return float(noise) if isinstance(noise, int | float) else 0.0
+
+
+def _rows(rows: pd.DataFrame) -> tuple[Moved, ...]:
+    columns = (rows[name] for name in ("text", "old", "new"))
+    return tuple(
+        Moved(str(text), float(old), float(new)) for text, old, new in zip(*columns, strict=True)
     )
 
 
-def _noise(sweep: Mapping[str, Any]) -> float:
-    return float(sweep["provenance"].get("noise", 0.0))
-
-
-def _rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {"text": str(text), "old": float(old), "new": float(new)}
-        for text, old, new in zip(rows["text"], rows["old"], rows["new"], strict=True)
-    ]
-
-
-def _counts(findings: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    found = Counter(finding["change"] for finding in findings)
+def _counts(findings: Iterable[FindingChange]) -> dict[str, int]:
+    found = Counter(finding.change for finding in findings)
     return {str(change): found[change] for change in Change if found[change]}
 
 
-def _outcome(findings: Sequence[Mapping[str, Any]], *, gone: bool) -> str:
+def _outcome(findings: Sequence[FindingChange], *, gone: bool, cut: bool) -> str:
     """Of the gating findings: worse if one is, undecided if one may be or none was compared.
 
-    Undecided, too, if a model is gone, or if an audit ends in an error in the new file.
+    Undecided, too, if a model is gone, if an audit ends in an error in the new file, or if that
+    run was cut short.
     """
-    gates = [finding for finding in findings if finding["severity"] == Severity.GATE]
-    changes = [finding["change"] for finding in gates]
+    gates = [finding for finding in findings if finding.severity == Severity.GATE]
+    changes = [finding.change for finding in gates]
     if Change.WORSE in changes:
         return WORSE
-    broken = any(gate["new"] and gate["new"]["verdict"] == Verdict.ERROR for gate in gates)
+    broken = any(gate.new is not None and gate.new.verdict == Verdict.ERROR for gate in gates)
     compared = (Change.BETTER, Change.UNCHANGED)
-    if gone or broken or any(change in _UNDECIDED for change in changes):
+    if gone or broken or cut or any(change in _UNDECIDED for change in changes):
         return UNDECIDED
     return FINE if set(changes) & set(compared) else UNDECIDED

@@ -6,7 +6,7 @@ the name of the audit whose evidence it draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rmaudit.measures.elo_agreement import EloAgreementEvidence
@@ -39,6 +39,7 @@ from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.distributions import of_sweeps
 from rmaudit.report.charts.picture import ByPrompt, Picture, evidence_of
 from rmaudit.report.charts.several import between
+from rmaudit.report.document import AuditedModel
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Evidence
 
@@ -60,9 +61,9 @@ _CHARTS: dict[type[Evidence], Callable[[ByPrompt[Any]], Picture | None]] = {
 }
 
 
-def pictures_of(model: Mapping[str, Any], findings: Sequence[Finding]) -> list[Picture]:
+def pictures_of(model: AuditedModel, findings: Sequence[Finding]) -> list[Picture]:
     """All pictures of one model: of its sweeps, and of its `findings`, audit by audit."""
-    sweeps = of_sweeps(model["sweeps"])
+    sweeps = of_sweeps(model.sweeps)
     return ([sweeps] if sweeps else []) + of_findings(findings)
 
 

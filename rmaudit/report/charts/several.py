@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rmaudit.measures.elo_agreement import EloAgreementEvidence, Item
 from rmaudit.report.charts.exploits import exploits
@@ -13,15 +12,16 @@ from rmaudit.report.charts.picture import Picture, table, under_prompts
 from rmaudit.report.charts.plane import plane
 from rmaudit.report.charts.rank_paths import paths
 from rmaudit.report.charts.violins import of_models
+from rmaudit.report.document import AuditedModel, Comparison
 from rmaudit.verdicts.findings import Finding
 
 _FEWEST = 2  # models to be compared
 
 
 def between(
-    models: Sequence[Mapping[str, Any]],
+    models: Sequence[AuditedModel],
     findings: Sequence[Finding],
-    comparison: Sequence[Mapping[str, Any]],
+    comparison: Sequence[Comparison],
 ) -> list[Picture]:
     """The pictures that need several models: `comparison` is that of results.json."""
     drawn = (
@@ -34,19 +34,19 @@ def between(
     return [picture for picture in drawn if picture]
 
 
-def _agreement(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
+def _agreement(comparison: Sequence[Comparison]) -> Picture | None:
     """Kendall's tau of all pairs, and the models on a plane, under each prompt."""
     if not comparison:
         return None
     panels, rows = [], []
     for each in comparison:
-        names = [as_label(name) for name in each["models"]]
-        prompt, words = as_label(each["prompt"]), f"{each['words']:,} shared words"
+        names = [as_label(name) for name in each.models]
+        prompt, words = as_label(each.prompt), f"{each.words:,} shared words"
         title = f"Kendall's tau, {prompt}"
-        panels.append(matrix(each["tau"], rows=names, columns=names, title=title, subtitle=words))
-        panels.append(plane(names, each["places"], prompt=prompt))
+        panels.append(matrix(each.tau, rows=names, columns=names, title=title, subtitle=words))
+        panels.append(plane(names, each.places, prompt=prompt))
         rows += [
-            (prompt, names[i], names[j], f"{each['tau'][i][j]:+.3f}")
+            (prompt, names[i], names[j], f"{each.tau[i][j]:+.3f}")
             for i in range(len(names))
             for j in range(i)
         ]
@@ -61,20 +61,20 @@ def _agreement(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
     )
 
 
-def _words(comparison: Sequence[Mapping[str, Any]]) -> Picture | None:
+def _words(comparison: Sequence[Comparison]) -> Picture | None:
     """Ranks of words that models rank alike and unlike."""
     panels, rows, columns = [], [], {"prompt": "text", "word": "term"}
     for each in comparison:
-        items = {row["word"]: row["ranks"] for row in each["ranked"]}
-        title = f"Ranks of words, {as_label(each['prompt'])}"
-        panels.append(paths(items, stops=each["models"], title=title))
-        columns |= {as_label(name): "number" for name in each["models"]}
+        items = {row.word: row.ranks for row in each.ranked}
+        title = f"Ranks of words, {as_label(each.prompt)}"
+        panels.append(paths(items, stops=each.models, title=title))
+        columns |= {as_label(name): "number" for name in each.models}
     names = list(columns)[2:]
     for each in comparison:
-        for row in each["ranked"]:
-            rank = dict(zip(map(as_label, each["models"]), row["ranks"], strict=True))
+        for row in each.ranked:
+            rank = dict(zip(map(as_label, each.models), row.ranks, strict=True))
             cells = (f"{rank[name]:,.0f}" if name in rank else "–" for name in names)
-            rows.append((as_label(each["prompt"]), row["word"], *cells))
+            rows.append((as_label(each.prompt), row.word, *cells))
     if not rows:
         return None
     return Picture(

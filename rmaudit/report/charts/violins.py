@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rmaudit.report.charts.distributions import domain_of, steps_of, varies
 from rmaudit.report.charts.drawing import BLUE, INK, as_svg, chart_of
 from rmaudit.report.charts.labels import as_label
 from rmaudit.report.charts.picture import Picture, table
+from rmaudit.report.document import AuditedModel, SweepSummary
 
 _WIDTH, _ROW = 205, 34  # pixels: the plot, each model
 
 
-def of_models(models: Sequence[Mapping[str, Any]]) -> Picture | None:
+def of_models(models: Sequence[AuditedModel]) -> Picture | None:
     """A panel a prompt with a violin for each model; None unless two models have a sweep of one."""
-    found = [(m["name"], s) for m in models for s in m["sweeps"] if varies(s)]
+    found = [(model.name, s) for model in models for s in model.sweeps if varies(s)]
     prompts = {}
-    for prompt in dict.fromkeys(sweep["prompt"] for _, sweep in found):
-        own = [(name, sweep) for name, sweep in found if sweep["prompt"] == prompt]
+    for prompt in dict.fromkeys(sweep.prompt for _, sweep in found):
+        own = [(name, sweep) for name, sweep in found if sweep.prompt == prompt]
         if len({name for name, _ in own}) > 1:
             prompts[prompt] = own
     if not prompts:
@@ -26,7 +26,7 @@ def of_models(models: Sequence[Mapping[str, Any]]) -> Picture | None:
     every = [pair for own in prompts.values() for pair in own]
     domain = domain_of([sweep for _, sweep in every])
     cells = [
-        (as_label(name), as_label(sweep["prompt"]), f"{sweep['n']:,}", f"{sweep['skewness']:+.2f}")
+        (as_label(name), as_label(sweep.prompt), f"{sweep.n:,}", f"{sweep.skewness:+.2f}")
         for name, sweep in every
     ]
     columns = {"model": "text", "prompt": "text", "tokens": "number", "skewness": "number"}
@@ -40,7 +40,7 @@ def of_models(models: Sequence[Mapping[str, Any]]) -> Picture | None:
 
 
 def _side_by_side(
-    prompt: str, own: Sequence[tuple[str, Mapping[str, Any]]], *, domain: tuple[float, float]
+    prompt: str, own: Sequence[tuple[str, SweepSummary]], *, domain: tuple[float, float]
 ) -> str:
     import altair as alt
 
@@ -68,5 +68,5 @@ def _side_by_side(
         .mark_text(align="right", x=-8)
         .encode(y=alt.Y("place:Q").axis(None), text="name:N"),
     ).properties(width=_WIDTH, height=_ROW * len(own), title=as_label(prompt))
-    facts = [f"{as_label(name)} skewness {sweep['skewness']:+.2f}" for name, sweep in own]
+    facts = [f"{as_label(name)} skewness {sweep.skewness:+.2f}" for name, sweep in own]
     return as_svg(chart, title=f"Distributions of scores, {as_label(prompt)}", facts=facts)

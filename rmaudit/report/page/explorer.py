@@ -22,6 +22,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from rmaudit.report import packing
+from rmaudit.report.document import Results, SweepSummary
 from rmaudit.report.masks import mask, masked
 from rmaudit.report.safe_text import line, visible
 
@@ -46,10 +47,10 @@ class _Table:
 
     model: str
     digest: str
-    sweeps: list[Mapping[str, Any]] = field(default_factory=list)
+    sweeps: list[SweepSummary] = field(default_factory=list)
 
 
-def explorer(results: Mapping[str, Any], room: int = PAGE - _ELSE) -> Markup:
+def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
     """The explorer of all sweeps with a score per token, "" if there are none.
 
     Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
@@ -66,7 +67,7 @@ def explorer(results: Mapping[str, Any], room: int = PAGE - _ELSE) -> Markup:
     shown, left_out = [], []
     for table in _tables(results):
         if table.digest not in vocabularies:
-            pressed = _vocabulary(packing.rows(results, table.digest))
+            pressed = _vocabulary(packing.rows(results.vocabularies, table.digest))
             if sum(map(len, islands)) + sum(map(len, pressed.values())) > _NAMES * room:
                 left_out.append(table.model)
                 continue
@@ -82,7 +83,7 @@ def explorer(results: Mapping[str, Any], room: int = PAGE - _ELSE) -> Markup:
             {
                 "model": line(table.model),
                 "vocabulary": list(vocabularies).index(table.digest),
-                "sample": "part" in table.sweeps[0]["provenance"],
+                "sample": table.sweeps[0].sample,
                 "columns": [_column(sweep, step, islands) for sweep in table.sweeps],
             }
             for table in shown
@@ -104,12 +105,12 @@ def explorer(results: Mapping[str, Any], room: int = PAGE - _ELSE) -> Markup:
     return Markup(page)  # noqa: S704  (escaped by the template)
 
 
-def _tables(results: Mapping[str, Any]) -> list[_Table]:
+def _tables(results: Results) -> list[_Table]:
     tables: dict[tuple[str, str], _Table] = {}
-    for model in results["models"]:
-        for sweep in model["sweeps"]:
-            if "scores" in sweep:
-                table = _Table(model["name"], sweep["vocabulary"])
+    for model in results.models:
+        for sweep in model.sweeps:
+            if sweep.vocabulary is not None:
+                table = _Table(model.name, sweep.vocabulary)
                 tables.setdefault((table.model, table.digest), table).sweeps.append(sweep)
     return list(tables.values())
 
@@ -143,11 +144,11 @@ def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
     return {name: start + i for i, name in enumerate(pressed)}
 
 
-def _column(sweep: Mapping[str, Any], step: float | None, islands: list[str]) -> dict[str, Any]:
+def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
     """One prompt's scores: exact ones as results.json has them."""
-    about = {"prompt": line(sweep["prompt"]), "asked": line(sweep["prompt_text"])}
+    about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
-        return about | _laid({"exact": sweep["scores"]["data"]}, islands)
+        return about | _laid({"exact": _packed(sweep).data}, islands)
     scores = _scores(sweep)
     coarse = _coarse(scores, _best_first(scores), step)
     pressed = {
@@ -160,17 +161,23 @@ def _column(sweep: Mapping[str, Any], step: float | None, islands: list[str]) ->
     return about | numbers | width | _laid(pressed, islands)
 
 
-def _scores(sweep: Mapping[str, Any]) -> NDArray[np.float32]:
-    return packing.scores_of(sweep, sweep["scores"]["n"])
+def _packed(sweep: SweepSummary) -> packing.Packed:
+    if sweep.scores is None:  # such a sweep is in no table
+        raise ValueError(sweep.key)
+    return sweep.scores
 
 
-def _step(sweeps: Sequence[Mapping[str, Any]], room: int) -> float | None:
+def _scores(sweep: SweepSummary) -> NDArray[np.float32]:
+    return packing.scores_of(sweep, _packed(sweep).n)
+
+
+def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
     """The finest step, in sd, with which all sweeps fit into `room`; None if they fit as they are.
 
     Raises:
         ResultsError: scores are damaged.
     """
-    if sum(len(sweep["scores"]["data"]) for sweep in sweeps) <= room:
+    if sum(len(_packed(sweep).data) for sweep in sweeps) <= room:
         return None
     ordered = [(scores, _best_first(scores)) for scores in map(_scores, sweeps)]
 

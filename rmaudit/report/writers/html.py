@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
 from rmaudit.report import charts, masks
 from rmaudit.report.charts import standing
-from rmaudit.report.document import findings_of
+from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.page import explorer, views
 from rmaudit.report.safe_text import block, visible
 from rmaudit.report.writers import markdown
@@ -32,8 +31,8 @@ _TERM = Markup(
 )
 
 
-def render(results: Mapping[str, Any]) -> str:
-    """The page, as UTF-8 text, of a results dict (schema `rmaudit.results/2`)."""
+def render(results: Results) -> str:
+    """The page of a run's results."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -42,7 +41,7 @@ def render(results: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         finalize=_spelled,
     )
-    findings = findings_of(results)
+    findings = results.findings
     anchors = {id(finding): f"finding-{i}" for i, finding in enumerate(findings, start=1)}
     environment.filters |= {
         "anchor": lambda finding: anchors[id(finding)],
@@ -57,16 +56,17 @@ def render(results: Mapping[str, Any]) -> str:
         "under": views.under,
         "visible": visible,
     }
-    names = [model["name"] for model in results["models"]]
+    names = [model.name for model in results.models]
     script, explored = _read("terms.js"), explorer.explorer(results)
     scripts = (script, explorer.SCRIPT) if explored else (script,)
     page = environment.get_template("report.html.jinja").render(
-        run=results,
+        run=results.run,
+        schema=results.schema,
         style=_read("report.css") + explorer.STYLE,
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
-        verdict=markdown.verdict(findings),
+        verdict=markdown.verdict(results),
         counts=counts(findings),
         measured=sum(finding.estimate is not None for finding in findings),
         total=len(findings),
@@ -75,15 +75,10 @@ def render(results: Mapping[str, Any]) -> str:
         rule=views.RULE,
         names=names,
         grid=views.grid(names, findings),
-        compared=charts.between(results["models"], findings, results["comparison"]),
-        models=[_model(i, model, findings) for i, model in enumerate(results["models"], start=1)],
+        compared=charts.between(results.models, findings, results.comparison),
+        models=[_model(i, model, findings) for i, model in enumerate(results.models, start=1)],
     )
     return charts.compiled(page)
-
-
-def write(results: Mapping[str, Any], path: Path) -> None:
-    """Write the page."""
-    path.write_text(render(results), encoding="utf-8", errors="backslashreplace")
 
 
 def term(text: str) -> Markup:
@@ -125,9 +120,9 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _model(at: int, model: Mapping[str, Any], findings: Sequence[Finding]) -> dict[str, Any]:
+def _model(at: int, model: AuditedModel, findings: Sequence[Finding]) -> dict[str, object]:
     """One model's section: what is known of it, its audits, and its charts as trusted markup."""
-    own = [finding for finding in findings if finding.model == model["name"]]
+    own = [finding for finding in findings if finding.model == model.name]
     common, caveats = views.caveats(own)
     strips = dict(zip(map(id, own), standing.strips(own), strict=True))
     tried = views.tried(own)
@@ -141,7 +136,7 @@ def _model(at: int, model: Mapping[str, Any], findings: Sequence[Finding]) -> di
         for audit, findings in tried.items()
     ]
     return {
-        **model,
+        "about": model,
         "id": f"model-{at}",
         "read": views.reading(own),
         "counts": counts(own),
@@ -149,5 +144,5 @@ def _model(at: int, model: Mapping[str, Any], findings: Sequence[Finding]) -> di
         "unmeasured": views.unmeasured(f for f in own if f.audit not in tried),
         "caveats": common,
         "sheet": Markup(standing.sheet(own, id=f"strips-{at}")),  # noqa: S704  (our own SVG)
-        "scores": charts.of_sweeps(model["sweeps"]),
+        "scores": charts.of_sweeps(model.sweeps),
     }

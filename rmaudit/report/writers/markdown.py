@@ -7,11 +7,10 @@ markup is written as an entity, hidden characters are spelled out (`texts`), lon
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
 
-from rmaudit.report.document import findings_of
+from rmaudit.report.document import Results, Run
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.explain import reasons
 from rmaudit.verdicts.findings import Finding, counts
@@ -34,9 +33,9 @@ _HEAD = """\
 """
 
 
-def render(results: Mapping[str, Any]) -> str:
-    """The summary of a results dict, at most `LARGEST` bytes of UTF-8."""
-    findings = findings_of(results)
+def render(results: Results) -> str:
+    """The summary of a run's results, at most `LARGEST` bytes of UTF-8."""
+    findings = results.findings
     unpassed = [f for failed in _FAILED for f in findings if f.standing is failed]
     unpassed += [f for f in findings if f.verdict is Verdict.PASS and f.blocks]  # outdated `known`
     waived = [f for f in findings if f.standing is Standing.WAIVED]
@@ -51,7 +50,7 @@ def render(results: Mapping[str, Any]) -> str:
         *_skipped(skipped),
         *_table("Passed, or measured for information", passed, folded=True),
     ]
-    top, tail = _top(results, findings), _tail(results)
+    top, tail = _top(results), _tail(results.run)
     return _cut(top, parts, LARGEST - _TAIL) + tail
 
 
@@ -62,23 +61,26 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
-def _top(results: Mapping[str, Any], findings: list[Finding]) -> str:
-    names = [escape(model["name"]) or "(empty)" for model in results["models"]]
+def _top(results: Results) -> str:
+    findings = results.findings
+    names = [escape(model.name) for model in results.models]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items()) or "none"
     return (
-        f"## rmaudit: {verdict(findings)}\n\n"
+        f"## rmaudit: {verdict(results)}\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
     )
 
 
-def verdict(findings: Sequence[Finding]) -> str:
-    """What the run says in a few words."""
+def verdict(results: Results) -> str:
+    """What the run says in a few words; one that was cut short never passes."""
+    findings, gap = results.findings, results.run.gap
     if not any(finding.estimate for finding in findings):
-        return "nothing was measured, so this run shows nothing"
-    if blocking := counts(finding for finding in findings if finding.blocks):
-        return f"does not pass ({', '.join(blocking)})"
+        return "nothing was measured, so this run shows nothing" + (f" ({gap})" if gap else "")
+    blocking = [*counts(finding for finding in findings if finding.blocks)]
+    if blocking or gap:
+        return f"does not pass ({', '.join([*blocking, gap] if gap else blocking)})"
     gates = [finding for finding in findings if finding.severity is Severity.GATE]
     missing = sum(finding.estimate is None for finding in gates)
     return "passes" + (f", with {missing} of {len(gates)} gates not measured" if missing else "")
@@ -125,11 +127,11 @@ def _skipped(findings: list[Finding]) -> Iterator[str]:
         yield f"- Of {escape(model)}: {said} ({audits})\n"
 
 
-def _tail(results: Mapping[str, Any]) -> str:
+def _tail(run: Run) -> str:
     return (
-        f"\n<sub>rmaudit {escape(results['rmaudit'])}, {escape(results['created'])}, "
+        f"\n<sub>rmaudit {escape(run.rmaudit)}, {escape(run.created)}, "
         f"`results.json` has everything, `index.html` is the report. "
-        f"Again: {escape(results['command'])}</sub>\n"
+        f"Again: {escape(run.command)}</sub>\n"
     )
 
 

@@ -6,12 +6,11 @@ has a value to show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
-from rmaudit.report.document import findings_of
+from rmaudit.report.document import Results, Run
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate
@@ -22,16 +21,16 @@ if TYPE_CHECKING:
 _TASK = "text-classification"  # the Hub's name for what reward models do
 
 
-def render(results: Mapping[str, Any]) -> str:
+def render(results: Results) -> str:
     """A YAML stream with a document a model that something was measured of."""
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    findings = findings_of(results)
-    text, blocks = "", 0
-    for model in results["models"]:
-        own = [finding for finding in findings if finding.model == model["name"]]
-        measured = [_evaluation(f, f.estimate, results) for f in own if f.estimate]
-        name = line(model["name"])
+    run, blocks = results.run, 0
+    text = f"# this run does not pass: {run.gap}\n" if run.gap else ""
+    for model in results.models:
+        own = [finding for finding in results.findings if finding.model == model.name]
+        measured = [_evaluation(f, f.estimate, run) for f in own if f.estimate]
+        name = line(model.name)
         if not measured:
             text += f"# {name}: nothing was measured\n"
             continue
@@ -45,7 +44,7 @@ def render(results: Mapping[str, Any]) -> str:
     return text
 
 
-def _evaluation(finding: Finding, estimate: Estimate, results: Mapping[str, Any]) -> EvalResult:
+def _evaluation(finding: Finding, estimate: Estimate, run: Run) -> EvalResult:
     """An entry of the index: the audit stands for the data set, the prompt for its part."""
     from huggingface_hub import EvalResult
 
@@ -65,6 +64,10 @@ def _evaluation(finding: Finding, estimate: Estimate, results: Mapping[str, Any]
             "n": estimate.n,
             "bound": line(str(finding.bound)),
             "source": line(finding.claim.source),
-            "measured_by": f"rmaudit {line(results['rmaudit'])}, {line(results['created'])}",
+            "measured_by": ", ".join(part for part in _by(run) if part),
         },
     )
+
+
+def _by(run: Run) -> tuple[str, ...]:
+    return f"rmaudit {line(run.rmaudit)}", line(run.created), run.gap

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
+from rmaudit.report.atomic import write_text
+from rmaudit.report.document import Results
 from rmaudit.report.writers import html, markdown, modelcard, sarif
 
-RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+RENDERERS: Mapping[str, Callable[[Results], str]] = {
     "index.html": html.render,
     "summary.md": markdown.render,
     "results.sarif": sarif.render,
@@ -16,7 +17,7 @@ RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def write(results: Mapping[str, Any], folder: Path) -> None:
+def write(results: Results, folder: Path) -> None:
     """Write them; the same results give the same bytes."""
     for name, render in RENDERERS.items():
-        (folder / name).write_text(render(results), encoding="utf-8", newline="\n")
+        write_text(folder / name, render(results))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from rmaudit.report.document import findings_of
+from rmaudit.report.document import Results
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.explain import excuse, reasons
@@ -23,19 +22,21 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}
 
 
-def render(results: Mapping[str, Any]) -> str:
+def render(results: Results) -> str:
     """One run of one tool, as JSON in ASCII."""
-    findings = findings_of(results)
+    findings, facts = results.findings, results.run
     rules = {finding.audit: _rule(finding) for finding in findings}
     order = list(rules)
-    driver = {"name": "rmaudit", "version": line(results["rmaudit"]), "rules": [*rules.values()]}
-    skipped = [_notification(f) for f in findings if f.verdict is Verdict.SKIPPED]
+    driver = {"name": "rmaudit", "version": line(facts.rmaudit), "rules": [*rules.values()]}
+    told = [_notification(f) for f in findings if f.verdict is Verdict.SKIPPED]
+    if facts.gap:
+        told.insert(0, {"level": "error", "message": _text(f"The run is incomplete: {facts.gap}.")})
     errors = any(finding.verdict is Verdict.ERROR for finding in findings)
     invocation = {
-        "commandLine": line(results["command"]),
-        "endTimeUtc": results["created"],
-        "executionSuccessful": not errors,
-        "toolExecutionNotifications": skipped,
+        "commandLine": line(facts.command),
+        "endTimeUtc": facts.created,
+        "executionSuccessful": not errors and facts.complete,
+        "toolExecutionNotifications": told,
     }
     run = {
         "tool": {"driver": driver},

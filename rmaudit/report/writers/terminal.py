@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rmaudit.report.document import Run
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.explain import reasons
 from rmaudit.verdicts.findings import Finding, counts
 
 
-def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
+def lines(findings: Sequence[Finding], report: Path | None, run: Run | None = None) -> list[str]:
     """The summary's lines, for example as follows.
 
     KNOWN  R-Smol-135M  positive_skew     worst     -0.21 [-0.25, -0.17]  above 0 skewness
@@ -31,9 +32,10 @@ def lines(findings: Sequence[Finding], report: Path | None) -> list[str]:
     measured = sum(finding.estimate is not None for finding in findings)
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
     nothing = [] if measured else ["nothing was measured: this run shows nothing about the model"]
+    cut = [f"the run is incomplete, so it does not pass: {run.gap}"] if run and run.gap else []
     where = [] if report is None else [line(f"report: {report}")]
     counted = f"{len(findings)} audited: {total}".rstrip(": ")
-    return [log(text) for text in (*table, *below, counted, *nothing, *where)]
+    return [log(text) for text in (*table, *below, counted, *nothing, *cut, *where)]
 
 
 def _row(finding: Finding) -> tuple[str, ...]:

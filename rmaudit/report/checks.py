@@ -1,0 +1,203 @@
+"""What types cannot say of a results.json: how its parts hang together."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.errors import ResultsError
+from rmaudit.report import packing
+from rmaudit.report.codec import quoted
+from rmaudit.report.document import AuditedModel, Comparison, Results, SweepSummary
+from rmaudit.verdicts.findings import Finding, Judgement
+from rmaudit.verdicts.judge import ALPHA, blocks
+from rmaudit.verdicts.policy import Policy
+from rmaudit.verdicts.records import Estimate, Severity, Verdict
+
+_CLOSE = 1e-9  # relative: the same sums, added up in another order
+_CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
+_REDO = "copy the file anew, or run the audits again"
+
+
+def contradiction(results: Results) -> str:
+    """The first contradiction: where it is, what stands there, what is allowed; "" if none.
+
+    Raises:
+        ResultsError: a sweep's scores or its vocabulary are damaged.
+    """
+    found = next(_contradictions(results), "")
+    if not found:
+        _check_scores(results)
+    return found
+
+
+def _contradictions(results: Results) -> Iterator[str]:
+    run = results.run
+    if not _CREATED.fullmatch(run.created):
+        yield f"run.created is {quoted(run.created)}, allowed: such as 2030-01-31T10:50:00Z"
+    if run.finished > run.selected or run.selected > run.collected:
+        counts = f"{run.collected} collected, {run.selected} selected, {run.finished} finished"
+        yield f"run has {counts}, allowed: no more finished than selected than collected"
+    names = [model.name for model in results.models]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        yield f"models: two are named {quoted(twice[0])}, allowed: one of a name"
+    for i, model in enumerate(results.models):
+        for j, sweep in enumerate(model.sweeps):
+            yield from _of_sweep(sweep, f"models[{i}].sweeps[{j}]", results)
+    for i, comparison in enumerate(results.comparison):
+        yield from _of_comparison(comparison, f"comparison[{i}]", names)
+    sources = {model.name: model for model in results.models}
+    for i, finding in enumerate(results.findings):
+        yield from _of_claim(finding, f"findings[{i}]", sources)
+        yield from _of_judgement(finding, f"findings[{i}]")
+
+
+def _of_sweep(sweep: SweepSummary, where: str, results: Results) -> Iterator[str]:
+    counts, edges = len(sweep.histogram.counts), sweep.histogram.edges
+    if len(edges) != counts + 1:
+        found = f"{len(edges)} edges and {counts} counts"
+        yield f"{where}.histogram has {found}, allowed: one edge more"
+    if any(right <= left for left, right in pairwise(edges)):
+        yield f"{where}.histogram.edges do not rise, allowed: each above the one before"
+    if not sum(sweep.histogram.counts):
+        yield f"{where}.histogram.counts are all 0, allowed: the counts of {sweep.n} tokens"
+    if (sweep.vocabulary is None) != (sweep.scores is None):
+        has, lacks = ("vocabulary", "scores") if sweep.vocabulary else ("scores", "vocabulary")
+        yield f'{where} has "{has}", but no "{lacks}"'
+    if sweep.vocabulary is not None and sweep.vocabulary not in results.vocabularies:
+        yield f"{where}.vocabulary is {quoted(sweep.vocabulary)}, allowed: one of `vocabularies`"
+
+
+def _of_comparison(comparison: Comparison, where: str, names: list[str]) -> Iterator[str]:
+    n = len(comparison.models)
+    if unknown := [name for name in comparison.models if name not in names]:
+        yield f"{where}.models has {quoted(unknown[0])}, allowed: {_listed(names)}"
+    if len(set(comparison.models)) < max(n, 2):
+        yield f"{where}.models are {n}, allowed: two or more, each once"
+    for key, rows in (("tau", comparison.tau), ("places", comparison.places)):
+        if len(rows) != n:
+            yield f"{where}.{key} has {len(rows)} rows, allowed: {n}, one for each model"
+    lengths = {len(row) for row in (*comparison.tau, *(r.ranks for r in comparison.ranked))}
+    if lengths - {n}:
+        yield f"{where} has rows of {min(lengths - {n})} numbers, allowed: {n}, one for each model"
+
+
+def _of_claim(finding: Finding, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:
+    claim, judged = finding.claim, finding.judgement
+    if claim.model not in models:
+        yield f"{where}.claim.model is {quoted(claim.model)}, allowed: {_listed([*models])}"
+    elif claim.model_source != models[claim.model].source:
+        allowed = quoted(models[claim.model].source)
+        yield f"{where}.claim.model_source is {quoted(claim.model_source)}, allowed: {allowed}"
+    for key in ("bound", "severity"):
+        if getattr(judged, key) != getattr(claim, key) and not getattr(judged, f"{key}_by"):
+            found = quoted(str(getattr(judged, key)))
+            allowed = f"the claim's, or another with the place that sets it in {key}_by"
+            yield f"{where}.judgement.{key} is {found}, allowed: {allowed}"
+
+
+def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
+    judged, estimate = finding.judgement, finding.estimate
+    if estimate is not None and {estimate.unit} != {judged.bound.unit, finding.claim.bound.unit}:
+        allowed = quoted(finding.claim.bound.unit)
+        yield f"{where}.estimate.unit is {quoted(estimate.unit)}, allowed: the bounds', {allowed}"
+        return
+    if estimate is not None and finding.reason:
+        yield f'{where}.reason is {quoted(finding.reason)}, allowed: "", for it was measured'
+    expected = _of_gap(judged) if estimate is None else _expected(judged, estimate)
+    for key in ("verdict", "p", "detectable", "p_holm", "known", "waiver", "reason"):
+        if not _alike(getattr(judged, key), getattr(expected, key)):
+            found, follows = (quoted(str(getattr(of, key))) for of in (judged, expected))
+            what = f"allowed: {follows}, which follows from the estimate and the bound"
+            yield f"{where}.judgement.{key} is {found}, {what}"
+    alone = replace(judged, verdict=Verdict.FAIL) if judged.reason else judged
+    if judged.blocks not in {blocks(alone, policy) for policy in _POLICIES}:
+        stands = f"{judged.standing} and {judged.severity}"
+        yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
+
+
+def _of_gap(judged: Judgement) -> Judgement:
+    """What may be said of what was not measured."""
+    lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED)
+    return replace(
+        judged,
+        verdict=judged.verdict if lost else Verdict.ERROR,
+        p=None,
+        p_holm=None,
+        detectable=None,
+        waiver=None,
+        known="",
+        reason="",
+    )
+
+
+def _expected(judged: Judgement, estimate: Estimate) -> Judgement:
+    """What follows from bound and estimate; of the family's p only its range is known."""
+    alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
+    if judged.severity is not Severity.GATE:
+        p_holm = None
+    elif p_holm is not None and not p - _CLOSE <= p_holm <= 1:
+        p_holm = p
+    chance = alone is Verdict.FAIL and p_holm is not None and p_holm > ALPHA * (1 + _CLOSE)
+    return replace(
+        judged,
+        verdict=Verdict.INCONCLUSIVE if chance else alone,
+        p=p,
+        p_holm=p_holm,
+        detectable=estimate.detectable,
+        reason=(judged.reason or "by chance") if chance else "",
+    )
+
+
+def _alike(found: object, expected: object) -> bool:
+    if isinstance(found, float) and isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=1e-6, abs_tol=1e-300)
+    return found == expected
+
+
+def _check_scores(results: Results) -> None:
+    """Whether each summary (n, mean, sd, the listed tokens) is that of the scores it goes with."""
+    known: dict[str, pd.DataFrame] = {}
+    for model in results.models:
+        for sweep in model.sweeps:
+            if sweep.vocabulary is None:
+                continue
+            if sweep.vocabulary not in known:
+                known[sweep.vocabulary] = packing.rows(results.vocabularies, sweep.vocabulary)
+            if wrong := _disagreeing(sweep, known[sweep.vocabulary]):
+                place = f"{model.name}, {packing.where(sweep)}"
+                message = f"{place}: {', '.join(wrong)} and the scores do not agree; {_REDO}"
+                raise ResultsError(message)
+
+
+def _disagreeing(sweep: SweepSummary, rows: pd.DataFrame) -> list[str]:
+    scores, ids = packing.scores_of(sweep, len(rows)), rows["token_id"].to_numpy()
+    scored = ~np.isnan(scores)
+    values = scores[scored].astype(float)
+    if not len(values) or not np.isfinite(values).all():
+        return ["n"]
+    found = {"n": len(values), "mean": float(values.mean()), "sd": float(values.std())}
+    far = _CLOSE * float(np.abs(values).max())
+    wrong = [
+        name
+        for name, v in found.items()
+        if abs(getattr(sweep, name) - v) > max(far, _CLOSE * abs(v))
+    ]
+    by_id = dict(zip(ids[scored].tolist(), values.tolist(), strict=True))
+    wrong += [
+        end
+        for end in ("top", "bottom")
+        if any(by_id.get(token.token_id) != token.score for token in getattr(sweep, end))
+    ]
+    return wrong
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(quoted, names)) or "none, as there are no models"
