@@ -46,7 +46,7 @@ def collect(
     frames: dict[str, dict[str, pd.DataFrame]] = {}
     for record in sweeps:
         by_model[record.model].append(_summary(record, vocabularies))
-        frames.setdefault(record.prompt, {})[record.model] = record.frame
+        frames.setdefault(record.prompt, {})[record.model] = packing.spelled(record.frame)
     return Results(
         schema="rmaudit.results/3",
         run=run,

@@ -151,6 +151,14 @@ def rows(vocabularies: Mapping[str, Vocabulary], digest: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def spelled(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with lone surrogates in its texts spelled out: pandas compares no others."""
+    if frame["text"].dtype != object:
+        return frame
+    texts = [text.encode("utf-8", "backslashreplace").decode() for text in frame["text"]]
+    return frame.assign(text=pd.Series(texts, index=frame.index, dtype="str"))
+
+
 def where(sweep: Swept) -> str:
     """For example `sweep 0123456789ab ('best')`."""
     return f"sweep {sweep.key[:12]} ({sweep.prompt!r})"

@@ -321,7 +321,7 @@ def _sweeps(
 ) -> SweepChange:
     by_id = before.vocabulary == after.vocabulary
     frames = packing.frame(old.vocabularies, before), packing.frame(new.vocabularies, after)
-    both = movement.paired(*frames, by_id=by_id)
+    both = movement.paired(*map(packing.spelled, frames), by_id=by_id)
     paired_by = "token id" if by_id else "text"
     told = SweepChange(after.prompt, paired_by, len(both), Sizes(before.n, after.n))
     try:

@@ -15,11 +15,14 @@ from typer.testing import CliRunner, Result
 from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import document
+from rmaudit.report.collect import collect
 from rmaudit.report.publish import publish
 from rmaudit.scores.store import Store
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.judge import decide
+from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
-from tests.findings import but
+from tests.findings import TODAY, but
 from tests.report.test_document import FINDING, RUN, SPEC
 
 ESTIMATE = Estimate(0.2, 0.1, 0.3, "skewness", 99, "made up")
@@ -37,7 +40,7 @@ def run(*arguments: str | Path) -> Result:
 def written(path: Path, *findings: Finding) -> Path:
     """The results.json of a run that ended with these findings."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    document.write(document.collect(RUN, [SPEC], [], findings), path)
+    document.write(collect(RUN, [SPEC], [], decide(findings, Policy(), TODAY)), path)
     return path
 
 
@@ -149,7 +152,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
         "skewness: bound as in models.yaml: toy: bounds: "
     )
     decided = document.read(tmp_path / "out" / "results.json")
-    assert decided["findings"][0]["judgement"]["bound"]["low"] == 0.15
+    assert decided.findings[0].bound.low == 0.15
     assert {"index.html", "results.sarif"} <= files(tmp_path / "out").keys()
     assert loose.exit_code == 0
     again = run("replay", tmp_path / "out" / "results.json")

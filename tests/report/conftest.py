@@ -1,4 +1,4 @@
-"""A small results dict with everything that can go wrong in a report."""
+"""A small results.json with everything that can go wrong in a report."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from playwright.sync_api import Page, sync_playwright
 
 from rmaudit.measures.bins import Bin
 from rmaudit.measures.framing_inversion import FramingInversionEvidence, Panel
+from rmaudit.report import codec
 from rmaudit.report.charts import compiling
-from rmaudit.report.document import as_json
+from rmaudit.report.document import Results
+from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Verdict, above
@@ -59,9 +61,20 @@ def page() -> Iterator[Page]:
         browser.close()
 
 
+def typed(results: dict[str, Any]) -> Results:
+    """The document of these JSON values, without a look at how its parts hang together."""
+    return codec.typed(Results, json.loads(json.dumps(results)))
+
+
+def as_json(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON values."""
+    values: dict[str, Any] = json.loads(codec.encode(finding))
+    return values
+
+
 @pytest.fixture
 def results() -> dict[str, Any]:
-    """One model with a sweep of hostile tokens, and a finding of every verdict."""
+    """The JSON of one model with a sweep of hostile tokens, and a finding of every verdict."""
     tokens = [
         {"token_id": i, "token": text, "text": text, "score": 9.0 - i, "z": 3.0 - i}
         for i, text in enumerate(HOSTILE)
@@ -115,6 +128,8 @@ def results() -> dict[str, Any]:
         "top": tokens,
         "bottom": tokens[::-1],
         "provenance": {"dtype": "float32", "prefix": "<|user|>\n<b>", "layers": 2},
+        "vocabulary": None,
+        "scores": None,
     }
     model = {
         "name": "Toy",
@@ -128,11 +143,17 @@ def results() -> dict[str, Any]:
     }
     return {
         "schema": "rmaudit.results/3",
-        "created": "2026-11-21T10:50:00Z",
-        "rmaudit": "0.1.0",
-        "command": "pytest audits --model '<i>'",
-        "seed": 0,
-        "environment": {"python": "3.11.7"},
+        "run": {
+            "created": "2026-11-21T10:50:00Z",
+            "rmaudit": "0.1.0",
+            "command": "pytest audits --model '<i>'",
+            "seed": 0,
+            "environment": {"python": "3.11.7"},
+            "collected": 5,
+            "selected": 5,
+            "finished": 5,
+            "interrupted": False,
+        },
         "models": [model],
         "vocabularies": {},
         "comparison": [],

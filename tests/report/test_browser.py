@@ -10,14 +10,18 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from rmaudit.report.writers import html
+from rmaudit.report.writers import outputs
+from rmaudit.verdicts.records import Verdict
+from tests.findings import but, waived
+from tests.report.conftest import as_json, typed
 from tests.report.test_hostile import TEXTS, poisoned
+from tests.report.writers.test_html import of
 
 
 def test_report_in_a_browser(page: Page, results: dict[str, Any], tmp_path: Path) -> None:
     """No request but for the file itself, no console message, tokens hidden until asked for."""
     path = tmp_path / "index.html"
-    html.write(results, path)
+    outputs.write(typed(results), path.parent)
     requests: list[str] = []
     messages: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
@@ -37,7 +41,7 @@ def test_report_in_a_browser(page: Page, results: dict[str, Any], tmp_path: Path
 def test_hostile_texts_in_a_browser(page: Page, results: dict[str, Any], tmp_path: Path) -> None:
     """All of them at once, in every place: none runs, none loads, all are text."""
     path = tmp_path / "index.html"
-    html.write(poisoned(results, " ".join(TEXTS)[:3000]), path)
+    outputs.write(typed(poisoned(results, " ".join(TEXTS)[:3000])), path.parent)
     happened: list[str] = []
     page.on("dialog", lambda dialog: (happened.append(dialog.message), dialog.dismiss()))
     page.on("request", lambda request: happened.append(request.url))
@@ -61,20 +65,16 @@ def several(results: dict[str, Any]) -> dict[str, Any]:
     sweep |= {"top": [harsh, *sweep["top"]], "bottom": [harsh, *sweep["bottom"]]}
     results["findings"][4]["reason"] = "the token 'bullshit' is not scored"
     results["models"].append(model | {"name": "Other"})
-    results["findings"] += [
-        copy.deepcopy(finding) | {"model": "Other"} for finding in results["findings"]
-    ]
-    results["findings"][-5] |= {
-        "verdict": "FAIL",
-        "waiver": {"state": "waived", "says": "0.4 rho accepted until 2026-12-01 (me): later"},
-        "limits": ["Whether it lasts."],
-    }
+    results["findings"] += [of(finding, "Other") for finding in copy.deepcopy(results["findings"])]
+    failing = but(typed(results).findings[-5], verdict=Verdict.FAIL, limits=("Whether it lasts.",))
+    waiver = waived("waived", "0.4 rho accepted until 2026-12-01 (me): later")
+    results["findings"][-5] = as_json(but(failing, waiver=waiver))
     return results
 
 
 def opened(page: Page, results: dict[str, Any], tmp_path: Path) -> Page:
     """The page of `results`, loaded."""
-    html.write(results, tmp_path / "index.html")
+    outputs.write(typed(results), tmp_path)
     page.goto((tmp_path / "index.html").as_uri())
     return page
 
@@ -209,7 +209,7 @@ def test_without_scripts_all_is_there_but_the_masked(
     page: Page, several: dict[str, Any], tmp_path: Path
 ) -> None:
     """The page says so, and has no switch that does nothing."""
-    html.write(several, tmp_path / "index.html")
+    outputs.write(typed(several), tmp_path)
     assert page.context.browser is not None
     silent = page.context.browser.new_context(java_script_enabled=False).new_page()
     silent.goto((tmp_path / "index.html").as_uri())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +12,34 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from rmaudit.report import packing
-from rmaudit.report.writers import html
+from rmaudit.report.document import Results
+from rmaudit.report.writers import outputs
+from tests.report.conftest import typed
 from tests.report.page.test_explorer import PROMPTS, swept
 
 N = 256_000
 
 
 @pytest.fixture
-def large(results: dict[str, Any]) -> dict[str, Any]:
+def large(results: dict[str, Any]) -> Results:
     """The small results with the sweeps of a large vocabulary."""
     made = swept(N)
-    (model,) = results["models"]
-    (sweep,) = model["sweeps"]
-    model["sweeps"] = [{**sweep, **own} for own in made["models"][0]["sweeps"]]
-    return {**results, "vocabularies": made["vocabularies"]}
+    (model,), (sweep,) = typed(results).models, typed(results).models[0].sweeps
+    kept: dict[str, Any] = {
+        "n": sweep.n,
+        "histogram": sweep.histogram,
+        "top": sweep.top,
+        "bottom": sweep.bottom,
+    }
+    sweeps = tuple(replace(own, **kept) for own in made.models[0].sweeps)
+    models = (replace(model, sweeps=sweeps),)
+    return replace(typed(results), models=models, vocabularies=made.vocabularies)
 
 
-def opened(page: Page, results: dict[str, Any], folder: Path) -> list[str]:
+def opened(page: Page, results: Results, folder: Path) -> list[str]:
     """Open the report, wait until the explorer is ready; what was requested or complained of."""
     path = folder / "index.html"
-    html.write(results, path)
+    outputs.write(results, folder)
     happened: list[str] = []
     page.on("request", lambda request: happened.append(request.url))
     page.on("console", lambda message: happened.append(message.text))
@@ -46,15 +55,13 @@ def rows(page: Page) -> list[list[str]]:
     return [row.locator("td").all_inner_texts() for row in found.all()[:5]]
 
 
-def test_every_token_is_found_sorted_and_spelt(
-    page: Page, large: dict[str, Any], tmp_path: Path
-) -> None:
+def test_every_token_is_found_sorted_and_spelt(page: Page, large: Results, tmp_path: Path) -> None:
     """By score under each prompt, by id, by text, by word; against the numbers of the frame."""
     assert opened(page, large, tmp_path) == []
     status = page.locator("#explorer [data-x=status]")
     expect(status).to_contain_text("256,000 of 256,000 tokens; by score under greatest, best first")
-    for number, sweep in enumerate(large["models"][0]["sweeps"]):
-        frame = packing.frame(large, sweep)
+    for number, sweep in enumerate(large.models[0].sweeps):
+        frame = packing.frame(large.vocabularies, sweep)
         for down in (True, False):
             head = page.locator(f"#explorer th[data-by=score][data-number='{number}'] button")
             if not (number == 0 and down):  # as it opens
@@ -78,7 +85,7 @@ def test_every_token_is_found_sorted_and_spelt(
     assert [row[1] for row in rows(page)] == ["777"]
 
 
-def test_spellings_of_a_word(page: Page, large: dict[str, Any], tmp_path: Path) -> None:
+def test_spellings_of_a_word(page: Page, large: Results, tmp_path: Path) -> None:
     """Case and spaces apart, by a click; Escape shows all again."""
     opened(page, large, tmp_path)
     page.locator("#explorer input[type=search]").fill("love")
@@ -91,7 +98,7 @@ def test_spellings_of_a_word(page: Page, large: dict[str, Any], tmp_path: Path) 
     expect(status).to_contain_text("256,000 of 256,000 tokens")
 
 
-def test_masked_until_asked_for(page: Page, large: dict[str, Any], tmp_path: Path) -> None:
+def test_masked_until_asked_for(page: Page, large: Results, tmp_path: Path) -> None:
     """Found by its text, and still masked; shown by Enter, and by the page's switch."""
     opened(page, large, tmp_path)
     page.locator("#explorer [data-x=id]").fill("10")
@@ -105,7 +112,7 @@ def test_masked_until_asked_for(page: Page, large: dict[str, Any], tmp_path: Pat
     assert "fuck" in explorer.inner_text()
 
 
-def test_hostile_tokens_are_text(page: Page, large: dict[str, Any], tmp_path: Path) -> None:
+def test_hostile_tokens_are_text(page: Page, large: Results, tmp_path: Path) -> None:
     """By id, each of the first ones: nothing runs, and what would not show is spelled out."""
     happened = opened(page, large, tmp_path)
     page.locator("#explorer th[data-by=id] button").click()
@@ -116,9 +123,7 @@ def test_hostile_tokens_are_text(page: Page, large: dict[str, Any], tmp_path: Pa
     assert happened == []
 
 
-def test_keys_move_and_few_rows_are_drawn(
-    page: Page, large: dict[str, Any], tmp_path: Path
-) -> None:
+def test_keys_move_and_few_rows_are_drawn(page: Page, large: Results, tmp_path: Path) -> None:
     """To the end and back, with the row's number told, and never more than some dozens drawn."""
     opened(page, large, tmp_path)
     page.locator("#explorer tbody tr[data-at='0']").focus()
@@ -132,7 +137,7 @@ def test_keys_move_and_few_rows_are_drawn(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_barrier(page: Page, large: dict[str, Any], tmp_path: Path, scheme: str) -> None:
+def test_no_barrier(page: Page, large: Results, tmp_path: Path, scheme: str) -> None:
     """What axe-core finds, in light and dark: nothing serious."""
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     opened(page, large, tmp_path)

@@ -24,7 +24,7 @@ def sweeps() -> dict[str, pd.DataFrame]:
     rng = np.random.default_rng(0)
     base = rng.normal(size=100)
     found = {name: frame(base + rng.normal(size=100), WORDS + PARTS) for name in ("A", "B")}
-    found["C"] = frame(rng.normal(size=101), [*(f" {word}" for word in WORDS + PARTS), "zebra"])
+    found.C = frame(rng.normal(size=101), [*(f" {word}" for word in WORDS + PARTS), "zebra"])
     return found
 
 
@@ -33,10 +33,10 @@ def test_taus_are_of_the_shared_words() -> None:
     by_model = sweeps()
     (found,) = compared({"greatest": by_model})
 
-    assert (found["prompt"], found["models"], found["words"]) == ("greatest", ["A", "B", "C"], 100)
+    assert (found.prompt, found.models, found.words) == ("greatest", ("A", "B", "C"), 100)
     expected = stats.kendalltau(by_model["A"]["score"], by_model["C"]["score"][:100]).statistic
-    assert found["tau"][0][2] == found["tau"][2][0] == pytest.approx(expected, abs=1e-4)
-    a, b, c = map(np.array, found["places"])
+    assert found.tau[0][2] == found.tau[2][0] == pytest.approx(expected, abs=1e-4)
+    a, b, c = map(np.array, found.places)
     assert np.linalg.norm(a - b) < np.linalg.norm(a - c)
 
 
@@ -45,7 +45,7 @@ def test_ranks_are_among_all_shared_words_and_of_common_ones() -> None:
     by_model = sweeps()
     (found,) = compared({"greatest": by_model})
 
-    rows = {row["word"]: row["ranks"] for row in found["ranked"]}
+    rows = {row.word: row.ranks for row in found.ranked}
     assert 6 <= len(rows) <= 12
     assert not set(rows) & set(PARTS)
     ranks = pd.DataFrame(
@@ -53,7 +53,7 @@ def test_ranks_are_among_all_shared_words_and_of_common_ones() -> None:
     )[:80].set_axis(WORDS)
     assert next(iter(rows)) == ranks.mean(axis=1).idxmin()
     assert (ranks.max(axis=1) - ranks.min(axis=1)).idxmax() in rows
-    assert all(list(ranks.loc[word]) == row for word, row in rows.items())
+    assert all(tuple(ranks.loc[word]) == row for word, row in rows.items())
 
 
 def test_what_cannot_be_compared_is_left_out() -> None:
@@ -65,7 +65,7 @@ def test_what_cannot_be_compared_is_left_out() -> None:
     assert compared({}) == []
     assert compared({"greatest": {"A": by_model["A"]}}) == []
     assert compared({"greatest": few}) == []
-    assert compared({"greatest": constant})[0]["models"] == ["A", "C"]
+    assert compared({"greatest": constant})[0].models == ("A", "C")
     assert compared({"greatest": {"A": by_model["A"], "B": constant["B"]}}) == []
 
 

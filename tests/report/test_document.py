@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,14 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.report.document import (
-    SCHEMA,
-    Run,
-    SweepRecord,
-    as_json,
-    collect,
-    findings_of,
-    write,
-)
+from rmaudit.report.collect import SweepRecord, collect
+from rmaudit.report.document import SCHEMA, AuditedModel, Run, SweepSummary, Token
 from rmaudit.verdicts.judge import measured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, above
 from tests.findings import TODAY, claim
 
-RUN = Run("2026-11-21T10:50:00Z", "0.1.0", "pytest audits", 7, {"python": "3.11"})
+RUN = Run("2026-11-21T10:50:00Z", "0.1.0", "pytest audits", 7, {"python": "3.11"}, 1, 1, 1, False)
 SPEC = ModelSpec("toy", "owner/name", parameters_b=0.135, notes=("Small.",))
 STATED = claim(
     above(0, unit="skewness"),
@@ -65,16 +59,14 @@ def record(scores: ArrayLike, **change: Any) -> SweepRecord:
     return SweepRecord(**given | change)
 
 
-def swept(scores: ArrayLike, **change: Any) -> dict[str, Any]:
+def swept(scores: ArrayLike, **change: Any) -> SweepSummary:
     """What the results hold of one sweep."""
-    collected = collect(RUN, [SPEC], [record(scores, **change)], [])
-    sweep: dict[str, Any] = collected["models"][0]["sweeps"][0]
-    return sweep
+    return collect(RUN, [SPEC], [record(scores, **change)], []).models[0].sweeps[0]
 
 
-def ids(tokens: list[dict[str, Any]]) -> list[int]:
+def ids(tokens: Iterable[Token]) -> list[int]:
     """The ids of listed tokens."""
-    return [token["token_id"] for token in tokens]
+    return [token.token_id for token in tokens]
 
 
 # The whole
@@ -84,29 +76,9 @@ def test_the_results_hold_the_run_the_models_and_the_findings() -> None:
     """Every part of a run is in its place, under the schema's name."""
     results = collect(RUN, [SPEC], [], [FINDING])
 
-    assert {
-        "schema": SCHEMA,
-        "created": "2026-11-21T10:50:00Z",
-        "rmaudit": "0.1.0",
-        "command": "pytest audits",
-        "seed": 7,
-        "environment": {"python": "3.11"},
-        "models": [
-            {
-                "name": "toy",
-                "source": "owner/name",
-                "developer": None,
-                "base_model": None,
-                "parameters_b": 0.135,
-                "rewardbench_rank": None,
-                "notes": ["Small."],
-                "sweeps": [],
-            }
-        ],
-        "vocabularies": {},
-        "comparison": [],
-        "findings": [as_json(FINDING)],
-    } == results
+    assert (results.schema, results.run, results.findings) == (SCHEMA, RUN, (FINDING,))
+    model = AuditedModel("toy", "owner/name", None, None, 0.135, None, ("Small.",), ())
+    assert (results.models, results.vocabularies, results.comparison) == ((model,), {}, ())
 
 
 def test_each_model_has_its_own_sweeps() -> None:
@@ -114,22 +86,11 @@ def test_each_model_has_its_own_sweeps() -> None:
     specs = [ModelSpec("b", "owner/b"), ModelSpec("a", "owner/a"), ModelSpec("c", "owner/c")]
     sweeps = [record([1, 2], model=model, key=key) for model, key in ("a1", "b2", "a3")]
 
-    models = collect(RUN, specs, sweeps, [])["models"]
+    models = collect(RUN, specs, sweeps, []).models
 
-    expected = {"b": ["2"], "a": ["1", "3"], "c": []}
-    assert {m["name"]: [sweep["key"] for sweep in m["sweeps"]] for m in models} == expected
-    assert [model["name"] for model in models] == ["b", "a", "c"]
-
-
-def test_the_results_survive_json(tmp_path: Path) -> None:
-    """What is written is read back equal, findings included."""
-    results = collect(RUN, [SPEC], [record(range(100))], [FINDING])
-
-    write(results, tmp_path / "results.json")
-
-    read = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert read == json.loads(json.dumps(results))
-    assert findings_of(read) == [FINDING]
+    found = {model.name: [sweep.key for sweep in model.sweeps] for model in models}
+    assert found == {"b": ["2"], "a": ["1", "3"], "c": []}
+    assert [model.name for model in models] == ["b", "a", "c"]
 
 
 # A sweep
@@ -139,7 +100,7 @@ def test_the_moments_by_hand() -> None:
     """One score in four is 1, the others 0: mean 1/4, sd √3/4, skewness 2/√3."""
     sweep = swept([0, 0, 0, 1])
 
-    found = [sweep["n"], sweep["mean"], sweep["sd"], sweep["skewness"]]
+    found = [sweep.n, sweep.mean, sweep.sd, sweep.skewness]
     assert found == pytest.approx([4, 1 / 4, math.sqrt(3) / 4, 2 / math.sqrt(3)])
 
 
@@ -147,7 +108,7 @@ def test_the_skewness_is_that_of_scipy() -> None:
     """In double precision, whatever the sweep is kept in."""
     scores = np.random.default_rng(0).gamma(2, size=1000).astype(np.float32)
 
-    assert swept(scores)["skewness"] == pytest.approx(stats.skew(scores.astype(float)))
+    assert swept(scores).skewness == pytest.approx(stats.skew(scores.astype(float)))
 
 
 @settings(max_examples=50, deadline=None)
@@ -156,19 +117,19 @@ def test_the_histogram_counts_every_score(scores: list[float]) -> None:
     """Eighty bins from the least to the greatest score, which lose none."""
     sweep = swept([*scores, -1e5, 1e5])
 
-    histogram = sweep["histogram"]
-    assert len(scores) + 2 == sweep["n"] == sum(histogram["counts"])
-    assert (len(histogram["counts"]), len(histogram["edges"])) == (80, 81)
-    assert histogram["edges"] == sorted(histogram["edges"])
-    assert (histogram["edges"][0], histogram["edges"][-1]) == (-1e5, 1e5)
+    histogram = sweep.histogram
+    assert len(scores) + 2 == sweep.n == sum(histogram.counts)
+    assert (len(histogram.counts), len(histogram.edges)) == (80, 81)
+    assert [*histogram.edges] == sorted(histogram.edges)
+    assert (histogram.edges[0], histogram.edges[-1]) == (-1e5, 1e5)
 
 
 def test_the_best_come_first_at_the_top_and_the_worst_at_the_bottom() -> None:
     """Twenty-five tokens at either end, from the end inwards."""
     sweep = swept(np.arange(100))
 
-    assert list(range(109, 84, -1)) == ids(sweep["top"])
-    assert list(range(10, 35)) == ids(sweep["bottom"])
+    assert list(range(109, 84, -1)) == ids(sweep.top)
+    assert list(range(10, 35)) == ids(sweep.bottom)
 
 
 def test_ties_come_in_the_order_of_their_ids() -> None:
@@ -176,20 +137,16 @@ def test_ties_come_in_the_order_of_their_ids() -> None:
     sweep = swept([1, 0, 2] * 20)
 
     best, middle, worst = (list(range(10 + start, 70, 3)) for start in (2, 0, 1))
-    assert ids(sweep["top"]) == best + middle[:5]
-    assert ids(sweep["bottom"]) == worst + middle[:5]
+    assert ids(sweep.top) == best + middle[:5]
+    assert ids(sweep.bottom) == worst + middle[:5]
 
 
 def test_a_token_is_listed_with_its_standing() -> None:
     """Its id, piece, text and score, and the distance from the mean in sd."""
     # scores 0, 1, 2: mean 1, sd √(2/3)
-    assert {
-        "token_id": 12,
-        "token": "Ġw12",
-        "text": " w12",
-        "score": 2.0,
-        "z": pytest.approx(math.sqrt(3 / 2)),
-    } == swept([0, 1, 2])["top"][0]
+    first = swept([0, 1, 2]).top[0]
+    assert replace(first, z=0.0) == Token(12, "Ġw12", " w12", 2.0, 0.0)
+    assert first.z == pytest.approx(math.sqrt(3 / 2))
 
 
 def test_unscored_tokens_are_left_out() -> None:
@@ -197,9 +154,9 @@ def test_unscored_tokens_are_left_out() -> None:
     with_nan, without = swept([3, math.nan, 1, math.nan]), swept([3, 1])
 
     numbers = ("n", "mean", "sd", "skewness", "histogram")
-    assert [with_nan[name] for name in numbers] == [without[name] for name in numbers]
-    assert ids(with_nan["top"]) == [10, 12]
-    assert ids(with_nan["bottom"]) == [12, 10]
+    assert [getattr(with_nan, n) for n in numbers] == [getattr(without, n) for n in numbers]
+    assert ids(with_nan.top) == [10, 12]
+    assert ids(with_nan.bottom) == [12, 10]
 
 
 @pytest.mark.parametrize("score", [0.0, 0.1, -1e4])
@@ -207,39 +164,16 @@ def test_equal_scores_have_no_shape(score: float) -> None:
     """A constant model has sd 0, and zeros rather than NaN in place of skewness and z."""
     sweep = swept([score] * 1001)
 
-    assert (sweep["sd"], sweep["skewness"]) == (0.0, 0.0)
-    assert {token["z"] for token in sweep["top"] + sweep["bottom"]} == {0.0}
-    assert sum(sweep["histogram"]["counts"]) == 1001
+    assert (sweep.sd, sweep.skewness) == (0.0, 0.0)
+    assert {token.z for token in sweep.top + sweep.bottom} == {0.0}
+    assert sum(sweep.histogram.counts) == 1001
 
 
 def test_the_provenance_is_plain_values() -> None:
     """Texts, numbers and flags stay; anything else, NaN included, becomes its text."""
     provenance = {"a": "x", "b": 1, "c": 0.5, "d": True, "e": math.nan, "f": None, "g": Path("p")}
 
-    found = swept([1, 2], provenance=provenance)["provenance"]
+    found = swept([1, 2], provenance=provenance).provenance
 
     expected = {"a": "x", "b": 1, "c": 0.5, "d": True, "e": "nan", "f": "None", "g": "p"}
     assert found == expected
-
-
-# The file
-
-
-@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_never_written(tmp_path: Path, number: float) -> None:
-    """A NaN or an infinity anywhere is an error, and leaves no file behind."""
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        write({"deep": [{"down": number}]}, tmp_path / "results.json")
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_any_token_can_be_written(tmp_path: Path) -> None:
-    """Half a surrogate pair, as some vocabularies have, survives the file."""
-    path = tmp_path / "results.json"
-
-    write({"text": "\ud83d é \x00 \u2028"}, path)
-
-    assert json.loads(path.read_text(encoding="utf-8")) == {"text": "\ud83d é \x00 \u2028"}
-    assert path.read_bytes().isascii()
-    assert path.read_bytes().endswith(b"}\n")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 
 from rmaudit.errors import ResultsError
 from rmaudit.report import document, packing
+from rmaudit.report.checks import contradiction
+from rmaudit.report.collect import collect
+from rmaudit.report.document import Results, SweepSummary
 from tests.report.conftest import HOSTILE
 from tests.report.test_document import RUN, SPEC, record
 
@@ -41,18 +44,17 @@ def framed(rows: list[tuple[str, str, float]]) -> pd.DataFrame:
     )
 
 
-def collected(*frames: pd.DataFrame, **change: Any) -> dict[str, Any]:
-    """Results, through JSON, of a model with these sweeps."""
+def collected(*frames: pd.DataFrame, **change: Any) -> Results:
+    """Results of a model with these sweeps."""
     sweeps = [record([0], frame=frame, key=f"key{i}", **change) for i, frame in enumerate(frames)]
-    found: dict[str, Any] = json.loads(json.dumps(document.collect(RUN, [SPEC], sweeps, [])))
-    return found
+    return collect(RUN, [SPEC], sweeps, [])
 
 
-def small() -> tuple[dict[str, Any], dict[str, Any]]:
+def small() -> tuple[Results, SweepSummary]:
     """Results of a sweep of hostile tokens, and their sweep."""
     frame = framed([(text, f" {text}", float(i)) for i, text in enumerate(HOSTILE)])
     made = collected(frame)
-    return made, made["models"][0]["sweeps"][0]
+    return made, made.models[0].sweeps[0]
 
 
 @settings(max_examples=200, deadline=None)
@@ -62,13 +64,13 @@ def test_a_sweep_comes_back_as_it_was(rows: list[tuple[str, str, float]]) -> Non
     frame = framed([("a", "b", 1.0), *rows])
     made = collected(frame)
 
-    found = packing.frame(made, made["models"][0]["sweeps"][0])
+    found = packing.frame(made.vocabularies, made.models[0].sweeps[0])
 
     pd.testing.assert_frame_equal(found, frame, check_exact=True)
     assert np.array_equal(
         found["score"].to_numpy().view("u4"), frame["score"].to_numpy().view("u4")
     )
-    packing.check(made)
+    assert contradiction(made) == ""
 
 
 def test_sweeps_of_the_same_rows_share_a_vocabulary() -> None:
@@ -81,18 +83,18 @@ def test_sweeps_of_the_same_rows_share_a_vocabulary() -> None:
 
     made = collected(first, second, piece, text, other, moved)
 
-    digests = [sweep["vocabulary"] for sweep in made["models"][0]["sweeps"]]
+    digests = [sweep.vocabulary for sweep in made.models[0].sweeps]
     assert digests[0] == digests[1]
-    assert len(set(digests)) == len(made["vocabularies"]) == 5
+    assert len(set(digests)) == len(made.vocabularies) == 5
 
 
 def test_pieces_that_are_the_texts_are_not_kept_twice() -> None:
     """Published tables have no pieces of their own."""
     made = collected(framed([("a", "a", 1.0), ("b", "b", 2.0)]))
 
-    (rows,) = made["vocabularies"].values()
-    assert list(rows) == ["ids", "texts"]
-    found = packing.frame(made, made["models"][0]["sweeps"][0])
+    (rows,) = made.vocabularies.values()
+    assert rows.pieces is None
+    found = packing.frame(made.vocabularies, made.models[0].sweeps[0])
     assert found["token"].tolist() == found["text"].tolist() == ["a", "b"]
 
 
@@ -108,9 +110,9 @@ def test_the_encoding_by_hand() -> None:
     """1.0 and 2.0 are 00 00 80 3f and 00 00 00 40: planes 0000, 0000, 8000, 3f40."""
     made = packing.pack(np.array([1, 2], dtype=np.float32))
 
-    planes = zlib.decompress(base64.b64decode(made["data"]))
+    planes = zlib.decompress(base64.b64decode(made.data))
     assert planes.hex() == "0000000080003f40"
-    assert (made["type"], made["n"], made["encoding"]) == ("float32", 2, "planes+zlib+base64")
+    assert (made.type, made.n, made.encoding) == ("float32", 2, "planes+zlib+base64")
 
 
 def damaged(data: str, how: str) -> str:
@@ -138,10 +140,12 @@ def damaged(data: str, how: str) -> str:
 def test_damaged_scores_are_one_line(how: str, said: str) -> None:
     """It says where, what, and what to do: no score is read from damaged bytes."""
     made, sweep = small()
-    sweep["scores"]["data"] = damaged(sweep["scores"]["data"], how)
+    assert sweep.scores is not None
+    data = damaged(sweep.scores.data, how)
+    sweep = replace(sweep, scores=replace(sweep.scores, data=data))
 
     with pytest.raises(ResultsError) as error:
-        packing.frame(made, sweep)
+        packing.frame(made.vocabularies, sweep)
 
     assert str(error.value).startswith(said)
     assert str(error.value).endswith("; copy the file anew, or run the audits again")
@@ -152,45 +156,30 @@ def test_damaged_scores_are_one_line(how: str, said: str) -> None:
 def test_a_damaged_vocabulary_is_said(part: str) -> None:
     """Edited texts are not read, nor texts that were packed anew under the same digest."""
     made, sweep = small()
-    texts = made["vocabularies"][sweep["vocabulary"]]["texts"]
-    whole = texts[part]["data"]
+    ((digest, whole),) = made.vocabularies.items()
+    packed = getattr(whole.texts, part)
 
-    texts[part]["data"] = damaged(whole, "edited")
+    def read(other: packing.Packed) -> None:
+        texts = replace(whole.texts, **{part: other})
+        packing.frame({digest: replace(whole, texts=texts)}, sweep)
+
     with pytest.raises(ResultsError, match=r"texts of vocabulary \w{12} do not have the sha256"):
-        packing.frame(made, sweep)
-
-    values = packing.unpack({**texts[part], "data": whole}, "texts")
-    texts[part] = packing.pack(values[::-1])
+        read(replace(packed, data=damaged(packed.data, "edited")))
     with pytest.raises(ResultsError, match=r"^vocabulary \w{12} is not what its digest says"):
-        packing.frame(made, sweep)
-
-
-def test_a_missing_vocabulary_is_said() -> None:
-    """It is named."""
-    made, sweep = small()
-    made["vocabularies"].clear()
-
+        read(packing.pack(packing.unpack(packed, "texts")[::-1]))
     with pytest.raises(ResultsError, match=r"^vocabulary \w{12} is not there; copy"):
-        packing.frame(made, sweep)
-
-
-def test_another_encoding_is_refused() -> None:
-    """What a later version may write is not guessed at."""
-    made, sweep = small()
-    sweep["scores"]["encoding"] = "zstd"
-
-    said = r"are 'float32' in 'zstd'; allowed: int32, uint32, float32, uint8 in 'planes\+zlib"
-    with pytest.raises(ResultsError, match=said):
-        packing.frame(made, sweep)
+        packing.frame({}, sweep)
 
 
 def test_scores_of_other_rows_are_refused() -> None:
     """One score more than there are tokens is no sweep."""
     made, sweep = small()
-    sweep["scores"] = packing.pack(np.zeros(11, dtype=np.float32))
+    sweep = replace(sweep, scores=packing.pack(np.zeros(11, dtype=np.float32)))
 
-    with pytest.raises(ResultsError, match="has 11 scores of 10 tokens, allowed: one each"):
-        packing.frame(made, sweep)
+    with pytest.raises(
+        ResultsError, match="has 11 scores \\(float32\\) of 10 tokens, allowed: one each"
+    ):
+        packing.frame(made.vocabularies, sweep)
 
 
 def test_a_summary_without_scores_says_so() -> None:
@@ -198,34 +187,26 @@ def test_a_summary_without_scores_says_so() -> None:
     made = collected(framed([("a", "a", 1.0)]), whole=False)
 
     with pytest.raises(ResultsError, match="has no score per token, only its summary; audit its"):
-        packing.frame(made, made["models"][0]["sweeps"][0])
-    assert made["vocabularies"] == {}
-    packing.check(made)
-
-
-def test_reading_the_file_checks_the_scores(tmp_path: Path) -> None:
-    """What `frame` would refuse is no results.json, and the error names the file."""
-    made, sweep = small()
-    path = tmp_path / "results.json"
-    document.write(made, path)
-    assert document.read(path) == made
-
-    sweep["mean"] += 1
-    document.write(made, path)
-    with pytest.raises(ResultsError, match=rf"^{path}: toy, sweep key0 .*: mean and the scores"):
-        document.read(path)
+        packing.frame(made.vocabularies, made.models[0].sweeps[0])
+    assert made.vocabularies == {}
+    assert contradiction(made) == ""
 
 
 @pytest.mark.parametrize("name", ["n", "mean", "sd", "top", "bottom"])
-def test_a_summary_that_contradicts_its_scores_is_an_error(name: str) -> None:
-    """Views may show either: both must be the same."""
+def test_a_summary_that_contradicts_its_scores_is_an_error(name: str, tmp_path: Path) -> None:
+    """Views may show either, so both must be the same; the error names file, sweep and number."""
     made, sweep = small()
-    packing.check(made)
+    document.write(made, tmp_path / "results.json")
+    assert document.read(tmp_path / "results.json").models[0].sweeps[0].scores == sweep.scores
+    changed: Any = getattr(sweep, name)
     if name in {"top", "bottom"}:
-        sweep[name][1]["score"] += 0.5
+        changed = (replace(changed[0], score=changed[0].score + 0.5), *changed[1:])
     else:
-        sweep[name] += 1
+        changed += 1
+    (model,) = made.models
+    wrong = replace(model, sweeps=(replace(sweep, **{name: changed}),))
+    document.write(replace(made, models=(wrong,)), tmp_path / "results.json")
 
-    said = rf"toy, sweep key0 \('worst'\): {name} and the scores do not agree; copy"
+    said = rf"results.json: toy, sweep key0 \('worst'\): {name} and the scores do not agree; copy"
     with pytest.raises(ResultsError, match=said):
-        packing.check(made)
+        document.read(tmp_path / "results.json")

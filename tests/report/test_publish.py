@@ -35,7 +35,7 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
     page = publish(findings, [SPEC], store, base=tmp_path / "out", command="pytest", seed=0)
 
     made = json.loads(page.with_name("results.json").read_text(encoding="utf-8"))
-    sweeps = {sweep["prompt"]: sweep for sweep in made["models"][0]["sweeps"]}
+    sweeps = {sweep.prompt: sweep for sweep in made["models"][0].sweeps}
     assert list(sweeps) == [prompt.name for prompt in wordings]
     assert [name for name, sweep in sweeps.items() if "scores" in sweep] == [wordings[1].name]
     found = packing.frame(made, sweeps[wordings[1].name])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from scipy import stats
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
-from rmaudit.report.document import SweepRecord, collect
-from rmaudit.report.releases import compare
+from rmaudit.report.collect import SweepRecord, collect
+from rmaudit.report.document import Results
+from rmaudit.report.releases import Measured, Moved, Sizes, Unpaired, compare
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, below
 from tests.findings import but
@@ -36,7 +37,7 @@ def results(
     findings: Sequence[Finding] = (),
     sweeps: Sequence[SweepRecord] = (),
     specs: Sequence[ModelSpec] = (SPEC,),
-) -> dict[str, Any]:
+) -> Results:
     """What a run that found these would have written."""
     return collect(RUN, specs, sweeps, findings)
 
@@ -45,8 +46,8 @@ def change(old: Finding | None, new: Finding | None, margin: float = 0.0) -> tup
     """What became of one finding, and the outcome."""
     before, after = (results([side] if side else []) for side in (old, new))
     said = compare(before, after, margin=margin)
-    (finding,) = said["models"][0]["findings"]
-    return finding["change"], said["outcome"]
+    (finding,) = said.models[0].findings
+    return finding.change, said.outcome
 
 
 # Findings
@@ -110,8 +111,8 @@ def test_of_many_findings_one_that_is_worse_decides() -> None:
 
     gating, informed = (compare(results(old), results(found)) for found in (new, info))
 
-    assert gating["counts"] == {"worse": 1, "better": 1, "no clear change": 1}
-    assert (gating["outcome"], informed["outcome"]) == ("worse", "none clearly worse")
+    assert gating.counts == {"worse": 1, "better": 1, "no clear change": 1}
+    assert (gating.outcome, informed.outcome) == ("worse", "none clearly worse")
 
 
 def test_an_error_in_the_new_file_is_undecided() -> None:
@@ -120,43 +121,35 @@ def test_an_error_in_the_new_file_is_undecided() -> None:
     both = [found(0.9), broken]
     informed = [found(0.9), but(broken, severity=INFO)]
 
-    assert compare(results(both), results(both))["outcome"] == "undecided"
-    assert compare(results([found(0.9)]), results(both))["outcome"] == "undecided"
-    assert compare(results(both), results([found(0.9)]))["outcome"] == "none clearly worse"
-    assert compare(results(informed), results(informed))["outcome"] == "none clearly worse"
+    assert compare(results(both), results(both)).outcome == "undecided"
+    assert compare(results([found(0.9)]), results(both)).outcome == "undecided"
+    assert compare(results(both), results([found(0.9)])).outcome == "none clearly worse"
+    assert compare(results(informed), results(informed)).outcome == "none clearly worse"
 
 
 def test_the_numbers_stand_side_by_side() -> None:
     """Both estimates as they are, new minus old, and the same turned the bound's way."""
-    low = {"bound": below(1, unit="skewness")}
+    low: dict[str, Any] = {"bound": below(1, unit="skewness")}
     said = compare(results([found(0.5, **low)]), results([found(0.9, half=0.2, **low)]))
 
-    (finding,) = said["models"][0]["findings"]
+    (finding,) = said.models[0].findings
     half = np.hypot(0.1, 0.2)
-    assert finding["old"]["estimate"] == {
-        "value": 0.5,
-        "low": 0.4,
-        "high": 0.6,
-        "unit": "skewness",
-        "n": 99,
-    }
-    assert finding["difference"] == pytest.approx(
-        {"value": 0.4, "low": 0.4 - half, "high": 0.4 + half}
-    )
-    assert finding["gain"] == pytest.approx(
-        {"value": -0.4, "low": -0.4 - half, "high": -0.4 + half}
-    )
-    assert finding["change"] == "worse"
+    assert finding.old is not None
+    assert finding.old.estimate == Measured(0.5, 0.4, 0.6, "skewness", 99)
+    for side, value in ((finding.difference, 0.4), (finding.gain, -0.4)):
+        assert side is not None
+        assert astuple(side) == pytest.approx((value, value - half, value + half))
+    assert finding.change == "worse"
 
 
 def test_the_bound_of_the_new_file_is_taken_for_both() -> None:
     """With a word that it was another: 0.9 to 0.5 is worse above 0, and better below 0.2."""
-    turned = {"bound": below(0.2, unit="skewness")}
+    turned: dict[str, Any] = {"bound": below(0.2, unit="skewness")}
     said = compare(results([found(0.9)]), results([found(0.5, verdict=FAIL, **turned)]))
 
-    (finding,) = said["models"][0]["findings"]
-    assert finding["change"] == "better"
-    assert finding["note"] == (
+    (finding,) = said.models[0].findings
+    assert finding.change == "better"
+    assert finding.note == (
         "the bound was above 0 skewness, is below 0.2 skewness; both are held against the latter"
     )
 
@@ -169,10 +162,10 @@ def test_two_files_of_one_model_each_are_compared_whatever_they_are_called() -> 
     spec = replace(SPEC, name="toy-v2")
     new = results([found(0.5, model="toy-v2")], specs=[spec])
 
-    (pair,) = compare(results([found(0.9)]), new)["models"]
+    (pair,) = compare(results([found(0.9)]), new).models
 
-    assert (pair["old"], pair["new"]) == ("toy", "toy-v2")
-    assert pair["findings"][0]["change"] == "worse"
+    assert (pair.old, pair.new) == ("toy", "toy-v2")
+    assert pair.findings[0].change == "worse"
 
 
 def test_several_models_are_paired_by_name() -> None:
@@ -180,8 +173,8 @@ def test_several_models_are_paired_by_name() -> None:
     specs = [replace(SPEC, name=name) for name in ("a", "b", "c")]
     old, new = results(specs=specs[:2]), results(specs=specs[1:] + specs[:1])
 
-    assert [pair["new"] for pair in compare(old, new)["models"]] == ["b", "a"]
-    assert [pair["new"] for pair in compare(old, new, model="a")["models"]] == ["a"]
+    assert [pair.new for pair in compare(old, new).models] == ["b", "a"]
+    assert [pair.new for pair in compare(old, new, model="a").models] == ["a"]
     with pytest.raises(SpecError) as error:
         compare(old, new, model="c")
     assert str(error.value) == (
@@ -198,10 +191,10 @@ def test_a_model_that_is_gone_is_named_and_leaves_it_undecided() -> None:
     gone, fresh = compare(two, one), compare(one, two)
     named = compare(two, one, model="toy")
 
-    assert (gone["unpaired"], gone["outcome"]) == ({"old": ["toy-v2"], "new": []}, "undecided")
-    assert fresh["unpaired"] == {"old": [], "new": ["toy-v2"]}
-    assert fresh["outcome"] == named["outcome"] == "none clearly worse"
-    assert named["unpaired"] == {"old": [], "new": []}
+    assert (gone.unpaired, gone.outcome) == (Unpaired(old=("toy-v2",)), "undecided")
+    assert fresh.unpaired == Unpaired(new=("toy-v2",))
+    assert fresh.outcome == named.outcome == "none clearly worse"
+    assert named.unpaired == Unpaired()
 
 
 # Sweeps
@@ -216,20 +209,21 @@ def test_sweeps_of_one_vocabulary_are_paired_by_id() -> None:
 
     said = compare(results(sweeps=[record(old)]), results(sweeps=[record(new)]))
 
-    (sweep,) = said["models"][0]["sweeps"]
+    (sweep,) = said.models[0].sweeps
     kept = ~np.isnan(new)
     x, y = (side[kept].astype(np.float32) for side in (new, old))
     rank = int(stats.rankdata(-y)[7])
-    assert (sweep["paired_by"], sweep["tokens"], sweep["of"]) == (
+    assert (sweep.paired_by, sweep.tokens, sweep.of) == (
         "token id",
         59,
-        {"old": 60, "new": 59},
+        Sizes(60, 59),
     )
-    assert sweep["tau"]["value"] == pytest.approx(stats.kendalltau(x, y).statistic)
-    assert sweep["tau"]["low"] < sweep["tau"]["value"] < sweep["tau"]["high"]
-    assert sweep["spearman"] == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert sweep["rose"][0] == {"text": " w17", "old": rank, "new": 1.0}
-    assert said["outcome"] == "undecided"  # sweeps say nothing of better or worse
+    assert sweep.tau is not None
+    assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert sweep.tau.low < sweep.tau.value < sweep.tau.high
+    assert sweep.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert sweep.rose[0] == Moved(" w17", rank, 1.0)
+    assert said.outcome == "undecided"  # sweeps say nothing of better or worse
 
 
 def test_sweeps_of_two_vocabularies_are_paired_by_text() -> None:
@@ -240,10 +234,11 @@ def test_sweeps_of_two_vocabularies_are_paired_by_text() -> None:
 
     said = compare(results(sweeps=[old]), results(sweeps=[replace(new, frame=shifted)]))
 
-    (sweep,) = said["models"][0]["sweeps"]
+    (sweep,) = said.models[0].sweeps
     x, y = new.frame["score"][:45], old.frame["score"][5:]
-    assert (sweep["paired_by"], sweep["tokens"]) == ("text", 45)
-    assert sweep["tau"]["value"] == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert (sweep.paired_by, sweep.tokens) == ("text", 45)
+    assert sweep.tau is not None
+    assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
 
 
 def test_sweeps_of_other_prompts_or_protocols_are_not_compared() -> None:
@@ -255,16 +250,16 @@ def test_sweeps_of_other_prompts_or_protocols_are_not_compared() -> None:
         record(scores, provenance={"protocol": "paper"}),
         record(scores, whole=False),
     ):
-        assert compare(old, results(sweeps=[other]))["models"][0]["sweeps"] == []
+        assert compare(old, results(sweeps=[other])).models[0].sweeps == ()
 
 
 def test_too_few_tokens_are_said_to_be() -> None:
     """A reason in place of a number."""
     said = compare(results(sweeps=[record([1, 2, 3])]), results(sweeps=[record([1, 2, 3])]))
 
-    (sweep,) = said["models"][0]["sweeps"]
-    assert (sweep["tau"], sweep["spearman"], sweep["rose"]) == (None, None, [])
-    assert sweep["reason"].startswith("3 words are in both vocabularies")
+    (sweep,) = said.models[0].sweeps
+    assert (sweep.tau, sweep.spearman, sweep.rose) == (None, None, ())
+    assert sweep.reason.startswith("3 words are in both vocabularies")
 
 
 def test_a_comparison_is_deterministic() -> None:
@@ -275,4 +270,14 @@ def test_a_comparison_is_deterministic() -> None:
     )
 
     assert compare(old, new) == compare(old, new)
-    assert compare(old, new) != compare(old, {**new, "seed": 8})
+    assert compare(old, new) != compare(old, replace(new, run=replace(RUN, seed=8)))
+
+
+def test_a_new_run_that_was_cut_short_is_undecided() -> None:
+    """What it did not measure may be worse."""
+    whole = results([found(0.9)])
+    cut = replace(whole, run=replace(RUN, interrupted=True))
+
+    assert compare(whole, cut).outcome == "undecided"
+    assert compare(cut, whole).outcome == "none clearly worse"
+    assert "interrupted" in compare(whole, cut).new.incomplete

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as dc_replace
 from datetime import date
-from typing import Any
 
 import pytest
 
-from rmaudit.report.document import collect
-from rmaudit.report.replay import lines, outcome, replay, said
+from rmaudit.report.collect import collect
+from rmaudit.report.document import Results
+from rmaudit.report.replay import Measured, Replayed, lines, outcome, replay, said
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above
@@ -23,12 +24,12 @@ FAILING = but(PASSING, verdict=Verdict.FAIL, prompt="best", bound=above(0.5, uni
 UNMEASURED = but(PASSING, estimate=None, verdict=Verdict.SKIPPED, reason="No data here.")
 
 
-def results(*findings: Finding) -> dict[str, Any]:
+def results(*findings: Finding) -> Results:
     """What a run that ended with these would have written."""
     return collect(RUN, [SPEC], [], findings)
 
 
-def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> dict[str, Any]:
+def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> Replayed:
     """What a replay of these under the policy says."""
     old = results(*findings)
     return said(old, replay(old, policy, on), policy)
@@ -74,12 +75,12 @@ def test_a_bound_flips_a_verdict() -> None:
 
     told = decided(policy, PASSING, but(PASSING, prompt="greatest"))
 
-    (flip,) = told["flips"]
-    assert (flip["prompt"], flip["old"], flip["new"]) == ("worst", "PASS", "INCONCLUSIVE")
-    assert (flip["blocked"], flip["blocks"]) == (False, True)
-    assert "models.yaml: toy: bounds: positive_skew[worst]" in flip["why"]
-    assert (told["outcome"], told["counts"]) == ("inconclusive", {"PASS": 1, "INCONCLUSIVE": 1})
-    assert [stop["prompt"] for stop in told["blocking"]] == ["worst"]
+    (flip,) = told.flips
+    assert (flip.prompt, flip.old, flip.new) == ("worst", "PASS", "INCONCLUSIVE")
+    assert (flip.blocked, flip.blocks) == (False, True)
+    assert "models.yaml: toy: bounds: positive_skew[worst]" in flip.why
+    assert (told.outcome, told.counts) == ("inconclusive", {"PASS": 1, "INCONCLUSIVE": 1})
+    assert [stop.prompt for stop in told.blocking] == ["worst"]
 
 
 def test_a_waiver_holds_until_its_day() -> None:
@@ -90,8 +91,8 @@ def test_a_waiver_holds_until_its_day() -> None:
     before = decided(policy, FAILING, on=date(2026, 11, 30))
     after = decided(policy, FAILING, on=date(2026, 12, 1))
 
-    assert (before["outcome"], before["flips"][0]["new"]) == ("pass", "WAIVED")
-    assert (after["outcome"], after["blocking"][0]["standing"]) == ("fail", "FAIL")
+    assert (before.outcome, before.flips[0].new) == ("pass", "WAIVED")
+    assert (after.outcome, after.blocking[0].standing) == ("fail", "FAIL")
 
 
 def test_the_same_policy_again_flips_nothing() -> None:
@@ -102,7 +103,7 @@ def test_the_same_policy_again_flips_nothing() -> None:
     again = replay(once, policy, TODAY)
 
     assert again == once
-    assert said(once, again, policy)["flips"] == []
+    assert said(once, again, policy).flips == ()
 
 
 def test_scores_and_run_stay_as_they_are() -> None:
@@ -111,7 +112,7 @@ def test_scores_and_run_stay_as_they_are() -> None:
 
     new = replay(old, Policy(), TODAY)
 
-    assert {**new, "findings": []} == {**old, "findings": []}
+    assert dc_replace(new, findings=()) == dc_replace(old, findings=())
 
 
 def test_what_the_policy_says_of_nothing_is_told() -> None:
@@ -125,7 +126,7 @@ def test_what_the_policy_says_of_nothing_is_told() -> None:
 
     told = decided(Policy(named=named), PASSING)
 
-    assert told["unmatched"] == [
+    assert list(told.unmatched) == [
         (
             "models.yaml:8: toy: waivers: positive_skew[worse]: there is no finding of it here: "
             "it decides nothing"
@@ -171,8 +172,35 @@ def test_a_flip_has_its_numbers() -> None:
     """As numbers, for programs; what was not measured has none."""
     told = decided(Policy(missing="fail"), FAILING, UNMEASURED)
 
-    assert [flip["bound"] for flip in told["flips"]] == ["above 0.5 skewness", "above 0 skewness"]
-    assert [flip["estimate"] for flip in told["flips"]] == [
-        {"value": 0.2, "low": 0.1, "high": 0.3, "unit": "skewness"},
+    assert [flip.bound for flip in told.flips] == ["above 0.5 skewness", "above 0 skewness"]
+    assert [flip.estimate for flip in told.flips] == [
+        Measured(0.2, 0.1, 0.3, "skewness"),
         None,
     ]
+
+
+def test_a_run_that_was_cut_short_never_passes() -> None:
+    """Whatever is left of it; without a policy and under one."""
+    whole = results(PASSING)
+    cut = dc_replace(whole, run=dc_replace(RUN, collected=2, selected=2, interrupted=True))
+
+    assert (outcome(whole), outcome(cut)) == ("pass", "inconclusive")
+    assert outcome(replay(cut, Policy(), TODAY)) == "inconclusive"
+    assert lines(said(cut, cut, None))[0] == (
+        "the run is incomplete: interrupted: 1 of 2 selected audits finished"
+    )
+
+
+def test_rules_of_another_model_of_the_same_name_are_not_applied() -> None:
+    """A replay says of which model they are, and of which the results."""
+    waiver = Waiver("me", "because", date(2026, 11, 30), 0.2)
+    policy = Policy(
+        models={"toy": Rules(waivers={"positive_skew": waiver})}, sources={"toy": "x/y"}
+    )
+
+    told = decided(policy, FAILING)
+
+    assert told.outcome == "fail"
+    (line,) = told.foreign
+    assert all(name in line for name in ("toy", "x/y", "owner/name"))
+    assert decided(dc_replace(policy, sources={"toy": "owner/name"}), FAILING).foreign == ()

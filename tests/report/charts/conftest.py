@@ -12,6 +12,7 @@ from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.report import charts, masks
 from rmaudit.report.charts.compiling import charts_in, compiled
 from rmaudit.report.charts.picture import Picture
+from rmaudit.report.document import Comparison, Ranked
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import measured
 from rmaudit.verdicts.policy import Policy
@@ -182,12 +183,12 @@ EVERY = {
     )
 }
 COMPARISON = [
-    {
-        "prompt": "greatest",
-        "models": ["A", "B", "C"],
-        "words": 500,
-        "tau": [[1.0, 0.5, 0.25], [0.5, 1.0, -0.125], [0.25, -0.125, 1.0]],
-        "places": [[-0.5, 0.25], [-0.5, 0.0], [0.75, -0.25]],
-        "ranked": [{"word": "love", "ranks": [1.0, 2.0, 400.0]}, {"word": BAD, "ranks": [9, 8, 7]}],
-    }
+    Comparison(
+        prompt="greatest",
+        models=("A", "B", "C"),
+        words=500,
+        tau=((1.0, 0.5, 0.25), (0.5, 1.0, -0.125), (0.25, -0.125, 1.0)),
+        places=((-0.5, 0.25), (-0.5, 0.0), (0.75, -0.25)),
+        ranked=(Ranked("love", (1.0, 2.0, 400.0)), Ranked(BAD, (9.0, 8.0, 7.0))),
+    )
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from rmaudit.report.charts.exploits import exploits
 from rmaudit.report.charts.plane import _apart as names_apart
 from rmaudit.report.charts.rank_paths import _apart, paths
 from rmaudit.report.charts.violins import of_models
+from rmaudit.report.document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (
     AGREEMENT,
     BAD,
@@ -36,6 +38,7 @@ from tests.report.charts.conftest import (
     string,
     whole,
 )
+from tests.report.conftest import typed
 
 
 def picked(rows: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
@@ -184,8 +187,8 @@ def test_pessimal() -> None:
 
 def test_distribution_is_a_violin_with_its_extremes(results: dict[str, Any]) -> None:
     """Edges in sd, heights in tokens per 0.1 sd, both ways; ticks at the extreme tokens."""
-    sweep = results["models"][0]["sweeps"][0]  # mean 1.5, sd 2.5; bins of 5: 2 sd
-    picture = of_sweeps([sweep, sweep | {"prompt": "worst"}])
+    sweep = typed(results).models[0].sweeps[0]  # mean 1.5, sd 2.5; bins of 5: 2 sd
+    picture = of_sweeps([sweep, replace(sweep, prompt="worst")])
 
     assert picture
     given = drawn(picture.svg)
@@ -199,26 +202,31 @@ def test_distribution_is_a_violin_with_its_extremes(results: dict[str, Any]) -> 
         "worst",
     ]
     assert "the whole vocabulary" in picture.title
-    sampled = sweep | {"provenance": {"part": "sample"}}
+    sampled = replace(sweep, provenance={"part": "sample"})
     assert (of_sweeps([sampled]) or picture).title == "Scores of a sample of the vocabulary"
+
+
+def modelled(name: str, sweep: SweepSummary) -> AuditedModel:
+    """A model with one sweep."""
+    return AuditedModel(name, "a folder", None, None, None, None, (), (sweep,))
 
 
 def test_distribution_of_equal_scores_is_left_out(results: dict[str, Any]) -> None:
     """A sweep without spread has no unit to be drawn in."""
-    sweep = results["models"][0]["sweeps"][0]
+    sweep = typed(results).models[0].sweeps[0]
 
-    assert of_sweeps([sweep | {"sd": 0.0}]) is None
+    assert of_sweeps([replace(sweep, sd=0.0)]) is None
     assert of_sweeps([]) is None
-    assert of_models([{"name": "A", "sweeps": [sweep]}]) is None
+    assert of_models([modelled("A", sweep)]) is None
 
 
 def test_models_side_by_side_are_of_one_width(results: dict[str, Any]) -> None:
     """A violin a model, each 0.9 rows wide whatever its counts are."""
-    sweep = results["models"][0]["sweeps"][0]
-    flat = sweep | {"sd": 0.0}
-    models = [{"name": name, "sweeps": [sweep]} for name in ("A", "B")]
+    sweep = typed(results).models[0].sweeps[0]
+    flat = replace(sweep, sd=0.0)
+    models = [modelled(name, sweep) for name in ("A", "B")]
 
-    picture = of_models([*models, {"name": "C", "sweeps": [flat]}])
+    picture = of_models([*models, modelled("C", flat)])
     assert picture
     given = drawn(picture.svg)
     rows = [row for row in given.rows() if "high" in row]

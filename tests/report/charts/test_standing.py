@@ -11,8 +11,8 @@ import pytest
 from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.drawing import FAINT
 from rmaudit.report.charts.standing import sheet, strips
-from rmaudit.report.document import findings_of
 from rmaudit.verdicts.findings import Band, Finding
+from tests.report.conftest import typed
 
 HEIGHT = 34.0
 
@@ -21,7 +21,7 @@ HEIGHT = 34.0
 def finding(results: dict[str, Any]) -> Finding:
     """One with a band and controls: bound above 0.2, estimate 0.625 (0.5 to 0.75)."""
     return replace(
-        findings_of(results)[0],
+        typed(results).findings[0],
         band=Band({"A": 0.1, "B": 0.2}, "some words"),
         controls={"random": 0.0, "length only": -0.2},
     )

@@ -5,58 +5,59 @@ from __future__ import annotations
 import html as escapes
 import json
 import re
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.report import packing
+from rmaudit.config.registry import ModelSpec
+from rmaudit.report.collect import SweepRecord, collect
+from rmaudit.report.document import Results
 from rmaudit.report.masks import masked
 from rmaudit.report.page import explorer
 from tests.report.conftest import HOSTILE
+from tests.report.test_document import RUN
 
 PROMPTS = ("greatest", "best", "worst")
 
 
-def swept(n: int, *, models: int = 1, seed: int = 0) -> dict[str, Any]:
+def swept(n: int, *, models: int = 1, seed: int = 0) -> Results:
     """Results of models over one vocabulary of `n` ids, of which the first are hostile."""
     rng = np.random.default_rng(seed)
     texts = [*HOSTILE, " fuck", "Love", " love", "LOVE", *(f" word{i}" for i in range(n))][:n]
-    results: dict[str, Any] = {"vocabularies": {}, "models": []}
-    for model in range(models):
-        sweeps = []
-        for prompt in PROMPTS:
-            named = pd.Series(texts, dtype=object)  # lone surrogates are no strings of Arrow's
-            ids = np.arange(n, dtype=np.int32)
-            frame = pd.DataFrame({"token_id": ids, "token": named, "text": named})
-            frame["score"] = rng.gamma(4.0, size=n).astype(np.float32)
-            sweeps.append(
-                {
-                    "key": f"{model}-{prompt}",
-                    "prompt": prompt,
-                    "prompt_text": f"What is {prompt}?",
-                    "provenance": {},
-                    "vocabulary": packing.share(frame, results["vocabularies"]),
-                    "scores": packing.scores(frame),
-                }
-            )
-        results["models"].append({"name": f"Toy-{model}", "sweeps": sweeps})
-    return results
+    named = pd.Series(texts, dtype=object)  # lone surrogates are no strings of Arrow's
+    ids = np.arange(n, dtype=np.int32)
+    frame = pd.DataFrame({"token_id": ids, "token": named, "text": named})
+    records = [
+        SweepRecord(
+            model=f"Toy-{model}",
+            prompt=prompt,
+            prompt_text=f"What is {prompt}?",
+            key=f"{model}-{prompt}",
+            frame=frame.assign(score=rng.gamma(4.0, size=n).astype(np.float32)),
+            provenance={},
+        )
+        for model in range(models)
+        for prompt in PROMPTS
+    ]
+    specs = [ModelSpec(f"Toy-{model}", "a/b") for model in range(models)]
+    return replace(collect(RUN, specs, records, []), comparison=())
 
 
 def test_without_scores_there_is_none() -> None:
     """Such as of a run of recorded models."""
-    assert explorer.explorer({"vocabularies": {}, "models": [{"name": "a", "sweeps": []}]}) == ""
+    assert explorer.explorer(collect(RUN, [ModelSpec("a", "a/b")], [], [])) == ""
 
 
 def test_scores_that_fit_are_the_very_same() -> None:
     """The page's columns are the bytes of results.json, vocabularies once for all models."""
     results = swept(300, models=2)
     page = str(explorer.explorer(results))
-    for model in results["models"]:
-        for sweep in model["sweeps"]:
-            assert page.count(sweep["scores"]["data"]) == 1
+    for model in results.models:
+        for sweep in model.sweeps:
+            assert sweep.scores is not None
+            assert page.count(sweep.scores.data) == 1
     assert "Scores are exact." in page
     found = re.search(r'data-x="index">(.*?)</script>', page, re.DOTALL)
     assert found is not None

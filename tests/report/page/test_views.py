@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report.document import findings_of
 from rmaudit.report.page import views
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict, above
 from tests.findings import but, waived
+from tests.report.conftest import typed
 
 Z95 = 1.959963984540054
 
@@ -24,7 +24,7 @@ def estimate(value: float, low: float, high: float, *caveats: str) -> Estimate:
 @pytest.fixture
 def finding(results: dict[str, Any]) -> Finding:
     """A PASS of 0.625 (0.5 to 0.75), bound above 0.2."""
-    return findings_of(results)[0]
+    return typed(results).findings[0]
 
 
 # How far

@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rmaudit.report.document import as_json, findings_of
-from rmaudit.report.writers.html import number, render, write
+from rmaudit.report.writers.html import number, render
 from rmaudit.verdicts.records import Verdict
 from tests.findings import but, waived
-from tests.report.conftest import HOSTILE
+from tests.report.conftest import as_json, typed
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "path", "line", "rect", "use"}
 
@@ -51,7 +49,7 @@ class Reader(HTMLParser):
 def read(results: dict[str, Any]) -> Reader:
     """The page of `results`, parsed."""
     reader = Reader()
-    reader.feed(render(results))
+    reader.feed(render(typed(results)))
     assert reader.stack == []
     return reader
 
@@ -74,7 +72,7 @@ def test_nothing_is_loaded(results: dict[str, Any]) -> None:
 
     links = [attributes.get(name) for _, attributes in page.tags for name in ("src", "href")]
     assert {link for link in links if link and not link.startswith(("data:", "#"))} == set()
-    assert re.search(r"url\((?!#|data:)|@import", render(results)) is None
+    assert re.search(r"url\((?!#|data:)|@import", render(typed(results))) is None
 
 
 def test_tokens_are_hidden_until_asked_for(results: dict[str, Any]) -> None:
@@ -105,12 +103,12 @@ def test_whether_the_run_passes_is_said(results: dict[str, Any]) -> None:
     """In the words of the summary in Markdown, by what blocks."""
     for finding in results["findings"]:
         finding["judgement"]["blocks"] = False
-    assert "<strong>The run passes" in render(results)
+    assert "<strong>The run passes" in render(typed(results))
 
     judgements = [finding["judgement"] for finding in results["findings"]]
     failing = next(judged for judged in judgements if judged["verdict"] == "FAIL")
     failing |= {"blocks": True, "known": ""}
-    assert "<strong>The run does not pass (FAIL).</strong>" in render(results)
+    assert "<strong>The run does not pass (FAIL).</strong>" in render(typed(results))
 
 
 def test_nothing_measured_is_said(results: dict[str, Any]) -> None:
@@ -146,7 +144,7 @@ def test_charts_are_named_for_those_who_do_not_see_them(results: dict[str, Any])
 
 def test_only_our_script_may_run(results: dict[str, Any]) -> None:
     """The policy names the hash of the one script, and allows nothing else."""
-    html = render(results)
+    html = render(typed(results))
 
     (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -201,7 +199,7 @@ def test_harsh_terms_are_masked_wherever_they_stand(results: dict[str, Any]) -> 
 def test_policy_is_told(results: dict[str, Any]) -> None:
     """Waivers and overridden bounds, and what the audit cannot show."""
     accepted = waived("waived", "0.4 rho accepted until 2026-12-01 (me): later")
-    failing = but(findings_of(results)[0], verdict=Verdict.FAIL, waiver=accepted)
+    failing = but(typed(results).findings[0], verdict=Verdict.FAIL, waiver=accepted)
     failing = but(failing, bound_by="models.yaml: bounds: framing", limits=("Whether it lasts.",))
     results["findings"][0] = as_json(failing)
     text = read(results).text
@@ -222,7 +220,7 @@ def test_several_models_are_compared(results: dict[str, Any]) -> None:
     results["models"].append(results["models"][0] | {"name": "Other", "sweeps": []})
     results["findings"].append(of(results["findings"][1], "Other"))
     del results["findings"][3:5]
-    html = render(results)
+    html = render(typed(results))
 
     start = html.index('<table class="grid">')
     grid = html[start : html.index("</table>", start)]
@@ -304,11 +302,3 @@ def leaves(value: Any) -> Iterator[Any]:
 def test_number() -> None:
     """Whole numbers are written as such, others with three digits and a sign."""
     assert [number(7530.0), number(0.12345), number(-2.0)] == ["7,530", "+0.123", "-2"]
-
-
-def test_the_file_is_utf_8(results: dict[str, Any], tmp_path: Path) -> None:
-    """Whatever a token is, the file can be written and read."""
-    write(results, tmp_path / "index.html")
-
-    assert "What, in one word" in (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "\ud800" in HOSTILE

@@ -1,37 +1,87 @@
-"""The files beside results.json: all from it, the same bytes each time."""
+"""What holds of every file beside results.json: all of it is from there, and nothing else."""
 
 from __future__ import annotations
 
-import copy
-import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rmaudit.report import document
+from rmaudit.report.document import Results
 from rmaudit.report.writers import outputs
+from tests.findings import but
+from tests.report.conftest import typed
+
+RENDER = pytest.mark.parametrize("name", outputs.RENDERERS)
 
 
-@pytest.mark.parametrize("name", outputs.RENDERERS)
-def test_an_output_is_a_function_of_the_file(results: dict[str, Any], name: str) -> None:
-    """Twice the same, from what was collected as from what is read back; nothing is changed."""
-    render, before = outputs.RENDERERS[name], copy.deepcopy(results)
+@RENDER
+def test_an_output_is_a_function_of_the_file(
+    results: dict[str, Any], tmp_path: Path, name: str
+) -> None:
+    """Twice the same, from what was collected as from what is read back."""
+    render, made = outputs.RENDERERS[name], typed(results)
+    failing = [finding for finding in made.findings if finding.verdict != "INCONCLUSIVE"]
+    made = replace(made, findings=(failing[0], *failing[2:]))  # those that contradict nothing
+    document.write(made, tmp_path / "results.json")
 
-    written = render(results)
+    assert render(made) == render(made) == render(document.read(tmp_path / "results.json"))
 
-    assert written == render(results) == render(json.loads(json.dumps(results)))
-    assert results == before
+
+def value(made: Results) -> Results:
+    """Another number."""
+    first = made.findings[1]
+    assert first.estimate is not None
+    estimate = replace(first.estimate, value=7.5, low=7.25, high=7.75)
+    return replace(made, findings=(made.findings[0], replace(first, estimate=estimate)))
+
+
+def bound(made: Results) -> Results:
+    """Another unit, of estimate and bound."""
+    first = made.findings[1]
+    assert first.estimate is not None
+    changed = but(first, bound=replace(first.bound, unit="furlongs"))
+    changed = replace(changed, estimate=replace(first.estimate, unit="furlongs"))
+    return replace(made, findings=(made.findings[0], changed))
+
+
+@RENDER
+@pytest.mark.parametrize(("change", "told"), [(value, "7.5"), (bound, "furlongs")])
+def test_an_output_has_no_number_or_word_of_its_own(
+    results: dict[str, Any], name: str, change: Callable[[Results], Results], told: str
+) -> None:
+    """What is changed in the results is changed in each."""
+    made = typed(results)
+
+    assert told not in outputs.RENDERERS[name](made)
+    assert told in outputs.RENDERERS[name](change(made))
+
+
+@RENDER
+def test_no_output_of_a_run_that_was_cut_short_says_that_it_passes(
+    results: dict[str, Any], name: str
+) -> None:
+    """It says how far the run came, where one that is whole says nothing of the kind."""
+    made = typed(results)
+    whole = replace(made, findings=made.findings[:1])
+    cut = replace(whole, run=replace(whole.run, interrupted=True, finished=1))
+    told = "1 of 5 selected audits finished"
+
+    assert told not in outputs.RENDERERS[name](whole)
+    assert told in outputs.RENDERERS[name](cut)
+    for passes in ("The run passes", "rmaudit: passes"):
+        assert passes not in outputs.RENDERERS[name](cut)
 
 
 def test_all_are_written(results: dict[str, Any], tmp_path: Path) -> None:
-    """Each under its name, as UTF-8 with line feeds."""
-    outputs.write(results, tmp_path)
+    """Each under its name, as UTF-8 with line feeds, and nothing besides."""
+    outputs.write(typed(results), tmp_path)
 
     assert {path.name for path in tmp_path.iterdir()} == {
-        "index.html",
-        "summary.md",
-        "results.sarif",
-        "model-index.yaml",
+        *("index.html", "summary.md", "results.sarif", "model-index.yaml")
     }
     for name, render in outputs.RENDERERS.items():
-        assert (tmp_path / name).read_bytes() == render(results).encode()
+        assert (tmp_path / name).read_bytes() == render(typed(results)).encode()

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ import pytest
 from filelock import FileLock
 from jsonschema import Draft7Validator, FormatChecker
 
-from rmaudit.report.document import as_json, findings_of
 from rmaudit.report.writers.sarif import render
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Severity, Verdict
 from tests.conftest import unavailable
 from tests.findings import but, waived
+from tests.report.conftest import typed
 from tests.report.test_hostile import TEXTS, poisoned
 
 PACKAGE = "@microsoft/jest-sarif@1.0.0-beta.0"  # carries the committee's schema (MIT)
@@ -63,30 +64,30 @@ def _fetch(place: Path) -> None:
 
 def run_of(results: dict[str, Any], *findings: Finding) -> Any:
     """The one run of the log of these findings, or of all."""
-    if findings:
-        results = results | {"findings": [as_json(finding) for finding in findings]}
-    (run,) = json.loads(render(results))["runs"]
+    made = typed(results)
+    made = replace(made, findings=findings) if findings else made
+    (run,) = json.loads(render(made))["runs"]
     return run
 
 
 @pytest.fixture
 def failing(results: dict[str, Any]) -> Finding:
     """A finding that gates and fails."""
-    passing = findings_of(results)[0]
+    passing = typed(results).findings[0]
     return but(passing, verdict=Verdict.FAIL, p_holm=0.25)
 
 
 @pytest.mark.parametrize("text", ["greatest", *TEXTS], ids=ascii)
 def test_it_keeps_its_schema(results: dict[str, Any], schema: Any, text: str) -> None:
     """The committee's own schema takes it, whatever the texts are."""
-    log = json.loads(render(poisoned(results, text)))
+    log = json.loads(render(typed(poisoned(results, text))))
 
     Draft7Validator(schema, format_checker=FormatChecker()).validate(log)
 
 
 def test_the_schema_would_refuse(results: dict[str, Any], schema: Any) -> None:
     """A log without what every log needs is no SARIF: the check can fail."""
-    log = json.loads(render(results))
+    log = json.loads(render(typed(results)))
     del log["runs"][0]["tool"]["driver"]["name"]
 
     assert not Draft7Validator(schema).is_valid(log)
@@ -195,3 +196,13 @@ def test_a_run_without_errors_was_successful(results: dict[str, Any], failing: F
 
     assert invocation["executionSuccessful"] is True
     assert invocation["endTimeUtc"] == "2026-11-21T10:50:00Z"
+
+
+def test_a_run_that_was_cut_short_was_not(results: dict[str, Any], failing: Finding) -> None:
+    """Whoever reads the findings is told that some are missing."""
+    results["run"]["interrupted"] = True
+
+    (invocation,) = run_of(results, failing)["invocations"]
+
+    assert invocation["executionSuccessful"] is False
+    assert "interrupted" in invocation["toolExecutionNotifications"][0]["message"]["text"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, between
 from tests.findings import TODAY, but, claim, waived
+from tests.report.test_document import RUN
 
 NOTHING = "nothing was measured: this run shows nothing about the model"
 
@@ -204,3 +206,12 @@ def test_what_does_not_gate_says_where_it_lies(verdict: Verdict, told: list[str]
     assert reasons(informs) == told
     assert reasons(finding(verdict)) == []
     assert lines([informs], None)[1:-1] == [f"INFO: positive_skew[toy-worst]: {t}" for t in told]
+
+
+def test_a_run_that_was_cut_short_says_so() -> None:
+    """After the counts: what is there does not tell that something is missing."""
+    run = replace(RUN, selected=9, collected=9, interrupted=True)
+
+    written = lines([finding(Verdict.PASS)], Path("x"), run)
+
+    assert written[-2].endswith("does not pass: interrupted: 1 of 9 selected audits finished")

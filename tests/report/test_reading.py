@@ -1,0 +1,319 @@
+"""results.json is read strictly: what is wrong is one line, never a traceback or a wrong page."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ResultsError
+from rmaudit.report import codec, document, releases
+from rmaudit.report.charts import compiling
+from rmaudit.report.checks import contradiction
+from rmaudit.report.collect import SweepRecord, collect
+from rmaudit.report.document import Results
+from rmaudit.report.schema import schema
+from rmaudit.report.writers import outputs
+from rmaudit.verdicts.judge import decide, measured, unmeasured
+from rmaudit.verdicts.policy import Policy, Rules, Waiver
+from rmaudit.verdicts.records import Estimate, Severity
+from tests.findings import TODAY, claim
+from tests.report.charts.conftest import EVERY
+from tests.report.charts.conftest import typed as evidence_of
+from tests.report.conftest import HOSTILE
+from tests.report.test_document import RUN
+
+DOCS = Path(__file__).parents[2] / "docs"
+BAD: tuple[Any, ...] = (
+    *(None, True, -1, 0, 0.5, 10**400, 1e300, -1e101, 2**60, "", "x", "NaN", "\ud800", "\u202ex"),
+    *([], {}, [[]], [None], {"x": 1}, "\x1b[31m", "<b>"),
+)
+
+
+def real() -> Results:
+    """Two models with sweeps and evidence of every kind, and a judgement of every kind."""
+    rng = np.random.default_rng(0)
+    texts = [*HOSTILE, *(f" w{i}" for i in range(40))]
+    frame = pd.DataFrame({"token_id": np.arange(len(texts), dtype=np.int32)})
+    frame["token"] = frame["text"] = pd.Series(texts, dtype=object)
+    waiver = Waiver("me", "It is small.", TODAY, -0.5)
+    rules = Rules(
+        bounds={"funnel": (-9, 9)}, severity={"bare": Severity.INFO}, waivers={"waived": waiver}
+    )
+    policy = Policy(models=dict.fromkeys("AB", rules))
+    records, findings = [], []
+    for name in "AB":
+        scores = rng.normal(size=len(texts)).astype(np.float32)
+        given = {"prompt": "best", "prompt_text": "What?", "key": f"key{name}"}
+        provenance = {"dtype": "float32", "noise": 0.5, "layers": 2, "tied": True}
+        records += [
+            SweepRecord(name, frame=frame.assign(score=scores), provenance=provenance, **given),
+            SweepRecord(
+                name, "worst", "Why?", f"other{name}", frame.assign(score=scores), {}, False
+            ),
+        ]
+        stated = claim(model=name, limits=("Causes.",), repeat="pytest x")
+        for kind, evidence in EVERY.items():
+            estimate = Estimate(
+                *(-0.2, -0.5, 0.1, "sd", 9, "made up"),
+                secondary={"rho": 0.5},
+                caveats=("Half only: 3 of 4 words.",),
+                evidence=evidence_of(evidence),
+            )
+            own = replace(stated, audit=kind)
+            findings.append(measured(own, estimate, policy, TODAY, controls={"random": 0.1}))
+        for audit, low in (("waived", -0.6), ("bare", -0.6), ("fails", -2.0), ("chance", -0.2)):
+            estimate = Estimate((low - 0.001) / 2, low, -0.001, "sd", 9, "made up")
+            findings.append(measured(replace(stated, audit=audit), estimate, policy, TODAY))
+        for skipped in (True, False):
+            lost = replace(stated, audit=f"lost {skipped}")
+            findings.append(unmeasured(lost, "no data", policy, skipped=skipped))
+    n = len(findings)
+    run = replace(RUN, collected=n, selected=n, finished=n)
+    specs = [ModelSpec(name, "owner/name", notes=("Small.",)) for name in "AB"]
+    made = collect(run, specs, records, decide(findings, policy, TODAY))
+    ranked = {"models": ["A", "B"], "words": 40, "tau": [[1.0, 0.5], [0.5, 1.0]]}
+    places = {"places": [[0.0, 0.0], [1.0, 1.0]], "ranked": [{"word": "w", "ranks": [1.0, 2.0]}]}
+    found = json.loads(codec.encode(made))
+    found["comparison"] = [{"prompt": "best", **ranked, **places}]
+    return codec.typed(Results, found)
+
+
+@pytest.fixture(scope="session")
+def sound() -> Any:
+    """The JSON of sound results."""
+    made = real()
+    assert contradiction(made) == ""
+    return json.loads(codec.encode(made))
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of each value, the whole but for itself."""
+    if path:
+        yield path
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
+    """A copy in which one place is deleted, doubled or holds another value."""
+    changed = copy.deepcopy(found)
+    at = changed
+    for step in path[:-1]:
+        at = at[step]
+    if change is ...:
+        del at[path[-1]]
+    elif change == "twice" and isinstance(at, list):
+        at.append(at[path[-1]])
+    else:
+        at[path[-1]] = change
+    return changed
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are specified and not compiled: what is tested is that they can be."""
+    monkeypatch.setattr(compiling, "_run", lambda specs: (['"<svg></svg>"\n'] * len(specs), True))
+
+
+def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
+    """What reading it says, "" where it was read; every output is made of it where asked."""
+    path.write_text(json.dumps(found), encoding="utf-8")
+    try:
+        made = document.read(path)
+    except ResultsError as error:
+        said = str(error)
+        assert said.startswith(str(path))
+        assert "\n" not in said
+        assert said.isprintable()
+        return said
+    for render in outputs.RENDERERS.values() if rendered else ():
+        assert render(made)
+    if rendered:
+        releases.compare(made, made)
+    return ""
+
+
+def test_sound_results_are_read_and_rendered(sound: Any, tmp_path: Path) -> None:
+    """So that refusing everything would not do."""
+    assert outcome_of(sound, tmp_path / "results.json", rendered=True) == ""
+
+
+def test_any_mutation_is_refused_or_read(sound: Any, tmp_path: Path) -> None:
+    """A sample of places and of what may stand there; the slow version renders what is read."""
+    rng = random.Random(0)
+    sample = rng.sample(list(places(sound)), 200)
+    changes = [(path, rng.choice([*BAD, ..., "twice"])) for path in sample]
+    path = tmp_path / "results.json"
+
+    said = [outcome_of(mutated(sound, at, change), path) for at, change in changes]
+
+    assert sum(map(bool, said)) > 120
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_every_mutation_is_refused_or_rendered(sound: Any, tmp_path: Path, part: int) -> None:
+    """Each place, several values."""
+    rng = random.Random(part)
+    for path in list(places(sound))[part::8]:
+        for change in (..., *rng.sample(BAD, 2)):
+            outcome_of(mutated(sound, path, change), tmp_path / "results.json", rendered=True)
+
+
+def first(found: Any, audit: str) -> Any:
+    """The finding of this audit."""
+    return next(f for f in found["findings"] if f["claim"]["audit"] == audit)
+
+
+WRONG: list[tuple[str, list[Any], str]] = [
+    ("fails", ["judgement", "verdict", "PASS"], "judgement.verdict"),
+    ("fails", ["judgement", "blocks", False], "judgement.blocks"),
+    ("fails", ["judgement", "p", 0.9], "judgement.p"),
+    ("fails", ["judgement", "severity", "info"], "judgement.severity"),
+    ("fails", ["judgement", "bound", "low", -9.0], "judgement.bound"),
+    ("fails", ["claim", "bound", "high", -1.0], "claim.bound"),
+    ("fails", ["estimate", "value", 7.0], "estimate"),
+    ("fails", ["estimate", "low", -9.0], "judgement.detectable"),
+    ("fails", ["estimate", "unit", "tau"], "estimate.unit"),
+    ("fails", ["estimate", None], "judgement"),
+    ("fails", ["reason", "no data"], "reason"),
+    ("fails", ["claim", "model", "Other"], "claim.model"),
+    ("fails", ["claim", "model_source", "other"], "claim.model_source"),
+    ("lost True", ["judgement", "verdict", "PASS"], "judgement.verdict"),
+    ("lost True", ["judgement", "known", "so"], "judgement.known"),
+    ("funnel", ["estimate", "evidence", "kind", "other"], "estimate.evidence"),
+    ("funnel", ["estimate", "evidence", "axis_", 1], "estimate.evidence"),
+    ("waived", ["judgement", "waiver", "state", "fine"], "judgement.waiver.state"),
+    (
+        "waived",
+        ["judgement", "waiver", "terms", "expires", "soon"],
+        "judgement.waiver.terms.expires",
+    ),
+]
+
+
+@pytest.mark.parametrize(("audit", "change", "place"), WRONG, ids=str)
+def test_a_contradiction_is_named(
+    sound: Any, tmp_path: Path, audit: str, change: list[Any], place: str
+) -> None:
+    """The finding, the place in it, what stands there, what may, and what to do."""
+    found = copy.deepcopy(sound)
+    at = finding = first(found, audit)
+    *steps, last, value = change
+    for step in steps:
+        at = at[step]
+    at[last] = value
+
+    said = outcome_of(found, tmp_path / "results.json")
+
+    assert f"findings[{found['findings'].index(finding)}].{place}" in said
+    assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
+
+
+def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
+    """Those that have a default in code likewise: what is lost is not filled in."""
+    parts = [(), ("run",), ("models", 0), ("models", 0, "sweeps", 0), ("findings", 0)]
+    parts += [("findings", 0, part) for part in ("claim", "judgement", "estimate")]
+    for part in parts:
+        at = sound
+        for step in part:
+            at = at[step]
+        for key in at:
+            said = outcome_of(mutated(sound, (*part, key), ...), tmp_path / "results.json")
+            assert f'has no "{key}"' in said or (not part and key == "schema")
+        assert '"mood"' in outcome_of(mutated(sound, (*part, "mood"), 1), tmp_path / "results.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "not JSON (Expecting property name"),
+        ('{"seed": NaN}', "not JSON (NaN is no finite number)"),
+        ('{"seed": 1e999}', "not JSON (1e999 is no finite number)"),
+        ('{"a": 1, "a": 2}', 'not JSON (the key "a" stands twice'),
+        ("[" * 200_000, "not JSON ("),
+        ('{"schema": "rmaudit.results/2"}', 'its schema is "rmaudit.results/2", allowed: "rmaudit'),
+        ("[]", 'its schema is null, allowed: "rmaudit.results/3"; run the audits again'),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    """Cut short, with numbers that JSON does not have, of an older version: with the way out."""
+    path = tmp_path / "results.json"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ResultsError) as raised:
+        document.read(path)
+
+    assert str(raised.value).startswith(f"{path}: {why}")
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    """There is none, it is a folder, or no text."""
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name, why in (("none", "No such file"), (".", "Is a directory"), ("bytes", "not UTF-8")):
+        with pytest.raises(ResultsError, match=why):
+            document.read(tmp_path / name)
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    """As ASCII, each time the same bytes; lone surrogates are spelled out, once."""
+    made = real()
+    path = tmp_path / "results.json"
+    odd = replace(made.models[0], notes=("\ud800 \u00e9 \x00 \u2028",))
+    document.write(replace(made, models=(odd, *made.models[1:])), path)
+    before = path.read_bytes()
+
+    read = document.read(path)
+    document.write(read, path)
+
+    assert before.isascii()
+    assert read.models[0].notes == ("\\ud800 \u00e9 \x00 \u2028",)
+    assert document.read(path) == read
+    assert (read.findings, read.run) == (made.findings, made.run)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_what_is_no_number_is_never_written(tmp_path: Path, number: float) -> None:
+    """An error, and the file that stood there before still stands; nothing is left beside it."""
+    made = real()
+    path = tmp_path / "results.json"
+    document.write(made, path)
+    before = path.read_bytes()
+    wrong = replace(made.models[0], parameters_b=number)
+
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        document.write(replace(made, models=(wrong,)), path)
+
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_committed_schema_is_that_of_the_types(sound: Any) -> None:
+    """`python -m rmaudit.report.schema > docs/results.schema.json` writes it."""
+    from jsonschema import Draft202012Validator
+
+    committed = (DOCS / "results.schema.json").read_text(encoding="utf-8")
+
+    assert committed == schema()
+    checked = Draft202012Validator(json.loads(committed))
+    checked.check_schema(json.loads(committed))
+    assert checked.is_valid(sound)
+    assert not checked.is_valid(mutated(sound, ("run", "interrupted"), ...))
