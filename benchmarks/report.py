@@ -14,14 +14,17 @@ import json
 import shutil
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from playwright.sync_api import sync_playwright
 
-from rmaudit.report import packing
+from rmaudit.config.registry import ModelSpec
+from rmaudit.report import codec
+from rmaudit.report.collect import SweepRecord, collect
+from rmaudit.report.document import Results, Run
 from rmaudit.report.writers import html
 
 PROMPTS = ("greatest", "best", "worst")
@@ -38,13 +41,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index.html"
         start = time.process_time()
-        html.write(made, path)
+        path.write_text(html.render(made), encoding="utf-8")
         took = time.process_time() - start
         line = {
             "models": asked.models,
             "ids": asked.ids,
             "page, MB": round(path.stat().st_size / 1e6, 2),
-            "results, MB": round(len(json.dumps(made)) / 1e6, 1),
+            "results, MB": round(len(codec.encode(made)) / 1e6, 1),
             "render, CPU s": round(took, 1),
             **opened(path),
         }
@@ -67,55 +70,23 @@ def opened(path: Path) -> dict[str, float]:
     return {"first paint, ms": round(paint), "explorer ready, ms": round(ready)}
 
 
-def results(models: int, ids: int) -> dict[str, Any]:
-    """As `pytest audits` writes them, with no findings."""
+def results(models: int, ids: int) -> Results:
+    """As `pytest audits` writes them, with no findings and no comparison."""
     rng = np.random.default_rng(0)
-    vocabularies: dict[str, dict[str, Any]] = {}
     tokens = [rng.integers(97, 123, size=(ids, 7), dtype=np.uint8) for _ in range(2)]
     texts = [[" " + bytes(row).decode() for row in half] for half in tokens]
-    made: list[dict[str, Any]] = []
+    records = []
     for model in range(models):
         shared = rng.normal(size=ids)
-        sweeps = []
         for prompt in PROMPTS:
             score = (shared + 0.5 * rng.normal(size=ids)).astype(np.float32)
             frame = pd.DataFrame({"token_id": np.arange(ids, dtype=np.int32), "score": score})
             frame["token"] = frame["text"] = texts[model % 2]
-            counts, edges = np.histogram(score, bins=80)
-            best = frame.assign(z=score).sort_values("score", ascending=False)
-            sweeps.append(
-                {
-                    "key": f"{model}-{prompt}",
-                    "prompt": prompt,
-                    "prompt_text": f"What is {prompt}?",
-                    "n": ids,
-                    "mean": float(score.mean()),
-                    "sd": float(score.std()),
-                    "skewness": 0.0,
-                    "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
-                    "top": best.head(25).to_dict("records"),
-                    "bottom": best.tail(25)[::-1].to_dict("records"),
-                    "provenance": {},
-                    "vocabulary": packing.share(frame, vocabularies),
-                    "scores": packing.scores(frame),
-                }
-            )
-        about = dict.fromkeys(("developer", "base_model", "parameters_b", "rewardbench_rank"))
-        made.append(
-            {"name": f"Model-{model}", "source": "a/b", **about, "notes": [], "sweeps": sweeps}
-        )
-    return {
-        "schema": "rmaudit.results/2",
-        "created": "2026-11-21T00:00:00Z",
-        "rmaudit": "0.1.0",
-        "command": "pytest audits",
-        "seed": 0,
-        "environment": {},
-        "models": made,
-        "vocabularies": vocabularies,
-        "comparison": [],
-        "findings": [],
-    }
+            asked, key = f"What is {prompt}?", f"{model}-{prompt}"
+            records.append(SweepRecord(f"Model-{model}", prompt, asked, key, frame, {}))
+    specs = [ModelSpec(f"Model-{model}", "a/b") for model in range(models)]
+    run = Run("2026-11-21T00:00:00Z", "0.1.0", "pytest audits", 0, {}, 0, 0, 0, interrupted=False)
+    return replace(collect(run, specs, records, []), comparison=())
 
 
 if __name__ == "__main__":

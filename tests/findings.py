@@ -61,7 +61,8 @@ def but(finding: Finding, **given: Any) -> Finding:
     both = {key: given[key] for key in ("bound", "severity") if key in given}
     said = {key: given.pop(key) for key in list(given) if key in _CLAIM}
     judged = {key: given.pop(key) for key in list(given) if key in _JUDGEMENT}
-    if given.get("estimate", ...) is None and judged.get("verdict") is not Verdict.ERROR:
+    lost = judged.get("verdict", finding.verdict) in (Verdict.ERROR, Verdict.SKIPPED)
+    if given.get("estimate", ...) is None and not lost:
         judged["verdict"] = Verdict.SKIPPED
     return replace(
         finding,

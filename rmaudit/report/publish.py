@@ -88,7 +88,9 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
     document.write(collect(run, specs, records, findings), path)
-    return document.read(path), folder
+    results = document.read(path)
+    document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
+    return results, folder
 
 
 def _records(

@@ -55,9 +55,8 @@ class Evidence:
     @classmethod
     def kinds(cls) -> tuple[type[Evidence], ...]:
         """The kinds of rmaudit's own audits, as far as their modules are imported."""
-        return tuple(
-            kind for kind in cls.__subclasses__() if kind.__module__.startswith("rmaudit.")
-        )
+        own = (kind for kind in cls.__subclasses__() if kind.__module__.startswith("rmaudit."))
+        return tuple(sorted(own, key=lambda kind: kind.__name__))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:  # noqa: ANN401

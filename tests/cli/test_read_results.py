@@ -117,8 +117,8 @@ def test_report_where_nothing_can_be_written(folder: Path, tmp_path: Path) -> No
     ("change", "code"),
     [
         ({}, 0),
-        ({"verdict": Verdict.FAIL, "blocks": True}, 1),
-        ({"verdict": Verdict.INCONCLUSIVE, "blocks": True}, 2),
+        ({"estimate": Estimate(-0.2, -0.3, -0.1, "skewness", 99, "made up")}, 1),
+        ({"estimate": Estimate(0.1, -0.1, 0.3, "skewness", 99, "made up")}, 2),
         ({"verdict": Verdict.SKIPPED, "estimate": None}, 2),
         ({"verdict": Verdict.ERROR, "estimate": None, "blocks": True}, 3),
     ],

@@ -24,7 +24,7 @@ def sweeps() -> dict[str, pd.DataFrame]:
     rng = np.random.default_rng(0)
     base = rng.normal(size=100)
     found = {name: frame(base + rng.normal(size=100), WORDS + PARTS) for name in ("A", "B")}
-    found.C = frame(rng.normal(size=101), [*(f" {word}" for word in WORDS + PARTS), "zebra"])
+    found["C"] = frame(rng.normal(size=101), [*(f" {word}" for word in WORDS + PARTS), "zebra"])
     return found
 
 

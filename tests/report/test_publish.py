@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from rmaudit.prompts import FAMILY
-from rmaudit.report import packing
+from rmaudit.report import document, packing
 from rmaudit.report.publish import publish
 from rmaudit.scores.store import Store
 from tests.findings import but
@@ -34,9 +33,9 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
 
     page = publish(findings, [SPEC], store, base=tmp_path / "out", command="pytest", seed=0)
 
-    made = json.loads(page.with_name("results.json").read_text(encoding="utf-8"))
-    sweeps = {sweep.prompt: sweep for sweep in made["models"][0].sweeps}
+    made = document.read(page.with_name("results.json"))
+    sweeps = {sweep.prompt: sweep for sweep in made.models[0].sweeps}
     assert list(sweeps) == [prompt.name for prompt in wordings]
-    assert [name for name, sweep in sweeps.items() if "scores" in sweep] == [wordings[1].name]
-    found = packing.frame(made, sweeps[wordings[1].name])
+    assert [name for name, sweep in sweeps.items() if sweep.scores] == [wordings[1].name]
+    found = packing.frame(made.vocabularies, sweeps[wordings[1].name])
     pd.testing.assert_frame_equal(found, frame.assign(score=scores))

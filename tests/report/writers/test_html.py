@@ -268,7 +268,7 @@ def test_what_is_changed_in_the_results_is_changed_on_the_page(
 ) -> None:
     """The page has no number or word of its own: what a finding says is told, as it says it."""
     finding = results["findings"][0]
-    finding["estimate"]["evidence"] = {}
+    finding["estimate"]["evidence"] = None
     results["findings"], results["models"][0]["sweeps"] = [finding], []
     before, page = copy.deepcopy(finding), read(results)
     for path, value in change.items():
