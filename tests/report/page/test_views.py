@@ -112,7 +112,10 @@ MEASURED = "Measured: +0.625 rho (95 % interval +0.5 to +0.75); the bound is abo
         ({}, f"under greatest: “It follows” holds. {MEASURED}, 6.7 standard errors inside."),
         (
             {"verdict": Verdict.FAIL, "bound": above(1.625, unit="rho")},
-            f"under greatest: “It follows” does not hold. {MEASURED.replace('0.2', '1.625')}, 16 standard errors away.",
+            (
+                f"under greatest: “It follows” does not hold. {MEASURED.replace('0.2', '1.625')}, "
+                "16 standard errors away."
+            ),
         ),
         (
             {"verdict": Verdict.INCONCLUSIVE, "prompt": "best+worst"},
