@@ -82,7 +82,7 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
         stated, judged = finding["claim"], finding["judgement"]
         stated.update(dict.fromkeys(("text", "source", "base_rate", "model", "prompt"), text))
         stated |= {"audit": text, "nodeid": f"audits/{text}::{text}", "repeat": text}
-        stated |= {"limits": [text]}
+        stated |= {"limits": [text], "model": text or "x"}
         stated["bound"]["unit"] = judged["bound"]["unit"] = text
         judged["known"] = judged["known"] and (text or "x")
         finding["reason"] = finding["reason"] and (text or "x")
@@ -170,7 +170,7 @@ def check_markdown(results: dict[str, Any], text: str) -> None:
     assert hostile.count("\n") == plain.count("\n")
     assert re.search(r"(?m)^\s*::|##\w*\[|://|www\.\w", hostile) is None
     for column in (1, 2, 3, 6):  # model, audit, prompt, bound
-        said = line(f"above 0.2 {text}" if column == 6 else text)
+        said = line({1: text or "x", 6: f"above 0.2 {text}"}.get(column, text))
         cut = said if len(said) <= 240 else f"{said[:239]}…"
         assert {cell.strip() for cell in shown(hostile).cells[column::8]} == {cut}
     assert len(hostile.encode()) <= markdown.LARGEST
@@ -215,7 +215,7 @@ def check_modelcard(results: dict[str, Any], text: str) -> None:
     written = modelcard.render(typed(poisoned(results, text)))
     (document,) = yaml.safe_load_all(written)
     name, evaluations = model_index_to_eval_results(document["model-index"])
-    assert name == line(text)
+    assert name == line(text or "x")
     assert {evaluation.metric_type for evaluation in evaluations} == {line(text)}
     assert {evaluation.metric_args["bound"] for evaluation in evaluations} == {
         line(f"above 0.2 {text}")
