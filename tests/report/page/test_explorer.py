@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import html as escapes
 import json
 import re
+import zlib
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.report.collect import SweepRecord, collect
@@ -22,20 +25,26 @@ from tests.report.test_document import RUN
 PROMPTS = ("greatest", "best", "worst")
 
 
-def swept(n: int, *, models: int = 1, seed: int = 0) -> Results:
+def swept(n: int, *, models: int = 1, seed: int = 0, unscored: int = 0) -> Results:
     """Results of models over one vocabulary of `n` ids, of which the first are hostile."""
     rng = np.random.default_rng(seed)
     texts = [*HOSTILE, " fuck", "Love", " love", "LOVE", *(f" word{i}" for i in range(n))][:n]
     named = pd.Series(texts, dtype=object)  # lone surrogates are no strings of Arrow's
     ids = np.arange(n, dtype=np.int32)
     frame = pd.DataFrame({"token_id": ids, "token": named, "text": named})
+
+    def scores() -> NDArray[np.float32]:
+        drawn = rng.gamma(4.0, size=n).astype(np.float32)
+        drawn[:unscored] = np.nan
+        return drawn
+
     records = [
         SweepRecord(
             model=f"Toy-{model}",
             prompt=prompt,
             prompt_text=f"What is {prompt}?",
             key=f"{model}-{prompt}",
-            frame=frame.assign(score=rng.gamma(4.0, size=n).astype(np.float32)),
+            frame=frame.assign(score=scores()),
             provenance={},
         )
         for model in range(models)
@@ -74,6 +83,20 @@ def test_a_page_has_the_room_that_it_has(room: int) -> None:
     assert len(page) < room + script
     assert ("Scores are exact." in page) is (room == 300_000)
     assert ("a score marked ≈ is within" in page) is (room < 300_000)
+
+
+def test_an_unscored_token_has_no_score_on_a_page_with_less_room() -> None:
+    """Its level is the one that stands for none, and no other token has it."""
+    page = str(explorer.explorer(swept(6000, unscored=40), room=60_000))
+    islands = re.findall(r'id="explorer-[0-9]+">(.*?)</script>', page, re.DOTALL)
+    found = re.search(r'data-x="index">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    column = json.loads(escapes.unescape(found[1]))["tables"][0]["columns"][0]
+
+    levels = np.frombuffer(zlib.decompress(base64.b64decode(islands[column["coarse"]])), np.uint8)
+
+    assert not column["wide"]
+    assert np.flatnonzero(levels == column["missing"]).tolist() == [*range(40)]
 
 
 def test_ten_models_of_the_largest_vocabularies_fit() -> None:
