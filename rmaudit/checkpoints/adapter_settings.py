@@ -2,12 +2,17 @@
 
 Nothing that it names is run or imported. Of its entries, those that decide the merged weights are
 handed to PEFT; those that only guide training, or that PEFT needs to find the base's class by
-itself (`auto_mapping`), are left out; any other that is set is refused.
+itself (`auto_mapping`), are left out; any other that is set is refused. So is a regular expression
+that does not come to an end on the names of the base's layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +35,30 @@ MERGED = frozenset(_DECIDES.split())
 _KNOWN = frozenset(f"{_DECIDES} {_IDLE}".split())
 # Others change the base's weights before training, so an adapter alone is not what was trained.
 _STARTS = (True, False, None, "gaussian", "eva", "orthogonal")
+_SECONDS = 10  # honest ones take milliseconds
+_PATTERNED = (  # entries of LoraConfig that PEFT takes for regular expressions
+    "target_modules",
+    "exclude_modules",
+    "layers_pattern",
+    "rank_pattern",
+    "alpha_pattern",
+    "modules_to_save",
+)
+_PLAIN = re.compile(r"[\w.-]*")
+# In the ways in which PEFT puts them together; what is no regular expression, it tells itself.
+_TRY = r"""
+import json, re, sys
+patterns, names = json.load(sys.stdin)
+for pattern in patterns:
+    for whole in (pattern, rf"(.*\.)?({pattern})$", rf"(^|.*\.){pattern}($|\..*)",
+                  rf"(?:^|.*?\.){pattern}\.(?P<idx>\d+)\."):
+        try:
+            matches = re.compile(whole).match
+        except (re.error, OverflowError, RecursionError):
+            continue
+        for name in names:
+            matches(name)
+"""
 
 
 def deciding(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, Any]:
@@ -62,3 +91,49 @@ def deciding(given: Mapping[str, Any], path: Path, *, model: str) -> dict[str, A
         )
         raise ModelError(message)
     return {key: given[key] for key in MERGED if given.get(key) is not None}
+
+
+def refuse_endless(
+    settings: Mapping[str, Any], tensors: Iterable[str], path: Path, *, model: str
+) -> None:
+    """Refuse an adapter's regular expressions that take too long on the names of its base's layers.
+
+    They are matched in a process of their own, which is ended after ten seconds.
+
+    Raises:
+        ModelError: one takes too long; they are those of the adapter_config.json at `path`.
+    """
+    patterns = {key: sorted(_patterns(settings.get(key))) for key in _PATTERNED}
+    names = sorted({part for name in tensors for part in _prefixes(name)})
+    for key, found in patterns.items():
+        if found and not _ends(found, names):
+            message = (
+                f"{model}: {key} {short(found[0])!r} in {path} is a regular expression that "
+                f"does not come to an end within {_SECONDS} s on the names of the base's layers; "
+                f"name the layers in a list instead"
+            )
+            raise ModelError(message)
+
+
+def _patterns(value: object) -> set[str]:
+    """The texts of a setting that are more than a plain name."""
+    texts = value if isinstance(value, list | tuple | dict) else [value]
+    return {text for text in texts if isinstance(text, str) and not _PLAIN.fullmatch(text)}
+
+
+def _prefixes(name: str) -> list[str]:
+    """A tensor's layer, and the layers that it is in."""
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+
+
+def _ends(patterns: list[str], names: list[str]) -> bool:
+    given = json.dumps([patterns, names])
+    command = [sys.executable, "-I", "-S", "-c", _TRY]
+    try:
+        subprocess.run(  # noqa: S603  (this program, which gets them as data)
+            command, input=given, text=True, timeout=_SECONDS, check=False, capture_output=True
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return True

@@ -14,12 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import configuration, hub, patterns, shards, source
-from rmaudit.checkpoints.adapter_settings import HOW, deciding
-from rmaudit.checkpoints.headers import Headers
-from rmaudit.checkpoints.heads import Shapes, linear
-from rmaudit.checkpoints.heads.dispatch import Found
+from rmaudit.checkpoints import configuration, hub, shards, source
+from rmaudit.checkpoints.adapter_settings import HOW, deciding, refuse_endless
+from rmaudit.checkpoints.heads import Found, Shapes, linear
 from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import Source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -134,7 +133,7 @@ def find(found: Source, spec: ModelSpec, cache: Path) -> Adapter | None:
         raise ModelError(message)
     named = str(given["base_model_name_or_path"])
     headers = source.read(replace(base, model=f"{spec.name}: its base {named}"))
-    patterns.refuse_endless(decides, headers, folder / CONFIG, model=spec.name)
+    refuse_endless(decides, headers, folder / CONFIG, model=spec.name)
     return Adapter(spec.name, folder, base, named, revision, decides, shapes, headers)
 
 

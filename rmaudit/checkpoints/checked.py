@@ -16,13 +16,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import adapters, configuration, shards, source
+from rmaudit.checkpoints import adapters, configuration, heads, shards, source
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.headers import Headers
-from rmaudit.checkpoints.heads import Shapes, dispatch, encoder
-from rmaudit.checkpoints.heads.dispatch import Found
+from rmaudit.checkpoints.heads import Found, Shapes, encoder
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
+from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import Source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -163,7 +162,7 @@ def find_head(
     _refuse_doubles(headers, folder, model)
     shapes = {**{key: header.shape for key, header in headers.items()}, **(added or {})}
     try:
-        found = dispatch.find(config, shapes)
+        found = heads.find(config, shapes)
     except ModelError as error:
         raise ModelError(f"{model}: {error}") from error
     if found is None and added is not None:

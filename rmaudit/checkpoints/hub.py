@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmaudit.checkpoints import shards
-from rmaudit.checkpoints.headers import Header
+from rmaudit.checkpoints.shards import Header
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import ModelInfo

@@ -1,14 +1,18 @@
-"""Which files hold a checkpoint's weights: those that transformers reads, and no others.
+"""Which files hold a checkpoint's weights, and what their headers say of the tensors in them.
 
-It reads `model.safetensors` if that is there, else what `model.safetensors.index.json` names.
-Shards that an earlier save left behind are in neither, and reading them would mix two models.
+The files are those that transformers reads: `model.safetensors` if that is there, else what
+`model.safetensors.index.json` names. Shards that an earlier save left behind are in neither, and
+reading them would mix two models. A header stands at the start of its file and has each tensor's
+shape and type, so on the hub it costs kilobytes of a file of gigabytes.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rmaudit.errors import ModelError
 
@@ -17,6 +21,24 @@ if TYPE_CHECKING:
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 ADAPTER_CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"  # PEFT's
+_BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64}
+
+
+class Header(NamedTuple):
+    """One tensor; `dtype` is safetensors' name of it, such as BF16."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def bytes(self) -> int:
+        """The tensor's size on disk, in bytes."""
+        digits = self.dtype.partition("_")[0].lstrip("BFIU")
+        bits = _BITS.get(self.dtype) or int(digits or 8)
+        return math.prod(self.shape) * bits // 8
+
+
+Headers = Mapping[str, Header]  # of a checkpoint's tensors, by their names
 
 
 def of(folder: Path, *, model: str) -> list[Path]:
@@ -81,6 +103,25 @@ def unread(folder: Path, *, model: str) -> list[str]:
     """Files that look like the checkpoint's weights and are not among them."""
     read = {path.name for path in of(folder, model=model)}
     return sorted({path.name for path in folder.glob("model*.safetensors")} - read)
+
+
+def headers(path: Path, *, model: str) -> dict[str, Header]:
+    """The tensors of one safetensors file, by their names.
+
+    Raises:
+        ModelError: it is damaged, or cannot be read.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    read: dict[str, Header] = {}
+    try:
+        with safe_open(path, framework="np") as opened:
+            for key in opened.keys():  # noqa: SIM118  (not a mapping)
+                tensor = opened.get_slice(key)
+                read[key] = Header(tuple(tensor.get_shape()), str(tensor.get_dtype()))
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{model}: {path} is damaged: {error}") from error
+    return read
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rmaudit.checkpoints import embedded, headers, hub, shards
-from rmaudit.checkpoints.headers import Header
+from rmaudit.checkpoints import embedded, hub, shards
 from rmaudit.checkpoints.reading import brief, short
+from rmaudit.checkpoints.shards import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 
@@ -65,7 +65,7 @@ class Folder:
 
     def headers(self, name: str) -> dict[str, Header]:
         """The tensors of one safetensors file in the folder."""
-        return headers.in_file(self.path / name, model=self.model)
+        return shards.headers(self.path / name, model=self.model)
 
     def downloaded(self) -> Folder:
         """This folder, which has its weights already."""

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from rmaudit.checkpoints.reading import brief, short
 from rmaudit.errors import ModelError
 from rmaudit.layout import neutral
-from rmaudit.layout.guard import failures_told
 from rmaudit.layout.slot import Slot
 from rmaudit.layout.splice import around
+from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout.guard import failures_told
 from rmaudit.layout.slot import Slot
+from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rmaudit.layout import chat
-from rmaudit.layout.guard import failures_told
+from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

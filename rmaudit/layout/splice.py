@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rmaudit.layout.guard import failures_told
+from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -1,20 +1,27 @@
-"""A model's tokenizer, its chat template and its vocabulary: all that needs no weights."""
+"""A model's tokenizer, its chat template and its vocabulary: all that needs no weights.
+
+Tokenizers fail in any way on a text: with a panic of Rust code, or for want of an unknown token.
+To our callers it is one thing, a `ModelError` of one line.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from rmaudit.checkpoints import reading, trust
-from rmaudit.checkpoints.reading import brief, short
+from rmaudit.checkpoints.reading import brief, is_failure, short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout.guard import failures_told
 from rmaudit.layout.slot import Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _MOST_ADDED = 200_000  # takes a quarter of a minute, and twice as many a minute and a half
 _ADDED = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
 _ADDED["added_tokens.json"] = b'":'
@@ -49,6 +56,29 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
             message = f"{spec.name}: template {shown}: {brief(error)}"
             raise ModelError(message) from error
     return tokenizer
+
+
+def failures_told(
+    function: Callable[Concatenate[PreTrainedTokenizerBase, P], R],
+) -> Callable[Concatenate[PreTrainedTokenizerBase, P], R]:
+    """A function of a tokenizer that raises `ModelError` where the tokenizer fails."""
+
+    @wraps(function)
+    def guarded(tokenizer: PreTrainedTokenizerBase, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(tokenizer, *args, **kwargs)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            whose = tokenizer.name_or_path or type(tokenizer).__name__
+            message = (
+                f"the tokenizer of {whose} failed on a text ({brief(error)}), so no rows can be "
+                f"made with it; copy all tokenizer files of the model that it was trained from "
+                f"into its folder"
+            )
+            raise ModelError(message) from error
+
+    return guarded
 
 
 @failures_told

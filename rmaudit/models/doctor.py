@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.heads.dispatch import CLASSIFIERS
+from rmaudit.checkpoints.heads import CLASSIFIERS
 from rmaudit.errors import ModelError
 from rmaudit.layout.slot import Slot
 from rmaudit.models.checkpoint import Checkpoint

@@ -14,8 +14,8 @@ from rmaudit.checkpoints import adapters, configuration, embedded, hub, source, 
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.checked import Checked
-from rmaudit.checkpoints.headers import Headers
 from rmaudit.checkpoints.heads import Shapes, linear
+from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import Source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError

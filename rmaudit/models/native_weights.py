@@ -12,8 +12,7 @@ from torch import Tensor
 
 from rmaudit.checkpoints import configuration, merge, shards
 from rmaudit.checkpoints.checked import Checked
-from rmaudit.checkpoints.heads import linear
-from rmaudit.checkpoints.heads.dispatch import CLASSIFIERS
+from rmaudit.checkpoints.heads import CLASSIFIERS, linear
 from rmaudit.errors import ModelError
 from rmaudit.models import loading
 from rmaudit.models.loading import Asked

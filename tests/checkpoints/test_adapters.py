@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from rmaudit.checkpoints import adapter_settings, adapters, patterns, source
+from rmaudit.checkpoints import adapter_settings, adapters, source
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import inspection
@@ -454,11 +454,11 @@ def test_a_regular_expression_that_does_not_end_is_refused(
     make: Make, monkeypatch: pytest.MonkeyPatch, key: str, value: object
 ) -> None:
     """PEFT would match it for ages; an honest one is matched by it."""
-    monkeypatch.setattr(patterns, "_SECONDS", 0.3)
+    monkeypatch.setattr(adapter_settings, "_SECONDS", 0.3)
     folder = make("rm", target_modules=r"model\.layers\.[01]\..*\.(q|v)_proj")
-    monkeypatch.setattr(patterns, "_SECONDS", 10)
+    monkeypatch.setattr(adapter_settings, "_SECONDS", 10)
     checkpoint(folder).score(PROMPT, ["love"])
-    monkeypatch.setattr(patterns, "_SECONDS", 0.3)
+    monkeypatch.setattr(adapter_settings, "_SECONDS", 0.3)
 
     text = refusal(configure(folder, **{key: value}))
 

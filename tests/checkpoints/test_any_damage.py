@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from rmaudit.checkpoints.heads import dispatch
+from rmaudit.checkpoints import heads
 from rmaudit.errors import ModelError
 from tests.models.test_families import FAMILIES, HIDDEN, PROMPT, Toy, opened, pattern, published
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model, toy_tokenizer
@@ -49,7 +49,7 @@ PAIR = Toy(  # its own classifier, as `save_pretrained` writes it
 )
 ALL = {"plain": PLAIN, "pair": PAIR, **FAMILIES}
 PREFIXES = ("model.", "module.", "base_model.model.", "score.", "gating.", "v_head.", "_")
-IGNORED = {key for family in dispatch.FAMILIES for key in family.IGNORED}
+IGNORED = {key for family in heads.FAMILIES for key in family.IGNORED}
 
 
 def other_shape(tensor: Tensor, way: int) -> Tensor:

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints import embedded, hub, source
-from rmaudit.checkpoints.headers import Header
+from rmaudit.checkpoints.shards import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from tests.checkpoints.folders import HIDDEN, TENSORS, write

@@ -1,14 +1,23 @@
-"""How a pooled hidden state becomes a reward: one file per head family."""
+"""How a pooled hidden state becomes a reward: one file per head family.
+
+Which family a checkpoint's head is of is told by its tensors' names and shapes, never by its name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from rmaudit.checkpoints.heads import encoder, gated, linear, logit, mlp, uncertainty, value
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Shapes = Mapping[str, tuple[int, ...]]
+# In this order: `score.weight` alone is the plain head's, and others have one too.
+FAMILIES: tuple[Family, ...] = (logit, encoder, uncertainty, gated, value, mlp, linear)
+# transformers has a class for these, whose own forward gives the reward.
+CLASSIFIERS = (linear.NAME, encoder.NAME)
 
 
 class Family(Protocol):
@@ -38,3 +47,23 @@ class Head(Protocol):
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
         """The head for answers to one prompt, whose final states are (len(prefix), hidden)."""
+
+
+class Found(NamedTuple):
+    """The family of a checkpoint's head, and the names of the head's tensors."""
+
+    family: Family
+    keys: frozenset[str]
+
+
+def find(config: Mapping[str, Any], shapes: Shapes) -> Found | None:
+    """The head of a checkpoint with this config.json and tensors of these shapes; None if none is.
+
+    Raises:
+        ModelError: a head is incomplete, or of a wrong shape.
+    """
+    for family in FAMILIES:
+        keys = family.keys(config, shapes)
+        if keys is not None:
+            return Found(family, keys)
+    return None

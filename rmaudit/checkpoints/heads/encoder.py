@@ -15,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints.heads import Shapes, mlp
+from rmaudit.checkpoints.heads import mlp
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from rmaudit.checkpoints.heads import Shapes
 
 NAME, POOL, IGNORED = "pair", "first", frozenset[str]()
 ARCHITECTURES = ("DebertaForSequenceClassification", "DebertaV2ForSequenceClassification")

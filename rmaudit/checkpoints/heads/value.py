@@ -17,11 +17,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rmaudit.checkpoints.heads import Head, Shapes, mlp
+from rmaudit.checkpoints.heads import mlp
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from rmaudit.checkpoints.heads import Head, Shapes
 
 NAME, POOL, IGNORED = "value", "last", frozenset({"lm_head.weight"})
 GRM = "v_head.summary"

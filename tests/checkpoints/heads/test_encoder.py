@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rmaudit.checkpoints.heads import dispatch, encoder
+from rmaudit.checkpoints import heads
+from rmaudit.checkpoints.heads import encoder
 from rmaudit.errors import ModelError
 
 HIDDEN = 5
@@ -36,7 +37,7 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
 def refusal(config: dict[str, Any], shapes: dict[str, Any]) -> str:
     """The text with which a checkpoint is refused."""
     with pytest.raises(ModelError) as caught:
-        dispatch.find(config, BACKBONE | shapes)
+        heads.find(config, BACKBONE | shapes)
     return str(caught.value)
 
 
@@ -51,7 +52,7 @@ def test_the_head_is_two_layers_with_the_activation(architecture: str, name: str
     config = CONFIG | {"architectures": [architecture], "pooler_hidden_act": name}
     states = drawn(9, HIDDEN, seed=1)
 
-    found = dispatch.find(config, BACKBONE | SHAPES)
+    found = heads.find(config, BACKBONE | SHAPES)
     assert found is not None
     head = found.family.build(tensors, config)
     rewards = head.after((1, 2), torch.empty(0))(states)
