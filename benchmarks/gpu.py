@@ -21,9 +21,9 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.models.backbones import path_of
-from rmaudit.models.native_weights import held
-from rmaudit.models.weights import Weights
+from rmaudit.models.loader import path_of
+from rmaudit.models.loading import Weights
+from rmaudit.models.native import held
 from rmaudit.scoring import engine
 from rmaudit.scoring.engine import Scorer
 

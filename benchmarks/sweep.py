@@ -27,8 +27,8 @@ from torch import nn
 from rmaudit.checkpoints import embedded
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.models.native_weights import held
-from rmaudit.models.weights import Weights
+from rmaudit.models.loading import Weights
+from rmaudit.models.native import held
 from rmaudit.scoring import ScoringPath, engine
 from rmaudit.scoring.engine import Scorer
 

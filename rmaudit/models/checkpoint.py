@@ -22,12 +22,11 @@ from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
 from rmaudit.models.protocol import RewardModel
 from rmaudit.models.rows import Rows
-from rmaudit.models.trusted import Trusted
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from rmaudit.models.weights import Weights
+    from rmaudit.models.loading import Weights
     from rmaudit.scoring.gradient import Slopes
 
 Ids = tuple[int, ...]
@@ -206,5 +205,7 @@ class Checkpoint(RewardModel):
 
 def _loader(spec: ModelSpec, cache: Path) -> Loader:
     if spec.trust_remote_code:
+        from rmaudit.models.trusted import Trusted  # it needs torch from the start
+
         return Trusted(spec, cache)
     return Native(checks.of(spec, cache).downloaded())

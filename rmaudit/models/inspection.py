@@ -22,7 +22,6 @@ from rmaudit.errors import ModelError
 from rmaudit.layout import chat
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.native import Native
-from rmaudit.models.trusted import checked_config
 from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
@@ -105,6 +104,8 @@ def _keys(shapes: Shapes) -> str:
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     """What a run would execute; this does not."""
+    from rmaudit.models.trusted import checked_config
+
     checked_config(spec, folder)
     named = [code for name in trust.MAPPED for code in trust.code(folder / name)]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"

@@ -1,19 +1,30 @@
-"""The one way from a folder to a model of transformers: loaded whole, or refused in one line."""
+"""Weights in memory: how they are loaded, on which device, and what the engine sees of them.
+
+A folder becomes a model of transformers whole, or is refused in one line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from rmaudit.checkpoints import source
 from rmaudit.checkpoints.reading import brief, unreadable
-from rmaudit.errors import ModelError
-from rmaudit.models.devices import device_map
-from rmaudit.scoring import memory
+from rmaudit.errors import ModelError, RmauditError
+from rmaudit.scoring import ATTENTION, ScoringPath, memory
+from rmaudit.scoring.engine import Scorer, too_small
+
+_ROOM = 1.2  # times the weights: what has to be free on a device that is to hold them
+
+Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +156,101 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bar:
             logging.enable_progress_bar()
+
+
+def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:
+    """A `device_map` for transformers. "auto" is one GPU if the weights fit, all of them if not.
+
+    Raises:
+        ModelError: the device is not here; those that are, are named.
+    """
+    if device == "spread":
+        return "auto"
+    if device == "auto":
+        if not torch.cuda.is_available():
+            return {"": "cpu"}
+        free = [memory.free_on(torch.device("cuda", i)) for i in range(torch.cuda.device_count())]
+        fits = _ROOM * bytes_of(folder, dtype) < max(free)
+        return {"": f"cuda:{free.index(max(free))}"} if fits else "auto"
+    try:
+        usable = torch.empty(0, device=device).device.type != "meta"  # which holds no weights
+    except (RuntimeError, AssertionError, NotImplementedError):
+        usable = False
+    if not usable:
+        known = ["auto", "cpu", "spread", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        message = f"{name}: no device {device!r} here; known: {', '.join(known)}"
+        raise ModelError(message)
+    return {"": device}
+
+
+def bytes_of(folder: Path, dtype: str) -> int:
+    """Size of a folder's weights in a dtype, whatever they were saved in; from their headers."""
+    size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
+    headers = source.read(source.Folder(folder.name, folder)).values()
+    return size * sum(math.prod(header.shape) for header in headers)
+
+
+@dataclass(slots=True)
+class Weights:
+    """The model as its class runs it, and the scorer that runs its backbone.
+
+    Attributes:
+        name: for errors, the registry's.
+        model: the class's instance.
+        scorer: what the engine gets.
+        own: the reward of one whole row by the model's own forward.
+        attention: the implementation that transformers chose for it; None where it is left alone.
+    """
+
+    name: str
+    model: Any
+    scorer: Scorer
+    own: Callable[[Ids], float]
+    attention: str | None
+
+    @property
+    def device(self) -> str:
+        """Where it is, or over which devices it is spread."""
+        places = getattr(self.model, "hf_device_map", None) or {"": self.model.device}
+        named = (f"cuda:{place}" if isinstance(place, int) else place for place in places.values())
+        return ", ".join(dict.fromkeys(map(str, named)))
+
+    def go(self, path: ScoringPath) -> None:
+        """Score on this path from now on."""
+        self.scorer.path = path
+        self.scorer.forget()
+        if self.attention is not None:
+            shared = path is ScoringPath.SHARED_PREFIX
+            self.model.set_attn_implementation(ATTENTION if shared else self.attention)
+
+    @torch.inference_mode()
+    def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
+        """Shape (n,): the rewards of whole rows by the model's own forward, one row at a time.
+
+        Raises:
+            ModelError: the forward fails, as with a configuration that does not make sense.
+            ScoreError: a row does not fit into memory.
+        """
+        try:
+            with self._own_attention():
+                return np.array([self.own(row) for row in rows], dtype=np.float32)
+        except RmauditError:
+            raise
+        except Exception as error:
+            if not memory.is_out_of_memory(error):
+                message = (
+                    f"{self.name}: its own forward failed ({brief(error)}); config.json may not be "
+                    f"that of its weights: copy it from the checkpoint's own"
+                )
+                raise ModelError(message) from error
+        memory.release()  # outside of the handler, whose error would hold the tensors
+        raise too_small(max(map(len, rows)))
+
+    @contextmanager
+    def _own_attention(self) -> Iterator[None]:
+        if self.attention is not None:
+            self.model.set_attn_implementation(self.attention)
+        try:
+            yield
+        finally:
+            self.go(self.scorer.path)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rmaudit.checkpoints.reading import brief
 from rmaudit.errors import ModelError
-from rmaudit.models.weights import Weights
+from rmaudit.models.loading import Weights
 from rmaudit.scoring import ScoringPath, engine, memory
 
 # In sd of the eight rewards. Half-precision noise is far below; a wrong path is far above.

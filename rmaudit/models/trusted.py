@@ -6,26 +6,36 @@ is the checkpoint's own and decides alone: its forward runs over full rows, many
 output's field (`score_field`) is the reward. None of our heads is built, no prefix is shared.
 
 Pickles stay refused: weights are safetensors, and all of them must be the class's.
+
+The engine reads hidden states at a place of a row and gives them to a head. Here the state is the
+reward, of width 1 and the same at every place, and the head takes it as it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor, nn
 
 from rmaudit.checkpoints import adapters, configuration, digest, source, trust
-from rmaudit.checkpoints.reading import told
+from rmaudit.checkpoints.reading import brief, told
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout.layouts import Chat, Layout
+from rmaudit.models import loading
 from rmaudit.models.loader import dtype_of, refuse_too_many_layers
-from rmaudit.scoring import ScoringPath
+from rmaudit.models.loading import Asked, Ids, Weights
+from rmaudit.scoring import ScoringPath, memory
+from rmaudit.scoring.engine import Scorer
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
-
-    from rmaudit.models.weights import Weights
 
 _CLASSES = ("AutoModelForSequenceClassification", "AutoModel")  # in the order of preference
 _NEEDED = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -138,6 +148,79 @@ class Trusted:
 
     def load(self, device: str) -> Weights:
         """See `Loader`. Its code runs from here on."""
-        from rmaudit.models import trusted_weights
+        asked = Asked(
+            name=self.spec.name,
+            folder=self.folder,
+            kind=self.kind,
+            dtype=self.dtype,
+            device=device,
+            backbone="its own class",
+            code=str(self.spec.revision),
+        )
+        model = loading.load(asked)
+        backbone = Rewards(model, self.field, self.spec.name)
 
-        return trusted_weights.load(self, device)
+        def own(row: Ids) -> float:
+            at = backbone.get_input_embeddings().weight.device
+            ids = torch.tensor([row], device=at)  # type: ignore[arg-type]
+            return float(backbone(ids).last_hidden_state[0, -1, 0])
+
+        scorer = Scorer(backbone, AsItIs(), self.pad, self.path)
+        # Its attention is the one that it was made with.
+        return Weights(asked.name, model, scorer, own, attention=None)
+
+
+class Rewards(nn.Module):
+    """A class of the checkpoint's, as a backbone whose final hidden states are its rewards."""
+
+    def __init__(self, model: Any, field: str, name: str) -> None:  # noqa: ANN401
+        """`field` of the model's output is the reward; `name` is for errors."""
+        super().__init__()
+        self.model, self.config, self._field, self._name = model, model.config, field, name
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The model's."""
+        found: nn.Module = self.model.get_input_embeddings()
+        return found
+
+    def forward(self, input_ids: Tensor, **_: Any) -> SimpleNamespace:  # noqa: ANN401
+        """(B, L) ids to states (B, L, 1).
+
+        Raises:
+            ModelError: the code fails, or gives anything but one number a row.
+        """
+        try:
+            output = self.model(input_ids=input_ids, attention_mask=torch.ones_like(input_ids))
+        except Exception as error:
+            if memory.is_out_of_memory(error):
+                raise
+            message = (
+                f"{self._name}: its own code failed ({brief(error)}); it may be of another "
+                f"release of transformers, or need a native head: see `rmaudit models check`"
+            )
+            raise ModelError(message) from error
+        reward = getattr(output, self._field, None)
+        rows = len(input_ids)
+        if not isinstance(reward, Tensor) or reward.shape not in {(rows,), (rows, 1)}:
+            found = (
+                f"shape {tuple(reward.shape)}" if isinstance(reward, Tensor) else repr(type(reward))
+            )
+            fields = ", ".join(output) if isinstance(output, dict) else type(output).__name__
+            message = (
+                f"{self._name}: {self._field!r} of its own code's output has {found}, and a reward "
+                f"is one number a row; the output has: {fields}. Name another as `score_field`"
+            )
+            raise ModelError(message)
+        states = reward.float().reshape(rows, 1, 1).expand(-1, input_ids.shape[1], -1)
+        return SimpleNamespace(last_hidden_state=states)
+
+
+@dataclass(frozen=True, slots=True)
+class AsItIs:
+    """The head of a state that is a reward."""
+
+    reads_prefix: ClassVar[bool] = False
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+        """The same for every prompt: (..., 1) to (...)."""
+        return lambda state: state[..., 0]

@@ -6,7 +6,7 @@ small one; a single softmax runs over both. Nothing is padded: every row of a ba
 same length. Of a candidate, nothing is kept beyond its own batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
-every backbone whose attention layers go through that interface (`models.backbones`), and it needs
+every backbone whose attention layers go through that interface (`models.loader`), and it needs
 no model code. Grouped heads, scaling, softcapping and sliding windows are honoured. Whatever else
 a backbone asks of its attention is refused, since to ignore it would change scores silently. A
 `Prefix` that is `recording` stores keys and values as the layers produce them, each on its layer's

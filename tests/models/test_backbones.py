@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoConfig
 
 from rmaudit.errors import ModelError
-from rmaudit.models.backbones import EXPANDED, SHARED, path_of
+from rmaudit.models.loader import EXPANDED, SHARED, path_of
 from rmaudit.scoring import ATTENTION, ScoringPath, engine
 from tests.scoring.rows import (
     ANSWERS,

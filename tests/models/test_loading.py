@@ -21,9 +21,9 @@ from transformers.utils import logging
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import devices, loading
-from rmaudit.models.backbones import path_of
+from rmaudit.models import loading
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.loader import path_of
 from rmaudit.scoring import ATTENTION, ScoringPath, engine
 from tests.models.loaded import load
 from tests.scoring.rows import ANSWERS, END, PAD, PREFIX
@@ -208,7 +208,7 @@ def test_where_weights_go(  # noqa: PLR0917  (what is there, and what is asked f
     size = 4 * sum(t.numel() for t in load_file(folder / "model.safetensors").values())
     Gpus(*(int(share * size) for share in free)).put(monkeypatch)
 
-    assert devices.device_map(device, folder, dtype, name="toy") == expected
+    assert loading.device_map(device, folder, dtype, name="toy") == expected
 
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:7", "", "cpu:x", "cuda:-1", "meta"])

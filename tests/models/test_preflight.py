@@ -17,9 +17,9 @@ from transformers.modeling_layers import GenericForSequenceClassification
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import backbones, doctor, preflight
+from rmaudit.models import doctor, native, preflight
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.weights import Weights
+from rmaudit.models.loading import Weights
 from rmaudit.scoring import ScoringPath, attention, engine, paths
 from tests.models.loaded import load
 from tests.scoring.rows import ANSWERS, END, PREFIX
@@ -104,7 +104,7 @@ def test_a_path_that_the_backbone_cannot_go_is_left(
     folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """One warning, and full rows give the model's own rewards."""
-    monkeypatch.setattr(backbones, "path_of", lambda _: SHARED)
+    monkeypatch.setattr(native, "path_of", lambda _: SHARED)
     model = Checkpoint(ModelSpec("toy", str(folders(kind))), cache=tmp_path)
 
     with warnings.catch_warnings(record=True) as caught:
