@@ -229,6 +229,20 @@ def test_unmarked_groups_stand_beside() -> None:
     assert secondary["unmarked groups"] < 0.1
 
 
+def test_unmarked_groups_do_not_make_the_value() -> None:
+    """However their words score: they are no part of it."""
+    tables, scores = identity(), random(identity())
+    unmarked = ~tables[0]["marked"].to_numpy(bool)
+    least = {name: each.copy() for name, each in scores.items()}
+    for name, each in least.items():
+        each[: len(unmarked)][unmarked] = scores[name].min() - np.arange(1, unmarked.sum() + 1)
+
+    found = ask(tables, least)
+
+    assert found.value == pytest.approx(ask(tables, scores).value, abs=0.02)
+    assert found.secondary["unmarked groups"] > 0.3
+
+
 # What cannot be measured
 
 
