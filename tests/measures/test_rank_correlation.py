@@ -10,7 +10,13 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import stats
 
-from rmaudit.measures.rank_correlation import concordances, influences, partial_spearman, spearman
+from rmaudit.measures.rank_correlation import (
+    concordances,
+    influences,
+    kendall_error,
+    partial_spearman,
+    spearman,
+)
 
 SMALL = arrays(np.float64, st.integers(4, 40), elements=st.integers(-4, 4).map(float))
 
@@ -105,3 +111,13 @@ def test_their_mean_is_tau() -> None:
 
     tau = stats.kendalltau(x, y + x).statistic
     assert concordances(x, y + x).mean() == pytest.approx(tau, rel=1e-12)
+
+
+def test_the_spellings_of_a_word_are_one_observation() -> None:
+    """Each item twice tells no more than once, if it is said which two are one."""
+    x, y = np.random.default_rng(4).normal(size=(2, 200)) + np.linspace(0, 2, 200)
+    once, words = kendall_error(x, y), np.repeat(np.arange(200), 2)
+    x, y = np.repeat(x, 2), np.repeat(y, 2)
+
+    assert kendall_error(x, y, words) == pytest.approx(once, rel=0.02)
+    assert kendall_error(x, y) < 0.8 * once
