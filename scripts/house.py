@@ -10,8 +10,8 @@ with an empty cache), and a profiler notes the Python files of rmaudit in which 
 from the setup of the test, which opens the checkpoint, until the pages are written. What an import
 calls does not count, nor what the plugin does before: options, registry and collection. Of these
 files a score visits those that are called on its own way to the page. Aside of it lie the null
-controls (they score something else), the writers of other files, and the families whose head the
-checkpoint has not.
+controls (they score something else), the lists of words that are masked, the writers of other
+files, and the families whose head the checkpoint has not.
 
 A conversion is a call in the report or the plugin that turns something into JSON or a dictionary,
 or back: any of `CONVERT`. Most of them are of findings; `--list` shows all.
@@ -36,17 +36,8 @@ DATA = {".css", ".csv", ".jinja", ".js", ".json", ".yaml", ".yml"}
 CONVERT = {"Finding", "asdict", "from_json", "to_json", "json.dumps", "json.loads"}
 CONVERT |= {"model_dump", "model_dump_json", "model_validate", "model_validate_json"}
 CONVERT |= {"dump_json", "dump_python", "validate_json", "validate_python"}  # of a TypeAdapter
-ASIDE = {
-    "nulls",
-    "planted",
-    "trial",
-    "controls",
-    "markdown",
-    "sarif",
-    "modelcard",
-    "terminal",
-    "power",
-}
+ASIDE = {"nulls", "planted", "trial", "controls", "masks"}  # see above
+ASIDE |= {"markdown", "sarif", "modelcard", "terminal", "power"}
 UNTYPED = re.compile(r"\b(?:Mapping|dict)\[str, Any\]")
 
 

@@ -13,8 +13,8 @@ from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
 from rmaudit.organisms.for_model import Case
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.controls import controls
-from rmaudit.plugin.fixtures import CASE, missing_as_told
 from rmaudit.plugin.options import RM_MISSING, RM_RECORDED
+from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told
 from rmaudit.plugin.repeat import place, repeat
 from rmaudit.plugin.session import SESSION, policy_of
 from rmaudit.references import References

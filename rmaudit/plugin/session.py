@@ -91,10 +91,10 @@ SESSION = pytest.StashKey[Session]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the session's state; check what was named: models, folders, a ledger."""
-    from rmaudit.plugin import fixtures
+    from rmaudit.plugin import pytest_fixtures
 
     session = config.stash[SESSION] = Session()
-    config.pluginmanager.register(fixtures.module(), "rmaudit-fixtures")
+    config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
     if config.getoption(RM_RECORDED):
         for option in (RM_SAMPLE, RM_DEVICE, RM_DTYPE):
             if config.getoption(option) not in {None, "auto"}:
