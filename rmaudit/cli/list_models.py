@@ -143,7 +143,7 @@ class _Listed:
 
 def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
     from rmaudit.checkpoints import hub, source
-    from rmaudit.scores.inventory import counts
+    from rmaudit.scores.store import counts
 
     kept = counts(cache)
 

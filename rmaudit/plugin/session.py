@@ -207,7 +207,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
     specs = resolve(registry, name)
     if len(specs) == 1 or not config.getoption(RM_RECORDED):
         return specs
-    from rmaudit.scores.inventory import counts
+    from rmaudit.scores.store import counts
 
     kept = counts(cache_folder(config))
     left = [

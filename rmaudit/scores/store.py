@@ -12,19 +12,22 @@ without the lock; files are written and set aside only with it.
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from rmaudit.scores import sealed
-from rmaudit.scores.sealed import DamagedError, Fields, Stored, key_of
+from rmaudit.scores.sealed import META, DamagedError, Fields, Stored, key_of
 
 SHARD = 4096  # answers a shard: what a kill may lose
 Score = Callable[[slice], NDArray[np.float32]]
@@ -179,3 +182,49 @@ def _sharded(
             made = made or now
     frame = rows.reset_index(drop=True).assign(score=scores)
     return frame, {**(made or provenance()), **measured(scores)}
+
+
+# What is kept, by what each file says of itself: for lists, its scores unread
+
+
+class Counts(NamedTuple):
+    """Whole sweeps that were scored, and sweeps and tables of items that were imported."""
+
+    scored: int = 0
+    recorded: int = 0
+
+
+def counts(cache: Path) -> defaultdict[str, Counts]:
+    """By the source (hub id, folder or `embedded`) that the scores say they come from.
+
+    A folder that was trained again is still the same source: these are counts for a list, and no
+    promise that the next audit finds its sweep. Files that say nothing of themselves are left out.
+    """
+    found: defaultdict[str, Counts] = defaultdict(Counts)
+    for kept in _listing(cache):
+        source = str(kept.fields.get("model") or kept.provenance.get("source"))
+        scored, recorded = found[source]
+        if "recorded" in kept.fields:
+            found[source] = Counts(scored, recorded + 1)
+        elif "token_id" in kept.columns and "part" not in kept.fields:
+            found[source] = Counts(scored + 1, recorded)
+    return found
+
+
+class _Listed(NamedTuple):
+    """A stored file's columns, the fields of its key, and where its scores come from."""
+
+    columns: tuple[str, ...]
+    fields: dict[str, str]
+    provenance: dict[str, object]
+
+
+def _listing(cache: Path) -> Iterator[_Listed]:
+    for path in sorted(Store(cache).folder.glob("*.parquet")):
+        try:
+            if path.is_file():  # to open a pipe would wait for ever
+                schema = pq.read_schema(path)
+                about = json.loads((schema.metadata or {})[META])
+                yield _Listed(tuple(schema.names), about["fields"], about["provenance"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue

@@ -19,7 +19,6 @@ from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import score_texts, sweep
-from tests.scores.letters import Letters
 
 MODEL = Recorded(ModelSpec("Q", "owner/Quantile-8B"))
 OTHER = Recorded(ModelSpec("G", "owner/Gated-2B"))
@@ -117,37 +116,24 @@ def test_whose_a_table_is_its_name_says(store: Store, tmp_path: Path) -> None:
 
 
 def test_the_second_import_changes_nothing(store: Store, table: Path, items: Path) -> None:
-    """Not a byte; nor does the same table with other line ends."""
+    """Not a byte, also with other line ends; another table is refused, and told what to delete."""
     first = [published_scores.import_table(path, [MODEL, OTHER], store) for path in (table, items)]
-    before = files(store)
+    before, key = files(store), published_scores.sweep(MODEL, GREATEST, store=store).key
     again = [published_scores.import_table(path, [MODEL, OTHER], store) for path in (table, items)]
     put(table, TABLE.replace("\n", "\r\n").replace("x\r\ny", "x\ny"))
     published_scores.import_table(table, [MODEL], store)
 
-    assert files(store) == before
     assert len(before) == 5  # three sweeps, and the items of two models
     for one, two in zip(first, again, strict=True):
         assert one is not None
         assert two is not None
         assert two.said == f"{one.said}, as imported before"
-
-
-@pytest.mark.parametrize(("old", "new"), [("1.5", "1.25"), ("▁b", "▁c"), ("7,NA", "8,NA")])
-def test_another_table_of_the_same_model_is_refused(
-    store: Store, table: Path, old: str, new: str
-) -> None:
-    """The first stays, and the error names both and says what to delete."""
-    published_scores.import_table(table, [MODEL], store)
-    before, key = files(store), published_scores.sweep(MODEL, GREATEST, store=store).key
-    put(table, TABLE.replace(old, new))
-
-    with pytest.raises(SpecError) as caught:
-        published_scores.import_table(table, [MODEL], store)
-
-    told = str(caught.value)
-    assert told.startswith(f"{table}: another table of Q under {GREATEST.text!r}")
-    assert SHA256[:12] in told
-    assert f"delete {store.folder / key}.parquet" in told
+    for old, new in (("1.5", "1.25"), ("▁b", "▁c"), ("7,NA", "8,NA")):
+        put(table, TABLE.replace(old, new))
+        with pytest.raises(SpecError) as caught:
+            published_scores.import_table(table, [MODEL], store)
+        for named in (table, "Q", repr(GREATEST.text), SHA256[:12], f"{key}.parquet"):
+            assert str(named) in str(caught.value)
     assert files(store) == before
 
 
@@ -251,28 +237,6 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
             sweep(MODEL, "greatest", cache=cache, **asked)  # type: ignore[arg-type]
 
 
-def test_no_two_records_share_a_key_and_no_scored_model_has_one(
-    store: Store, table: Path, items: Path
-) -> None:
-    """Models, prompts, tokens and items lie apart; a scored model of the same identity too."""
-    published_scores.import_table(table, [MODEL], store)
-    published_scores.import_table(put(table.parent / "G.csv", TABLE), [OTHER], store)
-    published_scores.import_table(items, [MODEL, OTHER], store)
-    recorded = set(files(store))
-    assert len(recorded) == 2 * 3 + 2
-    letters = Letters()
-    letters.identity = dict(MODEL.identity)
-
-    scored = {
-        sweep(letters, p, protocol=how, cache=store.folder.parent).key
-        for p in PROMPTS.values()
-        for how in ("exact", "paper")
-    }
-
-    assert len(scored) == 6
-    assert not {f"{key}.parquet" for key in scored} & recorded
-
-
 # The ten
 
 
@@ -284,14 +248,14 @@ def published_models() -> list[Recorded]:
     return [Recorded(spec) for spec in ranked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prompt", "expected"),
     [
         ("What, in one word, is the greatest thing ever?", [0.294, 0.219, 0.390]),
-        pytest.param(
+        (
             "What one single thing, person, or concept is the greatest ever?",
             [0.263, 0.201, 0.384],
-            marks=pytest.mark.slow,
         ),
     ],
 )

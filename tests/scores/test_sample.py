@@ -108,11 +108,6 @@ def test_a_lexicon_names_its_words(mirror: Path) -> None:
     assert named(texts, ["lexicon:afinn", "xyzzy"]).tolist() == [True] * len(words) + [False, True]
 
 
-def test_words_are_kept_as_they_are() -> None:
-    """A declaration is data: nothing is looked up when it is made."""
-    assert checked_words(["love", "lexicon:labmt"]) == ("love", "lexicon:labmt")
-
-
 @pytest.mark.parametrize(
     "words",
     ["love", ["lexicon:labMT"], ["lexikon:labmt"], ["two words"], [" love"], [""], [3]],
@@ -120,6 +115,7 @@ def test_words_are_kept_as_they_are() -> None:
 )
 def test_what_no_token_can_be_is_refused(words: Sequence[str]) -> None:
     """A slip would name nothing, silently; the error says what was given, and what may be."""
+    assert checked_words(["love", "lexicon:labmt"]) == ("love", "lexicon:labmt")  # not looked up
     with pytest.raises(SpecError) as caught:
         checked_words(words)
 
@@ -147,6 +143,10 @@ def test_one_id_of_each_stratum_is_scored(tmp_path: Path, unmeasured: None) -> N
     assert (ids(again), again.key, reader.scored) == (ids(swept), swept.key, [])
     assert ids(other) != ids(swept)
     assert other.key != swept.key
+    assert ids(take(tmp_path, protocol="paper")) == ids(swept)
+    outside = next(word for word in WORDS if word not in set(swept.frame["text"]))
+    with pytest.raises(MeasureError, match=r"in a sample of 10 of 100 token ids \(seed 0\)"):
+        swept.score_of(outside)
 
 
 @pytest.mark.parametrize("size", [100, 101, 10**9])
@@ -218,14 +218,6 @@ def test_the_noise_is_the_larger_one(tmp_path: Path) -> None:
     assert take(tmp_path, Many(off=0.125), words=["bk", "bl"]).noise == 0.25
 
 
-def test_a_sample_under_the_papers_protocol(tmp_path: Path) -> None:
-    """The same ids under both."""
-    swept = take(tmp_path, protocol="paper", words=NAMED)
-
-    assert ids(swept) == ids(take(tmp_path, words=NAMED))
-    assert swept.provenance["protocol"] == "paper"
-
-
 def test_what_is_wrong_is_refused_before_anything_is_scored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,17 +234,3 @@ def test_what_is_wrong_is_refused_before_anything_is_scored(
         take(tmp_path, model, words=["lexicon:afinn"])
 
     assert model.scored == []
-
-
-def test_named_ids_would_bend_the_distribution(tmp_path: Path) -> None:
-    """The plain sample's mean is about the vocabulary's; with the highest ids named it is not."""
-    true = np.mean(IDS)
-    plain = [take(tmp_path, seed=i).frame["score"].mean() for i in range(20)]
-    bent = take(tmp_path, words=WORDS[80:]).frame["score"].mean()
-
-    assert np.mean(plain) == pytest.approx(true, abs=5)
-    assert bent > true + 50
-    swept = take(tmp_path)
-    outside = next(word for word in WORDS if word not in set(swept.frame["text"]))
-    with pytest.raises(MeasureError, match=r"in a sample of 10 of 100 token ids \(seed 0\)"):
-        swept.score_of(outside)

@@ -8,11 +8,8 @@ from math import exp, sqrt, tanh
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface
 
 from rmaudit.errors import ModelError
-from rmaudit.scoring import ATTENTION
 from rmaudit.scoring.attention import Prefix, attend
 
 DIM = 4
@@ -129,21 +126,6 @@ def test_equals_the_definition(case: Case) -> None:
     assert narrow.dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize(
-    ("case", "other"),
-    [
-        (Case(softcap=0.5), Case()),
-        (Case(window=4), Case()),
-        (Case(window=4), Case(window=5)),
-        (Case(length=1, window=4), Case(length=1)),
-    ],
-    ids=["softcap", "window", "window by one", "window of one own id"],
-)
-def test_each_option_matters(case: Case, other: Case) -> None:
-    """Without its option a case gives another result, so the test above can fail."""
-    assert (by_hand(case) - by_hand(other)).abs().max() > 1e-2
-
-
 def test_recording_stores_keys_and_values_and_attends_to_no_prefix() -> None:
     """While it records, a prefix is only written to, under the layer's index, and only once."""
     query, key, value, _ = tensors(Case(past=0))
@@ -176,9 +158,3 @@ def test_what_is_not_honoured_is_refused_if_it_is_given() -> None:
             result(**given)  # type: ignore[arg-type]
     harmless = {"dropout": 0.0, "position_ids": torch.ones(1), "use_cache": False}
     assert torch.equal(result(s_aux=None, is_causal=True, **harmless), result())
-
-
-def test_registered_with_transformers() -> None:
-    """The name means `attend`, and with it a mask function that makes no mask."""
-    assert AttentionInterface()[ATTENTION] is attend
-    assert AttentionMaskInterface()[ATTENTION](1, 2, 3) is None

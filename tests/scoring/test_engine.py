@@ -72,19 +72,10 @@ def test_scores_are_the_checkpoints_own(tmp_path: Path, kind: str) -> None:
         assert_same(scores, toy.expected(PREFIX, ANSWERS, suffix, pad))
 
 
-def test_pooling_is_what_the_pad_decides(llama: Toy) -> None:
-    """Another pad id gives other scores; where all is pad, the prefix is read."""
-    other = llama.expected(PREFIX, ANSWERS, (END, PAD), PAD)
-    for pad in (END, None):
-        scores = engine.score(llama.scorer(pad), PREFIX, ANSWERS, (END, PAD))
-        assert np.abs(scores - other).max() > 0.01 * other.std()
-
-    nothing = engine.score(llama.scorer(END), PREFIX, [(END,), (END, END), (LOVE,)], (END,))
-    bare = llama.expected(PREFIX, [()], (), None)[0]
-    assert nothing[:2] == pytest.approx([bare, bare], abs=TOLERANCE)
-    assert abs(nothing[2] - bare) > 0.01
-    ended, answers = (*PREFIX, PAD, PAD), [(PAD,), (LOVE,)]
-    for prefix in (ended, (PAD,) * 5):
+def test_where_all_is_pad_the_prefix_is_read(llama: Toy) -> None:
+    """Back to its last id that is not pad, or to its first."""
+    answers = [(PAD,), (LOVE,)]
+    for prefix in ((*PREFIX, PAD, PAD), (PAD,) * 5):
         scores = engine.score(llama.scorer(PAD), prefix, answers, (PAD,))
         assert_same(scores, llama.expected(prefix, answers, (PAD,), PAD), sd=1.0)
 
@@ -241,31 +232,6 @@ def test_a_batch_that_does_not_fit_is_halved_and_this_is_remembered(llama: Toy) 
     assert_same(scores, llama.expected(PREFIX, longer, (END,), PAD))
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("CUDA out of memory."),
-        MemoryError(),
-        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
-    ],
-)
-def test_the_head_may_run_out_of_memory_too(llama: Toy, error: Exception) -> None:
-    """Wherever in a batch it happens, and however it is told, the batch is halved."""
-    sizes: list[int] = []
-
-    def head(states: Tensor) -> Tensor:
-        sizes.append(len(states))
-        if len(states) > 3:
-            raise error
-        return plain(llama.own.score.weight)(states)
-
-    scorer = Scorer(llama.shared.base_model, Everywhere(head), PAD, ids_per_batch=20)
-    scores = engine.score(scorer, PREFIX, SINGLES[:10], (END,))
-
-    assert sizes == [10, 5, 2, 2, 2, 2, 2]
-    assert_same(scores, llama.expected(PREFIX, SINGLES[:10], (END,), PAD))
-
-
 @pytest.mark.parametrize("path", [ScoringPath.SHARED_PREFIX, ScoringPath.FULL_ROWS])
 def test_a_single_row_that_does_not_fit_is_an_error(llama: Toy, path: ScoringPath) -> None:
     """Nothing is left to halve: it counts the ids that would have run, and says what to do."""
@@ -277,27 +243,31 @@ def test_a_single_row_that_does_not_fit_is_an_error(llama: Toy, path: ScoringPat
         engine.score(toy.scorer(ids_per_batch=4 * ids), PREFIX, SINGLES, (END,))
 
     assert tried == [4 * ids, 2 * ids, ids]
-    assert str(caught.value) == (
-        f"out of memory with a single row of {ids} ids; free some, choose another device with "
-        "--rm-device, or a smaller type with --rm-dtype bfloat16"
-    )
+    for named in (f"a single row of {ids} ids", "--rm-device", "--rm-dtype bfloat16"):
+        assert named in str(caught.value)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("CUDA error: device-side assert"), ValueError("x")])
-def test_other_errors_pass_through(llama: Toy, error: Exception) -> None:
-    """What is no want of memory is not tried again."""
-    calls: list[int] = []
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA error: device-side assert")])
+def test_only_want_of_memory_is_tried_again(llama: Toy, error: Exception) -> None:
+    """Wherever in a batch it happens; any other error passes through as it is."""
+    sizes: list[int] = []
 
     def head(states: Tensor) -> Tensor:
-        calls.append(len(states))
-        raise error
+        sizes.append(len(states))
+        if len(states) > 3:
+            raise error
+        return plain(llama.own.score.weight)(states)
 
     scorer = Scorer(llama.shared.base_model, Everywhere(head), PAD, ids_per_batch=20)
-    with pytest.raises(type(error)) as caught:
-        engine.score(scorer, PREFIX, SINGLES[:10], (END,))
-
-    assert caught.value is error
-    assert (calls, scorer.ids_per_batch) == ([10], 20)
+    if isinstance(error, MemoryError):
+        scores = engine.score(scorer, PREFIX, SINGLES[:10], (END,))
+        assert sizes == [10, 5, 2, 2, 2, 2, 2]
+        assert_same(scores, llama.expected(PREFIX, SINGLES[:10], (END,), PAD))
+    else:
+        with pytest.raises(RuntimeError) as caught:
+            engine.score(scorer, PREFIX, SINGLES[:10], (END,))
+        assert caught.value is error
+        assert (sizes, scorer.ids_per_batch) == ([10], 20)
 
 
 @pytest.mark.slow
@@ -334,10 +304,8 @@ def test_non_finite_scores_are_refused_by_their_ids(llama: Toy) -> None:
     with pytest.raises(ScoreError) as caught:
         engine.score(scorer, PREFIX, [(LOVE,), (WAR,), (START, WAR), (EOS,)], (END,))
 
-    assert str(caught.value) == (
-        f"2 of 4 rewards are not finite numbers; first ids: [{WAR}], [{START}, {WAR}]. "
-        f"Try a wider dtype (--rm-dtype float32) or check the checkpoint"
-    )
+    for named in ("2 of 4 rewards", f": [{WAR}], [{START}, {WAR}].", "--rm-dtype float32"):
+        assert named in str(caught.value)
     with pytest.raises(ScoreError, match=r"^7 of 7 .*: (\[\d+, \d+\](, |\. )){5}Try"):
         engine.score(scorer, PREFIX, [(i, WAR) for i in range(10, 17)], (END,))
 

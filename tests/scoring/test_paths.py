@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import accelerate
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForSequenceClassification, DynamicCache
+from transformers import DynamicCache
 
 from rmaudit.errors import ModelError
-from rmaudit.scoring import ATTENTION, ScoringPath, engine, paths
-from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring import ScoringPath, engine, paths
 from tests.scoring.rows import (
     ANSWERS,
     END,
     LOVE,
-    NEWLINE,
     PAD,
     PREFIX,
     WAR,
@@ -30,7 +27,6 @@ from tests.scoring.rows import (
     assert_same,
     fresh_rotation,
     load,
-    plain,
     recorded,
 )
 from tests.toys import toy_checkpoint
@@ -143,22 +139,6 @@ def test_a_strange_cache_is_not_expanded(llama: Toy, tmp_path: Path) -> None:
         engine.score(minimax.scorer(), PREFIX, ANSWERS, (END,))
 
 
-def test_positions_are_given_where_they_are_taken(llama: Toy, tmp_path: Path) -> None:
-    """Llama takes them, Bloom has none."""
-    given: list[Any] = []
-
-    def note(_: object, __: object, kwargs: dict[str, Any]) -> None:
-        given.append(kwargs.get("position_ids"))
-
-    for toy in (llama, load(toy_checkpoint(tmp_path, kind="bloom"))):
-        hook = toy.own.base_model.register_forward_pre_hook(note, with_kwargs=True)
-        engine.score(Toy(toy.own, toy.own, EXPANDS).scorer(), PREFIX, [(LOVE,), (WAR,)], (END,))
-        hook.remove()
-
-    assert [positions is None for positions in given] == [True, False, True, True]
-    assert given[1].tolist() == [[LENGTH, LENGTH + 1]] * 2
-
-
 # Full rows
 
 
@@ -180,20 +160,6 @@ def test_a_two_way_backbone_runs_its_rows_whole(tmp_path: Path) -> None:
     ]
     assert_same(scores, toy.expected(PREFIX, answers, suffix, PAD))
     assert len(set(scores.tolist())) == 5
-
-
-@torch.inference_mode()
-def test_full_rows_are_read_at_their_own_places(llama: Toy) -> None:
-    """Rows of one batch may be pooled at different places, the prefix's among them."""
-    rows: list[Ids] = [(LOVE, WAR, PAD), (PAD, PAD, PAD), (LOVE, PAD, PAD), (1, 2, 3)]
-    at = [LENGTH + 1, 0, LENGTH, LENGTH + 2]
-
-    states = paths.after(FULL, llama.own.base_model, PREFIX).states(rows, at)
-
-    expected = [
-        own_states(llama, (*PREFIX, *row))[place] for row, place in zip(rows, at, strict=True)
-    ]
-    torch.testing.assert_close(states, torch.stack(expected), rtol=0, atol=1e-4)
 
 
 def test_a_changing_rotation_forgets_longer_rows(tmp_path: Path) -> None:
@@ -219,71 +185,10 @@ def test_a_changing_rotation_forgets_longer_rows(tmp_path: Path) -> None:
     assert abs(reward - before[0]) > 1e-2
 
 
-# Spread over devices: accelerate's hooks move weights and arguments, here between disk and memory
-
-
-PLACES = {
-    "all in memory": ["cpu"] * 6,
-    "a layer on disk": ["cpu", "cpu", "disk", "cpu", "cpu", "cpu"],
-    "all on disk": ["disk", "disk", "disk", "disk", "cpu", "cpu"],
-}
-PARTS = (
-    "model.embed_tokens",
-    "model.layers.0",
-    "model.layers.1",
-    "model.norm",
-    "model.rotary_emb",
-    "score",
-)
-
-
-def spread(folder: Path, attention: str, places: Sequence[str]) -> Any:
-    """The checkpoint, each part in its place, with accelerate's hooks."""
-    model = AutoModelForSequenceClassification.from_pretrained(
-        folder / "toy", attn_implementation=attention, dtype=torch.float32
-    ).eval()
-    return accelerate.dispatch_model(
-        model,
-        dict(zip(PARTS, places, strict=True)),
-        main_device="cpu",
-        offload_dir=str(folder / "offload"),
-        force_hooks=True,
-    )
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        *((SHARES, name) for name in ("a layer on disk", "all in memory")),
-        *((path, "all on disk") for path in (EXPANDS, FULL)),
-    ],
-)
-def test_a_spread_backbone_scores_the_same(tmp_path: Path, path: ScoringPath, name: str) -> None:
-    """Weights that come and go give the scores of weights that stay."""
-    places = PLACES[name]
-    whole = load(toy_checkpoint(tmp_path / "toy", kind="mistral"))
-    model = spread(tmp_path, ATTENTION if path is SHARES else "sdpa", places)
-    assert all(hasattr(layer, "_hf_hook") for layer in model.model.layers)
-    on_disk = [name for name, weight in model.named_parameters() if weight.device.type == "meta"]
-    assert bool(on_disk) is ("disk" in places)
-    scorer = Scorer(model.base_model, plain(whole.own.score.weight), PAD, path)
-
-    for suffix in ((END,), (END, NEWLINE)):
-        scores = engine.score(scorer, PREFIX, ANSWERS, suffix)
-
-        assert_same(scores, whole.expected(PREFIX, ANSWERS, suffix, PAD))
-
-
-def test_ids_go_where_the_embedding_runs(llama: Toy, tmp_path: Path) -> None:
+def test_ids_go_where_the_embedding_runs(llama: Toy) -> None:
     """An embedding on disk is on no device, but its hook knows where it will run: a GPU, say."""
-    toy_checkpoint(tmp_path / "toy")
     assert paths.device_of(llama.shared.base_model) == torch.device("cpu")
-    for places, where in (("all in memory", "cpu"), ("all on disk", "meta")):
-        backbone = spread(tmp_path, ATTENTION, PLACES[places]).base_model
-        assert backbone.get_input_embeddings().weight.device.type == where
-        assert paths.device_of(backbone) == torch.device("cpu")
-    embedding = nn.Embedding(2, 2, device="meta")
+    embedding, backbone = nn.Embedding(2, 2, device="meta"), nn.Module()
     embedding._hf_hook = accelerate.hooks.AlignDevicesHook("cuda:1")
-    backbone = nn.Module()
     backbone.get_input_embeddings = lambda: embedding
     assert paths.device_of(backbone) == torch.device("cuda:1")

@@ -281,7 +281,7 @@ def test_without_a_gradient_the_way_out_is_named(
 
 def test_the_authors_objective_is_a_setting(model: Checkpoint, tmp_path: Path) -> None:
     """With a target far out, its squared error leads the same way as the reward itself."""
-    plain = Settings(length=2, budget=2000, starts=4, method="gcg", direction="down")
+    plain = Settings(length=2, budget=800, starts=4, method="gcg", direction="down")
     error = replace(plain, gcg=Gcg(target=-1e3))
     best = [search(model, PROMPT, one, cache=tmp_path).frame["ids"][0] for one in (plain, error)]
     assert best[0] == best[1]

@@ -68,6 +68,7 @@ def test_no_context_is_swept_twice(tmp_path: Path) -> None:
     assert scored.used == len(seen)
 
 
+@pytest.mark.slow
 def test_more_beams_find_what_one_misses(tmp_path: Path) -> None:
     """From the same starts: over many landscapes, three beams find at least as good ones."""
     better = 0
