@@ -60,22 +60,21 @@ def test_what_ate_of_the_template_merged(row: tuple[int, ...]) -> None:
     assert result.frame["hole"].tolist() == [None]
 
 
-def test_prefix_and_suffix_do_not_share_an_id() -> None:
-    """A row too short for both has no hole, also where one begins as the other ends."""
-    slot = Slot("?", (1, 10, 12), (12, 13), "", "")
+@pytest.mark.parametrize(
+    ("prefix", "row", "fate"),
+    [
+        ((1, 10, 12), (1, 10, 12, 13), "merged"),  # too short for both, which share no id
+        ((1, 10, 12), (1, 10, 12, 12, 13), "nothing"),
+        ((1, 1, 10), (1, 1, 10, 5, *SUFFIX), "itself"),  # a template that itself prints two BOS
+    ],
+)
+def test_slots_that_look_like_others(
+    prefix: tuple[int, ...], row: tuple[int, ...], fate: str
+) -> None:
+    """Where the prefix ends as the suffix begins, and where it begins with two BOS."""
+    result = of(row, slot=Slot("?", prefix, SUFFIX, "", ""))
 
-    assert of((1, 10, 12, 13), slot=slot).frame["fate"].tolist() == ["merged"]
-    assert of((1, 10, 12, 12, 13), slot=slot).frame["fate"].tolist() == ["nothing"]
-
-
-def test_a_slot_with_two_bos_is_left_alone() -> None:
-    """A template that itself prints two has them in both protocols."""
-    slot = Slot("?", (1, 1, 10), SUFFIX, "", "")
-
-    result = of((1, 1, 10, 5, *SUFFIX), slot=slot)
-
-    assert not result.doubled_bos
-    assert result.frame["fate"].tolist() == ["itself"]
+    assert (result.frame["fate"].tolist(), result.doubled_bos) == ([fate], False)
 
 
 def test_the_counts_are_of_all_ids() -> None:

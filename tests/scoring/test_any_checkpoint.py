@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -35,38 +35,32 @@ SEEDS: list[dict[str, Any]] = [
 ]
 
 
-@dataclass(frozen=True)
-class Sized:
-    """A toy, and how far apart its scores are."""
-
-    toy: Toy
-    sd: float
-
-    def on(self, path: ScoringPath) -> Toy:
-        """The toy on a path."""
-        usual = "eager" if self.toy.own.config.model_type == "gemma2" else "sdpa"
-        self.toy.shared.set_attn_implementation(
-            ATTENTION if path is ScoringPath.SHARED_PREFIX else usual
-        )
-        return replace(self.toy, path=path)
+def on(toy: Toy, path: ScoringPath) -> Toy:
+    """The toy on a path."""
+    usual = "eager" if toy.own.config.model_type == "gemma2" else "sdpa"
+    shared = path is ScoringPath.SHARED_PREFIX
+    toy.shared.set_attn_implementation(ATTENTION if shared else usual)
+    return replace(toy, path=path)
 
 
-Pool = Callable[[str, int], Sized]
+Pool = Callable[[str, int], tuple[Toy, float]]
 
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Pool:
-    """Checkpoints by kind and seed, each made when it is first drawn."""
+    """Checkpoints by kind and seed, made when first drawn, and the sd of their scores."""
 
     @cache
-    def made(kind: str, seed: int) -> Sized:
+    def made(kind: str, seed: int) -> tuple[Toy, float]:
         chosen = {**KINDS[kind], **SEEDS[seed]}
         if kind == "phi3":  # its heads are as wide as its hidden size allows
             chosen.pop("head_dim", None)
         folder = toy_checkpoint(tmp_path_factory.mktemp(kind), kind=kind, seed=seed, **chosen)
         toy = load(folder)
         singles = [(i,) for i in range(0, 300, 5)]
-        return Sized(toy, float(toy.expected((7, 8, 9), singles, (), None).std()))
+        sd = float(toy.expected((7, 8, 9), singles, (), None).std())
+        assert sd > 0.03  # or else nothing could tell them apart
+        return toy, sd
 
     return made
 
@@ -110,11 +104,10 @@ def test_any_checkpoint_gives_its_own_scores(
 ) -> None:
     """On every path that the backbone can go, row by row as the model's own unpadded forward."""
     pad = data.draw(pads(prefix, answers, suffix))
-    sized = pool(kind, seed)
-    assert sized.sd > 0.03  # or else nothing could tell them apart
-    toy = sized.on(path)
+    toy, sd = pool(kind, seed)
+    toy = on(toy, path)
 
     scores = engine.score(toy.scorer(pad, ids_per_batch=ids_per_batch), prefix, answers, suffix)
 
     expected = toy.expected(prefix, answers, suffix, pad)
-    np.testing.assert_allclose(scores, expected, rtol=0, atol=TOLERANCE * sized.sd)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=TOLERANCE * sd)

@@ -28,7 +28,6 @@ from tests.scoring.rows import (
     PREFIX,
     START,
     SUFFIXES,
-    TOLERANCE,
     WAR,
     Everywhere,
     Ids,
@@ -44,15 +43,10 @@ from tests.toys import toy_checkpoint
 KINDS: dict[str, dict[str, Any]] = {
     "llama": {"kind": "llama"},
     "llama, one key head": {"kind": "llama", "num_key_value_heads": 1},
-    "gemma": {"kind": "gemma"},
     "gemma2, softcap and window": {"kind": "gemma2"},
     "gemma3_text, window": {"kind": "gemma3_text"},
-    "mistral, window": {"kind": "mistral"},
-    "phi3": {"kind": "phi3", "eos_token_id": EOS},
     "phi3, window": {"kind": "phi3", "eos_token_id": EOS, "sliding_window": 8},
-    "qwen2": {"kind": "qwen2", "use_sliding_window": False},
     "qwen2, window": {"kind": "qwen2"},
-    "qwen3, window": {"kind": "qwen3"},
     "deepseek_v3, narrow values": {"kind": "deepseek_v3"},
 }
 SINGLES: list[Ids] = [(i,) for i in range(5, 105)]
@@ -78,27 +72,6 @@ def test_where_all_is_pad_the_prefix_is_read(llama: Toy) -> None:
     for prefix in ((*PREFIX, PAD, PAD), (PAD,) * 5):
         scores = engine.score(llama.scorer(PAD), prefix, answers, (PAD,))
         assert_same(scores, llama.expected(prefix, answers, (PAD,), PAD), sd=1.0)
-
-
-@pytest.mark.parametrize(
-    ("kind", "option"),
-    [
-        ("gemma2, softcap and window", "attn_logit_softcapping"),
-        *((kind, "sliding_window") for kind in KINDS if "window" in kind),
-    ],
-)
-def test_softcap_and_window_matter(tmp_path: Path, kind: str, option: str) -> None:
-    """Switched off, each moves the scores far more than the tolerance: the toys can tell."""
-    toy = load(toy_checkpoint(tmp_path, **KINDS[kind]))
-    with_option = engine.score(toy.scorer(), PREFIX, ANSWERS, (END,))
-
-    backbone: Any = toy.shared.base_model
-    for place in [backbone.config, *backbone.modules()]:
-        if hasattr(place, option):
-            setattr(place, option, 10**6 if option == "sliding_window" else None)
-    without = engine.score(toy.scorer(), PREFIX, ANSWERS, (END,))
-
-    assert np.abs(with_option - without).max() > 100 * TOLERANCE * with_option.std()
 
 
 def test_the_first_id_is_read_where_asked(tmp_path: Path) -> None:

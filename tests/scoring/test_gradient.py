@@ -297,28 +297,27 @@ def overwritten(backbone: Any) -> None:
     backbone.norm = ChangedNorm()
 
 
-def read_again(backbone: Any) -> None:
-    """Another embedding, as large, reads the ids too."""
-    backbone.other = nn.Embedding(backbone.embed_tokens.num_embeddings, 32)
+def more(backbone: Any, added: Callable[[Tensor], Any]) -> None:
+    """What `added` gives of the ids is added to the states."""
     own = backbone.forward
 
     def forward(**kwargs: Any) -> Any:
         output = own(**kwargs)
-        output.last_hidden_state = output.last_hidden_state + backbone.other(kwargs["input_ids"])
+        output.last_hidden_state = output.last_hidden_state + added(kwargs["input_ids"])
         return output
 
     backbone.forward = forward
 
 
+def read_again(backbone: Any) -> None:
+    """Another embedding, as large, reads the ids too."""
+    backbone.other = nn.Embedding(backbone.embed_tokens.num_embeddings, 32)
+    more(backbone, backbone.other)
+
+
 def twice(backbone: Any) -> None:
     """The embedding runs once more."""
-    own = backbone.forward
-
-    def forward(**kwargs: Any) -> Any:
-        backbone.embed_tokens(kwargs["input_ids"])
-        return own(**kwargs)
-
-    backbone.forward = forward
+    more(backbone, lambda ids: 0 * backbone.embed_tokens(ids))
 
 
 @pytest.mark.parametrize(

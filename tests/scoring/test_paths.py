@@ -25,7 +25,6 @@ from tests.scoring.rows import (
     Ids,
     Toy,
     assert_same,
-    fresh_rotation,
     load,
     recorded,
 )
@@ -137,52 +136,6 @@ def test_a_strange_cache_is_not_expanded(llama: Toy, tmp_path: Path) -> None:
     minimax = load(toy_checkpoint(tmp_path, kind="minimax"), EXPANDS)
     with pytest.raises(ModelError, match=r"^MiniMaxModel: its cache is a MiniMaxCache, not a "):
         engine.score(minimax.scorer(), PREFIX, ANSWERS, (END,))
-
-
-# Full rows
-
-
-def test_a_two_way_backbone_runs_its_rows_whole(tmp_path: Path) -> None:
-    """What comes after the place that is read changes it, so trailing pad ids run too."""
-    toy = load(toy_checkpoint(tmp_path, is_causal=False))
-    assert toy.path is FULL
-    answers: list[Ids] = [(LOVE,), (LOVE, PAD), (LOVE, PAD, PAD), (PAD,), ()]
-    suffix = (PAD,)
-
-    with recorded(toy.shared.base_model) as batches:
-        scores = engine.score(toy.scorer(), PREFIX, answers, suffix)
-
-    assert batches == [
-        [(*PREFIX, PAD)],
-        [(*PREFIX, LOVE, PAD), (*PREFIX, PAD, PAD)],
-        [(*PREFIX, LOVE, PAD, PAD)],
-        [(*PREFIX, LOVE, PAD, PAD, PAD)],
-    ]
-    assert_same(scores, toy.expected(PREFIX, answers, suffix, PAD))
-    assert len(set(scores.tolist())) == 5
-
-
-def test_a_changing_rotation_forgets_longer_rows(tmp_path: Path) -> None:
-    """A dynamic rotation goes with the longest row so far; each row here is as if it were first."""
-    rope = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 1e4}
-    folder = toy_checkpoint(tmp_path, max_position_embeddings=LENGTH, rope_parameters=rope)
-    toy = load(folder)
-    assert toy.path is FULL
-    short, long = [(LOVE,), (WAR,)], [(LOVE,) * 30]
-    scorer = toy.scorer()
-
-    before = engine.score(scorer, PREFIX, short, (END,))
-    engine.score(scorer, PREFIX, long, (END,))
-    afterwards = engine.score(scorer, PREFIX, short, (END,))
-
-    assert before.tolist() == afterwards.tolist()
-    assert_same(before, toy.expected(PREFIX, short, (END,), PAD))
-    with torch.inference_mode():  # transformers' own forward does remember
-        fresh_rotation(toy.own)
-        for answer in (*long, *short[:1]):
-            row = torch.tensor([[*PREFIX, *answer, END]])
-            reward = toy.own(input_ids=row, use_cache=False).logits.item()
-    assert abs(reward - before[0]) > 1e-2
 
 
 def test_ids_go_where_the_embedding_runs(llama: Toy) -> None:
