@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import huggingface_hub.constants
 import pytest
+import transformers
 
 from tests.toys import toy_checkpoint
 
@@ -21,3 +23,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
         return home / kind if (home / kind).is_dir() else toy_checkpoint(home / kind, kind=kind)
 
     return folder
+
+
+@pytest.fixture
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No network, an empty cache of the hub, and modules of our own."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    modules = str(tmp_path / "modules")
+    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", modules)
+    monkeypatch.syspath_prepend(modules)

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from transformers import AutoConfig
 
-from rmaudit.errors import ModelError
 from rmaudit.models.loader import EXPANDED, SHARED, path_of
-from rmaudit.scoring import ATTENTION, ScoringPath, engine
+from rmaudit.scoring import ScoringPath, engine
 from tests.scoring.rows import (
     ANSWERS,
     END,
@@ -44,6 +43,8 @@ LONGEST = len(PREFIX) + 2  # beyond it, changing rotations change
 WINDOW: dict[str, Any] = {"sliding_window": 8}
 SWITCHED = {**WINDOW, "use_sliding_window": True, "max_window_layers": 1}
 DYNAMIC = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 1e4}
+STILL = {"rope_type": "default", "rope_theta": 1e4}
+WHOLE = {"full_attention": STILL}
 LONG = {
     "rope_type": "longrope",
     "rope_theta": 1e4,
@@ -99,8 +100,6 @@ VARIANTS: dict[str, tuple[ScoringPath, dict[str, Any]]] = {
     "zamba": (FULL, {}),
     "zamba2": (FULL, {}),
 }
-NO = "this backbone cannot share a prefix"
-NOT_HONOURED = f"which shared-prefix attention does not honour; {NO}"
 # transformers' eager attention gives other scores than what it runs by default.
 EAGER_IS_ANOTHER = {"falcon, alibi"}
 ALL = {**{kind: (path, {}) for kind, path in sorted(KNOWN.items())}, **VARIANTS}
@@ -177,27 +176,6 @@ def test_a_faster_path_would_give_other_scores(
     assert np.abs(scores - expected).max() > 100 * TOLERANCE * expected.std()
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("doge", f"DogeAttention: its attention takes 'attention_mask', {NOT_HONOURED}"),
-        ("gpt_oss", f"GptOssAttention: its attention takes 's_aux', {NOT_HONOURED}"),
-        ("diffllama", "DiffLlamaAttention: layer 0 calls its attention twice"),
-        ("jamba", f"JambaModel: the attention {ATTENTION!r} was reached in 1 of 2 layers; {NO}"),
-    ],
-)
-def test_what_shared_prefix_attention_would_miss_is_refused(
-    tmp_path: Path, kind: str, message: str
-) -> None:
-    """A backbone with more to its attention says so before it gives a number."""
-    found = toy(tmp_path, kind, SHARES)
-
-    with pytest.raises(ModelError) as caught:
-        engine.score(found.scorer(), PREFIX, ANSWERS, (END,))
-
-    assert str(caught.value) == message
-
-
 # From the configuration alone
 
 
@@ -214,6 +192,9 @@ def test_what_shared_prefix_attention_would_miss_is_refused(
         ("qwen2_moe", {"use_sliding_window": False, "sliding_window": 8}, SHARES),
         ("qwen2_moe", {"use_sliding_window": True, "sliding_window": 8}, EXPANDS),
         ("bert", {}, FULL),
+        ("gemma3", {}, SHARES),  # with eyes: its text part decides
+        ("gemma3_text", {"rope_parameters": {"sliding_attention": STILL, **WHOLE}}, SHARES),
+        ("gemma3_text", {"rope_parameters": {"sliding_attention": DYNAMIC, **WHOLE}}, FULL),
     ],
 )
 def test_the_path_is_known_from_the_configuration(
@@ -221,20 +202,3 @@ def test_the_path_is_known_from_the_configuration(
 ) -> None:
     """No weights are needed."""
     assert path_of(AutoConfig.for_model(kind, **settings)) is path
-
-
-def test_a_kind_of_rotation_for_each_kind_of_layer() -> None:
-    """One changing rotation among several is enough to need full rows."""
-    still = {"rope_type": "default", "rope_theta": 1e4}
-
-    def path(sliding: dict[str, Any]) -> ScoringPath:
-        both = {"sliding_attention": sliding, "full_attention": still}
-        return path_of(AutoConfig.for_model("gemma3_text", rope_parameters=both))
-
-    assert path(still) is SHARES
-    assert path(DYNAMIC) is FULL
-
-
-def test_the_text_part_of_a_larger_configuration_decides() -> None:
-    """Gemma 3 with eyes has a text backbone that is like any other."""
-    assert path_of(AutoConfig.for_model("gemma3")) is SHARES

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 import shutil
 import warnings
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,9 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
 from rmaudit.config.registry import Dtype, ModelSpec, Pool
-from rmaudit.errors import ModelError, ScoreError, SpecError
+from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.native import Native
 from rmaudit.scores.sweep import score_texts
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
@@ -94,19 +91,6 @@ def own_scores(folder: Path, model: Checkpoint, **config: Any) -> list[float]:
 # Scores
 
 
-@pytest.mark.parametrize("kind", ["llama", "gemma2"])
-def test_scores_are_the_checkpoints_own(tmp_path: Path, kind: str) -> None:
-    """Texts and ids score as transformers scores the rendered conversation."""
-    folder = toy_checkpoint(tmp_path / "toy", kind=kind)
-    model = checkpoint(folder)
-
-    scores = model.score(PROMPT, ANSWERS)
-
-    expected = own_scores(folder, model)
-    assert np.std(expected) > 0.1
-    assert scores.tolist() == pytest.approx(expected, abs=1e-4 * float(np.std(expected)))
-
-
 def test_shards_score_as_one_file(folder: Path, changed: Path) -> None:
     """A checkpoint cut into several safetensors files is the same model."""
     model = AutoModelForSequenceClassification.from_pretrained(folder)
@@ -116,15 +100,6 @@ def test_shards_score_as_one_file(folder: Path, changed: Path) -> None:
     assert len(list(changed.glob("*.safetensors"))) > 1
     scores = checkpoint(changed).score(PROMPT, ANSWERS)
     assert scores == pytest.approx(checkpoint(folder).score(PROMPT, ANSWERS), abs=1e-5)
-
-
-def test_progress_reaches_the_caller(folder: Path) -> None:
-    """The answers that are done are counted while scoring."""
-    done: list[int] = []
-
-    checkpoint(folder).score(PROMPT, ANSWERS, on_progress=done.append)
-
-    assert sum(done) == len(ANSWERS)
 
 
 def test_non_finite_scores_are_refused(changed: Path) -> None:
@@ -197,12 +172,13 @@ def test_a_pad_id_that_starts_the_turns_end_is_not_told(changed: Path) -> None:
     ("kind", "settings", "path"),
     [
         ("llama", {}, "shared prefix"),
+        ("gemma2", {}, "shared prefix"),
         ("gpt_oss", {}, "expanded cache"),
         ("doge", {}, "full rows"),
         ("gemma3_text", {"use_bidirectional_attention": True}, "full rows"),
         ("llama", {"is_causal": False}, "full rows"),
     ],
-    ids=["listed", "by cache", "unlisted", "two ways", "two ways, llama"],
+    ids=["listed", "with windows", "by cache", "unlisted", "two ways", "two ways, llama"],
 )
 def test_every_backbone_has_a_path(
     tmp_path: Path, kind: str, settings: dict[str, Any], path: str
@@ -214,6 +190,7 @@ def test_every_backbone_has_a_path(
 
     scores = model.score(PROMPT, ANSWERS)
 
+    assert scores.std() > 0.05
     assert scores.tolist() == pytest.approx(own_scores(folder, model), abs=1e-5)
     assert {model.identity["path"], before, model.provenance["path"]} == {path}
 
@@ -264,20 +241,6 @@ def test_an_unknown_dtype_in_the_config_is_refused(changed: Path) -> None:
 # Prompts, answers, vocabulary
 
 
-def test_a_text_is_tokenized_as_it_stands(folder: Path) -> None:
-    """No special token is added, no space is trimmed, and ids pass through as ints."""
-    model = checkpoint(folder)
-
-    love, spaced = model.ids("love"), model.ids(" love")
-    numbers: Any = np.array([3, 4])
-
-    assert len(love) == len(spaced) == 1
-    assert love != spaced
-    assert model.ids("") == ()
-    assert model.ids(numbers) == (3, 4)
-    assert all(type(i) is int for i in model.ids(numbers))
-
-
 def test_a_gradient_is_of_scores(folder: Path) -> None:
     """Rewards as `score` gives them, in any order of the calls; an id's own distance is 0."""
     first, second = checkpoint(folder), checkpoint(folder)
@@ -296,27 +259,11 @@ def test_a_gradient_is_of_scores(folder: Path) -> None:
 
 
 def test_a_gradient_names_the_model(folder: Path) -> None:
-    """In what it refuses: answers of several lengths, and an id without a row."""
+    """In what it refuses: answers of several lengths."""
     model = checkpoint(folder)
 
     with pytest.raises(ModelError, match=r"^toy: a gradient was asked for answers of \[1, 2\] ids"):
         model.gradient(PROMPT, [(7,), (7, 8)])
-    with pytest.raises(ModelError, match=rf"^toy: no token id {SIZE}; ids go from 0 to"):
-        model.gradient(PROMPT, [(SIZE,)])
-
-
-@pytest.mark.parametrize(
-    ("ids", "unknown"), [((SIZE,), SIZE), ((3, 10**6), 10**6), ((-1,), -1), ((0, -7, -8), -7)]
-)
-def test_an_unknown_id_is_refused(folder: Path, ids: tuple[int, ...], unknown: int) -> None:
-    """An id that the embedding has no row for is named, before any weight is loaded."""
-    model = checkpoint(folder)
-
-    with pytest.raises(ModelError) as caught:
-        model.score(PROMPT, ["love", ids])
-
-    assert str(caught.value) == f"toy: no token id {unknown}; ids go from 0 to {SIZE - 1}"
-    assert model._weights is None
 
 
 @pytest.mark.parametrize("more", [64, -3])
@@ -352,43 +299,6 @@ def test_a_prompt_whose_ids_have_no_row_is_refused(changed: Path) -> None:
 
 
 # Loading
-
-
-def test_weights_are_loaded_by_the_first_score_only(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All that a cached sweep asks of a model is answered without its weights."""
-    loads: list[str] = []
-    real = Native.load
-    monkeypatch.setattr(Native, "load", lambda self, at: loads.append(at) or real(self, at))
-    model = checkpoint(folder)
-
-    model.slot(PROMPT)
-    model.vocabulary()
-    model.ids("love")
-    assert dict(model.identity)
-    assert dict(model.provenance)
-    model.close()  # which frees nothing
-    assert loads == []
-
-    model.score(PROMPT, ["love"])
-    model.score(PROMPT, ["war"])
-
-    assert loads == ["auto"]
-
-
-def test_close_frees_the_weights_and_a_later_score_works(folder: Path) -> None:
-    """After `close` no tensor is left; the next score loads them again and is the same."""
-    model = checkpoint(folder)
-    before = model.score(PROMPT, ANSWERS)
-    assert model._weights is not None
-    held = weakref.ref(model._weights.model)
-
-    model.close()
-    gc.collect()
-
-    assert held() is None
-    assert model.score(PROMPT, ANSWERS) == pytest.approx(before, abs=1e-5)
 
 
 Change = Callable[[dict[str, Tensor]], object]
@@ -476,35 +386,3 @@ def test_weights_that_changed_since_they_were_hashed_are_refused(
 
     assert not list((tmp_path / "scores").rglob("*.parquet"))
     assert checkpoint(changed).identity["weights"] != key["weights"]
-
-
-@pytest.mark.parametrize("responses", ["time", "", b"love"])
-def test_one_text_is_no_list_of_responses(folder: Path, responses: Any) -> None:
-    """Its letters would be scored; the error says how to give it."""
-    with pytest.raises(SpecError, match=r"expected a list .* found the text .*; give a list, \["):
-        checkpoint(folder).score(PROMPT, responses)
-
-
-# Name, identity, provenance
-
-
-def test_the_identity_names_what_decides_a_score(folder: Path) -> None:
-    """Weights and tokenizer by hash, head, pooling, dtype and path by name."""
-    identity = checkpoint(folder).identity
-
-    assert set(identity) == {"weights", "tokenizer", "head", "pool", "dtype", "path"}
-    assert identity["path"] == "shared prefix"
-    assert (identity["head"], identity["dtype"]) == ("linear", "float32")
-    assert len(identity["weights"]) == len(identity["tokenizer"]) == 64
-
-
-def test_the_provenance_says_what_ran_where(folder: Path) -> None:
-    """Source, architecture, versions and machine, for a report."""
-    provenance = checkpoint(folder).provenance
-
-    assert provenance["source"] == str(folder)
-    assert provenance["architecture"] == "LlamaForSequenceClassification"
-    assert provenance["layers"] == 2
-    assert provenance["torch"] == torch.__version__
-    assert provenance["threads"] == 1
-    assert json.dumps(provenance)

@@ -25,6 +25,7 @@ from transformers import AutoModel
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints.heads import gated
 from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scoring import ScoringPath
 from tests.float64 import all_in_float64, assert_slopes
@@ -340,6 +341,21 @@ def test_slopes_are_the_derivatives_of_its_formula(
 
     np.testing.assert_allclose(narrow.rewards, scores, atol=1e-4 * max(1, np.abs(scores).max()))
     np.testing.assert_allclose(narrow.slopes, found.slopes, atol=1e-4 * np.abs(found.slopes).max())
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_head_that_is_not_whole_is_never_scored(tmp_path: Path, name: str) -> None:
+    """Each tensor of the head left out, renamed or of another shape: no number is given."""
+    toy = FAMILIES[name]
+    folder = published(tmp_path / "toy", toy)
+    whole = load_file(folder / "model.safetensors")
+    for key in set(toy.shapes) - ({"lm_head.weight"} if name == "GRM" else set()):
+        rest = {other: tensor for other, tensor in whole.items() if other != key}
+        odd = torch.ones(3, 2, 1)
+        for changed in (rest, {**rest, f"{key}x": whole[key]}, {**rest, key: odd}):
+            save_file(changed, folder / "model.safetensors", {"format": "pt"})
+            with pytest.raises(ModelError):
+                opened(folder, toy).score(PROMPT, ["love"])
 
 
 def test_another_logit_is_another_key(tmp_path: Path) -> None:

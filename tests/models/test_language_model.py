@@ -113,21 +113,16 @@ def test_a_reserved_token_with_a_new_name_has_none(folder: Path, tmp_path: Path)
     assert model.vocabulary().pieces[place] == "<other>"
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [({}, "float32"), ({"dtype": "bfloat16"}, "bfloat16")],
-)
-def test_it_runs_in_the_entry_s_dtype(
-    folder: Path, reward: Checkpoint, tmp_path: Path, settings: dict[str, str], expected: str
-) -> None:
-    """Or else in its own; the softmax is in float32 all the same."""
-    base = named(folder, tmp_path, **settings)
+def test_bfloat16_is_the_entry_s(folder: Path, reward: Checkpoint, tmp_path: Path) -> None:
+    """The entry's dtype comes before its own; the softmax is in float32 all the same."""
+    base = named(folder, tmp_path, dtype="bfloat16")
 
     found = logprobs(base, reward)
 
     off = np.abs(found - reference(folder, reward.slot(PROMPT).prefix)).max()
-    assert base.identity["dtype"] == expected
-    assert (off > 1e-4) == (expected == "bfloat16")
+    dtypes = (base.identity["dtype"], named(folder, tmp_path).identity["dtype"])
+    assert dtypes == ("bfloat16", "float32")
+    assert off > 1e-4
     assert np.exp(found.astype(float)).sum() == pytest.approx(1, abs=1e-5)
 
 

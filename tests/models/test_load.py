@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.load import from_spec, load
 from tests.toys import toy_checkpoint
 
+Load = Callable[[str | Path | None], Checkpoint]
 REGISTRY = """\
 models:
   toy-a:
@@ -40,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def loaded(home: Path, tmp_path: Path) -> Callable[[str | Path | None], Checkpoint]:
+def loaded(home: Path, tmp_path: Path) -> Load:
     """`load` with that registry, and a cache of its own."""
 
     def call(name: str | Path | None) -> Checkpoint:
@@ -49,32 +51,25 @@ def loaded(home: Path, tmp_path: Path) -> Callable[[str | Path | None], Checkpoi
     return call
 
 
-@pytest.mark.parametrize("name", ["toy-b", "*-b"], ids=["name", "glob of one"])
-def test_a_registry_name_is_its_entry(
-    home: Path, loaded: Callable[[str], Checkpoint], name: str
+@pytest.mark.parametrize(
+    ("name", "entry", "dtype"),
+    [
+        ("toy-b", "toy-b", "bfloat16"),
+        ("*-b", "toy-b", "bfloat16"),
+        (None, "toy-a", "float32"),
+        (str, "a", "float32"),
+        (Path, "a", "float32"),
+    ],
+    ids=["name", "glob of one", "default", "folder", "path"],
+)
+def test_a_name_is_its_entry_and_a_folder_needs_none(
+    home: Path, loaded: Load, name: Any, entry: str, dtype: str
 ) -> None:
-    """The entry's folder, relative to the registry, and its settings."""
-    model = loaded(name)
+    """The entry's folder, relative to the registry, and its settings; or the folder's name."""
+    model = loaded(name(home / "a") if isinstance(name, type) else name)
 
-    assert model.name == "toy-b"
-    assert model.loader.folder == home / "b"
-    assert model.loader.dtype == "bfloat16"
-
-
-def test_no_name_is_the_default(loaded: Callable[[None], Checkpoint]) -> None:
-    """Without a name the entry with `default: true` is loaded."""
-    assert loaded(None).name == "toy-a"
-
-
-@pytest.mark.parametrize("kind", [str, Path])
-def test_a_folder_needs_no_entry(
-    home: Path, loaded: Callable[[str | Path], Checkpoint], kind: type[str | Path]
-) -> None:
-    """A checkpoint folder is loaded under the folder's name."""
-    model = loaded(kind(home / "a"))
-
-    assert model.name == "a"
-    assert model.spec == ModelSpec("a", str(home / "a"))
+    assert (model.name, model.loader.folder) == (entry, home / entry[-1])
+    assert model.loader.dtype == dtype
 
 
 @pytest.mark.parametrize("name", ["toy-a", "toy-b", None])
@@ -91,7 +86,7 @@ def test_dtype_and_device_may_be_given(home: Path, tmp_path: Path, name: str | N
     )
 
 
-def test_a_glob_over_several_is_refused(loaded: Callable[[str], Checkpoint]) -> None:
+def test_a_glob_over_several_is_refused(loaded: Load) -> None:
     """One model is loaded at a time; an audit run takes globs, `load` does not."""
     with pytest.raises(SpecError) as caught:
         loaded("toy-*")
@@ -99,9 +94,7 @@ def test_a_glob_over_several_is_refused(loaded: Callable[[str], Checkpoint]) -> 
     assert str(caught.value) == "'toy-*' means 2 models; load one at a time"
 
 
-def test_a_folder_that_is_no_reward_model_is_refused(
-    tmp_path: Path, loaded: Callable[[str], Checkpoint]
-) -> None:
+def test_a_folder_that_is_no_reward_model_is_refused(tmp_path: Path, loaded: Load) -> None:
     """The checks of the folder run at once, not at the first score."""
     (tmp_path / "config.json").write_text("{}")
 

@@ -96,6 +96,8 @@ CANNOT = {
     "diffllama": "DiffLlamaAttention: layer 0 calls its attention twice",
     "bloom": "BloomModel: the attention 'rmaudit_shared_prefix' was reached in 0 of 2 layers; "
     "this backbone cannot share a prefix",
+    "jamba": "JambaModel: the attention 'rmaudit_shared_prefix' was reached in 1 of 2 layers; "
+    "this backbone cannot share a prefix",
 }
 
 

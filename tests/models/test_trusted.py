@@ -1,23 +1,15 @@
-"""Code that a checkpoint brings runs only where models.yaml says so, and pins a commit.
-
-The checkpoint lies in the hub's cache as a download would have left it. Its class gives
-3 w · h + 1, so that a plain head on its weights would give other numbers, and writes a mark when it
-is imported.
-"""
+"""Code that a checkpoint brings runs only where models.yaml says so, and pins a commit."""
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub.constants
 import numpy as np
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel
 from typer.testing import CliRunner
@@ -29,29 +21,8 @@ from rmaudit.layout import tokenizers
 from rmaudit.models import doctor, inspection, load
 from rmaudit.models.checkpoint import Checkpoint
 from tests.hub import COMMIT
-from tests.toys import toy_checkpoint
+from tests.models.hub_code import BODY, change, snapshot, trusted
 
-CLASS = """
-from pathlib import Path
-Path({mark!r}).write_text("run")
-import torch
-from transformers import LlamaModel, LlamaPreTrainedModel
-from transformers.modeling_outputs import ModelOutput
-class DeadLinear(torch.nn.Linear):
-    def forward(self, states):
-        return super().forward(states).detach()
-class OwnReward(LlamaPreTrainedModel):
-    def __init__(self, config):
-        super().__init__(config)
-        self.model = LlamaModel(config)
-        self.score = torch.nn.Linear(config.hidden_size, 1, bias=False)
-        self.post_init()
-    def forward(self, input_ids=None, attention_mask=None):
-        states = self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        reward = 3 * self.score(states[:, -1]) + 1
-        {body}
-"""
-BODY = "return ModelOutput(logits=reward, score=2 * reward[:, 0], rewards=states)"
 TOKENIZER = """
 from pathlib import Path
 Path({mark!r}).write_text("run")
@@ -60,17 +31,7 @@ class OwnTokenizer(PreTrainedTokenizerFast):
     pass
 """
 PROMPT, ANSWERS = "the love of the city", ["love", "war", " peace and", "table"]
-pytestmark = pytest.mark.usefixtures("_offline")
-
-
-@pytest.fixture
-def _offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No network, an empty cache of the hub, and modules of our own."""
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    modules = str(tmp_path / "modules")
-    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", modules)
-    monkeypatch.syspath_prepend(modules)
+pytestmark = pytest.mark.usefixtures("offline")
 
 
 @pytest.fixture
@@ -83,30 +44,6 @@ def mark(tmp_path: Path) -> Path:
 def folder(tmp_path: Path, mark: Path) -> Path:
     """The snapshot of owner/own at COMMIT, which brings a model class."""
     return snapshot(tmp_path, mark)
-
-
-def snapshot(home: Path, mark: Path, *, body: str = BODY, name: str = "own", **said: Any) -> Path:
-    """A snapshot in the hub's cache; `said` goes into config.json."""
-    repository = home / "hub" / f"models--owner--{name}"
-    folder = toy_checkpoint(repository / "snapshots" / COMMIT)
-    (repository / "refs").mkdir()
-    (repository / "refs" / "main").write_text(COMMIT)
-    code = "modeling_own.OwnReward"
-    change(folder / "config.json", auto_map={"AutoModelForSequenceClassification": code}, **said)
-    (folder / "modeling_own.py").write_text(CLASS.format(mark=str(mark), body=body))
-    return folder
-
-
-def change(path: Path, **said: Any) -> None:
-    """Say something else in a JSON file."""
-    path.write_text(json.dumps(json.loads(path.read_text()) | said))
-
-
-def trusted(**settings: Any) -> ModelSpec:
-    """The registry's entry that lets the code run."""
-    return ModelSpec(
-        "own", "owner/own", revision=COMMIT, trust_remote_code=True, dtype="float32", **settings
-    )
 
 
 @torch.inference_mode()
