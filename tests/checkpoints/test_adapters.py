@@ -5,6 +5,7 @@ Adapters are made by PEFT on toys, their LoRA tensors set to random numbers so t
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import warnings
@@ -47,9 +48,18 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make(bases: Path, tmp_path: Path) -> Make:
-    """Save an adapter of a base: `make("lm", **settings of LoraConfig)`."""
+    """An adapter of a base, to be changed: `make("lm", **settings of LoraConfig)`."""
 
     def go(base: str, *, rows: int = SIZE, tokenizer: bool = True, **settings: Any) -> Path:
+        name = hashlib.sha256(repr((base, rows, settings)).encode()).hexdigest()
+        if not (bases / name).exists():
+            save(bases / name, base, rows, settings)
+        folder = shutil.copytree(bases / name, tmp_path / "adapter")
+        if tokenizer:
+            toy_tokenizer().save_pretrained(folder)
+        return folder
+
+    def save(folder: Path, base: str, rows: int, settings: dict[str, Any]) -> None:
         torch.manual_seed(3)
         language = settings.get("task_type") == "CAUSAL_LM"
         kind = AutoModelForCausalLM if language else AutoModelForSequenceClassification
@@ -63,13 +73,9 @@ def make(bases: Path, tmp_path: Path) -> Make:
         for name, parameter in wrapped.named_parameters():
             if "lora_" in name or "modules_to_save" in name:
                 parameter.data.normal_(std=0.3)
-        folder = tmp_path / "adapter"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             wrapped.save_pretrained(folder)
-        if tokenizer:
-            toy_tokenizer().save_pretrained(folder)
-        return folder
 
     return go
 
@@ -122,6 +128,8 @@ def assert_merged(folder: Path, base: Path, **settings: Any) -> Checkpoint:
     scores = model.score(PROMPT, [(i,) for i in model.vocabulary().ids])
     expected = merged_scores(folder, base, model)
     assert np.std(expected) > 0.01
+    if base.name == "rm":  # a language model has no scores of its own
+        assert np.abs(checkpoint(base).score(PROMPT, [(5,), (6,)]) - scores[5:7]).max() > 1e-3
     assert scores.tolist() == pytest.approx(expected, abs=1e-5)
     return model
 
@@ -129,19 +137,19 @@ def assert_merged(folder: Path, base: Path, **settings: Any) -> Checkpoint:
 # Scores
 
 
-@pytest.mark.parametrize("base", ["lm", "rm"])
 @pytest.mark.parametrize(
-    "settings",
+    ("base", "settings"),
     [
-        CLASSIFIER,
-        {"modules_to_save": ["score"], "target_modules": ["k_proj", "down_proj"]},
-        {**CLASSIFIER, "use_dora": True},
-        {**CLASSIFIER, "use_rslora": True, "rank_pattern": {"v_proj": 2}},
-        {**CLASSIFIER, "lora_bias": False, "layers_to_transform": [1]},
-        {**CLASSIFIER, "trainable_token_indices": [5, 6]},
-        {"modules_to_save": ["score", "embed_tokens"], "target_modules": "all-linear"},
+        ("lm", CLASSIFIER),
+        ("rm", CLASSIFIER),
+        ("lm", {"modules_to_save": ["score"], "target_modules": ["k_proj", "down_proj"]}),
+        ("lm", {**CLASSIFIER, "use_dora": True}),
+        ("lm", {**CLASSIFIER, "use_rslora": True, "rank_pattern": {"v_proj": 2}}),
+        ("rm", {**CLASSIFIER, "lora_bias": False, "layers_to_transform": [1]}),
+        ("rm", {**CLASSIFIER, "trainable_token_indices": [5, 6]}),
+        ("rm", {"modules_to_save": ["score", "embed_tokens"], "target_modules": "all-linear"}),
     ],
-    ids=["SEQ_CLS", "modules_to_save", "DoRA", "rsLoRA", "one layer", "tokens", "embedding"],
+    ids=["new", "old", "modules_to_save", "DoRA", "rsLoRA", "one layer", "tokens", "embedding"],
 )
 def test_an_adapter_scores_as_its_merged_model(
     make: Make, bases: Path, base: str, settings: dict[str, Any]
@@ -158,15 +166,6 @@ def test_a_reward_models_head_serves_an_adapter_without_one(
     model = assert_merged(make("rm", target_modules=target), bases / "rm")
 
     assert model.weights((1,), ()).scorer.head.vector.shape == (32,)  # type: ignore[attr-defined]
-
-
-def test_the_adapter_matters(make: Make, bases: Path) -> None:
-    """The tests above compare something."""
-    plain, adapted = checkpoint(bases / "rm"), checkpoint(make("rm", target_modules=["q_proj"]))
-
-    gap = np.abs(plain.score(PROMPT, ["love", "war"]) - adapted.score(PROMPT, ["love", "war"]))
-
-    assert gap.min() > 1e-3
 
 
 def test_bfloat16_is_merged_in_bfloat16(make: Make, bases: Path) -> None:
@@ -454,10 +453,9 @@ def test_a_regular_expression_that_does_not_end_is_refused(
     make: Make, monkeypatch: pytest.MonkeyPatch, key: str, value: object
 ) -> None:
     """PEFT would match it for ages; an honest one is matched by it."""
-    monkeypatch.setattr(adapter_settings, "_SECONDS", 0.3)
     folder = make("rm", target_modules=r"model\.layers\.[01]\..*\.(q|v)_proj")
-    monkeypatch.setattr(adapter_settings, "_SECONDS", 10)
-    checkpoint(folder).score(PROMPT, ["love"])
+    if key == "target_modules":
+        checkpoint(folder).score(PROMPT, ["love"])
     monkeypatch.setattr(adapter_settings, "_SECONDS", 0.3)
 
     text = refusal(configure(folder, **{key: value}))
@@ -471,21 +469,22 @@ def test_a_regular_expression_that_does_not_end_is_refused(
 @pytest.mark.parametrize(
     ("left", "found"),
     [
-        ("adapter_model.bin", "only adapter_model.bin, a pickle, which can run code"),
-        (None, "no weights"),
+        ("adapter_model.bin", "no adapter_model.safetensors in FOLDER (only adapter_model.bin, a "),
+        ("README.md", "no adapter_model.safetensors in FOLDER (no weights). "),
+        ("adapter_model.safetensors", "FOLDER/adapter_model.safetensors is damaged: "),
     ],
 )
-def test_an_adapter_without_safetensors_is_refused(
-    make: Make, left: str | None, found: str
-) -> None:
-    """No pickle is opened; `models check` says the same."""
+def test_an_adapter_without_safetensors_is_refused(make: Make, left: str, found: str) -> None:
+    """No pickle is opened, nor half a download; `models check` says the same."""
     folder = make("rm", **CLASSIFIER)
+    whole = (folder / "adapter_model.safetensors").read_bytes()
     (folder / "adapter_model.safetensors").unlink()
-    if left is not None:
-        (folder / left).write_bytes(b"never read")
+    (folder / left).write_bytes(whole[:-9])
 
-    assert f"no adapter_model.safetensors in FOLDER ({found}). " in refusal(folder)
-    assert said(folder)["refused"].startswith("no adapter_model.safetensors in ")
+    text = refusal(folder)
+
+    assert text.startswith(f"toy: {found}")
+    assert f"toy: {said(folder)['refused']}".replace(str(folder), "FOLDER") == text
 
 
 def test_a_checkpoint_and_an_adapter_in_one_folder_are_refused(make: Make, bases: Path) -> None:
@@ -495,15 +494,6 @@ def test_a_checkpoint_and_an_adapter_in_one_folder_are_refused(make: Make, bases
         shutil.copy(bases / "rm" / name, folder)
 
     assert "FOLDER holds both a checkpoint (model.safetensors) and an adapter" in refusal(folder)
-
-
-def test_a_damaged_adapter_is_refused(make: Make) -> None:
-    """A download that broke off."""
-    folder = make("rm", **CLASSIFIER)
-    path = folder / "adapter_model.safetensors"
-    path.write_bytes(path.read_bytes()[:-9])
-
-    assert refusal(folder).startswith("toy: FOLDER/adapter_model.safetensors is damaged: ")
 
 
 @pytest.mark.parametrize(
@@ -587,14 +577,6 @@ def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:
     assert found["can be scored"] == "pytest audits --model toy"
 
 
-def test_an_adapter_that_would_be_refused_is_told_so(make: Make) -> None:
-    """The same reason as in a run."""
-    found = said(make("lm", target_modules=["q_proj"]))
-
-    assert found["refused"].startswith("the head was never saved")
-    assert "can be scored" not in found
-
-
 @pytest.fixture
 def hub(bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A hub with the language model, a quantized one and one of pickles."""
@@ -636,32 +618,27 @@ def test_an_adapter_is_refused_before_its_base_is_downloaded(
     assert not list(cache.rglob("*.bin"))
 
 
-@pytest.mark.usefixtures("hub")
-def test_an_adapter_whose_base_is_not_here_is_looked_at(make: Make, tmp_path: Path) -> None:
-    """By the headers on the hub; a run then downloads it and scores."""
+@pytest.mark.parametrize("on_hub", [False, True], ids=["folder", "hub"])
+def test_an_adapter_whose_base_is_not_here_is_looked_at(
+    make: Make, hub: Hub, tmp_path: Path, on_hub: bool
+) -> None:
+    """By the headers on the hub; a run then downloads it and scores; a pickle is told."""
     folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path="owner/lm")
+    hub.models["owner/adapter"] = folder
+    where = "owner/adapter" if on_hub else str(folder)
 
-    found = said(folder)
+    found = said(where)
 
     assert found["base"] == f"owner/lm at {COMMIT}"
     assert found["base weights"] == "not here yet; the first audit downloads them"
     assert found["head"] == "linear: score.weight (1, 32)"
     assert found["can be scored"] == "pytest audits --model toy"
     assert not list((tmp_path / "cache of the hub").rglob("*.safetensors"))
-    assert np.isfinite(checkpoint(folder).score(PROMPT, ["love"])).all()
-    assert "base weights" not in said(folder)
-
-
-def test_an_adapter_on_the_hub_is_looked_at(make: Make, hub: Hub, tmp_path: Path) -> None:
-    """By the header of its own file too; a pickle is told by what the hub has."""
-    folder = configure(make("lm", **CLASSIFIER), base_model_name_or_path="owner/lm")
-    hub.models["owner/adapter"] = folder
-
-    assert said("owner/adapter")["can be scored"] == "pytest audits --model toy"
-    assert not list((tmp_path / "cache of the hub").rglob("*.safetensors"))
+    if not on_hub:
+        assert np.isfinite(checkpoint(folder).score(PROMPT, ["love"])).all()
+        assert "base weights" not in said(folder)
+        return
     (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
-    assert said("owner/adapter")["refused"] == (
-        "no adapter_model.safetensors in owner/adapter (only adapter_model.bin, a pickle, which "
-        "can run code). Load the adapter with peft where you trust it, and save it again: "
-        "model.save_pretrained(FOLDER) writes safetensors"
-    )
+    text = said(where)["refused"]
+    assert text.startswith("no adapter_model.safetensors in owner/adapter (only adapter_model.bin")
+    assert text.endswith("model.save_pretrained(FOLDER) writes safetensors")

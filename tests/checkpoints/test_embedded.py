@@ -100,7 +100,7 @@ def test_merge_adds_the_update_and_sets_the_head() -> None:
 
 
 def test_the_built_folder_is_an_ordinary_checkpoint(tmp_path: Path, downloads: list[Path]) -> None:
-    """What is built passes the checks, has the trained head, and can be scored."""
+    """It passes the checks, has the trained head, and is built once for each update."""
     cache = tmp_path / "cache"
 
     folder = embedded.build(cache)
@@ -112,31 +112,13 @@ def test_the_built_folder_is_an_ordinary_checkpoint(tmp_path: Path, downloads: l
     assert torch.equal(head, random_update()["score.weight"][0])
     assert folder.parent == cache / "models"
     assert folder.name.startswith("R-Smol-135M-")
-    assert downloads == [cache]
-
-
-def test_a_built_folder_is_not_built_again(
-    tmp_path: Path, downloads: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second time nothing is downloaded and no file is touched."""
-    folder = embedded.build(tmp_path)
     times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    monkeypatch.setattr(embedded, "download_base", None)
-
-    assert embedded.build(tmp_path) == folder
+    assert embedded.build(cache) == folder
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == times
-
-
-def test_another_update_is_another_folder(tmp_path: Path, downloads: list[Path]) -> None:
-    """New trained weights are never served from a folder of the old ones."""
-    first = embedded.build(tmp_path)
+    assert downloads == [cache]
     save_file(random_update() | {"score.weight": torch.zeros(1, HIDDEN)}, embedded.UPDATE)
-
-    second = embedded.build(tmp_path)
-
-    assert first != second
-    assert first.is_dir()
-    assert second.is_dir()
+    assert embedded.build(cache) != folder
+    assert folder.is_dir()
 
 
 # What is built stays whole

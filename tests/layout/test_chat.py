@@ -12,8 +12,6 @@ from tokenizers.processors import TemplateProcessing
 
 from rmaudit.errors import ModelError
 from rmaudit.layout.chat import TODAY, render
-from rmaudit.layout.splice import following
-from tests.layout.test_splice import tokenizer_of
 from tests.toys import SPECIAL, TEMPLATE, WORDS, toy_tokenizer
 
 if TYPE_CHECKING:
@@ -340,26 +338,6 @@ ANY = "{%- for message in messages -%}{{- message['content'] "
 def test_a_template_that_ends_otherwise_is_not(template: str) -> None:
     """Separators and ends of turn that look alike on both sides of the answer are innocent."""
     assert render(toy_tokenizer(template=template), PROMPT, model="toy").prefix
-
-
-# Tokenizers with a dummy space
-
-
-@pytest.mark.parametrize("kind", ["first", "always", "prepend", "bytes"])
-def test_the_row_is_that_of_the_whole_text(kind: str) -> None:
-    """The suffix begins with no dummy space, whatever the tokenizer puts at a text's start."""
-    tokenizer = tokenizer_of(kind)
-    tokenizer.chat_template = (
-        "{{- 'user: ' + messages[0]['content'] + '\nassistant:\n' -}}"
-        "{{- messages[1]['content'] + '.\n</s>' -}}"
-    )
-    whole = "user: the city\nassistant:\nlove.\n</s>"
-
-    slot = render(tokenizer, "the city", model="toy")
-
-    answer = following(tokenizer, slot.prefix_text, "love")
-    row = tokenizer(whole, add_special_tokens=False).input_ids
-    assert [*slot.prefix, *answer, *slot.suffix] == row
 
 
 # Templates as models have them

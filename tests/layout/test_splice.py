@@ -82,7 +82,7 @@ PARTS = st.lists(
 
 
 @pytest.mark.parametrize("kind", ONE_DUMMY)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(before=PARTS.filter(bool), middle=PARTS.filter(bool), after=PARTS)
 def test_no_character_is_lost_or_added(
     toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, middle: str, after: str
@@ -99,28 +99,17 @@ def test_no_character_is_lost_or_added(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("before", ["user: the city\n", "user.<|a|>", "</s>the\n"])
 @pytest.mark.parametrize("after", ["</s>", "<|a|> the</s>", " the city", ".\nuser", ""])
-@pytest.mark.parametrize("word", [*WORDS, "love the city", "xyz"])
 def test_at_boundaries_the_row_is_that_of_the_whole(
-    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, after: str, word: str
+    toys: dict[str, PreTrainedTokenizerBase], kind: str, before: str, after: str
 ) -> None:
     """Where tokens end at the hole's ends, the row is what the tokenizer makes of the whole."""
     tokenizer = toys[kind]
+    for word in (*WORDS, "love the city", "xyz"):
+        prefix, suffix = around(tokenizer, before, word, after)
 
-    prefix, suffix = around(tokenizer, before, word, after)
+        row = prefix + following(tokenizer, before, word) + suffix
 
-    row = prefix + following(tokenizer, before, word) + suffix
-    assert row == ids(tokenizer, before + word + after)
-
-
-@pytest.mark.parametrize("kind", ["first", "always", "prepend"])
-def test_tokenized_apart_the_row_would_be_another(
-    toys: dict[str, PreTrainedTokenizerBase], kind: str
-) -> None:
-    """Alone, the pieces get dummy spaces: the test above can fail."""
-    pieces = ("user: the city\n", "love", ".\nuser")
-    row = tuple(i for piece in pieces for i in ids(toys[kind], piece))
-
-    assert row != ids(toys[kind], "".join(pieces))
+        assert row == ids(tokenizer, before + word + after)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,7 +148,7 @@ def test_a_tokenizer_without_offsets_takes_the_pieces_apart(
 # Many at once
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(before=PARTS, texts=st.lists(PARTS, max_size=4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_are_as_each_alone(

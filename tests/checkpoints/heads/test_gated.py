@@ -259,26 +259,6 @@ def test_weights_by_hand() -> None:
     torch.testing.assert_close(head.weights(torch.ones(6)), torch.tensor([2.0, 4.0, 10.0]))
 
 
-def test_half_precision_tensors_are_widened() -> None:
-    """The head computes in float32 whatever it was saved in, and keeps no gradient."""
-    toy = TOYS["QRM-llama"]
-    half = {k: v.bfloat16() if v.is_floating_point() else v for k, v in toy.tensors.items()}
-    wide = {k: v.float() if v.is_floating_point() else v for k, v in half.items()}
-    pooled, states = drawn_states(3, seed=1), drawn_states(len(toy.prefix), seed=2)
-    found = rewards(
-        toy, {k: v.requires_grad_(v.is_floating_point()) for k, v in half.items()}, pooled, states
-    )
-
-    assert not found.requires_grad
-    torch.testing.assert_close(found, rewards(toy, wide, pooled, states), rtol=0, atol=0)
-
-
-@every
-def test_keys_are_all_but_the_backbones(toy: Toy) -> None:
-    """The published keys, whatever the backbone's."""
-    assert gated.keys(toy.config, toy.shapes) == frozenset(toy.tensors)
-
-
 def test_published_sizes() -> None:
     """Those of ArmoRM and QRM-Gemma; the latter's config.json may say nothing of the head."""
     llama = TOYS["ArmoRM"].config | {"hidden_size": 4096, "num_objectives": 19}
@@ -307,65 +287,7 @@ def test_published_sizes() -> None:
     assert len(shapes) == 22
 
 
-def test_another_familys_checkpoint_is_not_ours() -> None:
-    """A plain classifier is left to others, also with gating keys in its config.json."""
-    config = {"architectures": ["LlamaForSequenceClassification"], "gating_temperature": 10}
-
-    assert gated.keys(config, {"score.weight": (1, 6), "model.norm.weight": (6,)}) is None
-    assert gated.keys({}, {}) is None
-    assert gated.keys({"architectures": None}, {"regression_layer.weight": (4, 6)}) is None
-
-
 toys = st.sampled_from(sorted(TOYS)).map(TOYS.__getitem__)
-shapes_of_any_rank = st.lists(st.integers(0, 15), max_size=3).map(tuple)
-
-
-@st.composite
-def toys_and_keys(draw: st.DrawFn) -> tuple[Toy, str]:
-    """A toy and one of its head's keys."""
-    toy = draw(toys)
-    return toy, draw(st.sampled_from(sorted(toy.tensors)))
-
-
-@given(toys_and_keys())
-@settings(quick, max_examples=200)
-def test_a_head_without_a_key_is_never_made(pair: tuple[Toy, str]) -> None:
-    """Whichever is deleted: also QRM-Llama's transform, although v2 has none."""
-    toy, key = pair
-    shapes = {k: v for k, v in toy.shapes.items() if k != key}
-
-    with pytest.raises(ModelError, match="among the head's tensors"):
-        gated.keys(toy.config, shapes)
-
-
-@given(toys_and_keys(), st.one_of(st.text(max_size=12), toys.map(lambda t: min(t.tensors))))
-@quick
-def test_a_head_with_a_renamed_key_is_never_made(pair: tuple[Toy, str], name: str) -> None:
-    """Whatever its new name, another head's or one as the backbone's."""
-    toy, key = pair
-    for new in (name, f"model.{key}", key.replace("layers.", "layers.1"), f"{key}.weight"):
-        if new in toy.shapes:
-            continue
-        shapes = {new if k == key else k: v for k, v in toy.shapes.items()}
-
-        with pytest.raises(ModelError, match="among the head's tensors"):
-            gated.keys(toy.config, shapes)
-
-
-@given(toys_and_keys(), shapes_of_any_rank)
-@quick
-def test_a_head_with_another_shape_is_never_made(
-    pair: tuple[Toy, str], shape: tuple[int, ...]
-) -> None:
-    """Of any tensor, in any axis; a transposed one too."""
-    toy, key = pair
-    for new in (shape, toy.shapes[key][::-1], (*toy.shapes[key], 1)):
-        if new == toy.shapes[key]:
-            continue
-        with pytest.raises(
-            ModelError, match=re.escape(f"'{key}' has shape {new}, and config.json")
-        ):
-            gated.keys(toy.config, toy.shapes | {key: new})
 
 
 @given(toys, st.permutations(range(8)))

@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from rmaudit.checkpoints.heads import mlp
-from rmaudit.errors import ModelError
 
 HIDDEN, WIDTH = 5, 7
 CONFIG = {"architectures": ["INFORMForSequenceClassification"], "hidden_size": HIDDEN}
@@ -48,46 +45,6 @@ def rewards(family: ModuleType, tensors: dict[str, Tensor], config: dict[str, An
     return reward
 
 
-@st.composite
-def damaged(draw: st.DrawFn, shapes: dict[str, Any]) -> dict[str, Any]:
-    """The shapes with one tensor gone, under another name, or of another shape."""
-    key = draw(st.sampled_from(sorted(shapes)))
-    rest = {k: shape for k, shape in shapes.items() if k != key}
-    names = st.sampled_from(
-        [f"{key}s", f"model.{key}", key.removesuffix(".weight"), key.replace("0", "1"), "x.weight"]
-    )
-    anything = st.text("score.vhadumy0123weightbias", min_size=1) | st.text(min_size=1)
-    sizes = st.lists(st.integers(0, 12), max_size=3).map(tuple)
-    near = st.integers(0, 2).flatmap(
-        lambda at: st.integers(-1, 2).map(
-            lambda by: tuple(n + by * (i == at) for i, n in enumerate(shapes[key]))
-        )
-    )
-    how = draw(st.sampled_from(["gone", "renamed", "reshaped", "transposed"]))
-    if how == "gone":
-        return rest
-    if how == "renamed":
-        new = draw((names | anything).filter(lambda name: name not in shapes))
-        return {**rest, new: shapes[key]}
-    if how == "transposed" and shapes[key] != shapes[key][::-1]:
-        return {**rest, key: shapes[key][::-1]}
-    return {**rest, key: draw((near | sizes).filter(lambda shape: shape != shapes[key]))}
-
-
-def gives_no_head(
-    family: ModuleType,
-    config: dict[str, Any],
-    shapes: dict[str, Any],
-    *,
-    backbone: dict[str, Any] = BACKBONE,
-) -> bool:
-    """Whether it is of another family, or refused."""
-    try:
-        return family.keys(config, backbone | shapes) is None
-    except ModelError:
-        return True
-
-
 # What it is worth
 
 
@@ -120,15 +77,6 @@ def test_by_hand() -> None:
     assert head(torch.tensor([[-5.0, -6.0]])).tolist() == [25.0]
 
 
-def test_a_half_precision_head_scores_in_float32() -> None:
-    """The tensors are widened, so that the sums are not rounded again."""
-    tensors = {key: tensor.bfloat16() for key, tensor in tensors_of(SHAPES).items()}
-
-    widened = rewards(mlp, {key: tensor.float() for key, tensor in tensors.items()}, CONFIG)
-
-    assert torch.equal(rewards(mlp, tensors, CONFIG), widened)
-
-
 def test_a_gradient_goes_through_after_inference() -> None:
     """Layers that scoring moved to where the states are serve a gradient too."""
     head = mlp.build(tensors_of(SHAPES), CONFIG)
@@ -140,13 +88,6 @@ def test_a_gradient_goes_through_after_inference() -> None:
 
     assert slope.shape == own.shape
     assert {layer.weight.device.type for layer in head.layers} == {"meta"}
-
-
-def test_no_gradient_is_kept() -> None:
-    """Scoring outside of inference mode builds no graph."""
-    tensors = {key: nn.Parameter(tensor) for key, tensor in tensors_of(SHAPES).items()}
-
-    assert not mlp.build(tensors, CONFIG)(states()).requires_grad
 
 
 def test_goes_where_the_states_are() -> None:
@@ -185,10 +126,3 @@ def test_a_multimodal_models_width_is_its_text_models() -> None:
     config = {"hidden_size": 99, "text_config": {"hidden_size": HIDDEN}}
 
     assert mlp.keys(config, BACKBONE | SHAPES) == SHAPES.keys()
-
-
-@settings(max_examples=120, deadline=None, derandomize=True)
-@given(st.data(), st.sampled_from([SHAPES, WITHOUT_BIAS]))
-def test_a_damaged_head_is_none(data: st.DataObject, shapes: dict[str, Any]) -> None:
-    """Any tensor gone, under another name or of another shape: never a head."""
-    assert gives_no_head(mlp, CONFIG, data.draw(damaged(shapes)))

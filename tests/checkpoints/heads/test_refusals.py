@@ -115,6 +115,10 @@ CASES = [
             rmaudit_reward_logit=odd)
         for odd in (-1, 11, True, "0", 0.0, GONE)
     ),
+    *(
+        pair({key: GONE}, f"no {key!r} among its tensors", "an encoder's head", AGAIN)
+        for key in test_encoder.SHAPES
+    ),
     pair({"classifier.extra": (1,)}, "unexpected 'classifier.extra'", CARD),
     pair({"pooler.dense.weight": (HIDDEN, 7)}, "'pooler.dense.weight' has shape (5, 7)", ONE_SAVE),
     pair({"pooler.dense.bias": (7,)}, "'pooler.dense.bias' has shape (7,), expected (5,)"),

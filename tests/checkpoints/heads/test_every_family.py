@@ -1,0 +1,124 @@
+"""What holds of every head: it is found whole or not at all, scores in float32, keeps no graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rmaudit.checkpoints.heads import encoder, gated, linear, logit, mlp, uncertainty, value
+from rmaudit.errors import ModelError
+from tests.checkpoints.heads import (
+    test_encoder,
+    test_gated,
+    test_logit,
+    test_mlp,
+    test_uncertainty,
+    test_value,
+)
+from tests.checkpoints.heads.test_mlp import tensors_of
+
+Shapes = dict[str, tuple[int, ...]]
+WIDTH = 5
+NORM: Shapes = {"model.norm.weight": (WIDTH,)}
+PLAIN: Shapes = {"score.weight": (1, WIDTH)}
+# The family, config.json, the head's tensors, and some of the backbone's.
+HEADS: dict[str, tuple[Any, dict[str, Any], Shapes, Shapes]] = {
+    "encoder": (encoder, test_encoder.CONFIG, test_encoder.SHAPES, test_encoder.BACKBONE),
+    "linear": (linear, {"hidden_size": WIDTH}, PLAIN, NORM),
+    "logit": (logit, test_logit.CONFIG, test_logit.HEAD, NORM),
+    "tied logit": (logit, test_logit.TIED, test_logit.EMBEDDING, NORM),
+    "mlp": (mlp, test_mlp.CONFIG, test_mlp.SHAPES, NORM),
+    "mlp, no bias": (mlp, test_mlp.CONFIG, test_mlp.WITHOUT_BIAS, NORM),
+    "OpenRLHF": (value, test_value.named("value_head"), test_value.OPENRLHF, NORM),
+    "OpenRLHF, buffers": (
+        value, test_value.named("value_head"), test_value.OPENRLHF | test_value.BUFFERS, NORM,
+    ),
+    **{f"GRM-{n}": (value, test_value.CONFIG, test_value.grm(n), NORM) for n in (1, 2)},
+    "GRM-linear": (value, test_value.CONFIG, test_value.ONE, NORM),
+    "URM": (uncertainty, test_uncertainty.CONFIG, test_uncertainty.SHAPES, NORM),
+    **{
+        name: (gated, toy.config, {k: tuple(t.shape) for k, t in toy.tensors.items()}, NORM)
+        for name, toy in test_gated.TOYS.items()
+    },
+}  # fmt: skip
+every = pytest.mark.parametrize("name", HEADS)
+
+
+@every
+def test_a_whole_head_is_found(name: str) -> None:
+    """Its tensors and no others; a plain classifier, or nothing, is another family's."""
+    family, config, shapes, backbone = HEADS[name]
+    plain = {"architectures": ["LlamaForSequenceClassification"], "hidden_size": WIDTH}
+
+    assert family.keys(config, backbone | shapes) == shapes.keys()
+    assert family.keys({}, {}) is None
+    assert family.keys(plain, NORM | PLAIN) == (PLAIN.keys() if name == "linear" else None)
+
+
+@st.composite
+def damaged(draw: st.DrawFn, shapes: Shapes) -> Shapes:
+    """The shapes with one tensor gone, under another name, or of another shape."""
+    key = draw(st.sampled_from(sorted(shapes)))
+    rest = {k: shape for k, shape in shapes.items() if k != key}
+    how = draw(st.sampled_from(["gone", "renamed", "reshaped", "transposed"]))
+    if how == "gone":
+        return rest
+    if how == "renamed":
+        near = [f"{key}s", f"model.{key}", key.removesuffix(".weight"), f"{key}.weight", key[1:]]
+        near += [key.replace("0", "1"), key.replace("layers.", "layers.1"), "x.weight"]
+        anything = st.text("score.vhadumy0123weightbias", min_size=1) | st.text(min_size=1)
+        names = st.sampled_from(near) | anything
+        return {**rest, draw(names.filter(lambda new: new not in shapes)): shapes[key]}
+    if how == "transposed" and shapes[key] != shapes[key][::-1]:
+        return {**rest, key: shapes[key][::-1]}
+    size = st.integers(0, len(shapes[key])).flatmap(
+        lambda at: st.integers(-1, 2).map(
+            lambda by: tuple(n + by * (i == at) for i, n in enumerate(shapes[key]))
+        )
+    )
+    sizes = size | st.lists(st.integers(0, 12), max_size=3).map(tuple)
+    return {**rest, key: draw(sizes.filter(lambda shape: shape != shapes[key]))}
+
+
+@every
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_damaged_head_is_none(data: st.DataObject, name: str) -> None:
+    """Any tensor gone, under another name or of another shape: refused, or of another family."""
+    family, config, shapes, backbone = HEADS[name]
+    shown = data.draw(damaged(shapes))
+    try:
+        found = family.keys(config, backbone | shown)
+    except ModelError:
+        return
+    assert found is None
+    assert family not in (gated, uncertainty)  # which know theirs by many tensors, and refuse
+
+
+@every
+def test_half_precision_is_widened(name: str) -> None:
+    """It scores in float32 as the same numbers do, keeps no gradient, and goes to the states."""
+    family, config, shapes, _ = HEADS[name]
+    toy = test_gated.TOYS.get(name)
+    whole = toy.tensors if toy else tensors_of(shapes)
+    half = {k: t.bfloat16() if t.is_floating_point() else t for k, t in whole.items()}
+    wide = {k: t.float() if t.is_floating_point() else t for k, t in half.items()}
+    prefix = toy.prefix if toy else (3, 1)
+    hidden = config["hidden_size"]
+    random = torch.Generator().manual_seed(1)
+    states = torch.randn(len(prefix), hidden, generator=random)
+    pooled = torch.randn(9, hidden, generator=random)
+    half = {k: t.requires_grad_() if t.is_floating_point() else t for k, t in half.items()}
+
+    head = family.build(half, config)
+    reward = head.after(prefix, states)(pooled)
+
+    assert (reward.dtype, reward.shape, reward.requires_grad) == (torch.float32, (9,), False)
+    assert torch.equal(reward, family.build(wide, config).after(prefix, states)(pooled))
+    if family not in (gated, uncertainty):  # which bring the states to where their tensors are
+        there = head.after(prefix, states)(pooled.to("meta"))  # a device that is always there
+        assert there.device.type == "meta"
