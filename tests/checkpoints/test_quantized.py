@@ -68,25 +68,15 @@ def checkpoint(folder: Path, **settings: Any) -> Checkpoint:
 def test_quantized_weights_score_as_the_numbers_that_they_stand_for(
     folders: tuple[Path, Path],
 ) -> None:
-    """Those of the same numbers in float32; not those of the weights from before."""
-    narrow, wide = folders
+    """Those of the same numbers in float32, and their slopes; not of the weights from before."""
+    found, expected = checkpoint(folders[0], quantized=True), checkpoint(folders[1])
+    scores, same = (model.score("the city?", ANSWERS) for model in (found, expected))
+    slopes, alike = (
+        model.gradient("the city?", [(7, 8), (9, 10)]).slopes for model in (found, expected)
+    )
 
-    scores = checkpoint(narrow, quantized=True).score("the city?", ANSWERS)
-
-    expected = checkpoint(wide).score("the city?", ANSWERS)
-    assert scores.tolist() == pytest.approx(expected.tolist(), abs=0.02 * float(expected.std()))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_quantized_weights_have_the_slopes_of_their_numbers(folders: tuple[Path, Path]) -> None:
-    """Where they can be differentiated, as the widened ones can."""
-    narrow, wide = folders
-    answers = [(7, 8), (9, 10)]
-
-    slopes = checkpoint(narrow, quantized=True).gradient("the city?", answers).slopes
-
-    expected = checkpoint(wide).gradient("the city?", answers).slopes
-    assert np.abs(slopes - expected).max() < 0.02 * expected.std()
+    assert np.abs(scores - same).max() < 0.02 * same.std()
+    assert np.abs(slopes - alike).max() < 0.02 * alike.std()
 
 
 def test_a_quantized_head_is_refused(folders: tuple[Path, Path]) -> None:

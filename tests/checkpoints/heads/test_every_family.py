@@ -119,6 +119,6 @@ def test_half_precision_is_widened(name: str) -> None:
 
     assert (reward.dtype, reward.shape, reward.requires_grad) == (torch.float32, (9,), False)
     assert torch.equal(reward, family.build(wide, config).after(prefix, states)(pooled))
-    if family not in (gated, uncertainty):  # which bring the states to where their tensors are
-        there = head.after(prefix, states)(pooled.to("meta"))  # a device that is always there
-        assert there.device.type == "meta"
+    if family is not gated:  # whose gate computes where its own tensors are
+        meta = [some.to("meta") for some in (states, pooled)]  # a device that is always there
+        assert head.after(prefix, meta[0])(meta[1]).device.type == "meta"
