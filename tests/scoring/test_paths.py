@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import accelerate
 import pytest
@@ -136,6 +137,22 @@ def test_a_strange_cache_is_not_expanded(llama: Toy, tmp_path: Path) -> None:
     minimax = load(toy_checkpoint(tmp_path, kind="minimax"), EXPANDS)
     with pytest.raises(ModelError, match=r"^MiniMaxModel: its cache is a MiniMaxCache, not a "):
         engine.score(minimax.scorer(), PREFIX, ANSWERS, (END,))
+
+
+def test_positions_are_given_where_they_are_taken(llama: Toy, tmp_path: Path) -> None:
+    """Llama takes them, Bloom has none."""
+    given: list[Any] = []
+
+    def note(_: object, __: object, kwargs: dict[str, Any]) -> None:
+        given.append(kwargs.get("position_ids"))
+
+    for toy in (llama, load(toy_checkpoint(tmp_path, kind="bloom"))):
+        hook = toy.own.base_model.register_forward_pre_hook(note, with_kwargs=True)
+        engine.score(Toy(toy.own, toy.own, EXPANDS).scorer(), PREFIX, [(LOVE,), (WAR,)], (END,))
+        hook.remove()
+
+    assert [positions is None for positions in given] == [True, False, True, True]
+    assert given[1].tolist() == [[LENGTH, LENGTH + 1]] * 2
 
 
 def test_ids_go_where_the_embedding_runs(llama: Toy) -> None:
