@@ -15,6 +15,7 @@ from rmaudit.errors import ResultsError
 from rmaudit.report import packing
 from rmaudit.report.codec import quoted
 from rmaudit.report.document import AuditedModel, Comparison, Results, SweepSummary
+from rmaudit.report.shapes import misshapen
 from rmaudit.verdicts.findings import Finding, Judgement
 from rmaudit.verdicts.judge import ALPHA, blocks
 from rmaudit.verdicts.policy import Policy
@@ -57,6 +58,9 @@ def _contradictions(results: Results) -> Iterator[str]:
     for i, finding in enumerate(results.findings):
         yield from _of_claim(finding, f"findings[{i}]", sources)
         yield from _of_judgement(finding, f"findings[{i}]")
+        if finding.estimate is not None and finding.estimate.evidence is not None:
+            wrong = misshapen(finding.estimate.evidence)
+            yield from (f"findings[{i}].estimate.evidence.{each}" for each in wrong)
 
 
 def _of_sweep(sweep: SweepSummary, where: str, results: Results) -> Iterator[str]:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.measures import model_agreement, movement
+from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.difference import INDEPENDENT, Interval, gain, minus
 from rmaudit.report import packing
 from rmaudit.report.document import AuditedModel, Results, SweepSummary
@@ -336,8 +337,9 @@ def _sweeps(
 
 
 def _noise(sweep: SweepSummary) -> float:
-    noise = sweep.provenance.get("noise", 0.0)
-    return float(noise) if isinstance(noise, int | float) else 0.0
+    """The sd of numeric noise of a score; NaN where it was not measured."""
+    noise = sweep.provenance.get("noise")
+    return float(noise) if isinstance(noise, int | float) else UNMEASURED
 
 
 def _rows(rows: pd.DataFrame) -> tuple[Moved, ...]:
