@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rmaudit.measures.difference import Interval
 from rmaudit.report.masks import mask, masked
-from rmaudit.report.releases import (
+from rmaudit.report.release_changes import (
     Change,
     FindingChange,
     Measured,

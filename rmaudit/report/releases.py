@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,19 @@ from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.difference import INDEPENDENT, Interval, gain, minus
 from rmaudit.report import packing
 from rmaudit.report.document import AuditedModel, Results, SweepSummary
+from rmaudit.report.release_changes import (
+    Change,
+    FindingChange,
+    Measured,
+    ModelChange,
+    Moved,
+    Origin,
+    Releases,
+    Side,
+    Sizes,
+    SweepChange,
+    Unpaired,
+)
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Severity, Verdict
 
@@ -26,134 +38,7 @@ MOVED = 10  # tokens at either end
 WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
 _UNCORRECTED = "No correction is made for how many audits are compared."
 _ORDER = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
-_Found = tuple[Finding | None, Finding | None]  # old and new
-
-
-class Change(StrEnum):
-    """What became of a finding."""
-
-    WORSE = "worse"  # by a difference that counts
-    UNCLEAR = "unclear"  # its verdict is worse, though no difference counts
-    UNMEASURED = "no longer measured"
-    INCOMPARABLE = "not comparable"
-    BETTER = "better"
-    UNCHANGED = "no clear change"  # which is no proof that there was none
-    NEW = "newly measured"
-    NEVER = "measured in neither"
-
-
 _UNDECIDED = (Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """An estimate, without what it rests on."""
-
-    value: float
-    low: float
-    high: float
-    unit: str
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """What one file has of a finding."""
-
-    verdict: str
-    standing: str
-    reason: str
-    estimate: Measured | None
-
-
-@dataclass(frozen=True, slots=True)
-class FindingChange:
-    """A finding of both files, or of one."""
-
-    audit: str
-    prompt: str
-    severity: str
-    bound: str
-    change: Change
-    old: Side | None
-    new: Side | None
-    difference: Interval | None
-    gain: Interval | None
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A token and its ranks, 1 the best."""
-
-    text: str
-    old: float
-    new: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How many tokens either file has."""
-
-    old: int
-    new: int
-
-
-@dataclass(frozen=True, slots=True)
-class SweepChange:
-    """How alike two sweeps rank the tokens that both have, and which moved furthest."""
-
-    prompt: str
-    paired_by: str
-    tokens: int
-    of: Sizes
-    tau: Interval | None = None
-    spearman: float | None = None
-    reason: str = ""
-    rose: tuple[Moved, ...] = ()
-    fell: tuple[Moved, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChange:
-    """A model of the old file and one of the new."""
-
-    old: str
-    new: str
-    findings: tuple[FindingChange, ...]
-    sweeps: tuple[SweepChange, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Which run a file is of, and what is incomplete about it."""
-
-    created: str
-    rmaudit: str
-    command: str
-    incomplete: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unpaired:
-    """The models that are in one file only: nothing is compared of them."""
-
-    old: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Releases:
-    """Two runs, side by side."""
-
-    old: Origin
-    new: Origin
-    margin: float
-    assumes: str
-    models: tuple[ModelChange, ...]
-    unpaired: Unpaired
-    counts: dict[str, int]
-    outcome: str
 
 
 def compare(

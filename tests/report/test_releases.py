@@ -14,7 +14,8 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.report.collect import SweepRecord, collect
 from rmaudit.report.document import Results
-from rmaudit.report.releases import Measured, Moved, Sizes, Unpaired, compare
+from rmaudit.report.release_changes import Measured, Moved, Sizes, Unpaired
+from rmaudit.report.releases import compare
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, below
 from tests.findings import but
