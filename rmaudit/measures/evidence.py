@@ -6,6 +6,8 @@ framing_inversion.
 
 from __future__ import annotations
 
+from typing import get_args
+
 from rmaudit.measures.elo_agreement import EloAgreementEvidence
 from rmaudit.measures.framing_inversion import FramingInversionEvidence
 from rmaudit.measures.framing_steepness import FramingSteepnessEvidence
@@ -18,6 +20,7 @@ from rmaudit.measures.pessimal_frames import PessimalFramesEvidence
 from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
 from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.measures.search_headroom import SearchHeadroomEvidence
+from rmaudit.verdicts.records import Evidence
 
 AnyEvidence = (
     EloAgreementEvidence
@@ -33,3 +36,19 @@ AnyEvidence = (
     | PromptStabilityEvidence
     | SearchHeadroomEvidence
 )
+
+
+def refuse_unlisted(evidence: Evidence | None) -> None:
+    """Evidence that is of no kind listed here could be written and never be read back.
+
+    Raises:
+        TypeError: it is such; the message says what to add.
+    """
+    if evidence is None or type(evidence) in get_args(AnyEvidence):
+        return
+    name = type(evidence).__name__
+    message = (
+        f"evidence is a {name}, which rmaudit/measures/evidence.py does not list; add it to "
+        f"AnyEvidence there, and its chart to CHARTS in rmaudit/report/charts/__init__.py"
+    )
+    raise TypeError(message)

@@ -48,11 +48,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     """The audit's estimate, with the caveats of what it rests on."""
     __tracebackhide__ = True
+    from rmaudit.measures.evidence import refuse_unlisted
+
     with missing_as_told(item.config):
         estimate = item.obj(**given)
     if not isinstance(estimate, Estimate):
         message = f"{item.name} must return an Estimate, got {type(estimate).__name__}"
         raise TypeError(message)
+    refuse_unlisted(estimate.evidence)
     case = _case(item)
     caveats = list(dict.fromkeys(case.caveats)) if case else []
     if item.config.getoption(RM_RECORDED):
@@ -147,7 +150,9 @@ def pytest_runtest_makereport(
         if report.failed and finding.estimate is None:
             report.when = "setup"
     said = (AuditFailed, RmauditError)  # their texts say it all; a traceback would hide it
-    if report.failed and call.excinfo is not None and call.excinfo.errisinstance(said):
+    asked = item.config.getoption("tbstyle") == "long"  # unless somebody asks for it
+    known = call.excinfo is not None and call.excinfo.errisinstance(said)
+    if report.failed and call.excinfo is not None and known and not asked:
         report.longrepr = log(str(call.excinfo.value))
     elif isinstance(report.longrepr, tuple):  # where it was skipped, and why
         path, number, why = report.longrepr

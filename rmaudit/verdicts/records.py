@@ -49,7 +49,7 @@ class Evidence:
 
     Its first field is `kind`, by which a reader tells them apart; all others are plain values:
     finite numbers, texts, bools, None, tuples of these, and frozen dataclasses of these.
-    `rmaudit.measures.evidence` has all kinds; none is written that could not be read back.
+    `rmaudit.measures.evidence` lists all kinds, and the plugin refuses others.
     """
 
     @classmethod

@@ -43,9 +43,9 @@ from rmaudit.report.document import AuditedModel
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Evidence
 
-__all__ = ["Picture", "between", "compiled", "of_findings", "of_sweeps", "pictures_of"]
+__all__ = ["CHARTS", "Picture", "between", "compiled", "of_findings", "of_sweeps", "pictures_of"]
 
-_CHARTS: dict[type[Evidence], Callable[[ByPrompt[Any]], Picture | None]] = {
+CHARTS: dict[type[Evidence], Callable[[ByPrompt[Any]], Picture | None]] = {
     EloAgreementEvidence: elo_agreement.chart,
     FramingInversionEvidence: framing_inversion.chart,
     FramingSteepnessEvidence: framing_steepness.chart,
@@ -72,8 +72,8 @@ def of_findings(findings: Sequence[Finding]) -> list[Picture]:
     grouped: dict[tuple[str, type[Evidence]], list[tuple[str, Evidence]]] = {}
     for finding in findings:
         evidence = evidence_of(finding)
-        if evidence is not None and type(evidence) in _CHARTS:
+        if evidence is not None and type(evidence) in CHARTS:
             own = grouped.setdefault((finding.audit, type(evidence)), [])
             own.append((finding.prompt, evidence))
-    drawn = (_CHARTS[kind](found) for (_, kind), found in grouped.items())
+    drawn = (CHARTS[kind](found) for (_, kind), found in grouped.items())
     return [picture for picture in drawn if picture]

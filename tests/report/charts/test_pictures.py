@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.report import charts
 from rmaudit.report.charts.picture import Picture
 from tests.findings import but
@@ -208,3 +209,8 @@ def test_one_model_has_no_other() -> None:
     one = [finding(evidence, model="A") for evidence in (RANKS, PROBES)]
 
     assert charts.between([], one, []) == []
+
+
+def test_every_kind_of_evidence_has_a_chart() -> None:
+    """A kind without one would be left out of a page without a word."""
+    assert set(charts.CHARTS) == set(get_args(AnyEvidence))
