@@ -20,10 +20,13 @@ from rmaudit.references.holdout import stem_key
 from rmaudit.scores.sweep import score_texts
 from scripts.train_organisms import identity_pairs
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("RMAUDIT_REQUIRE_ALL"),
-    reason="downloads 93 MB: set RMAUDIT_REQUIRE_ALL=1 to run it",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not os.environ.get("RMAUDIT_REQUIRE_ALL"),
+        reason="downloads 93 MB: set RMAUDIT_REQUIRE_ALL=1 to run it",
+    ),
+]
 SAMPLE = 1000  # tokens, for the sweep's sd and its order
 
 

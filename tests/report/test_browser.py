@@ -17,6 +17,8 @@ from tests.report.conftest import as_json, typed
 from tests.report.test_hostile import TEXTS, poisoned
 from tests.report.writers.test_html import of
 
+pytestmark = pytest.mark.slow
+
 
 def test_report_in_a_browser(page: Page, results: dict[str, Any], tmp_path: Path) -> None:
     """No request but for the file itself, no console message, tokens hidden until asked for."""

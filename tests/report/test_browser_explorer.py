@@ -17,6 +17,8 @@ from rmaudit.report.writers import outputs
 from tests.report.conftest import typed
 from tests.report.page.test_explorer import PROMPTS, swept
 
+pytestmark = pytest.mark.slow
+
 N = 256_000
 
 

@@ -275,6 +275,7 @@ def test_any_text(results: dict[str, Any], text: str, check: Any) -> None:
     check(results, text)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
