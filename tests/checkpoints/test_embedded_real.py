@@ -58,7 +58,7 @@ def test_nothing_is_downloaded_twice(model: Checkpoint, monkeypatch: pytest.Monk
     """A built folder is used as it is."""
     monkeypatch.setattr(embedded, "download_base", None)
 
-    assert embedded.build(model.loader.folder.parents[1]) == model.folder
+    assert embedded.build(model.loader.folder.parents[1]) == model.loader.folder
 
 
 def test_the_folder_is_whole(model: Checkpoint) -> None:

@@ -192,8 +192,8 @@ def once(draw: Callable[..., Any]) -> Callable[..., Any]:
 def _drawn_once() -> Iterator[None]:
     """A mutation draws only what it changes: all pictures of a page take seconds."""
     with pytest.MonkeyPatch.context() as patched:
-        for kind, chart in charts._CHARTS.items():
-            patched.setitem(charts._CHARTS, kind, once(chart))
+        for kind, chart in charts.CHARTS.items():
+            patched.setitem(charts.CHARTS, kind, once(chart))
         patched.setattr(charts, "of_sweeps", once(charts.of_sweeps))
         patched.setattr(standing, "sheet", once(standing.sheet))
         for part in ("of_models", "_agreement", "_words", "_items", "exploits"):
