@@ -1,4 +1,4 @@
-"""The end of a run: its folder with results.json and what is rendered from it."""
+"""The end of a run: its folder, with results.json in it (`writers.outputs` renders the rest)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from rmaudit.prompts import name_of, names_each
 from rmaudit.report import document
 from rmaudit.report.collect import SweepRecord, collect
 from rmaudit.report.document import Results
-from rmaudit.report.writers import outputs
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
@@ -28,25 +27,6 @@ class Course:
     selected: int
     finished: int
     interrupted: bool = False
-
-
-def publish(  # noqa: PLR0913  (keyword-only after the subjects)
-    findings: Sequence[Finding],
-    specs: Sequence[ModelSpec],
-    store: Store,
-    *,
-    base: Path,
-    command: str,
-    seed: int,
-    made: Iterable[Sweep] = (),
-    course: Course | None = None,
-) -> Path:
-    """Write `<base>/<time>/results.json` and all outputs; the path of `index.html`."""
-    results, folder = record(
-        findings, specs, store, base=base, command=command, seed=seed, made=made, course=course
-    )
-    outputs.write(results, folder)
-    return folder / "index.html"
 
 
 def record(  # noqa: PLR0913  (keyword-only after the subjects)

@@ -16,7 +16,8 @@ from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import document
 from rmaudit.report.collect import collect
-from rmaudit.report.publish import publish
+from rmaudit.report.publish import record
+from rmaudit.report.writers import outputs
 from rmaudit.scores.store import Store
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide
@@ -58,8 +59,10 @@ def folder(tmp_path: Path) -> Path:
     frame["token"] = frame["text"] = [f"w{i}" for i in range(40)]
     key = store.fill({"prompt": text}, frame, lambda which: scores[which], dict).key
     finding = but(PASSING, sweeps=(key,))
-    page = publish([finding], [SPEC], store, base=tmp_path / "reports", command="pytest", seed=0)
-    return page.parent
+    base = tmp_path / "reports"
+    results, made = record([finding], [SPEC], store, base=base, command="pytest", seed=0)
+    outputs.write(results, made)
+    return made
 
 
 # rmaudit report

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rmaudit.prompts import FAMILY
 from rmaudit.report import document, packing
-from rmaudit.report.publish import publish
+from rmaudit.report.publish import record
 from rmaudit.scores.store import Store
 from tests.findings import but
 from tests.report.test_document import FINDING, SPEC
@@ -31,9 +31,9 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
         but(FINDING, prompt=wordings[1].name, sweeps=(keys[1],)),
     ]
 
-    page = publish(findings, [SPEC], store, base=tmp_path / "out", command="pytest", seed=0)
+    _, folder = record(findings, [SPEC], store, base=tmp_path / "out", command="pytest", seed=0)
 
-    made = document.read(page.with_name("results.json"))
+    made = document.read(folder / "results.json")
     sweeps = {sweep.prompt: sweep for sweep in made.models[0].sweeps}
     assert list(sweeps) == [prompt.name for prompt in wordings]
     assert [name for name, sweep in sweeps.items() if sweep.scores] == [wordings[1].name]
