@@ -21,8 +21,7 @@ from rmaudit.references import References
 from rmaudit.references.band import band
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.explain import OUTDATED, excuse, explain
-from rmaudit.verdicts.findings import Band, Claim, Finding
+from rmaudit.verdicts.findings import OUTDATED, Band, Claim, Finding, excuse, explain
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Estimate, Standing, Verdict
 

@@ -9,8 +9,7 @@ from datetime import date
 from rmaudit.report.document import Results
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect
-from rmaudit.verdicts.explain import reasons
-from rmaudit.verdicts.findings import Finding, counts
+from rmaudit.verdicts.findings import Finding, counts, reasons
 from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Verdict

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmaudit.verdicts.explain import OUTDATED, excuse, explain, reasons
-from rmaudit.verdicts.findings import Finding, counts
+from rmaudit.verdicts.findings import OUTDATED, Finding, counts, excuse, explain, reasons
 from rmaudit.verdicts.records import Severity, Standing, Verdict, above
 from tests.findings import but, found, gap, waived
 

@@ -20,8 +20,7 @@ from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.page import explorer, views
 from rmaudit.report.safe_text import block, visible
 from rmaudit.report.writers import markdown
-from rmaudit.verdicts.explain import overrides
-from rmaudit.verdicts.findings import Finding, counts
+from rmaudit.verdicts.findings import Finding, counts, overrides
 
 _TEMPLATES = Path(__file__).parents[1] / "page" / "templates"
 _TERM = Markup(

@@ -12,8 +12,7 @@ from itertools import groupby
 
 from rmaudit.report.document import Results, Run
 from rmaudit.report.safe_text import line
-from rmaudit.verdicts.explain import reasons
-from rmaudit.verdicts.findings import Finding, counts
+from rmaudit.verdicts.findings import Finding, counts, reasons
 from rmaudit.verdicts.records import Severity, Standing, Verdict
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together

@@ -14,8 +14,7 @@ from urllib.parse import quote
 from rmaudit.report.document import Results
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown
-from rmaudit.verdicts.explain import excuse, reasons
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Finding, excuse, reasons
 from rmaudit.verdicts.records import Severity, Standing, Verdict
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

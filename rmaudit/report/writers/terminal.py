@@ -7,8 +7,7 @@ from pathlib import Path
 
 from rmaudit.report.document import Run
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.explain import reasons
-from rmaudit.verdicts.findings import Finding, counts
+from rmaudit.verdicts.findings import Finding, counts, reasons
 
 
 def lines(findings: Sequence[Finding], report: Path | None, run: Run | None = None) -> list[str]:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.report.writers.terminal import effect, lines
-from rmaudit.verdicts.explain import reasons
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Finding, reasons
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, between
