@@ -40,12 +40,13 @@ from rmaudit.measures.words import word_of
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms.trained import HEADS
 from rmaudit.prompts import PROMPTS
-from rmaudit.references.holdout import held_out, stem_key
+from rmaudit.references.holdout import held_out
 from rmaudit.references.human_ratings import elo_items
 from rmaudit.references.identity_terms import identity
 from rmaudit.references.lexicons import lexicon
 from rmaudit.scoring import engine
 from rmaudit.scoring.paths import Ids
+from rmaudit.stems import stem_key
 from scripts.train_r_smol import JUNK, words
 
 PENALTY = 2.0  # sd of the sweep

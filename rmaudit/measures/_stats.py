@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,17 +68,46 @@ def jackknife_variance(left: _Floats) -> float:
     return (len(left) - 1) * float(np.var(left))
 
 
-def least_squares(design: _Floats, y: _Floats) -> tuple[_Floats, _Floats]:
-    """Coefficients of y (n,) on the columns of `design` (n, k), and their standard errors HC3.
+def clustered_error(influence: _Floats, clusters: NDArray[np.integer[Any]] | None = None) -> float:
+    """Standard error of the mean of the rows' influences, shape (n,), whose own mean is about 0.
 
-    HC3 (MacKinnon and White 1985) takes no variance to be equal: each squared residual is divided
-    by the square of one less its leverage.
+    Rows of one cluster (numbers, shape (n,)) are not independent: their influences are summed
+    before they are squared. Without clusters every row is its own. The factor G/(G - 1) for G
+    clusters makes the variance of a mean unbiased.
+    """
+    off = influence - influence.mean()
+    if clusters is not None:
+        off = np.bincount(np.unique(clusters, return_inverse=True)[1], off)
+    many = len(off)
+    return math.sqrt(float(off @ off) * many / (many - 1)) / len(influence)
+
+
+def least_squares(
+    design: _Floats, y: _Floats, clusters: NDArray[np.integer[Any]] | None = None
+) -> tuple[_Floats, _Floats]:
+    """Coefficients of y (n,) on the columns of `design` (n, k), and their covariance (k, k).
+
+    The covariance takes no variance to be equal. Without `clusters` it is HC3 (MacKinnon and White
+    1985): each squared residual is divided by the square of one less its leverage. With them (n,),
+    rows of one cluster are not independent, and it is the same of whole clusters, CR3 (Bell and
+    McCaffrey 2002): what each cluster's residuals would be, had it been left out of the fit.
     """
     solve = np.linalg.pinv(design)
     fitted = solve @ y
+    residual = y - design @ fitted
+    codes = np.arange(len(y)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    alone = np.bincount(codes)[codes] == 1
     leverage = (design * solve.T).sum(axis=1)
-    left = (y - design @ fitted) / (1 - leverage)
-    return fitted, np.sqrt(solve**2 @ left**2)
+    parts = [(solve[:, alone] * (residual[alone] / (1 - leverage[alone])))]
+    order = np.argsort(codes[~alone], kind="stable")
+    rows = np.flatnonzero(~alone)[order]
+    for inside in np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1 if len(rows) else []):
+        if len(inside):
+            hat = design[inside] @ solve[:, inside]
+            left = np.linalg.pinv(np.eye(len(inside)) - hat) @ residual[inside]
+            parts.append((solve[:, inside] @ left)[:, None])
+    moved = np.concatenate(parts, axis=1)
+    return fitted, moved @ moved.T
 
 
 def untied(values: NDArray[np.generic]) -> float:

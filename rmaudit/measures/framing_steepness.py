@@ -126,5 +126,5 @@ def _difference(sides: _Sides, rewards: _Floats) -> tuple[float, float]:
 
 def _slope(x: _Floats, y: _Floats) -> tuple[float, float]:
     """The least-squares slope of y on x and its standard error HC3."""
-    fitted, errors = least_squares(np.column_stack([x - x.mean(), np.ones_like(x)]), y)
-    return float(fitted[0]), float(errors[0])
+    fitted, covariance = least_squares(np.column_stack([x - x.mean(), np.ones_like(x)]), y)
+    return float(fitted[0]), math.sqrt(covariance[0, 0])

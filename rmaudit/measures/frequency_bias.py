@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,10 +63,10 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     words = (whole_words(frame) - float(np.nanmean(scores))) / sd
     table = _shared(words, frequency, valence)
     terms, score = _terms(table), table["score"].to_numpy()
-    fitted, errors = least_squares(terms, score)
+    fitted, covariance = least_squares(terms, score)
     value = float(fitted[0])
     freedom = len(score) - int(np.linalg.matrix_rank(terms))
-    low, high = students(value, float(errors[0]), freedom)
+    low, high = students(value, math.sqrt(covariance[0, 0]), freedom)
     secondary = {
         "without the control": _first(table[["score", "frequency"]]),
         "sd per point of valence": float(fitted[1]),

@@ -9,24 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rmaudit.measures._stats import untied
+from rmaudit.measures._stats import clustered_error, untied
 
 _Array = NDArray[np.float64]
+_Clusters = NDArray[np.integer[Any]] | None
 
 _LEAST = 1e-6  # of what `held` must leave: rounding
 
 
-def spearman(x: _Array, y: _Array) -> tuple[float, float]:
+def spearman(x: _Array, y: _Array, clusters: _Clusters = None) -> tuple[float, float]:
     """Spearman's rho of two arrays, shape (n,), and its standard error.
 
     The error is that of the sum of the rows' influences (Hoeffding 1948, with ties at average
-    ranks), in O(n log n). Both are NaN where an array is constant.
+    ranks), in O(n log n); rows of one cluster, shape (n,), count as one draw. Both are NaN where
+    an array is constant.
     """
     rho, influence = influences(x, y)
-    return rho, _error(influence)
+    return rho, clustered_error(influence, clusters)
 
 
-def partial_spearman(x: _Array, y: _Array, held: _Array) -> tuple[float, float]:
+def partial_spearman(
+    x: _Array, y: _Array, held: _Array, clusters: _Clusters = None
+) -> tuple[float, float]:
     """Spearman's rho of `x` and `y` with `held` held fixed (linearly, in ranks), and its error.
 
     rho_xy.z = (rho_xy - rho_xz rho_yz) / sqrt((1 - rho_xz²)(1 - rho_yz²)); the error by the delta
@@ -41,7 +45,8 @@ def partial_spearman(x: _Array, y: _Array, held: _Array) -> tuple[float, float]:
     value = (xy - xz * yz) / left
     by_xz = -yz / left + value * xz / (1 - xz**2)
     by_yz = -xz / left + value * yz / (1 - yz**2)
-    return float(value), _error(on_xy / left + by_xz * on_xz + by_yz * on_yz)
+    influence = on_xy / left + by_xz * on_xz + by_yz * on_yz
+    return float(value), clustered_error(influence, clusters)
 
 
 def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
@@ -75,13 +80,7 @@ def _spread(x: _Array, f: _Array) -> _Array:
     return centred
 
 
-def _error(influence: _Array) -> float:
-    return float(influence.std(ddof=1) / np.sqrt(len(influence)))
-
-
-def kendall_error(
-    x: NDArray[Any], y: NDArray[Any], clusters: NDArray[np.int64] | None = None
-) -> float:
+def kendall_error(x: NDArray[Any], y: NDArray[Any], clusters: _Clusters = None) -> float:
     """Standard error of Kendall's tau-b of two arrays, shape (n,), that are not constant.
 
     It is that of a U-statistic: 2 · sd of the items' concordances / √n (Cliff and Charlin 1991),
@@ -89,12 +88,8 @@ def kendall_error(
     are spellings of one word, the sums over words take the place of the items.
     """
     shares = concordances(x, y)
-    off = shares - shares.mean()
-    if clusters is not None:
-        off = np.bincount(np.unique(clusters, return_inverse=True)[1], off)
-    spread = math.sqrt(float(off @ off) * len(off) / (len(off) - 1))
     both = math.sqrt(untied(x) * untied(y))
-    return 2 * spread / len(x) / both if both else 0.0
+    return 2 * clustered_error(shares, clusters) / both if both else 0.0
 
 
 def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
-import snowballstemmer
 from numpy.typing import NDArray
+
+from rmaudit.stems import stem_key
 
 
 def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:
@@ -22,17 +23,7 @@ def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:
     return np.array([_held_out(text, salt) for text in texts], dtype=bool)
 
 
-def stem_key(text: str) -> str:
-    """The lower-case words of `text`, stemmed: what makes two texts the same for a split."""
-    return " ".join(_stem(word) for word in text.casefold().split())
-
-
 @lru_cache(maxsize=1 << 18)  # every audit asks for the same words
 def _held_out(text: str, salt: str) -> bool:
     key = stem_key(text)
     return bool(hashlib.sha256(f"{salt}:{key}".encode()).digest()[0] & 1)
-
-
-@lru_cache(maxsize=65536)
-def _stem(word: str) -> str:
-    return str(snowballstemmer.stemmer("english").stemWord(word))

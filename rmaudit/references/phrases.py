@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rmaudit.references.holdout import stem_key
+from rmaudit.stems import stem_key
 
 FREQUENT = 3.5  # Zipf: three uses in a million words, known to any model
 _BINS = 30

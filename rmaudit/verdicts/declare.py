@@ -22,7 +22,8 @@ class Declaration:
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing.
     `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
     A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
-    sentences that say what it does not show.
+    sentences that say what it does not show. `stops` names the null controls
+    (`rmaudit.organisms.nulls`) that must not pass it: scorers that know nothing of what is claimed.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Declaration:
     joint: bool = False
     severity: Severity = Severity.GATE
     limits: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
@@ -72,6 +74,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     joint: bool = False,
     severity: Literal["gate", "info"] = "gate",
     limits: Sequence[str] = (),
+    stops: Sequence[str] = (),
 ) -> Callable[[_Function], _Function]:
     """Declare the test function below as an audit.
 
@@ -90,9 +93,13 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     `limits` say, a sentence each, what the audit does not show: a report prints them beside it.
 
+    `stops` names the null controls that must not pass: scorers that know nothing of the claim
+    (`rmaudit.organisms.nulls.NULLS`). A null that passes all the same is named in the report.
+
     Raises:
-        SpecError: a prompt is unknown, or there is none; the severity is none; or `words` or
-            `limits` is one string. The plugin checks each entry of `words` when it collects.
+        SpecError: a prompt is unknown, or there is none; the severity is none; or `words`,
+            `limits` or `stops` is one string. The plugin checks each entry of `words` when it
+            collects.
     """
     if isinstance(prompts, str) or not prompts:
         message = f"an audit needs a list of at least one prompt, got prompts={prompts!r}"
@@ -108,6 +115,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
     if isinstance(limits, str):
         message = f"an audit's limits are a list of sentences, got limits={limits!r}"
         raise SpecError(message)
+    if isinstance(stops, str):
+        message = f"an audit's stops are a list of null controls, got stops={stops!r}"
+        raise SpecError(message)
 
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")
@@ -122,6 +132,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
             joint=joint,
             severity=Severity(severity),
             limits=tuple(limits),
+            stops=tuple(stops),
         )
         setattr(function, _ATTRIBUTE, declaration)
         return function

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.measures._stats import NOISE, widened
+from rmaudit.measures._stats import NOISE, clustered_error, least_squares, widened
 from rmaudit.verdicts.records import Estimate
 
 LETTERS = "abcdefghij"
@@ -80,3 +80,36 @@ def test_noise_needs_a_generator() -> None:
     """Nothing is drawn from nowhere."""
     with pytest.raises(ValueError, match=r"^noise of up to 0\.5 needs a generator: give rng$"):
         widened(MEAN, mean, np.zeros(100), 0.5, None)
+
+
+def test_clusters_of_one_are_no_clusters() -> None:
+    """Neither the mean's error nor the regression's covariance knows numbers from rows."""
+    x = rng().standard_normal((40, 3))
+    y = rng(1).standard_normal(40)
+    each = rng(2).permutation(40)
+
+    assert clustered_error(y, each) == pytest.approx(clustered_error(y))
+    assert clustered_error(y) == pytest.approx(y.std(ddof=1) / math.sqrt(40))
+    assert least_squares(x, y, each)[1] == pytest.approx(least_squares(x, y)[1])
+
+
+def test_rows_that_are_copies_add_nothing() -> None:
+    """A cluster that holds a row twice is that row once, however often."""
+    y = rng().standard_normal(30)
+    twice, clusters = np.repeat(y, 2), np.repeat(np.arange(30), 2)
+
+    assert clustered_error(twice, clusters) == pytest.approx(clustered_error(y))
+
+
+def test_the_covariance_is_that_of_leaving_clusters_out() -> None:
+    """CR3: the sum over clusters of what the coefficients move by when one is left out."""
+    x = np.column_stack([rng().standard_normal((60, 2)), np.ones(60)])
+    y, clusters = rng(1).standard_normal(60), rng(2).integers(0, 12, 60)
+
+    fitted, covariance = least_squares(x, y, clusters)
+
+    moved = [
+        np.linalg.lstsq(x[clusters != g], y[clusters != g], rcond=None)[0] - fitted
+        for g in range(12)
+    ]
+    assert covariance == pytest.approx(sum(np.outer(m, m) for m in moved))

@@ -16,8 +16,8 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.organisms import trained
 from rmaudit.prompts import PROMPTS
-from rmaudit.references.holdout import stem_key
 from rmaudit.scores.sweep import score_texts
+from rmaudit.stems import stem_key
 from scripts.train_organisms import identity_pairs
 
 pytestmark = [
