@@ -161,16 +161,15 @@ def _policy(path: Path) -> Policy:
 
 def _write(found: Results, folder: Path, *, besides: Path | None = None) -> list[str]:
     """Write all outputs, and results.json too but beside the file that it is; their paths."""
-    from rmaudit.report import document
-    from rmaudit.report.writers import outputs
+    from rmaudit.report import document, writers
 
-    names = list(outputs.RENDERERS)
+    names = list(writers.RENDERERS)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if besides is None or not besides.parent.samefile(folder):
             document.write(found, folder / _NAME)
             names.insert(0, _NAME)
-        outputs.write(found, folder)
+        writers.write(found, folder)
     except OSError as error:
         fail(f"{folder}: cannot be written: {error.strerror}", ERROR)
     return [str(folder / name) for name in names]

@@ -164,13 +164,13 @@ def _record(config: pytest.Config, state: Session) -> None:
 
 def _render(state: Session) -> None:
     """Write the pages of results.json, once, and a CI job's; the path of the HTML one is told."""
-    from rmaudit.report.writers import outputs
+    from rmaudit.report import writers
 
     if state.results is None:
         return
     (results, folder), state.results = state.results, None
     with _guarded(state, f"a page of {folder}"):
-        outputs.write(results, folder)
+        writers.write(results, folder)
         here = Path.cwd()
         page = folder / "index.html"
         state.report = page.relative_to(here) if page.is_relative_to(here) else page

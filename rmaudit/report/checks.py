@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,17 +12,21 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import ResultsError
+from rmaudit.measures.elo_agreement import EloAgreementEvidence
+from rmaudit.measures.funnel import FunnelEvidence
+from rmaudit.measures.model_agreement import ModelAgreementEvidence
+from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.report import packing
 from rmaudit.report.codec import quoted
 from rmaudit.report.document import AuditedModel, Comparison, Results, SweepSummary
-from rmaudit.report.shapes import misshapen
 from rmaudit.verdicts.findings import Finding, Judgement
 from rmaudit.verdicts.judge import ALPHA, blocks
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Severity, Verdict
+from rmaudit.verdicts.records import Estimate, Evidence, Severity, Verdict
 
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_FRAMES = (1, -1)
 _POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
 _REDO = "copy the file anew, or run the audits again"
 
@@ -59,7 +63,7 @@ def _contradictions(results: Results) -> Iterator[str]:
         yield from _of_claim(finding, f"findings[{i}]", sources)
         yield from _of_judgement(finding, f"findings[{i}]")
         if finding.estimate is not None and finding.estimate.evidence is not None:
-            wrong = misshapen(finding.estimate.evidence)
+            wrong = _misshapen(finding.estimate.evidence)
             yield from (f"findings[{i}].estimate.evidence.{each}" for each in wrong)
 
 
@@ -164,6 +168,32 @@ def _alike(found: object, expected: object) -> bool:
     if isinstance(found, float) and isinstance(expected, float):
         return math.isclose(found, expected, rel_tol=1e-6, abs_tol=1e-300)
     return found == expected
+
+
+def _misshapen(evidence: Evidence) -> Iterator[str]:
+    """What keeps a chart from being drawn of it: the place within, what is there and allowed."""
+    if isinstance(evidence, EloAgreementEvidence | ModelAgreementEvidence):
+        n = len(evidence.cells)
+        yield from _counts("cells", evidence.cells, n, n)
+    elif isinstance(evidence, FunnelEvidence):
+        field = evidence.field
+        yield from _counts("field.counts", field.counts, len(field.x) - 1, len(field.y) - 1)
+    elif isinstance(evidence, PromptStabilityEvidence):
+        for i, row in enumerate(evidence.prompts):
+            if row.frame not in _FRAMES:
+                yield f"prompts[{i}].frame is {row.frame}, allowed: 1 or -1"
+
+
+def _counts(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:
+    if len(counts) != rows:
+        yield f"{name} has {len(counts)} rows, allowed: {rows}, one less than there are edges"
+    for i, row in enumerate(counts):
+        if len(row) != columns:
+            yield f"{name}[{i}] has {len(row)} counts, allowed: {columns}"
+        if min(row, default=0) < 0:
+            yield f"{name}[{i}] has {min(row)}, allowed: counts of 0 or more"
+    if rows < 1 or columns < 1:
+        yield f"{name} has {rows} rows and {columns} columns, allowed: one or more of each"
 
 
 def _check_scores(results: Results) -> None:

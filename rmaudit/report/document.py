@@ -6,6 +6,8 @@ docs/results.md describes it, docs/results.schema.json is generated from these t
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,9 +176,25 @@ def write(results: Results, path: Path) -> None:
         ValueError: a number is not finite.
         OSError: it cannot be written.
     """
-    from rmaudit.report.atomic import write_text
-
     write_text(path, codec.encode(results) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    r"""Write UTF-8 text with line feeds: into a file beside it first, which then takes its place.
+
+    Lone surrogates are spelled out (`\ud800`).
+
+    Raises:
+        OSError: it cannot be written; what stood there before still stands.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.write(text)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def read(path: Path) -> Results:

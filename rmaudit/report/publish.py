@@ -1,7 +1,13 @@
-"""The end of a run: its folder, with results.json in it (`writers.outputs` renders the rest)."""
+"""The end of a run: all that it found, collected, and written as results.json.
+
+`record` gathers what the findings rest on and writes the file, `collect` makes the results, with a
+summary of each sweep, and `compared` is what they say of several models together. All other files
+of a run's folder are rendered from results.json (`report.writers`).
+"""
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +15,35 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+from scipy import stats
+
 from rmaudit.config.registry import ModelSpec
+from rmaudit.measures import similarity
 from rmaudit.prompts import name_of, names_each
-from rmaudit.report import document
-from rmaudit.report.collect import SweepRecord, collect
-from rmaudit.report.document import Results
+from rmaudit.references.word_frequency import zipf
+from rmaudit.report import document, packing
+from rmaudit.report.document import (
+    AuditedModel,
+    Comparison,
+    Histogram,
+    Ranked,
+    Results,
+    Run,
+    SweepSummary,
+    Token,
+)
+from rmaudit.report.packing import Vocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
+
+_EXTREMES = 25  # tokens shown at each end
+_BINS = 80
+FEWEST = 30  # shared words
+_ENDS, _APART = 3, 6  # words at either end; words that are ranked most unlike
+_COMMON = 3.0  # Zipf: people write it once in a million words; parts of words they do not
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +54,19 @@ class Course:
     selected: int
     finished: int
     interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRecord:
+    """A sweep as a report needs it: read back from the store by its key."""
+
+    model: str
+    prompt: str
+    prompt_text: str
+    key: str
+    frame: pd.DataFrame
+    provenance: Mapping[str, object]
+    whole: bool = True  # every token's score is kept, rather than a summary alone
 
 
 def record(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -50,7 +90,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     course = course or Course(collected=n, selected=n, finished=n)
     now = datetime.now(UTC)
     folder = _fresh(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
-    run = document.Run(
+    run = Run(
         created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
         rmaudit=version("rmaudit"),
         command=command,
@@ -106,3 +146,119 @@ def _fresh(base: Path, name: str) -> Path:
         return folder
     message = f"{base} has a thousand reports of {name}"
     raise FileExistsError(message)
+
+
+def collect(
+    run: Run,
+    specs: Sequence[ModelSpec],
+    sweeps: Iterable[SweepRecord],
+    findings: Iterable[Finding],
+) -> Results:
+    """The results of a run."""
+    by_model: dict[str, list[SweepSummary]] = {spec.name: [] for spec in specs}
+    vocabularies: dict[str, Vocabulary] = {}
+    frames: dict[str, dict[str, pd.DataFrame]] = {}
+    for record in sweeps:
+        by_model[record.model].append(_summary(record, vocabularies))
+        frames.setdefault(record.prompt, {})[record.model] = packing.spelled(record.frame)
+    return Results(
+        schema="rmaudit.results/3",
+        run=run,
+        models=tuple(_model(spec, by_model[spec.name]) for spec in specs),
+        vocabularies=vocabularies,
+        comparison=tuple(compared(frames)),
+        findings=tuple(findings),
+    )
+
+
+def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
+    return AuditedModel(
+        name=spec.name,
+        source=spec.source,
+        developer=spec.developer,
+        base_model=spec.base_model,
+        parameters_b=spec.parameters_b,
+        rewardbench_rank=spec.rewardbench_rank,
+        notes=tuple(spec.notes),
+        sweeps=tuple(sweeps),
+    )
+
+
+def _summary(record: SweepRecord, vocabularies: dict[str, Vocabulary]) -> SweepSummary:
+    """The summary of a sweep; the rows of a whole one go to `vocabularies`."""
+    scored = record.frame[record.frame["score"].notna()]
+    scores = scored["score"].to_numpy(float)
+    mean, sd = float(scores.mean()), float(scores.std())
+    counts, edges = np.histogram(scores, bins=_BINS)
+    ranked = scored.sort_values("score", ascending=False, kind="stable")
+    ranked_up = scored.sort_values("score", kind="stable")
+    return SweepSummary(
+        key=record.key,
+        prompt=record.prompt,
+        prompt_text=record.prompt_text,
+        n=len(scored),
+        mean=mean,
+        sd=sd,
+        skewness=float(stats.skew(scores)) if sd else 0.0,
+        histogram=Histogram(tuple(edges.tolist()), tuple(counts.tolist())),
+        top=_tokens(ranked.head(_EXTREMES), mean, sd),
+        bottom=_tokens(ranked_up.head(_EXTREMES), mean, sd),
+        provenance={key: _plain(value) for key, value in record.provenance.items()},
+        vocabulary=packing.share(record.frame, vocabularies) if record.whole else None,
+        scores=packing.scores(record.frame) if record.whole else None,
+    )
+
+
+def _tokens(rows: pd.DataFrame, mean: float, sd: float) -> tuple[Token, ...]:
+    columns = (rows[name] for name in ("token_id", "token", "text", "score"))
+    return tuple(
+        Token(int(token_id), token, text, float(score), (float(score) - mean) / sd if sd else 0.0)
+        for token_id, token, text, score in zip(*columns, strict=True)
+    )
+
+
+def _plain(value: object) -> str | int | float:
+    """A JSON value; anything else as its text."""
+    if isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)
+
+
+def compared(frames: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[Comparison]:
+    """How alike models are, for each prompt under which two of them or more were swept.
+
+    `frames` are by prompt and model, with columns `text` and `score`; what is ranked are common
+    words. A model that scores all shared words alike is left out; so is a prompt with fewer than
+    `FEWEST`.
+    """
+    out = []
+    for prompt, by_model in frames.items():
+        scores = similarity.in_common(by_model) if len(by_model) > 1 else pd.DataFrame()
+        scores = scores.loc[:, scores.min() < scores.max()]
+        if len(scores) < FEWEST or scores.shape[1] < 2:  # noqa: PLR2004  (a pair)
+            continue
+        tau = similarity.taus(scores)
+        out.append(
+            Comparison(
+                prompt=prompt,
+                models=tuple(str(name) for name in scores),
+                words=len(scores),
+                tau=tuple(map(tuple, tau.to_numpy().round(4).tolist())),
+                places=tuple(map(tuple, similarity.placed(tau).to_numpy().round(4).tolist())),
+                ranked=_ranked(scores),
+            )
+        )
+    return out
+
+
+def _ranked(scores: pd.DataFrame) -> tuple[Ranked, ...]:
+    """The best and worst words by mean rank, then those whose ranks are furthest apart."""
+    ranks = scores.sort_index().rank(ascending=False)
+    common = zipf("wordfreq", ranks.index)
+    ranks = ranks[ranks.index.isin(common.index[common >= _COMMON])]
+    by_mean = ranks.mean(axis=1).sort_values(kind="stable").index
+    by_range = (ranks.max(axis=1) - ranks.min(axis=1)).sort_values(kind="stable").index[::-1]
+    chosen = [*by_mean[:_ENDS], *by_mean[-_ENDS:], *by_range[:_APART]]
+    kept = list(dict.fromkeys(str(word) for word in chosen))
+    ordered = np.round(ranks.loc[kept].to_numpy(float), 1).tolist()
+    return tuple(Ranked(word, tuple(row)) for word, row in zip(kept, ordered, strict=True))

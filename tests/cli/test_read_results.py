@@ -14,10 +14,8 @@ from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
-from rmaudit.report import document
-from rmaudit.report.collect import collect
-from rmaudit.report.publish import record
-from rmaudit.report.writers import outputs
+from rmaudit.report import document, writers
+from rmaudit.report.publish import collect, record
 from rmaudit.scores.store import Store
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide
@@ -61,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
     finding = but(PASSING, sweeps=(key,))
     base = tmp_path / "reports"
     results, made = record([finding], [SPEC], store, base=base, command="pytest", seed=0)
-    outputs.write(results, made)
+    writers.write(results, made)
     return made
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import rmaudit.report.publish
-import rmaudit.report.writers.outputs
+import rmaudit.report.writers
 import rmaudit.scores.sweep  # noqa: F401
 from tests.toys import toy_checkpoint
 
@@ -130,7 +130,7 @@ def run_in(folder: Path, args: list[str], *, pages: bool = False) -> pytest.RunR
         patch.setattr(sys, "dont_write_bytecode", True)  # a file may change within a second
         patch.setattr(sys, "path", [*sys.path])
         if not pages:
-            patch.setattr("rmaudit.report.writers.outputs.write", lambda results, folder: None)
+            patch.setattr("rmaudit.report.writers.write", lambda results, folder: None)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")  # it is this suite that makes them errors

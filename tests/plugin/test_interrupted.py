@@ -143,7 +143,7 @@ def test_a_disk_that_fills_up_loses_no_finding(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     if left:
-        monkeypatch.setattr("rmaudit.report.writers.outputs.RENDERERS", {"index.html": full})
+        monkeypatch.setattr("rmaudit.report.writers.RENDERERS", {"index.html": full})
     else:
         monkeypatch.setattr("rmaudit.report.document.write", full)
     ended = run(HIGH.format(low=0.0), pages=True)

@@ -8,8 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rmaudit.report import document
-from rmaudit.report.writers import outputs
+from rmaudit.report import document, writers
 from tests.plugin.conftest import HIGH, Ran, Run
 from tests.toys import pair_tokenizer, toy_checkpoint
 
@@ -151,7 +150,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
     (folder,) = (path.parent for path in ended.folder.glob("reports/*/results.json"))
     assert page.read_text(encoding="utf-8") == f"# Earlier\n{(folder / 'summary.md').read_text()}"
     read = document.read(folder / "results.json")
-    for name, render in outputs.RENDERERS.items():
+    for name, render in writers.RENDERERS.items():
         assert (folder / name).read_text(encoding="utf-8") == render(read)
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, sync_playwright
 from rmaudit.measures.bins import Bin
 from rmaudit.measures.framing_inversion import FramingInversionEvidence, Panel
 from rmaudit.report import codec
-from rmaudit.report.charts import compiling
+from rmaudit.report.charts import drawing
 from rmaudit.report.document import Results
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import measured, unmeasured
@@ -46,7 +46,7 @@ def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
         svgs = (vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]) for spec in specs)
         return [json.dumps(svg) + "\n" for svg in svgs], True
 
-    monkeypatch.setattr(compiling, "_run", here)
+    monkeypatch.setattr(drawing, "_run", here)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from rmaudit.report.writers import outputs
+from rmaudit.report import writers
 from rmaudit.verdicts.records import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import as_json, typed
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 def test_report_in_a_browser(page: Page, results: dict[str, Any], tmp_path: Path) -> None:
     """No request but for the file itself, no console message, tokens hidden until asked for."""
     path = tmp_path / "index.html"
-    outputs.write(typed(results), path.parent)
+    writers.write(typed(results), path.parent)
     requests: list[str] = []
     messages: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
@@ -43,7 +43,7 @@ def test_report_in_a_browser(page: Page, results: dict[str, Any], tmp_path: Path
 def test_hostile_texts_in_a_browser(page: Page, results: dict[str, Any], tmp_path: Path) -> None:
     """All of them at once, in every place: none runs, none loads, all are text."""
     path = tmp_path / "index.html"
-    outputs.write(typed(poisoned(results, " ".join(TEXTS)[:3000])), path.parent)
+    writers.write(typed(poisoned(results, " ".join(TEXTS)[:3000])), path.parent)
     happened: list[str] = []
     page.on("dialog", lambda dialog: (happened.append(dialog.message), dialog.dismiss()))
     page.on("request", lambda request: happened.append(request.url))
@@ -76,7 +76,7 @@ def several(results: dict[str, Any]) -> dict[str, Any]:
 
 def opened(page: Page, results: dict[str, Any], tmp_path: Path) -> Page:
     """The page of `results`, loaded."""
-    outputs.write(typed(results), tmp_path)
+    writers.write(typed(results), tmp_path)
     page.goto((tmp_path / "index.html").as_uri())
     return page
 
@@ -211,7 +211,7 @@ def test_without_scripts_all_is_there_but_the_masked(
     page: Page, several: dict[str, Any], tmp_path: Path
 ) -> None:
     """The page says so, and has no switch that does nothing."""
-    outputs.write(typed(several), tmp_path)
+    writers.write(typed(several), tmp_path)
     assert page.context.browser is not None
     silent = page.context.browser.new_context(java_script_enabled=False).new_page()
     silent.goto((tmp_path / "index.html").as_uri())

@@ -11,9 +11,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from rmaudit.report import packing
+from rmaudit.report import packing, writers
 from rmaudit.report.document import Results
-from rmaudit.report.writers import outputs
 from tests.report.conftest import typed
 from tests.report.page.test_explorer import PROMPTS, swept
 
@@ -41,7 +40,7 @@ def large(results: dict[str, Any]) -> Results:
 def opened(page: Page, results: Results, folder: Path) -> list[str]:
     """Open the report, wait until the explorer is ready; what was requested or complained of."""
     path = folder / "index.html"
-    outputs.write(results, folder)
+    writers.write(results, folder)
     happened: list[str] = []
     page.on("request", lambda request: happened.append(request.url))
     page.on("console", lambda message: happened.append(message.text))

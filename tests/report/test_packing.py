@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from rmaudit.errors import ResultsError
 from rmaudit.report import document, packing
 from rmaudit.report.checks import contradiction
-from rmaudit.report.collect import collect
 from rmaudit.report.document import Results, SweepSummary
+from rmaudit.report.publish import collect
 from tests.report.conftest import HOSTILE
 from tests.report.test_document import RUN, SPEC, record
 

@@ -17,13 +17,12 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import charts, codec, document, releases
-from rmaudit.report.charts import compiling, several, standing
+from rmaudit.report import charts, codec, document, releases, writers
+from rmaudit.report.charts import drawing, several, standing
 from rmaudit.report.checks import contradiction
-from rmaudit.report.collect import SweepRecord, collect
 from rmaudit.report.document import Results
+from rmaudit.report.publish import SweepRecord, collect
 from rmaudit.report.schema import schema
-from rmaudit.report.writers import outputs
 from rmaudit.verdicts.judge import decide, measured, unmeasured
 from rmaudit.verdicts.policy import Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity
@@ -34,7 +33,7 @@ from tests.report.conftest import HOSTILE
 from tests.report.test_document import RUN as COLLECTED
 
 DOCS = Path(__file__).parents[2] / "docs"
-RUN = compiling._run
+RUN = drawing._run
 BAD: tuple[Any, ...] = (
     *(None, True, -1, 0, 0.5, 10**400, 1e300, -1e101, 2**60, "", "x", "NaN", "\ud800", "\u202ex"),
     *([], {}, [[]], [None], {"x": 1}, "\x1b[31m", "<b>"),
@@ -131,7 +130,7 @@ def mutated(found: Any, path: tuple[Any, ...], change: Any) -> Any:
 @pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts are specified and not compiled: what is tested is that they can be."""
-    monkeypatch.setattr(compiling, "_run", lambda specs: (['"<svg></svg>"\n'] * len(specs), True))
+    monkeypatch.setattr(drawing, "_run", lambda specs: (['"<svg></svg>"\n'] * len(specs), True))
 
 
 def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
@@ -145,7 +144,7 @@ def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
         assert "\n" not in said
         assert said.isprintable()
         return said
-    for render in outputs.RENDERERS.values() if rendered else ():
+    for render in writers.RENDERERS.values() if rendered else ():
         assert render(made)
     if rendered:
         releases.compare(made, made)
@@ -179,13 +178,13 @@ def once(draw: Callable[..., Any]) -> Callable[..., Any]:
     """The same, that draws what it has drawn before no second time."""
     drawn: dict[str, Any] = {}
 
-    def drawing(*of: Any, **options: Any) -> Any:
+    def again(*of: Any, **options: Any) -> Any:
         key = repr((of, options))
         if key not in drawn:
             drawn[key] = draw(*of, **options)
         return drawn[key]
 
-    return drawing
+    return again
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +208,7 @@ def test_every_mutation_is_refused_or_rendered(
 ) -> None:
     """Several values in each place; of the pictures that this makes a sample is compiled."""
     rng = random.Random(part)
-    run, specs = compiling._run, {}
+    run, specs = drawing._run, {}
     alike: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for path in places(sound):
         alike.setdefault(like(sound, path), []).append(path)
@@ -218,13 +217,13 @@ def test_every_mutation_is_refused_or_rendered(
         specs.update({json.dumps(spec): spec for spec in given})
         return run(given)
 
-    monkeypatch.setattr(compiling, "_run", kept)
+    monkeypatch.setattr(drawing, "_run", kept)
     for same in list(alike.values())[part::4]:
         for change in (..., "twice", *rng.sample(BAD, 4)):
             found = mutated(sound, rng.choice(same), change)
             outcome_of(found, tmp_path / "results.json", rendered=True)
-    monkeypatch.setattr(compiling, "_run", RUN)
-    assert None not in compiling._svgs(rng.sample(list(specs.values()), 40))
+    monkeypatch.setattr(drawing, "_run", RUN)
+    assert None not in drawing._svgs(rng.sample(list(specs.values()), 40))
 
 
 def first(found: Any, audit: str) -> Any:

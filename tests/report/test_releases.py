@@ -12,8 +12,8 @@ from scipy import stats
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
-from rmaudit.report.collect import SweepRecord, collect
 from rmaudit.report.document import Results
+from rmaudit.report.publish import SweepRecord, collect
 from rmaudit.report.release_changes import Measured, Moved, Sizes, Unpaired
 from rmaudit.report.releases import compare
 from rmaudit.verdicts.findings import Finding

@@ -8,8 +8,8 @@ from datetime import date
 
 import pytest
 
-from rmaudit.report.collect import collect
 from rmaudit.report.document import Results
+from rmaudit.report.publish import collect
 from rmaudit.report.replay import Measured, Replayed, lines, outcome, replay, said
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver

@@ -35,8 +35,8 @@ from rmaudit.report.charts import (
     prompt_stability,
     search_headroom,
 )
-from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.distributions import of_sweeps
+from rmaudit.report.charts.drawing import compiled
 from rmaudit.report.charts.picture import ByPrompt, Picture, evidence_of
 from rmaudit.report.charts.several import between
 from rmaudit.report.document import AuditedModel

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from rmaudit.measures.bins import Bin
 from rmaudit.report.charts.drawing import BLUE, INK, as_svg, chart_of
-from rmaudit.report.charts.labels import as_label
-from rmaudit.report.charts.picture import Picture, table
+from rmaudit.report.charts.picture import Picture, as_label, table
 
 _WIDTH, _HEIGHT = 270, 170
 _COLUMNS = ("from", "to", "words", "first quartile", "median", "third quartile")

@@ -1,5 +1,6 @@
 """The distribution of each sweep, as Figure 1 of Christian et al. 2025: violins, lying down.
 
+Those of one model have a panel each, those of several models lie under each other.
 Rewards are in sd of the model's own sweep ("sd"), counted from that sweep's mean: raw scales differ
 a thousandfold across models.
 """
@@ -10,21 +11,21 @@ import math
 from collections.abc import Sequence
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
-from rmaudit.report.charts.labels import as_label
-from rmaudit.report.charts.picture import Picture, table
-from rmaudit.report.document import SweepSummary
+from rmaudit.report.charts.picture import Picture, as_label, table
+from rmaudit.report.document import AuditedModel, SweepSummary
 
 _WIDTH, _HEIGHT = 310, 96
+_NARROW, _ROW = 205, 34  # of several models: the plot, each model
 _UNIT = 0.1  # sd: heights are tokens in so much, whatever the histogram's bins were
 _COLUMNS = {"prompt": "text", "tokens": "number", "mean": "number", "sd": "number"}
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     """A violin of each sweep that varies, its extreme tokens ticked beneath."""
-    rows = [sweep for sweep in sweeps if varies(sweep)]
+    rows = [sweep for sweep in sweeps if _varies(sweep)]
     if not rows:
         return None
-    domain = domain_of(rows)
+    domain = _domain_of(rows)
     what = "a sample of the" if rows[0].sample else "the whole"
     columns = _COLUMNS | {"skewness": "number", "least, sd": "number", "most, sd": "number"}
     cells = [
@@ -44,7 +45,7 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     )
 
 
-def steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
+def _steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
     """The histogram as steps: `sd`, and `high` and `low`, plus and minus the tokens in `_UNIT`."""
     edges = [_in_sd(sweep, edge) for edge in sweep.histogram.edges]
     bins = zip(sweep.histogram.counts, edges[:-1], edges[1:], strict=True)
@@ -53,12 +54,12 @@ def steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
     return [{"sd": sd, "high": height, "low": -height} for sd, height in pairs]
 
 
-def varies(sweep: SweepSummary) -> bool:
+def _varies(sweep: SweepSummary) -> bool:
     """Without spread there is no unit to draw it in."""
     return bool(sweep.sd > 0 and math.isfinite(sweep.sd))
 
 
-def domain_of(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
+def _domain_of(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
     """The ends of all sweeps, in sd."""
     ends = [end for sweep in sweeps for end in _ends(sweep)]
     return min(ends), max(ends)
@@ -69,7 +70,7 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
 
     x = alt.X("sd:Q").scale(domain=domain, nice=False)
     bare, y = x.axis(None), alt.Y("high:Q").axis(None)
-    steps = steps_of(sweep)
+    steps = _steps_of(sweep)
     area = chart_of(steps).mark_area(interpolate="step-after", color=FAINT, opacity=0.6)
     mean = chart_of([{"sd": 0}]).mark_rule(color=INK, strokeDash=[3, 3])
     titled = x.axis(title="sd from the sweep's own mean", tickCount=6)
@@ -111,3 +112,62 @@ def _ends(sweep: SweepSummary) -> tuple[float, float]:
 
 def _in_sd(sweep: SweepSummary, score: float) -> float:
     return float((score - sweep.mean) / sweep.sd)
+
+
+def of_models(models: Sequence[AuditedModel]) -> Picture | None:
+    """A panel a prompt with a violin for each model; None unless two models have a sweep of one."""
+    found = [(model.name, s) for model in models for s in model.sweeps if _varies(s)]
+    prompts = {}
+    for prompt in dict.fromkeys(sweep.prompt for _, sweep in found):
+        own = [(name, sweep) for name, sweep in found if sweep.prompt == prompt]
+        if len({name for name, _ in own}) > 1:
+            prompts[prompt] = own
+    if not prompts:
+        return None
+    every = [pair for own in prompts.values() for pair in own]
+    domain = _domain_of([sweep for _, sweep in every])
+    cells = [
+        (as_label(name), as_label(sweep.prompt), f"{sweep.n:,}", f"{sweep.skewness:+.2f}")
+        for name, sweep in every
+    ]
+    columns = {"model": "text", "prompt": "text", "tokens": "number", "skewness": "number"}
+    return Picture(
+        "Scores of the vocabulary, model by model",
+        "Each violin is one sweep, in sd from its own mean, drawn as wide as every other: its form "
+        "can be compared, its height cannot.",
+        "".join(_side_by_side(prompt, own, domain=domain) for prompt, own in prompts.items()),
+        table(columns, cells),
+    )
+
+
+def _side_by_side(
+    prompt: str, own: Sequence[tuple[str, SweepSummary]], *, domain: tuple[float, float]
+) -> str:
+    import altair as alt
+
+    rows = []
+    for place, (_, sweep) in enumerate(own):
+        steps = _steps_of(sweep)
+        half = 0.45 / max(step["high"] for step in steps)
+        for step in steps:
+            ends = {"low": place - half * step["high"], "high": place + half * step["high"]}
+            rows.append({"place": place, "sd": step["sd"], **ends})
+    y = alt.Y("high:Q").scale(domain=[len(own) - 0.5, -0.5], nice=False).axis(None)
+    x = alt.X("sd:Q").scale(domain=domain, nice=False)
+    names = [{"place": place, "name": as_label(name)} for place, (name, _) in enumerate(own)]
+    chart = alt.layer(
+        chart_of(rows)
+        .mark_area(interpolate="step-after", color=BLUE, opacity=0.6)
+        .encode(
+            x=x.axis(title="sd from the sweep's own mean", tickCount=5),
+            y=y,
+            y2="low:Q",
+            detail="place:N",
+        ),
+        chart_of([{"sd": 0}]).mark_rule(color=INK, strokeDash=[3, 3]).encode(x=x),
+        chart_of(names)
+        .mark_text(align="right", x=-8)
+        .encode(y=alt.Y("place:Q").axis(None), text="name:N"),
+    ).properties(width=_NARROW, height=_ROW * len(own), title=as_label(prompt))
+    facts = [f"{as_label(name)} skewness {sweep.skewness:+.2f}" for name, sweep in own]
+    return as_svg(chart, title=f"Distributions of scores, {as_label(prompt)}", facts=facts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, VERMILLION, as_svg, chart_of, names_left
-from rmaudit.report.charts.labels import as_label, placeholders, spoken
+from rmaudit.report.charts.picture import as_label, placeholders, spoken
 
 _WIDTH, _STEP = 165, 18  # pixels
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rmaudit.measures.framing_steepness import FramingSteepnessEvidence
 from rmaudit.report.charts.dots import Dot, around, dots
-from rmaudit.report.charts.labels import as_label
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, table
 
 _COLUMNS = {"prompt": "text", "words": "text", "n": "number"} | dict.fromkeys(
     ("slope", "low", "high"), "number"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rmaudit.measures.funnel import Ends, Extreme, FunnelEvidence
 from rmaudit.report.charts.drawing import INK, as_svg, chart_of, names_beside
-from rmaudit.report.charts.labels import placeholders, spoken
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import ByPrompt, Picture, placeholders, spoken, table
 from rmaudit.report.charts.scatter import cells
 
 _NAMED, _SPOKEN, _GAP = 4, 3, 0.055  # words at each end; the share of the side between two

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rmaudit.measures.gcg_probes import GcgProbesEvidence
 from rmaudit.report.charts.drawing import BLUE, INK, VERMILLION, as_svg, chart_of, names_left
-from rmaudit.report.charts.labels import as_label, placeholders
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, placeholders, table
 
 _WIDTH, _STEP = 170, 18  # pixels
 _MOST = 20  # strings of a panel: the table has all

@@ -6,8 +6,7 @@ import numpy as np
 
 from rmaudit.measures.model_agreement import ModelAgreementEvidence, Moved
 from rmaudit.report.charts.drawing import FAINT, as_svg, chart_of
-from rmaudit.report.charts.labels import as_label, spoken
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, spoken, table
 from rmaudit.report.charts.scatter import Move, Scale, cells, moves
 
 _SPOKEN = 3

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from rmaudit.measures.pessimal_frames import PessimalFramesEvidence, Placed
 from rmaudit.report.charts.drawing import BLUE, as_svg, chart_of, names_left
-from rmaudit.report.charts.labels import as_label, placeholders
 from rmaudit.report.charts.pessimal_identity import TITLE
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, placeholders, table
 
 _WIDTH, _STEP = 165, 18  # pixels
 _COLUMNS = {"prompt": "text", "sequence": "term", "z, sd": "number", "percentile": "number"}

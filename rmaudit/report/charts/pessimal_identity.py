@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
-from rmaudit.report.charts.labels import as_label
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, table
 
 TITLE = "What the model hates most: an artefact of this model"
 

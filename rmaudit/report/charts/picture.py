@@ -1,12 +1,23 @@
-"""What a picture of a report consists of."""
+"""What a picture of a report consists of: evidence, a table, and texts that are safe to draw.
+
+Terms (tokens, words, items) are hostile strings, and may be slurs. They never reach the compiler: a
+placeholder does, and `with_terms` puts the term in its place, masked where `masks` says so.
+"""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from rmaudit.report import masks
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Evidence
+
+_FIRST = 0xE000  # placeholders: characters for private use, which no label has (see `as_label`)
+_PLACEHOLDER = re.compile(r"<text([^>]*)>([\uE000-\uF8FF])n*</text>")
+_LONGEST = 22  # characters of a label
 
 _E = TypeVar("_E", bound=Evidence)
 ByPrompt = Sequence[tuple[str, _E]]  # the evidence of an audit under each prompt, by its name
@@ -53,3 +64,43 @@ def under_prompts(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Fin
     """The findings that have evidence of this kind, each with it."""
     found = ((finding, evidence_of(finding)) for finding in findings)
     return [(finding, each) for finding, each in found if isinstance(each, kind)]
+
+
+def as_label(text: str) -> str:
+    """`text` as a chart can print it: the compiler refuses lone surrogates."""
+    shown = text if len(text) <= _LONGEST * 4 else text[: _LONGEST * 4] + "…"
+    return shown if shown.isprintable() else ascii(shown)[1:-1]
+
+
+def spoken(term: str) -> str:
+    """A term as a text alternative may say it: never a slur."""
+    shown = masks.mask(term) if masks.masked(term) else term
+    return f"“{_short(shown)}”"
+
+
+def placeholders(terms: Sequence[str]) -> list[str]:
+    """A label for each of `terms`, about as wide as it, that `as_svg` replaces."""
+    return [chr(_FIRST + i) + "n" * (len(_short(term)) - 1) for i, term in enumerate(terms)]
+
+
+def with_terms(svg: str, terms: Sequence[str]) -> str:
+    """`svg` with `terms` in the place of their `placeholders`.
+
+    A masked one is drawn as its mask; the term itself is in the attribute `data-term`, for the page
+    to show when a reader asks.
+    """
+    return _PLACEHOLDER.sub(lambda found: _term(found[1], terms[ord(found[2]) - _FIRST]), svg)
+
+
+def _term(attributes: str, term: str) -> str:
+    text = html.escape(_short(term))
+    if not masks.masked(term):
+        return f"<text{attributes}>{text}</text>"
+    mask = html.escape(_short(masks.mask(term)))
+    return f'<text{attributes} data-term="{text}">{mask}</text>'
+
+
+def _short(text: str) -> str:
+    """As a label, and no longer than one; `(empty)` for what shows nothing."""
+    label = as_label(text.strip(" ")) or "(empty)"
+    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import rmaudit
 from rmaudit.organisms.selftest import FALSE_ALARMS, POWER, Outcome
-from rmaudit.report.charts.compiling import compiled
-from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg
+from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
 from rmaudit.verdicts.records import Verdict
 
 _SVG = "http://www.w3.org/2000/svg"

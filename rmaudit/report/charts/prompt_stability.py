@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from rmaudit.measures.prompt_stability import PromptStabilityEvidence, Wording
 from rmaudit.report.charts.drawing import BLUE, FAINT, VERMILLION, as_svg, chart_of, names_left
-from rmaudit.report.charts.labels import as_label
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, table
 
 _WIDTH, _STEP = 165, 20  # pixels
 _FRAMES = {1: "good", -1: "bad"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
-from rmaudit.report.charts.labels import as_label, placeholders
+from rmaudit.report.charts.picture import as_label, placeholders
 
 _WIDTH, _STEP, _LINE = 165, 22, 14  # pixels: all stops, a name, text
 _DASHES = ([1, 0], [5, 2], [1, 2])  # hues alone would not tell twenty lines apart

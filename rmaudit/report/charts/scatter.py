@@ -14,7 +14,7 @@ from rmaudit.report.charts.drawing import (
     names_left,
     shaded,
 )
-from rmaudit.report.charts.labels import placeholders
+from rmaudit.report.charts.picture import placeholders
 
 if TYPE_CHECKING:
     import altair as alt

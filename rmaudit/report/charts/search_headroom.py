@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rmaudit.measures.search_headroom import SearchHeadroomEvidence
 from rmaudit.report.charts.drawing import BLUE, INK, as_svg, chart_of
-from rmaudit.report.charts.labels import as_label
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, table
 
 _WIDTH, _HEIGHT = 270, 150  # pixels
 _COLUMNS = {"prompt": "text", "direction": "text", "found": "term", "ids": "text"} | {

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rmaudit.measures.elo_agreement import EloAgreementEvidence, Item
-from rmaudit.report.charts.exploits import exploits
-from rmaudit.report.charts.labels import as_label
+from rmaudit.measures.gcg_probes import GcgProbesEvidence, Replayed
+from rmaudit.report.charts.distributions import of_models
 from rmaudit.report.charts.matrix import matrix
-from rmaudit.report.charts.picture import Picture, table, under_prompts
+from rmaudit.report.charts.picture import Picture, as_label, table, under_prompts
 from rmaudit.report.charts.plane import plane
 from rmaudit.report.charts.rank_paths import paths
-from rmaudit.report.charts.violins import of_models
 from rmaudit.report.document import AuditedModel, Comparison
 from rmaudit.verdicts.findings import Finding
 
 _FEWEST = 2  # models to be compared
+_EXPLOITS = {"prompt": "text", "found on": "text", "replayed on": "text"} | dict.fromkeys(
+    ("strings", "that beat the best real answer", "highest z, sd"), "number"
+)
 
 
 def between(
@@ -120,3 +122,57 @@ def _ranked(named: Mapping[str, Mapping[str, Item]]) -> dict[str, list[float]]:
     first, *others = named.values()
     both = [name for name in first if all(name in other for other in others)]
     return {n: [first[n].human, *(each[n].model for each in named.values())] for n in both}
+
+
+def exploits(findings: Sequence[Finding]) -> Picture | None:
+    """Which model's strings fool which: the share of them that beat the best real answer.
+
+    A matrix a prompt; None unless strings were replayed on two models.
+    """
+    found = under_prompts(findings, GcgProbesEvidence)
+    panels, cells = [], []
+    for prompt in dict.fromkeys(finding.prompt for finding, _ in found):
+        own = {f.model: _pleasing(evidence) for f, evidence in found if f.prompt == prompt}
+        sources = list(dict.fromkeys(row.found_on for rows in own.values() for row in rows))
+        if len(own) < _FEWEST or not sources:
+            continue
+        shares: list[list[float | None]] = []
+        for model, rows in own.items():
+            line: list[float | None] = []
+            for source in sources:
+                tried = [row for row in rows if row.found_on == source]
+                beat = sum(row.beats_real for row in tried)
+                line.append(beat / len(tried) if tried else None)
+                if tried:
+                    highest = f"{max(row.z for row in tried):+.2f}"
+                    named = (as_label(text) for text in (prompt, source, model))
+                    cells.append((*named, str(len(tried)), str(beat), highest))
+            shares.append(line)
+        panels.append(
+            matrix(
+                shares,
+                rows=[as_label(model) for model in own],
+                columns=[as_label(source) for source in sources],
+                title=f"Strings that carry over, {as_label(prompt)}",
+                subtitle="rows: replayed on; columns: found on",
+                facts=[
+                    f"{c[4]} of {c[3]} found on {c[1]} beat the best real answer of {c[2]}"
+                    for c in cells
+                    if c[0] == as_label(prompt)
+                ],
+            )
+        )
+    if not panels:
+        return None
+    return Picture(
+        "Exploits that carry over",
+        "The share of the strings found on one model (column) that another (row) prefers to its "
+        "best real answer. Strings that were not found prove nothing.",
+        "".join(panels),
+        table(_EXPLOITS, cells),
+    )
+
+
+def _pleasing(evidence: GcgProbesEvidence) -> list[Replayed]:
+    """The strings that were found to please: what displeases beats nothing."""
+    return [row for row in evidence.strings if row.direction == "up"]

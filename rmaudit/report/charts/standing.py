@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, as_svg
-from rmaudit.report.charts.labels import as_label
+from rmaudit.report.charts.picture import as_label
 from rmaudit.report.safe_text import line
 
 if TYPE_CHECKING:

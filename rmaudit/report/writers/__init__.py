@@ -1,1 +1,22 @@
-"""Writers: one file of a run's folder each, rendered from results.json alone."""
+"""Writers: every file of a run's folder beside results.json, each rendered from it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rmaudit.report.document import Results, write_text
+from rmaudit.report.writers import html, markdown, modelcard, sarif
+
+RENDERERS: Mapping[str, Callable[[Results], str]] = {
+    "index.html": html.render,
+    "summary.md": markdown.render,
+    "results.sarif": sarif.render,
+    "model-index.yaml": modelcard.render,
+}
+
+
+def write(results: Results, folder: Path) -> None:
+    """Write them; the same results give the same bytes."""
+    for name, render in RENDERERS.items():
+        write_text(folder / name, render(results))

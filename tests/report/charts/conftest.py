@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.report import charts, masks
-from rmaudit.report.charts.compiling import charts_in, compiled
+from rmaudit.report.charts.drawing import charts_in, compiled
 from rmaudit.report.charts.picture import Picture
 from rmaudit.report.document import Comparison, Ranked
 from rmaudit.verdicts.findings import Finding

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.report.charts import compiling
-from rmaudit.report.charts.compiling import UNDRAWN, comment, compiled
+from rmaudit.report.charts import drawing
 from rmaudit.report.charts.dots import Dot, dots
+from rmaudit.report.charts.drawing import UNDRAWN, comment, compiled
 
 ROWS = [Dot("love", 1.0, 0.5, 1.5)]
-RUN = compiling._run
+RUN = drawing._run
 
 
 def chart(title: str = "Toy") -> str:
@@ -25,7 +25,7 @@ def chart(title: str = "Toy") -> str:
 @pytest.fixture(autouse=True)
 def compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here it is the child that compiles."""
-    monkeypatch.setattr(compiling, "_run", RUN)
+    monkeypatch.setattr(drawing, "_run", RUN)
 
 
 def test_each_chart_stands_in_its_own_place() -> None:
@@ -61,7 +61,7 @@ def test_a_dead_child_is_told_of(
         f"    if {dies_of!r} in json.dumps(spec): os.abort()\n"
         "    print(json.dumps('<svg></svg>'), flush=True)\n"
     )
-    monkeypatch.setattr(compiling, "_WORKER", worker)
+    monkeypatch.setattr(drawing, "_WORKER", worker)
 
     page = compiled("".join(chart(title) for title in ("FIRST", "SECOND", "THIRD", "FOURTH")))
 
@@ -75,7 +75,7 @@ def test_a_dead_child_is_told_of(
 def test_a_limit_on_memory_ends_no_process_of_ours() -> None:
     """V8 asks for more address space than this and aborts."""
     code = (
-        "import sys; from rmaudit.report.charts.compiling import compiled;"
+        "import sys; from rmaudit.report.charts.drawing import compiled;"
         "print(compiled(sys.stdin.read()))"
     )
 

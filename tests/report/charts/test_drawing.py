@@ -7,11 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rmaudit.report.charts.compiling import compiled
 from rmaudit.report.charts.dots import Dot, dots
-from rmaudit.report.charts.drawing import DENSEST, FAINTEST, as_svg, chart_of, shaded
-from rmaudit.report.charts.labels import as_label, placeholders, spoken
-from rmaudit.report.charts.picture import table
+from rmaudit.report.charts.drawing import DENSEST, FAINTEST, as_svg, chart_of, compiled, shaded
+from rmaudit.report.charts.picture import as_label, placeholders, spoken, table
 from tests.report.charts.conftest import BAD
 from tests.report.conftest import HOSTILE
 

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from rmaudit.report import charts
-from rmaudit.report.charts.compiling import compiled
-from rmaudit.report.charts.distributions import of_sweeps
-from rmaudit.report.charts.drawing import BLUE, VERMILLION
-from rmaudit.report.charts.exploits import exploits
+from rmaudit.report.charts.distributions import of_models, of_sweeps
+from rmaudit.report.charts.drawing import BLUE, VERMILLION, compiled
 from rmaudit.report.charts.plane import _apart as names_apart
 from rmaudit.report.charts.rank_paths import _apart, paths
-from rmaudit.report.charts.violins import of_models
+from rmaudit.report.charts.several import exploits
 from rmaudit.report.document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (
     AGREEMENT,

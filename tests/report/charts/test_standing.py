@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report.charts.compiling import compiled
-from rmaudit.report.charts.drawing import FAINT
+from rmaudit.report.charts.drawing import FAINT, compiled
 from rmaudit.report.charts.standing import sheet, strips
 from rmaudit.verdicts.findings import Band, Finding
 from tests.report.conftest import typed

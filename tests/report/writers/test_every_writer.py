@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report import document
+from rmaudit.report import document, writers
 from rmaudit.report.document import Results
-from rmaudit.report.writers import outputs
 from tests.findings import but
 from tests.report.conftest import typed
 
-RENDER = pytest.mark.parametrize("name", outputs.RENDERERS)
+RENDER = pytest.mark.parametrize("name", writers.RENDERERS)
 
 
 @RENDER
@@ -23,7 +22,7 @@ def test_an_output_is_a_function_of_the_file(
     results: dict[str, Any], tmp_path: Path, name: str
 ) -> None:
     """Twice the same, from what was collected as from what is read back."""
-    render, made = outputs.RENDERERS[name], typed(results)
+    render, made = writers.RENDERERS[name], typed(results)
     failing = [finding for finding in made.findings if finding.verdict != "INCONCLUSIVE"]
     made = replace(made, findings=(failing[0], *failing[2:]))  # those that contradict nothing
     document.write(made, tmp_path / "results.json")
@@ -56,8 +55,8 @@ def test_an_output_has_no_number_or_word_of_its_own(
     """What is changed in the results is changed in each."""
     made = typed(results)
 
-    assert told not in outputs.RENDERERS[name](made)
-    assert told in outputs.RENDERERS[name](change(made))
+    assert told not in writers.RENDERERS[name](made)
+    assert told in writers.RENDERERS[name](change(made))
 
 
 @RENDER
@@ -70,18 +69,18 @@ def test_no_output_of_a_run_that_was_cut_short_says_that_it_passes(
     cut = replace(whole, run=replace(whole.run, interrupted=True, finished=1))
     told = "1 of 5 selected audits finished"
 
-    assert told not in outputs.RENDERERS[name](whole)
-    assert told in outputs.RENDERERS[name](cut)
+    assert told not in writers.RENDERERS[name](whole)
+    assert told in writers.RENDERERS[name](cut)
     for passes in ("The run passes", "rmaudit: passes"):
-        assert passes not in outputs.RENDERERS[name](cut)
+        assert passes not in writers.RENDERERS[name](cut)
 
 
 def test_all_are_written(results: dict[str, Any], tmp_path: Path) -> None:
     """Each under its name, as UTF-8 with line feeds, and nothing besides."""
-    outputs.write(typed(results), tmp_path)
+    writers.write(typed(results), tmp_path)
 
     assert {path.name for path in tmp_path.iterdir()} == {
         *("index.html", "summary.md", "results.sarif", "model-index.yaml")
     }
-    for name, render in outputs.RENDERERS.items():
+    for name, render in writers.RENDERERS.items():
         assert (tmp_path / name).read_bytes() == render(typed(results)).encode()
