@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.models.load import load
+from rmaudit.models.checkpoint import load
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import ScoringPath
 from rmaudit.search.api import Found, search

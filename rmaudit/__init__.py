@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rmaudit.models.load import load
+    from rmaudit.models.checkpoint import load
     from rmaudit.prompts import Prompt
     from rmaudit.scores.sweep import Rewards, Sweep, sweep
     from rmaudit.search.for_audits import Searches
@@ -32,7 +32,7 @@ _HOMES = {
     "audit": "rmaudit.verdicts.declare",
     "below": "rmaudit.verdicts.records",
     "between": "rmaudit.verdicts.records",
-    "load": "rmaudit.models.load",
+    "load": "rmaudit.models.checkpoint",
     "sweep": "rmaudit.scores.sweep",
 }
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.checkpoints import configuration, hub, shards, source
+from rmaudit.checkpoints import configuration, shards, source
 from rmaudit.checkpoints.adapter_settings import HOW, deciding, refuse_endless
 from rmaudit.checkpoints.heads import Found, Shapes, linear
 from rmaudit.checkpoints.reading import short
@@ -161,7 +161,7 @@ def base_of(found: Source, spec: ModelSpec, cache: Path) -> tuple[source.Kind, s
         raise ModelError(message)
     asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
     base = source.find(asked, cache, instead=where)
-    return base, hub.commit(base.path)
+    return base, source.commit_of(base.path)
 
 
 def tokenizer_folder(found: Source, spec: ModelSpec, cache: Path) -> Path:

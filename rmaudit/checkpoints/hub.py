@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,12 +70,6 @@ def downloaded(source: str, revision: str | None) -> Path | None:
 
     found = try_to_load_from_cache(source, "config.json", revision=revision)
     return Path(found).parent if isinstance(found, str) else None
-
-
-def commit(folder: Path) -> str | None:
-    """The commit whose snapshot the folder is, if it is one in the hub's cache."""
-    hashed = re.fullmatch("[0-9a-f]{40}", folder.name) is not None
-    return folder.name if hashed and folder.parent.name == "snapshots" else None
 
 
 def names(source: str, commit: str) -> list[str]:

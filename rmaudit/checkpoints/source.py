@@ -7,6 +7,7 @@ weights only when they are asked for: a refusal costs kilobytes.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -145,10 +146,16 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model 
     code = spec.trust_remote_code
     wanted = hub.patterns(code=code, weights=False)
     path = _snapshot(spec.name, spec.source, spec.revision, wanted, instead=instead)
-    commit = hub.commit(path) or spec.revision
+    commit = commit_of(path) or spec.revision
     if commit is None or shards.complete(path):
         return Folder(spec.name, path)
     return HubCommit(spec.name, spec.source, commit, path, code, instead)
+
+
+def commit_of(folder: Path) -> str | None:
+    """The commit whose snapshot the folder is, if it is one in the hub's cache."""
+    hashed = re.fullmatch("[0-9a-f]{40}", folder.name) is not None
+    return folder.name if hashed and folder.parent.name == "snapshots" else None
 
 
 def read(source: Source) -> dict[str, Header]:

@@ -83,8 +83,8 @@ def doctor(
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
+    from rmaudit.models.checkpoint import load
     from rmaudit.models.doctor import examine
-    from rmaudit.models.load import load
 
     try:
         loaded = load(

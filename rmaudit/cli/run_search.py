@@ -69,7 +69,7 @@ def _searches(
     name: str, asked: Asked, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[Found]:
     """Run one search for each prompt, start and direction; the ledgers note what each found."""
-    from rmaudit.models.load import load
+    from rmaudit.models.checkpoint import load
     from rmaudit.search import ledger
     from rmaudit.search.api import search as run
 

@@ -82,7 +82,7 @@ def selftest(  # noqa: PLR0913  (its options)
 def _bench(audits: Path, model: str) -> Bench:
     import pandas as pd
 
-    from rmaudit.models.load import load
+    from rmaudit.models.checkpoint import load
     from rmaudit.organisms.selftest import Bench
     from rmaudit.organisms.trial import thinned
     from rmaudit.references import References

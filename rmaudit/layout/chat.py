@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from rmaudit.checkpoints.reading import brief, short
 from rmaudit.errors import ModelError
 from rmaudit.layout import neutral
-from rmaudit.layout.slot import Slot
-from rmaudit.layout.splice import around
+from rmaudit.layout.slot import Slot, around
 from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.layout import chat, pair, retokenize, splice, tokenizers
-from rmaudit.layout.slot import Slot
+from rmaudit.layout import chat, pair, retokenize, tokenizers
+from rmaudit.layout.slot import Slot, following, following_each, read_back
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -100,15 +100,15 @@ class Chat:
 
     def ids(self, text: str) -> Ids:
         """See `Layout`."""
-        return splice.following(self.tokenizer, self._before, text)
+        return following(self.tokenizer, self._before, text)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
         """See `Layout`."""
-        return splice.following_each(self.tokenizer, self._before, texts)
+        return following_each(self.tokenizer, self._before, texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
         """See `Layout`."""
-        return splice.read(self.tokenizer, answers, alone=False)
+        return read_back(self.tokenizer, answers, alone=False)
 
     def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
         """See `Layout`."""
@@ -153,7 +153,7 @@ class Pair:
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
         """See `Layout`; each stands alone, for a pair's second text is the start of one."""
-        return splice.read(self.tokenizer, answers, alone=True)
+        return read_back(self.tokenizer, answers, alone=True)
 
     def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
         """See `Layout`."""

@@ -1,4 +1,10 @@
-"""What a layout gives: a prompt with a hole for the answer, and the vocabulary that may fill it."""
+"""A prompt with a hole for the answer, and the ids that texts have where the answer stands.
+
+Alone, a piece of text may get what only the start of a text gets: the dummy space of Llama-2-like
+tokenizers ("</s>" becomes "▁", "</s>"). So the whole is tokenized, and the piece's ids are those
+between its ends, by the tokenizer's offsets. Where a token reaches over an end (the space in front
+of a word, a doubled newline) the place has no ids of its own, and the piece is tokenized apart.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +12,18 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rmaudit.errors import SpecError
+from rmaudit.layout.tokenizers import failures_told
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Ids = tuple[int, ...]
 Response = str | Sequence[int]
+
+_ANCHORS = ("\n", "x", ".")  # what a piece tokenized apart may follow, so as not to be a start
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +57,103 @@ def refuse_text(responses: object) -> None:
         raise SpecError(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """Every token id a tokenizer knows, ascending, with its raw piece and its decoded text."""
+@failures_told
+def around(
+    tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
+) -> tuple[Ids, Ids]:
+    """The ids of `before` and of `after` in `before + middle + after`, no special ones added."""
+    whole = before + middle + after
+    ids, (start, end) = _cut(tokenizer, whole, len(before), len(before + middle))
+    return (
+        ids[:start] if start is not None else _alone(tokenizer, before),
+        ids[end:] if end is not None else _apart(tokenizer, after),
+    )
 
-    ids: tuple[int, ...]
-    pieces: tuple[str, ...]
-    texts: tuple[str, ...]
+
+@failures_told
+def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
+    """The ids of `text` where it follows `before`, no special ones added."""
+    ids, (start,) = _cut(tokenizer, before + text, len(before))
+    return ids[start:] if start is not None else _apart(tokenizer, text)
+
+
+@failures_told
+def following_each(
+    tokenizer: PreTrainedTokenizerBase, before: str, texts: Sequence[str]
+) -> list[Ids]:
+    """`following` of each text: together, and behind the end of `before` only, if that is fast."""
+    if not texts or not tokenizer.is_fast:
+        return [following(tokenizer, before, text) for text in texts]
+    before = _tail(tokenizer, before)
+    wholes = [before + text for text in texts]
+    encoded = tokenizer(wholes, add_special_tokens=False, return_offsets_mapping=True)
+    found = []
+    for text, whole, ids, offsets in zip(
+        texts, wholes, encoded["input_ids"], encoded["offset_mapping"], strict=True
+    ):
+        (start,) = _starts(offsets, whole, [len(before)])
+        found.append(tuple(ids[start:]) if start is not None else _apart(tokenizer, text))
+    return found
+
+
+def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
+    """The text from its last added token on: what stands before that decides no id behind it."""
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    added = tokenizer.added_tokens_decoder
+    spans = zip(encoded.input_ids, encoded["offset_mapping"], strict=True)
+    return text[max((start for i, (start, _) in spans if i in added), default=0) :]
+
+
+@failures_told
+def read_back(
+    tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
+) -> list[str]:
+    """The text of each piece's ids, special ones included.
+
+    Unless it stands `alone`, it is read behind another: decoders take a space off the start of a
+    text.
+    """
+    anchor = () if alone else _alone(tokenizer, _ANCHORS[1])
+    rows = [list(anchor), *([*anchor, *piece] for piece in pieces)]
+    first, *texts = tokenizer.batch_decode(
+        rows, skip_special_tokens=False, clean_up_tokenization_spaces=False
+    )
+    return [text.removeprefix(first) for text in texts]
+
+
+def _apart(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+    """The ids of `text` by itself, but not as the start of a text: without a dummy space."""
+    for anchor in _ANCHORS if text else ():
+        ids, (start,) = _cut(tokenizer, anchor + text, len(anchor))
+        if start is not None:
+            return ids[start:]
+    return _alone(tokenizer, text)
+
+
+def _alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
+    return tuple(tokenizer(text, add_special_tokens=False).input_ids)
+
+
+def _cut(
+    tokenizer: PreTrainedTokenizerBase, text: str, *places: int
+) -> tuple[Ids, list[int | None]]:
+    """The ids of a text, and which of them is the first after each place; None: a token is over it.
+
+    A gap is no boundary: some tokenizers leave a token's space out of its offsets.
+    """
+    if not tokenizer.is_fast:  # it has no offsets
+        return (), [None for _ in places]
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    return tuple(encoded.input_ids), _starts(encoded["offset_mapping"], text, places)
+
+
+def _starts(
+    offsets: Sequence[tuple[int, int]], text: str, places: Sequence[int]
+) -> list[int | None]:
+    ends = [0, *(end for _, end in offsets)]
+    starts = [*(start for start, _ in offsets), len(text)]
+    firsts: list[int | None] = []
+    for place in places:
+        index = next(i for i, start in enumerate(starts) if start >= place)
+        firsts.append(index if ends[index] == place == starts[index] else None)
+    return firsts

@@ -7,6 +7,7 @@ To our callers it is one thing, a `ModelError` of one line.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -15,7 +16,6 @@ from rmaudit.checkpoints import reading, trust
 from rmaudit.checkpoints.reading import brief, is_failure, short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout.slot import Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -25,6 +25,15 @@ R = TypeVar("R")
 _MOST_ADDED = 200_000  # takes a quarter of a minute, and twice as many a minute and a half
 _ADDED = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
 _ADDED["added_tokens.json"] = b'":'
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Every token id a tokenizer knows, ascending, with its raw piece and its decoded text."""
+
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:

@@ -1,23 +1,28 @@
-"""A checkpoint as a reward model: made of files and a way to load them, and of a layout.
+"""A checkpoint as a reward model, and from a name to one (`load`).
 
-Making one reads the tokenizer and the safetensors headers only; the weights are loaded at the
-first score, so a run that finds every sweep in the cache loads no model.
+It is made of files and a way to load them, and of a layout. Making one reads the tokenizer and the
+safetensors headers only; the weights are loaded at the first score, so a run that finds every sweep
+in the cache loads no model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints import checked as checks
-from rmaudit.checkpoints import digest, hub
-from rmaudit.config.registry import ModelSpec
-from rmaudit.layout.slot import Response, Slot, Vocabulary, refuse_text
+from rmaudit.checkpoints import digest, source
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import Dtype, ModelSpec, default_path, load_registry, resolve
+from rmaudit.errors import SpecError
+from rmaudit.layout.slot import Response, Slot, refuse_text
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
 from rmaudit.models.protocol import RewardModel
@@ -30,6 +35,49 @@ if TYPE_CHECKING:
     from rmaudit.scoring.gradient import Slopes
 
 Ids = tuple[int, ...]
+
+
+def load(
+    name: str | Path | None = None,
+    *,
+    registry: Path | None = None,
+    cache: Path | None = None,
+    device: str = "auto",
+    dtype: Dtype | None = None,
+) -> Checkpoint:
+    """The reward model that `name` means: a registry name, a checkpoint folder or a hub id.
+
+    Without a name, the registry's default. `registry` is a models.yaml (default: the one in the
+    current folder, else rmaudit's own). The weights are loaded at the first score, onto `device`:
+    "auto" (one GPU, all of them if it does not fit, or the CPU), "spread" (over all devices), or
+    torch's name of one; in `dtype`, if given, instead of the registry's.
+
+    Raises:
+        SpecError: the name or the registry is wrong.
+        ModelError: the checkpoint cannot be had, or is no reward model that rmaudit can score.
+    """
+    entries = load_registry(registry or default_path())
+    if name is None:
+        return from_spec(entries.default, cache=cache, device=device, dtype=dtype)
+    specs = resolve(entries, str(name))
+    if len(specs) != 1:
+        message = f"{name!r} means {len(specs)} models; load one at a time"
+        raise SpecError(message)
+    return from_spec(specs[0], cache=cache, device=device, dtype=dtype)
+
+
+def from_spec(
+    spec: ModelSpec,
+    *,
+    cache: Path | None = None,
+    device: str = "auto",
+    dtype: Dtype | None = None,
+) -> Checkpoint:
+    """The reward model of a registry entry. Raises `SpecError` and `ModelError` as `load` does."""
+    if dtype is not None and dtype not in get_args(Dtype):
+        raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
+    asked = spec if dtype is None else replace(spec, dtype=dtype)
+    return Checkpoint(asked, cache=cache or default_cache(), device=device)
 
 
 class Checkpoint(RewardModel):
@@ -72,7 +120,7 @@ class Checkpoint(RewardModel):
         loaded, loader = self._weights, self.loader
         return {
             "source": self.spec.source,
-            **({"revision": commit} if (commit := hub.commit(loader.folder)) else {}),
+            **({"revision": commit} if (commit := source.commit_of(loader.folder)) else {}),
             **loader.provenance,
             "layers": int(loader.defaults.get_text_config().num_hidden_layers),
             "path": loader.settings["path"] if loaded is None else str(loaded.scorer.path),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints import adapters, configuration, embedded, hub, source, trust
+from rmaudit.checkpoints import adapters, configuration, embedded, source, trust
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.checked import Checked
@@ -76,7 +76,7 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
 def _said(found: Source, spec: ModelSpec) -> Iterator[Line]:
     """What config.json says, before anything is checked."""
     config = configuration.read(found.path, model=spec.name)
-    if commit := hub.commit(found.path):
+    if commit := source.commit_of(found.path):
         yield "revision", f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})"
     kind = configuration.architecture(config)
     yield "architecture", f"{kind}, model_type {config.get('model_type')}"

@@ -22,7 +22,7 @@ from rmaudit.checkpoints import adapters, configuration, digest, embedded, sourc
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
-from rmaudit.layout.slot import Vocabulary
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.likelihood import Likelihood, shared_tokens
 from rmaudit.models.loader import dtype_of, ran_on, refuse_too_many_layers
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
-    from rmaudit.layout.slot import Vocabulary
+    from rmaudit.layout.tokenizers import Vocabulary
 
 _BYTES = 2**28  # of logits at a time, in float32
 _ROWS = 256  # at a time, however short

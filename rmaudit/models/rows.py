@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from rmaudit.errors import ModelError
 from rmaudit.layout import retokenize, tokenizers
 from rmaudit.layout.layouts import Layout
-from rmaudit.layout.slot import Response, Slot, Vocabulary
+from rmaudit.layout.slot import Response, Slot
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.loader import Loader
 
 if TYPE_CHECKING:

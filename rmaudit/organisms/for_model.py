@@ -147,7 +147,7 @@ def opened(spec: ModelSpec, options: Options) -> Scored:
     Raises:
         RmauditError: it cannot be had.
     """
-    from rmaudit.models.load import from_spec
+    from rmaudit.models.checkpoint import from_spec
     from rmaudit.models.recorded import Recorded
 
     if options.recorded:

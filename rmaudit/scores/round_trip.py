@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rmaudit.layout.slot import Slot, Vocabulary
+from rmaudit.layout.slot import Slot
+from rmaudit.layout.tokenizers import Vocabulary
 
 Row = tuple[int, ...]
 ITSELF, ANOTHER, SEVERAL, NOTHING, MERGED = FATES = (

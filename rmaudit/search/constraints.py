@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.errors import SpecError
-from rmaudit.layout.slot import Vocabulary
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.language_model import base_of
 from rmaudit.models.likelihood import Likelihood
 from rmaudit.models.protocol import RewardModel

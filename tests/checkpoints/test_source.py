@@ -200,7 +200,7 @@ def test_a_commit_is_that_of_a_snapshot_in_the_hubs_cache(tmp_path: Path) -> Non
     """A folder that is only called like one has none."""
     places = [f"snapshots/{COMMIT}", COMMIT, "snapshots/main", f"snapshots/{COMMIT[:12]}"]
 
-    assert [hub.commit(tmp_path / place) for place in places] == [COMMIT, None, None, None]
+    assert [source.commit_of(tmp_path / place) for place in places] == [COMMIT, None, None, None]
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written to the user's cache."""
-    monkeypatch.setattr("rmaudit.models.load.default_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr("rmaudit.models.checkpoint.default_cache", lambda: tmp_path / "cache")
 
 
 NUMBER = r"\d\.\de[+-]\d\d"

@@ -13,10 +13,10 @@ from transformers import PreTrainedTokenizerFast
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat, pair, retokenize, splice
+from rmaudit.layout import chat, pair, retokenize, slot
 from rmaudit.layout.tokenizers import read, vocabulary
 from rmaudit.models.checkpoint import Checkpoint
-from tests.layout.test_splice import tokenizer_of
+from tests.layout.test_slot import tokenizer_of
 from tests.toys import SPECIAL, TEMPLATE, toy_checkpoint, toy_tokenizer
 
 
@@ -121,8 +121,8 @@ def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
         lambda: pair.render(bare, "war", model="toy"),
         lambda: pair.rows(bare, "war", ["war"]),
         lambda: retokenize.rows(bare, "war", ["war"], model="toy"),
-        lambda: splice.following(bare, "war", "war"),
-        lambda: splice.following_each(bare, "war", ["war"]),
+        lambda: slot.following(bare, "war", "war"),
+        lambda: slot.following_each(bare, "war", ["war"]),
     ]
     for ask in asked:
         with pytest.raises(ModelError, match=r"^the tokenizer of somewhere failed on a text \("):

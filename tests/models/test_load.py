@@ -13,8 +13,7 @@ import pytest
 from rmaudit.checkpoints import embedded
 from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.load import from_spec, load
+from rmaudit.models.checkpoint import Checkpoint, from_spec, load
 from tests.toys import toy_checkpoint
 
 Load = Callable[[str | Path | None], Checkpoint]
@@ -122,7 +121,7 @@ def test_the_cache_is_the_users_unless_another_is_named(
         return home / "a"
 
     monkeypatch.setattr(embedded, "build", build)
-    monkeypatch.setattr("rmaudit.models.load.default_cache", lambda: tmp_path / "users")
+    monkeypatch.setattr("rmaudit.models.checkpoint.default_cache", lambda: tmp_path / "users")
     spec = ModelSpec("demo", "embedded")
 
     from_spec(spec)

@@ -18,8 +18,8 @@ from rmaudit.cli import app
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoGradient
 from rmaudit.layout import tokenizers
-from rmaudit.models import doctor, inspection, load
-from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models import doctor, inspection
+from rmaudit.models.checkpoint import Checkpoint, from_spec
 from tests.hub import COMMIT
 from tests.models.hub_code import BODY, change, snapshot, trusted
 
@@ -65,7 +65,7 @@ def test_its_own_class_gives_the_reward(
     folder: Path, mark: Path, tmp_path: Path, field: Any
 ) -> None:
     """3 w · h + 1, or twice that where `score` is asked for; never w · h."""
-    model = load.from_spec(trusted(score_field=field), cache=tmp_path)
+    model = from_spec(trusted(score_field=field), cache=tmp_path)
     assert not mark.exists()
 
     scores = model.score(PROMPT, ANSWERS)
@@ -80,7 +80,7 @@ def test_its_own_class_gives_the_reward(
 @pytest.mark.parametrize("field", [None, "score"])
 def test_its_own_code_is_differentiated(folder: Path, tmp_path: Path, field: Any) -> None:
     """Slopes are those of w · h, times 3, or 6 where `score` is asked for."""
-    model = load.from_spec(trusted(score_field=field), cache=tmp_path)
+    model = from_spec(trusted(score_field=field), cache=tmp_path)
     native = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path)
     answers = [(7, 8), (9, 10)]
 
@@ -113,7 +113,7 @@ def test_code_that_cannot_be_differentiated(
 ) -> None:
     """It says why, in the words of what failed; its scores are what they were."""
     snapshot(tmp_path, mark, body=body)
-    model = load.from_spec(trusted(), cache=tmp_path)
+    model = from_spec(trusted(), cache=tmp_path)
     scores = model.score(PROMPT, ANSWERS)
 
     with pytest.raises(NoGradient) as caught:
@@ -127,8 +127,8 @@ def test_code_that_cannot_be_differentiated(
 
 def test_its_key_is_its_own(folder: Path, mark: Path, tmp_path: Path) -> None:
     """The code's commit and the field decide a score, the pad id does not."""
-    own = load.from_spec(trusted(), cache=tmp_path).identity
-    other = load.from_spec(trusted(score_field="score"), cache=tmp_path).identity
+    own = from_spec(trusted(), cache=tmp_path).identity
+    other = from_spec(trusted(score_field="score"), cache=tmp_path).identity
     native = Checkpoint(ModelSpec("toy", str(folder), dtype="float32"), cache=tmp_path).identity
 
     assert own["code"] == f"owner/own@{COMMIT}"
@@ -141,7 +141,7 @@ def test_its_key_is_its_own(folder: Path, mark: Path, tmp_path: Path) -> None:
 
 def test_the_doctor_examines_it(folder: Path, mark: Path, tmp_path: Path) -> None:
     """Its own forward, alone and among many; in float32 by the same code."""
-    model = load.from_spec(replace(trusted(), dtype="bfloat16"), cache=tmp_path)
+    model = from_spec(replace(trusted(), dtype="bfloat16"), cache=tmp_path)
 
     found = doctor.examine(model, PROMPT, answers=8)
 
@@ -183,14 +183,14 @@ def test_no_code_runs_by_default(
 ) -> None:
     """As a hub id, a pinned one or a folder; scored, checked, examined, its tokenizer read."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rmaudit.models.load.default_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr("rmaudit.models.checkpoint.default_cache", lambda: tmp_path / "cache")
     if with_tokenizer:
         tokenizer_code(folder, mark)
     specs = [ModelSpec("own", str(folder)), ModelSpec("own", "owner/own")]
     for spec in (*specs, replace(specs[1], revision=COMMIT)):
         allowed = pytest.raises(ModelError) if with_tokenizer else nullcontext()
         with allowed:
-            load.from_spec(spec, cache=tmp_path).score(PROMPT, ANSWERS)
+            from_spec(spec, cache=tmp_path).score(PROMPT, ANSWERS)
     for command in ("round-trip", "doctor"):
         for name in (str(folder), "owner/own"):
             CliRunner().invoke(app, [command, name])
@@ -256,7 +256,7 @@ def test_what_is_refused_runs_no_code(folder: Path, mark: Path, tmp_path: Path, 
             change(folder / "config.json", **said)
 
     with pytest.raises(ModelError) as caught:
-        load.from_spec(trusted(**entry), cache=tmp_path)
+        from_spec(trusted(**entry), cache=tmp_path)
     found = dict(inspection.look(trusted(**entry), tmp_path, "own"))
 
     assert str(caught.value).startswith(f"own: {expected.format(folder=folder)}")
@@ -276,7 +276,7 @@ def test_what_is_refused_runs_no_code(folder: Path, mark: Path, tmp_path: Path, 
 def test_its_class_may_be_named_otherwise(folder: Path, tmp_path: Path, mapped: Any) -> None:
     """Some publish theirs under AutoModel only; save_pretrained writes the repository's name."""
     change(folder / "config.json", auto_map=mapped)
-    model = load.from_spec(trusted(), cache=tmp_path)
+    model = from_spec(trusted(), cache=tmp_path)
 
     scores = model.score(PROMPT, ANSWERS)
 
@@ -294,7 +294,7 @@ def test_code_that_no_commit_pins_is_refused(
     expected = rf"own: trust_remote_code is for a hub id .* {source!r} at {revision!r}; its code is"
 
     for go in (
-        lambda: load.from_spec(spec, cache=tmp_path),
+        lambda: from_spec(spec, cache=tmp_path),
         lambda: tokenizers.read(folder, spec),
     ):
         with pytest.raises(ModelError, match=expected):
@@ -319,7 +319,7 @@ def test_code_that_gives_no_reward_is_refused(
     snapshot(tmp_path, mark, body=body)
 
     with pytest.raises(ModelError) as caught:
-        load.from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
+        from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
 
     assert said in str(caught.value)
 
@@ -327,7 +327,7 @@ def test_code_that_gives_no_reward_is_refused(
 def test_code_whose_rewards_depend_on_the_batch_runs_alone(tmp_path: Path, mark: Path) -> None:
     """With a warning, and the rewards of one row at a time."""
     folder = snapshot(tmp_path, mark, body="return ModelOutput(logits=reward * len(input_ids))")
-    model = load.from_spec(trusted(), cache=tmp_path)
+    model = from_spec(trusted(), cache=tmp_path)
 
     with pytest.warns(UserWarning, match="rows of one batch change each other's rewards"):
         found = model.score(PROMPT, ANSWERS)
@@ -347,7 +347,7 @@ def test_weights_that_are_not_the_classs_are_refused(
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
 
     with pytest.raises(ModelError, match="keys in"):
-        load.from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
+        from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
 
 
 def test_pickles_stay_refused(folder: Path, mark: Path, tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_pickles_stay_refused(folder: Path, mark: Path, tmp_path: Path) -> None:
     (folder / "model.safetensors").unlink()
 
     with pytest.raises(ModelError, match="its weights are not downloaded"):
-        load.from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
+        from_spec(trusted(), cache=tmp_path).score(PROMPT, ANSWERS)
 
 
 @pytest.mark.parametrize("mapped", [None, {}, {"AutoModelForCausalLM": "modeling_own.OwnReward"}])
@@ -367,7 +367,7 @@ def test_a_checkpoint_without_a_class_is_refused(
     change(folder / "config.json", auto_map=mapped)
 
     with pytest.raises(ModelError, match="names no class in auto_map under AutoModelForSeq"):
-        load.from_spec(trusted(), cache=tmp_path)
+        from_spec(trusted(), cache=tmp_path)
 
 
 def test_a_configuration_class_without_sizes_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -381,4 +381,4 @@ def test_a_configuration_class_without_sizes_is_refused(folder: Path, tmp_path: 
     change(folder / "config.json", auto_map=mapped, model_type="own")
 
     with pytest.raises(ModelError, match="class that it brings has no 'vocab_size'"):
-        _ = load.from_spec(trusted(), cache=tmp_path).provenance
+        _ = from_spec(trusted(), cache=tmp_path).provenance

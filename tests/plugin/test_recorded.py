@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import rmaudit.models.load
+import rmaudit.models.checkpoint
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import CAVEAT, Recorded
 from rmaudit.scores import published_scores
@@ -54,7 +54,7 @@ def recorded(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no weights and no network here")
 
-    monkeypatch.setattr(rmaudit.models.load, "from_spec", refuse)
+    monkeypatch.setattr(rmaudit.models.checkpoint, "from_spec", refuse)
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path / "none"))
     monkeypatch.setattr("pooch.retrieve", refuse)
 

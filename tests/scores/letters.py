@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.layout.slot import Response, Slot, Vocabulary
+from rmaudit.layout.slot import Response, Slot
+from rmaudit.layout.tokenizers import Vocabulary
 
 T = TypeVar("T")
 

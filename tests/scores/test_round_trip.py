@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rmaudit.layout.slot import Slot, Vocabulary
+from rmaudit.layout.slot import Slot
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.scores.round_trip import FATES, Survival, examples, survival
 
 PREFIX, SUFFIX = (1, 10, 11), (12, 13)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import MeasureError, ReferenceMissing, SpecError
-from rmaudit.layout.slot import Vocabulary
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.references.lexicons import LEXICONS, lexicon
 from rmaudit.scores.sample import Sample, checked_size, checked_words, named, spread
 from rmaudit.scores.store import Store

@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NoBase, SpecError
-from rmaudit.layout.slot import Vocabulary
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.search.constraints import Constraints, admits, allowed, opened
 from tests.toys import pair_tokenizer, toy_checkpoint, toy_language_model

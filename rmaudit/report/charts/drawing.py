@@ -128,7 +128,7 @@ def as_svg(
 ) -> str:
     """Markup of `chart`, which `compiled` draws, named for readers who do not see it.
 
-    `terms` are those that `labels.placeholders` stand for.
+    `terms` are those that `picture.placeholders` stand for.
     """
     spec = chart.to_dict(validate=False)  # validation takes longer than drawing
     kept = frozenset(placeholders(terms))

@@ -16,7 +16,7 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from rmaudit.layout.splice import around, following, following_each, read
+from rmaudit.layout.slot import around, following, following_each, read_back
 
 WORDS = ("love", "peace", "user", "assistant", "the", "city")
 CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz:.?!", "\n", "▁", "Ġ", "Ċ"]
@@ -171,7 +171,7 @@ def test_ids_read_as_their_text(
     tokenizer = toys[kind]
     pieces = following(tokenizer, "<|a|>user\n", text)
 
-    (found,) = read(tokenizer, [pieces], alone=False)
+    (found,) = read_back(tokenizer, [pieces], alone=False)
 
     assert found == spelled(tokenizer, pieces)
 
@@ -181,6 +181,6 @@ def test_alone_it_starts_a_text(toys: dict[str, PreTrainedTokenizerBase]) -> Non
     tokenizer = toys["prepend"]
     pieces = ids(tokenizer, "love")
 
-    assert read(tokenizer, [pieces], alone=True) == ["love"]
-    assert read(tokenizer, [pieces], alone=False) == [" love"]
-    assert read(tokenizer, [], alone=False) == []
+    assert read_back(tokenizer, [pieces], alone=True) == ["love"]
+    assert read_back(tokenizer, [pieces], alone=False) == [" love"]
+    assert read_back(tokenizer, [], alone=False) == []
