@@ -1,22 +1,40 @@
-"""Run an audit, judge its estimate, and put the finding into the test report."""
+"""Run an audit, judge its estimate, and put the finding into the test report.
+
+A finding names where its audit stands and the command that runs it again, from the same folder.
+"""
 
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Generator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
-from rmaudit.organisms.for_model import Case
+from rmaudit.organisms.for_model import SEARCHED, Case
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.controls import controls
-from rmaudit.plugin.options import RM_MISSING, RM_RECORDED
+from rmaudit.plugin.options import (
+    RM_BASELINE,
+    RM_CACHE,
+    RM_DEVICE,
+    RM_DTYPE,
+    RM_INCONCLUSIVE,
+    RM_LEDGER,
+    RM_MISSING,
+    RM_MODEL,
+    RM_MODELS,
+    RM_RECORDED,
+    RM_SAMPLE,
+    RM_SEARCH,
+    RM_SEED,
+)
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told
-from rmaudit.plugin.repeat import place, repeat
-from rmaudit.plugin.session import SESSION, policy_of
+from rmaudit.plugin.session import SESSION, policy_of, registered
 from rmaudit.references import References
 from rmaudit.references.band import band
 from rmaudit.report.codec import encode
@@ -27,6 +45,18 @@ from rmaudit.verdicts.records import Estimate, Standing, Verdict
 
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
 FINDING = pytest.StashKey[Finding]()
+_WITH_VALUE = {  # by option, the value that need not be said
+    RM_MODELS: None,
+    RM_CACHE: None,
+    RM_BASELINE: None,
+    RM_LEDGER: None,
+    RM_SAMPLE: None,
+    RM_SEARCH: SEARCHED,
+    RM_DEVICE: "auto",
+    RM_DTYPE: None,
+    RM_MISSING: "skip",
+    RM_INCONCLUSIVE: "fail",
+}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,9 +120,36 @@ def _claim(item: pytest.Item, audit: Audited) -> Claim:
         model=audit.spec.name,
         model_source=audit.spec.source,
         prompt=audit.prompt,
-        nodeid=place(item),
-        repeat=repeat(item, audit),
+        nodeid=_place(item),
+        repeat=_repeat(item, audit),
     )
+
+
+def _place(item: pytest.Item) -> str:
+    """The test as a command names it from the folder of the run; absolute if it lies elsewhere.
+
+    pytest's own node id starts at its rootdir, which may be any folder above, and xdist adds to it.
+    """
+    here: Path = item.config.invocation_params.dir
+    path = item.path.relative_to(here) if item.path.is_relative_to(here) else item.path
+    inside = [
+        node.name for node in item.listchain() if isinstance(node, (pytest.Class, pytest.Item))
+    ]
+    return "::".join([path.as_posix(), *inside])
+
+
+def _repeat(item: pytest.Item, audit: Audited) -> str:
+    """The command that runs one audit again, with all that decides its numbers and its verdict."""
+    config, spec = item.config, audit.spec
+    # A folder of an entry's name is not the entry: its source is its whole path, or a hub id.
+    model = spec.name if registered(spec, config.stash[SESSION].registry) else spec.source
+    command = ["pytest", _place(item), RM_MODEL, model, RM_SEED, str(config.getoption(RM_SEED))]
+    for option, default in _WITH_VALUE.items():
+        if (given := config.getoption(option)) not in (None, default):
+            command += [option, str(given)]
+    if config.getoption(RM_RECORDED):
+        command.append(RM_RECORDED)
+    return shlex.join(command)
 
 
 def _case(item: pytest.Function) -> Case | None:
