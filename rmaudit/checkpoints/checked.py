@@ -9,6 +9,7 @@ loads weights go by the same.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import adapters, configuration, heads, shards, source
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.heads import Found, Shapes, encoder
+from rmaudit.checkpoints.heads import Found, Shapes, encoder, linear
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
 from rmaudit.checkpoints.shards import Headers
@@ -28,6 +29,10 @@ from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
+
+_LAYER, _PART = re.compile(r"\.[0-9]+\."), re.compile(r"[._]")
+_NAMES = {"classifier", "critic", "head", "heads", "regression", "reward", "rm", "score", "value"}
+_SHOWN = 4  # tensors that may be a head
 
 
 @dataclass(frozen=True)
@@ -165,23 +170,49 @@ def find_head(
         found = heads.find(config, shapes)
     except ModelError as error:
         raise ModelError(f"{model}: {error}") from error
-    if found is None and added is not None:
+    if found is not None:
+        return found
+    unknown = _unknown_heads(config, shapes)
+    train = "Otherwise, train" if unknown else "Train"
+    if added is not None:
         message = (
             f"{model}: the head was never saved: {HEAD_KEY!r} is neither among the adapter's "
-            f"tensors nor in its base {folder}, so transformers would give it a random one. Train "
-            f'the adapter again with task_type="SEQ_CLS" or modules_to_save=["score"] in its '
-            f"LoraConfig, which save the head with it"
+            f"tensors nor in its base {folder}, so transformers would give it a random one."
+            f'{unknown} {train} the adapter again with task_type="SEQ_CLS" or '
+            f'modules_to_save=["score"] in its LoraConfig, which save the head with it'
         )
         raise ModelError(message)
-    if found is None:
-        message = (
-            f"{model}: no {HEAD_KEY!r} in {folder} ({configuration.architecture(config)}); "
-            f"transformers would give it a random head. Train one and save it with it (TRL's "
-            f"RewardTrainer does), give the folder where its head is, or, if one of a language "
-            f"model's logits is the reward, name its id as `logit` in models.yaml"
-        )
-        raise ModelError(message)
-    return found
+    message = (
+        f"{model}: no {HEAD_KEY!r} in {folder} ({configuration.architecture(config)}); "
+        f"transformers would give it a random head.{unknown} {train} one and save it with it "
+        f"(TRL's RewardTrainer does), give the folder where its head is, or, if one of a language "
+        f"model's logits is the reward, name its id as `logit` in models.yaml"
+    )
+    raise ModelError(message)
+
+
+def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
+    """A sentence on tensors that may be a head of a family that rmaudit does not know, or "".
+
+    These are named like a head, or have one row of the hidden size. What is in a layer of the
+    backbone is none; a head may have layers itself.
+    """
+    row = (1, linear.hidden_size(config))
+    seen = []
+    for key, shape in sorted(shapes.items()):
+        outside = _LAYER.split(key)[0]
+        named = _NAMES & set(_PART.split(outside)) and "lm_head" not in key
+        if named or (shape == row and outside == key):
+            seen.append(f"{key!r} {shape}")
+    if not seen:
+        return ""
+    more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
+    return (
+        f" These tensors may be a head of a kind that rmaudit does not know: "
+        f"{', '.join(seen[:_SHOWN])}{more}. If one is a plain linear head without a bias, save a "
+        f"copy of the checkpoint in which it is named {HEAD_KEY!r}; if the checkpoint brings code "
+        f"for its head, have it run with `trust_remote_code: true` in models.yaml."
+    )
 
 
 def _refuse_doubles(headers: Headers, folder: Path, model: str) -> None:

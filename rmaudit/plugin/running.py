@@ -208,12 +208,21 @@ def pytest_runtest_makereport(
     said = (AuditFailed, RmauditError)  # their texts say it all; a traceback would hide it
     asked = item.config.getoption("tbstyle") == "long"  # unless somebody asks for it
     known = call.excinfo is not None and call.excinfo.errisinstance(said)
-    if report.failed and call.excinfo is not None and known and not asked:
-        report.longrepr = log(str(call.excinfo.value))
+    if report.failed and call.excinfo is not None and finding is not None and known and not asked:
+        report.longrepr = log(_told_once(item, finding, str(call.excinfo.value)))
     elif isinstance(report.longrepr, tuple):  # where it was skipped, and why
         path, number, why = report.longrepr
         report.longrepr = (path, number, log(line(why)))
     return report
+
+
+def _told_once(item: pytest.Item, finding: Finding, fault: str) -> str:
+    """A fault in full where this process meets it first; elsewhere which finding has it in full.
+
+    A broken checkpoint fails every audit under every prompt with one and the same sentence.
+    """
+    first = item.config.stash[SESSION].told.setdefault(fault, finding.name)
+    return fault if first == finding.name else f"the same fault as {first}"
 
 
 def _numbers(finding: Finding) -> list[tuple[str, str]]:

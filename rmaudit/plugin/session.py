@@ -77,6 +77,7 @@ class Session:
     plan: Plan = field(default_factory=Plan)
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
     findings: list[Finding] = field(default_factory=list)  # at the end, decided
+    told: dict[str, str] = field(default_factory=dict)  # faults, with the first finding of each
     interrupted: str = ""  # why the run is not whole
     finished: int = 0  # selected audits that have a result
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rmaudit.checkpoints.checked import find_head
+from rmaudit.checkpoints.shards import Header
+from rmaudit.errors import ModelError
 from tests.checkpoints.folders import CONFIG, HIDDEN, TENSORS, check, index, refusal, write
 
 
@@ -76,6 +79,52 @@ def test_a_missing_or_renamed_head_is_refused(
     assert text.startswith(f"toy: no 'score.weight' in FOLDER ({(named or ['(none)'])[0]}); ")
     assert "random head" in text
     assert "`logit` in models.yaml" in text
+
+
+BACKBONE = {
+    "lm_head.weight": (99, HIDDEN),
+    "model.embed_tokens.weight": (99, HIDDEN),
+    "model.layers.0.self_attn.value.weight": (HIDDEN, HIDDEN),
+    "model.layers.1.mlp.gate.weight": (1, HIDDEN),
+    "model.norm.weight": (HIDDEN,),
+}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"v_head.weight": (1, HIDDEN)},
+        {"value_head.summary.bias": (1,), "value_head.summary.weight": (1, HIDDEN)},
+        {"reward_head.0.weight": (8, HIDDEN), "reward_head.2.weight": (1, 8)},
+        {"model.score.weight": (1, HIDDEN)},
+        {"linear.weight": (1, HIDDEN)},
+        {},
+    ],
+    ids=lambda head: ", ".join(head) or "none",
+)
+@pytest.mark.parametrize("added", [None, {}], ids=["checkpoint", "adapter"])
+def test_an_unknown_head_is_named(
+    tmp_path: Path, head: dict[str, tuple[int, ...]], added: dict[str, tuple[int, ...]] | None
+) -> None:
+    """With its shape and two ways out; of the backbone nothing looks like a head."""
+    headers = {key: Header(shape, "F32") for key, shape in (BACKBONE | head).items()}
+    with pytest.raises(ModelError) as caught:
+        find_head(CONFIG, headers, tmp_path, model="toy", added=added)
+    text = str(caught.value)
+
+    assert all(f"{key!r} {shape}" in text for key, shape in head.items())
+    assert not any(key in text for key in BACKBONE)
+    assert ("`trust_remote_code: true`" in text) is bool(head)
+    assert ("named 'score.weight'" in text) is bool(head)
+
+
+def test_of_many_tensors_that_may_be_a_head_four_are_named(tmp_path: Path) -> None:
+    """And the number of the others."""
+    heads = {f"reward_head.{n}.weight": (8, HIDDEN) for n in range(9)}
+    text = refusal(write(tmp_path, tensors=BACKBONE | heads))
+
+    assert text.count("'reward_head.") == 4
+    assert "and 5 more" in text
 
 
 @pytest.mark.parametrize(

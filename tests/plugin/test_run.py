@@ -251,3 +251,28 @@ def test_spread(sweep):
 
     ended.said.assert_outcomes(passed=2)
     assert {finding["model"] for finding in ended.findings} == {"encoder"}
+
+
+BROKEN = """
+@declare(0.0)
+def test_one(sweep): return estimate(1.0)
+
+@declare(0.0)
+def test_two(sweep): return estimate(1.0)
+"""
+
+
+def test_a_broken_checkpoint_is_told_once(run: Run, tmp_path: Path) -> None:
+    """Two audits fail under two prompts: one tells why, three name it; all findings have it."""
+    folder = toy_checkpoint(tmp_path / "broken")
+    (folder / "model.safetensors").write_bytes(b"cut off")
+
+    ended = run(BROKEN, model=str(folder))
+
+    ended.said.assert_outcomes(errors=4)
+    (fault,) = {finding["why"] for finding in ended.findings}
+    errors, _, summary = "\n".join(ended.said.outlines).partition("= short test summary info =")
+    summary = summary.partition("= rmaudit =")[2]
+    for section, said in ((errors, "the same fault as"), (summary, "the same as")):
+        assert section.count(fault) == 1
+        assert section.count(f"{said} one[broken-greatest]") == 3

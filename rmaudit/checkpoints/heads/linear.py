@@ -24,8 +24,7 @@ def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> fr
     """
     if KEY not in shapes:
         return None
-    text = config.get("text_config") or config
-    hidden = next((text[key] for key in HIDDEN if key in text), "(none named)")
+    hidden = hidden_size(config)
     if shapes[KEY][1:] == (hidden,) and shapes[KEY][0] > 1:
         message = (
             f"{KEY!r} has shape {shapes[KEY]}: {shapes[KEY][0]} labels, and which of them is the "
@@ -41,6 +40,12 @@ def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> fr
         )
         raise ModelError(message)
     return frozenset({KEY})
+
+
+def hidden_size(config: Mapping[str, Any]) -> object:
+    """The hidden size as a configuration names it, or "(none named)"."""
+    text = config.get("text_config") or config
+    return next((text[key] for key in HIDDEN if key in text), "(none named)")
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001

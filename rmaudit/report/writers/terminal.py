@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rmaudit.report.document import Run
@@ -23,11 +23,7 @@ def lines(findings: Sequence[Finding], report: Path | None, run: Run | None = No
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    below = [
-        line(f"{finding.standing}: {finding.name}: {reason}")
-        for finding in findings
-        for reason in reasons(finding)
-    ]
+    below = [line(text) for text in _why(findings)]
     measured = sum(finding.estimate is not None for finding in findings)
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
     nothing = [] if measured else ["nothing was measured: this run shows nothing about the model"]
@@ -35,6 +31,16 @@ def lines(findings: Sequence[Finding], report: Path | None, run: Run | None = No
     where = [] if report is None else [line(f"report: {report}")]
     counted = f"{len(findings)} audited: {total}".rstrip(": ")
     return [log(text) for text in (*table, *below, counted, *nothing, *cut, *where)]
+
+
+def _why(findings: Sequence[Finding]) -> Iterator[str]:
+    """The reasons of each finding; why nothing was measured, in full once and then by reference."""
+    told: dict[str, str] = {}
+    for finding in findings:
+        for reason in reasons(finding):
+            first = told.setdefault(reason, finding.name) if finding.reason == reason else ""
+            said = f"the same as {first}" if first not in ("", finding.name) else reason
+            yield f"{finding.standing}: {finding.name}: {said}"
 
 
 def _row(finding: Finding) -> tuple[str, ...]:

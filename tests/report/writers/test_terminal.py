@@ -152,6 +152,19 @@ def test_an_unmeasured_audit_has_no_known_reason(verdict: Verdict) -> None:
     assert not any("KNOWN" in line or "It is flat." in line for line in written)
 
 
+def test_why_nothing_was_measured_is_told_once() -> None:
+    """The others refer to the first finding that has it; another reason is told in full."""
+    broken = [but(finding(Verdict.ERROR, reason="it broke"), prompt=p) for p in ("a", "b", "c")]
+    other = but(finding(Verdict.ERROR, reason="no data"), prompt="d")
+
+    assert lines([*broken, other], None)[4:8] == [
+        "ERROR: positive_skew[toy-a]: it broke",
+        "ERROR: positive_skew[toy-b]: the same as positive_skew[toy-a]",
+        "ERROR: positive_skew[toy-c]: the same as positive_skew[toy-a]",
+        "ERROR: positive_skew[toy-d]: no data",
+    ]
+
+
 def test_a_run_that_measured_nothing_says_so() -> None:
     """Green with nothing measured is not green: after the counts, before the report."""
     written = lines(
