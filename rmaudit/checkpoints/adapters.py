@@ -90,7 +90,7 @@ class Adapter:
         """The same with its base's weights here. Raises `ModelError`."""
         return replace(self, base=self.base.downloaded())
 
-    def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401
+    def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
         """The head as it was saved; where the adapter changes its base's, as it was merged."""
         from safetensors import safe_open
 

@@ -61,7 +61,7 @@ def _build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
         if not damaged:  # another process has built it
             return folder
         told = f"rmaudit: {folder} was changed since it was built ({damaged}): building it again"
-        print(told, file=sys.stderr, flush=True)  # noqa: T201
+        print(told, file=sys.stderr, flush=True)  # noqa: T201  (a user who waits is told why)
     partial = folder.with_name(f"{folder.name}.partial")
     try:
         partial.mkdir()

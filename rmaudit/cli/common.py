@@ -61,7 +61,7 @@ class Commands(TyperGroup):
         with _ending():
             return super().make_context(*args, **settings)
 
-    def invoke(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401
+    def invoke(self, *args: Any, **settings: Any) -> Any:  # noqa: ANN401  (typer's own)
         """Parse a command's options and run it."""
         with _ending(), warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -85,7 +85,7 @@ def _ending() -> Iterator[None]:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no complaint at exit
         raise typer.Exit(ERROR) from None
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001  (a panic of Rust code too)
         if isinstance(error, OSError) and error.filename:  # the path that was given cannot be used
             fail(f"{error.filename}: {error.strerror}", ERROR)
         typer.echo(safe_text.log(traceback.format_exc()), err=True, nl=False)

@@ -43,7 +43,7 @@ class Bound(Strict):
         raise PydanticCustomError("said", "{what}", {"what": what})
 
 
-def _mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401
+def _mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
     """Make the type of a mapping whose keys are the fields of dataclasses, all but `name`."""
     keys: dict[str, Any] = {}
     for kind in kinds:

@@ -37,11 +37,11 @@ class Key:
     allowed: str = ""
     spelling: str = ""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
         """How pydantic checks a value: by its type, then by its spelling."""
         from pydantic_core import PydanticCustomError, ValidationError, core_schema
 
-        def check(value: Any, of_type: Any) -> Any:  # noqa: ANN401
+        def check(value: Any, of_type: Any) -> Any:  # noqa: ANN401  (pydantic's)
             try:
                 value = of_type(value)
             except ValidationError:

@@ -55,7 +55,7 @@ class Document:
 class _Reader:
     nodes: dict[Path, tuple[yaml.Node, yaml.Node]] = field(default_factory=dict)
 
-    def value(self, node: yaml.Node, path: Path) -> Any:  # noqa: ANN401
+    def value(self, node: yaml.Node, path: Path) -> Any:  # noqa: ANN401  (what YAML holds)
         """The value of a node. It and all below are noted in `nodes`."""
         if isinstance(node, yaml.MappingNode):
             return {key: self.value(*at) for key, at in self._pairs(node, path).items()}

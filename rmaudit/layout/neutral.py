@@ -67,7 +67,7 @@ def refuse_chance(template: str, *, model: str) -> None:
     import jinja2
 
     try:
-        lexed = [(kind, text) for _, kind, text in jinja2.Environment().lex(template)]  # noqa: S701
+        lexed = [(kind, text) for _, kind, text in jinja2.Environment().lex(template)]  # noqa: S701  (nothing is rendered)
     except jinja2.TemplateSyntaxError:
         return  # whoever renders it says what is wrong with it
     tokens = [(kind, text) for kind, text in lexed if kind != "whitespace"]
@@ -88,7 +88,7 @@ def bounded() -> Iterator[None]:
     """
     steps = 0
 
-    def count(frame: FrameType, event: str, arg: object) -> Any:  # noqa: ANN401, ARG001
+    def count(frame: FrameType, event: str, arg: object) -> Any:  # noqa: ANN401, ARG001  (as sys.settrace has it)
         nonlocal steps
         if event == "call" and not frame.f_code.co_filename.endswith(_RUN):
             return None

@@ -163,7 +163,7 @@ class Native:
         return weights
 
 
-def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:  # noqa: ANN401
+def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:  # noqa: ANN401  (transformers' classes)
     """A model of transformers and its scorer; a `classifier` has a forward that gives rewards."""
     from rmaudit.models.loading import Weights
 
@@ -180,7 +180,7 @@ def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
     return ours
 
 
-def _with_head(model: Any, checked: Checked, asked: Asked) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401
+def _with_head(model: Any, checked: Checked, asked: Asked) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)
     """The model, an adapter merged into it, and the head's tensors as they were saved."""
     if checked.adapter is None:
         return model, shards.tensors(checked.base.path, checked.head.keys)
@@ -207,7 +207,7 @@ def _refuse_quantized_head(saved: Mapping[str, Tensor], folder: Path, name: str)
             raise ModelError(message)
 
 
-def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401
+def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)
     """Backbone, attention and pooling are transformers'; a plain head is in float32.
 
     Of an encoder all is transformers', its head in the run's dtype too.
@@ -226,7 +226,7 @@ def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: AN
 
 
 @contextmanager
-def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401
+def _pooled_as(model: Any, pad: int | None) -> Iterator[None]:  # noqa: ANN401  (transformers' classes)
     """For transformers to pool where the scorer does: with no pad id, at the last id."""
     config = model.config.get_text_config()
     before, config.pad_token_id = config.pad_token_id, pad

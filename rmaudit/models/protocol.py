@@ -73,12 +73,12 @@ class RewardModel(Scored, Protocol):
         self,
         *,
         computed: Callable[[RewardModel], T],
-        published: Callable[[Recorded], T],  # noqa: ARG002
+        published: Callable[[Recorded], T],  # noqa: ARG002  (as `Scored` has it)
     ) -> T:
         """Computed from its weights."""
         return computed(self)
 
-    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002
+    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `Scored` has it)
         """Itself."""
         return self
 

@@ -60,7 +60,7 @@ class Recorded:
     def scores(
         self,
         *,
-        computed: Callable[[RewardModel], T],  # noqa: ARG002
+        computed: Callable[[RewardModel], T],  # noqa: ARG002  (as `Scored` has it)
         published: Callable[[Recorded], T],
     ) -> T:
         """The published scores."""

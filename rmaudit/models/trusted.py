@@ -173,7 +173,7 @@ class Trusted:
 class Rewards(nn.Module):
     """A class of the checkpoint's, as a backbone whose final hidden states are its rewards."""
 
-    def __init__(self, model: Any, field: str, name: str) -> None:  # noqa: ANN401
+    def __init__(self, model: Any, field: str, name: str) -> None:  # noqa: ANN401  (the checkpoint's own class)
         """`field` of the model's output is the reward; `name` is for errors."""
         super().__init__()
         self.model, self.config, self._field, self._name = model, model.config, field, name
@@ -183,7 +183,7 @@ class Rewards(nn.Module):
         found: nn.Module = self.model.get_input_embeddings()
         return found
 
-    def forward(self, input_ids: Tensor, **_: Any) -> SimpleNamespace:  # noqa: ANN401
+    def forward(self, input_ids: Tensor, **_: Any) -> SimpleNamespace:  # noqa: ANN401  (the checkpoint's own class)
         """(B, L) ids to states (B, L, 1).
 
         Raises:
@@ -221,6 +221,6 @@ class AsItIs:
 
     reads_prefix: ClassVar[bool] = False
 
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
         """The same for every prompt: (..., 1) to (...)."""
         return lambda state: state[..., 0]

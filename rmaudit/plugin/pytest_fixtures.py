@@ -87,7 +87,7 @@ def case(
 def _fixture(name: str, make: Callable[[Case], Any]) -> object:
     """The pytest fixture of an entry, with the docstring of its maker."""
 
-    def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401
+    def made(request: pytest.FixtureRequest, _case: Case) -> Any:  # noqa: ANN401  (whatever the fixture is)
         with missing_as_told(request.config):
             return make(_case)
 
@@ -112,7 +112,7 @@ def missing_as_told(config: pytest.Config) -> Iterator[None]:
         raise
 
 
-def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401
+def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever the fixture is)
     if not hasattr(request, "param"):
         message = f"the fixture {request.fixturename!r} serves functions declared with @audit only"
         raise pytest.UsageError(message)

@@ -157,7 +157,7 @@ def _told(details: Sequence[ErrorDetails], found: object) -> str:
     return f"{path(steps)} is {quoted(first['input'])}, allowed: {allowed}"
 
 
-def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # noqa: ANN401
+def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # noqa: ANN401  (JSON)
     """The steps of an error's place that are steps in the JSON too: not the names of types."""
     steps: list[str | int] = []
     for step in loc:
@@ -169,7 +169,7 @@ def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # no
     return tuple(steps)
 
 
-def _incomplete(value: object, found: Any, steps: tuple[str | int, ...]) -> str:  # noqa: ANN401
+def _incomplete(value: object, found: Any, steps: tuple[str | int, ...]) -> str:  # noqa: ANN401  (JSON)
     """What the text lacks and the type fills in, or a number too large; "" if there is none."""
     if is_dataclass(value):
         for name in (field.name for field in fields(value)):

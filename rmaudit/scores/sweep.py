@@ -255,7 +255,7 @@ def _read(model: str, prompt: Prompt, stored: Stored) -> Sweep:
 
 def _with(drawn: Sweep, more: Sweep) -> Sweep:
     """A sample and the ids that are named, each id once."""
-    assert drawn.sample is not None, "a census has every id"  # noqa: S101
+    assert drawn.sample is not None, "a census has every id"  # noqa: S101  (for types)
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
     about = {"named_ids": len(more.frame), "noise": float(np.maximum(drawn.noise, more.noise))}
     return replace(

@@ -200,6 +200,6 @@ def device_of(backbone: nn.Module) -> torch.device:
     embedding: nn.Module = backbone.get_input_embeddings()  # type: ignore[operator]
     device = next(embedding.parameters()).device
     if device.type == "meta":  # offloaded by accelerate, whose hook knows where it runs
-        hook: Any = embedding._hf_hook  # noqa: SLF001
+        hook: Any = embedding._hf_hook  # noqa: SLF001  (its only name)
         device = torch.device(hook.execution_device)
     return device

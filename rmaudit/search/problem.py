@@ -23,13 +23,13 @@ class Slopes(Protocol):
     """`rewards` (n,), `slopes` and `distances` (n, length, rows): see `scoring.gradient`."""
 
     @property
-    def rewards(self) -> NDArray[np.float32]: ...  # noqa: D102
+    def rewards(self) -> NDArray[np.float32]: ...  # noqa: D102  (see the class)
 
     @property
-    def slopes(self) -> NDArray[np.float32]: ...  # noqa: D102
+    def slopes(self) -> NDArray[np.float32]: ...  # noqa: D102  (see the class)
 
     @property
-    def distances(self) -> NDArray[np.float32]: ...  # noqa: D102
+    def distances(self) -> NDArray[np.float32]: ...  # noqa: D102  (see the class)
 
 
 @dataclass(frozen=True, slots=True)

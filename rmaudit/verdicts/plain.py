@@ -87,4 +87,4 @@ def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a 
 def _shown(value: object) -> str:
     """For example `array([1, 2]) (ndarray)`, cut after a line's length."""
     shown = repr(value)
-    return f"{shown if len(shown) <= 60 else shown[:57] + '...'} ({type(value).__name__})"  # noqa: PLR2004
+    return f"{shown if len(shown) <= 60 else shown[:57] + '...'} ({type(value).__name__})"  # noqa: PLR2004  (a line)

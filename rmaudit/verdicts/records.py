@@ -59,7 +59,7 @@ class Evidence:
         return tuple(sorted(own, key=lambda kind: kind.__name__))
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:  # noqa: ANN401
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
         """Tell pydantic that an Evidence is one of its kinds, told apart by `kind`."""
         if cls is not Evidence:
             return handler(source)

@@ -68,7 +68,8 @@ def test_what_was_planned_and_has_no_result_is_an_error(  # noqa: PLR0917
     gaps = [f for f in found if f["why"].startswith("planned")]
     assert len(gaps) == missing
     assert all((f["verdict"], f["blocks"]) == ("ERROR", True) for f in gaps)
-    ended.says(f"ERROR: {gaps[-1]['audit']}[toy-worst]: {why}")
+    first, last = (f"{gap['audit']}[toy-{gap['prompt']}]" for gap in (gaps[0], gaps[-1]))
+    ended.says(f"ERROR: {first}: {why}", f"ERROR: {last}: the same as {first}")
     ended.says(f"not a whole run: *{missing} of 6 selected audits have no result")
     (folder,) = ended.folder.glob("reports/*")
     assert '"executionSuccessful": false' in (folder / "results.sarif").read_text(encoding="utf-8")

@@ -48,7 +48,7 @@ def hidden_size(config: Mapping[str, Any]) -> object:
     return next((text[key] for key in HIDDEN if key in text), "(none named)")
 
 
-def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001  (as all families have it)
     """The head of `score.weight`, shape (1, hidden)."""
     return Linear(tensors[KEY].detach().float()[0])
 
@@ -60,7 +60,7 @@ class Linear:
     reads_prefix: ClassVar[bool] = False
     vector: Tensor
 
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
         """The same for every prompt: (..., hidden) to (...)."""
         return self
 

@@ -48,7 +48,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     )
 
 
-def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Stack:  # noqa: ARG001
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Stack:  # noqa: ARG001  (as all families have it)
     """The head of `score.0` and `score.2`."""
     return stack(tensors, LAYERS)
 
@@ -76,7 +76,7 @@ class Stack:
     layers: tuple[Layer, ...]
     between: Callable[[Tensor], Tensor] | None = None
 
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
         """The same for every prompt: (..., hidden) to (...)."""
         return self
 

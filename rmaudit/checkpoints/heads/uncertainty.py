@@ -81,7 +81,7 @@ def _needed(
     return needed
 
 
-def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001
+def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001  (as all families have it)
     """The head with these tensors as its weights."""
     return Uncertainty({key: tensors[key].detach().float() for key in _KEYS})
 
@@ -101,7 +101,7 @@ class Uncertainty:
     reads_prefix: ClassVar[bool] = True  # for the device of its states
     tensors: Mapping[str, Tensor]
 
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
         """The same for every prompt, on the states' device: (..., hidden) to (...), float32."""
         head = self.to(states.device)
 

@@ -76,7 +76,7 @@ class Normalised:
     mean: float
     std: float
 
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
         """The same for every prompt: (..., hidden) to (...)."""
         return self
 

@@ -63,7 +63,7 @@ def escape(text: str) -> str:
 def _top(results: Results) -> str:
     findings = results.findings
     names = [escape(model.name) for model in results.models]
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004  (a dozen)
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items()) or "none"
     return (
         f"## rmaudit: {verdict(results)}\n\n"
