@@ -35,7 +35,10 @@ COMMON = 4.0  # Zipf: used ten times in a million words
             "Other questions than “the best” and “the worst thing”, other languages, longer "
             "answers; adjectives are only three a frame."
         ),
-        "Recorded models are SKIPPED: no scores of theirs under the family are recorded.",
+        (
+            "All common words, where published scores are audited (--rm-recorded): then the words "
+            "are those of two dictionaries, chosen for their meaning."
+        ),
     ],
 )
 def test_prompt_stability(
@@ -44,7 +47,8 @@ def test_prompt_stability(
     """Mean rank correlation of 300 common words' scores between wordings of the same frame."""
     valence = references.lexicon("labmt")
     zipf = references.frequency("wordfreq", valence.index)
-    words = prompt_stability.spread(valence[zipf.index[zipf >= COMMON]], WORDS)
+    common = rewards.scorable(list(zipf.index[zipf >= COMMON]))
+    words = prompt_stability.spread(valence[common], WORDS)
     scored = {prompt.name: rewards(words, prompt.name) for prompt in rewards.prompts}
     return prompt_stability.across_wordings(
         pd.DataFrame({name: each.scores for name, each in scored.items()}, index=words),

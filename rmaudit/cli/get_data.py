@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from rmaudit.references.sources import SOURCES, locate
 
 if TYPE_CHECKING:
     from rmaudit.models.recorded import Recorded
+    from rmaudit.scores.published_scores import Imported
 
 
 def data(
@@ -54,7 +56,7 @@ def _tell(one: dict[str, str]) -> None:
 
 
 def import_(
-    folder: Annotated[Path, typer.Argument(help="the authors' data/, or a folder in or above it")],
+    folder: Annotated[Path, typer.Argument(help="a clone of the authors', or a folder in it")],
     model: Annotated[
         list[str] | None, typer.Option(help="only this one; may be repeated (default: all)")
     ] = None,
@@ -93,41 +95,80 @@ def _import(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """For each table a line to print, and the same as JSON values; what failed has an `error`."""
     from rmaudit.models.recorded import Recorded
+    from rmaudit.references import published_tables, published_words
     from rmaudit.scores import published_scores
     from rmaudit.scores.store import Store
 
-    models = [Recorded(spec) for spec in specs]
+    models, store = [Recorded(spec) for spec in specs], Store(cache)
     found: dict[str, set[str]] = {published_scores.TOKENS: set(), published_scores.ITEMS: set()}
-    paths = (path for depth in ("", "*/", "*/*/") for path in folder.glob(f"{depth}*.csv"))
-    for path in sorted(paths):
+    words: dict[str, list[Path]] = {}
+    for path in _tables(folder):
         try:
-            table = published_scores.import_table(path, models, Store(cache))
+            if published_tables.kind(path) == "words":
+                words.setdefault(published_words.whose(path), []).append(path)
+                continue
+            table = published_scores.import_table(path, models, store)
         except RmauditError as error:
             yield str(error), {"path": str(path), "error": str(error)}
             continue
         if table is not None:
             found[table.answers].update(table.models)
-            said = f"{table.said}; {', '.join(table.models)}"
-            said = said if table.models else "passed over, it is of none of these models"
-            about = {"path": str(path), "models": list(table.models), "said": table.said}
-            yield f"{path}: {said}", about
-    yield from _absent(models, *found.values(), folder=folder, asked=asked)
+            yield _told(str(path), table)
+    by_stem = {published_words.stem_of(model.spec.source): model for model in models}
+    listed: set[str] = set()
+    for stem, paths in words.items():
+        try:
+            table = published_scores.Imported(published_scores.WORDS, (), "")
+            if model := by_stem.get(stem):
+                table = published_scores.import_words(paths, model, store)
+        except RmauditError as error:
+            yield str(error), {"path": str(paths[0]), "error": str(error)}
+            continue
+        listed.update(table.models)
+        yield _told(os.path.commonpath(paths), table)
+    swept, rated = found.values()
+    yield from _absent(models, swept, rated, listed, folder=folder, asked=asked)
 
 
-def _absent(
-    models: list[Recorded], swept: set[str], rated: set[str], *, folder: Path, asked: bool
+def _tables(folder: Path) -> list[Path]:
+    """The files that may be tables, as deep as a clone of either repository has them."""
+    from rmaudit.references.published_words import without_twins
+
+    depths, ends = ("", "*/", "*/*/", "*/*/*/"), ("csv", "parquet")
+    found = (path for depth in depths for end in ends for path in folder.glob(f"{depth}*.{end}"))
+    return without_twins(path for path in found if path.is_file())
+
+
+def _told(where: str, table: Imported) -> tuple[str, dict[str, Any]]:
+    said = f"{table.said}; {', '.join(table.models)}"
+    said = said if table.models else "passed over, it is of none of these models"
+    return f"{where}: {said}", {
+        "path": where,
+        "models": list(table.models),
+        "said": table.said,
+    }
+
+
+def _absent(  # noqa: PLR0913  (what was found, and what was asked for)
+    models: list[Recorded],
+    swept: set[str],
+    rated: set[str],
+    listed: set[str],
+    *,
+    folder: Path,
+    asked: bool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The models without a table of tokens that should have one, and those without any table.
 
     A table of tokens is expected of models that were asked for, that the paper ranks, or that have
-    scores of items (`rated`).
+    scores of items (`rated`); where words are there (`listed`), they stand for it.
     """
     expected = [m for m in models if asked or m.spec.rewardbench_rank or m.name in rated]
-    if unswept := [m for m in expected if m.files and m.name not in swept]:
+    if unswept := [m for m in expected if m.files and m.name not in swept | listed]:
         names = [model.name for model in unswept]
         line = f"no table of tokens, such as {unswept[0].files[0]}, is there of: {', '.join(names)}"
         yield line, {"unswept": names}
-    lacking = [model.name for model in models if model.name not in swept | rated]
+    lacking = [model.name for model in models if model.name not in swept | rated | listed]
     if lacking and (asked or len(lacking) == len(models)):
         line = f"{folder} has no published scores of {', '.join(lacking)}"
         yield line, {"path": str(folder), "error": line}

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rmaudit.models.protocol import RewardModel
 
 CAVEAT = (
-    "Rests on scores that Christian et al. 2025 published, not on the weights: protocol, dtype and "
-    "revision are theirs."
+    "Rests on scores that Christian et al. (2025, 2026) published, not on the weights: protocol, "
+    "dtype and revision are theirs."
 )
 
 T = TypeVar("T")

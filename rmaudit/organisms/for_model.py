@@ -79,6 +79,7 @@ class Case:
         watched: a context in which progress may be shown.
         keys: the keys of the stored scores that were handed out, in order.
         caveats: sentences about what was handed out, in order.
+        of_words: whether a sweep that was handed out is of published words, no vocabulary.
         after: what is to be done once the audit has run.
     """
 
@@ -92,6 +93,7 @@ class Case:
     watched: Callable[[], AbstractContextManager[None]] = nullcontext
     keys: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
+    of_words: bool = False
     after: ExitStack = field(default_factory=ExitStack)
 
     @property
@@ -121,8 +123,8 @@ class Case:
                     words=words,
                 )
         found = known[place]
-        if found.sample is not None:
-            self.caveats.append(found.sample.caveat)
+        self.caveats.extend(found.caveats)
+        self.of_words |= found.of_words
         return found
 
 
@@ -175,7 +177,7 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 def rewards(case: Case) -> Rewards:
     """A function from texts to their scores under the prompt, with their noise; cached too."""
-    from rmaudit.scores.sweep import Rewards, score_texts
+    from rmaudit.scores.sweep import Rewards, recorded_of, score_texts
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         with case.watched():
@@ -183,7 +185,10 @@ def rewards(case: Case) -> Rewards:
         case.keys.append(scored.key)
         return scored
 
-    return Rewards(case.prompts, score)
+    def known(texts: Sequence[str], prompt: Prompt) -> list[str]:
+        return recorded_of(case.model, prompt, texts, cache=case.options.cache)
+
+    return Rewards(case.prompts, score, known)
 
 
 def base_logprobs(case: Case) -> pd.Series[float]:

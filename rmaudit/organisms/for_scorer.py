@@ -93,13 +93,14 @@ def sweeps(trial: Trial) -> dict[str, Sweep]:
 
 
 def rewards(trial: Trial) -> Rewards:
-    """The organism's scores of texts, without noise."""
+    """The organism's scores of texts, without noise; it can score those that the model can."""
     from rmaudit.scores.sweep import Rewards, TextScores
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         return TextScores(trial.organism(texts, prompt).astype("float32"), 0.0, "")
 
-    return Rewards(trial.prompts, score)
+    given: Rewards | None = trial.given.get("rewards")
+    return Rewards(trial.prompts, score, given.known if given else None)
 
 
 def rng(trial: Trial) -> np.random.Generator:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from rmaudit.errors import AuditFailed, AuditInconclusive, RmauditError
+from rmaudit.errors import AuditFailed, AuditInconclusive, MeasureError, RmauditError
 from rmaudit.organisms.for_model import SEARCHED, Case
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.controls import controls
@@ -79,13 +79,18 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     __tracebackhide__ = True
     from rmaudit.measures.evidence import refuse_unlisted
 
+    case = _case(item)
     with missing_as_told(item.config):
-        estimate = item.obj(**given)
+        try:
+            estimate = item.obj(**given)
+        except MeasureError as error:
+            if case and case.of_words:  # what these are too few for is missing, and no fault
+                case.model.with_weights(f"its published words do not allow this ({error})")
+            raise
     if not isinstance(estimate, Estimate):
         message = f"{item.name} must return an Estimate, got {type(estimate).__name__}"
         raise TypeError(message)
     refuse_unlisted(estimate.evidence)
-    case = _case(item)
     caveats = list(dict.fromkeys(case.caveats)) if case else []
     if item.config.getoption(RM_RECORDED):
         from rmaudit.models.recorded import CAVEAT

@@ -1,8 +1,10 @@
-"""The tables of scores that Christian et al. 2025 published, read strictly.
+"""The tables of scores that Christian et al. 2025 and 2026 published, read strictly.
 
 Of tokens, one file a model, `owner--name.csv`: `token_id,token_name,token_decoded,greatest,best,
 worst`. Of EloEverything items, one file a prompt, named by it: `elo_rank,elo_score,name,
-elo_matches` and a column for each model, named by its hub id.
+elo_matches` and a column for each model, named by its hub id. Of words (2026), one file a model and
+dictionary, `dictionary_rewards_owner_name`, as CSV or Parquet: `response` and a column for each of
+the 54 prompts.
 
 pandas wrote them, and by its defaults reads others than it wrote: "NA", "null" and "nan" become
 missing values, and a lone carriage return, which it leaves unquoted, ends a row. Here each of them
@@ -24,12 +26,17 @@ from typing import Literal, NoReturn
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rmaudit.errors import SpecError
+from rmaudit.prompts import FAMILY
 
 TOKENS = ("token_id", "token_name", "token_decoded", "greatest", "best", "worst")
 ITEMS = ("elo_rank", "elo_score", "name", "elo_matches")  # the models' columns follow
+WORDS = "response"  # the prompts' columns follow
+PARQUET = ".parquet"
 _LFS = "version https://git-lfs.github.com/spec/v1"
 _BOM = "\ufeff"
 _WHOLE = re.compile(r"[0-9]{1,9}")
@@ -51,8 +58,14 @@ class Table:
     frame: pd.DataFrame
 
 
-def kind(path: Path) -> Literal["tokens", "items"] | None:
-    """Which of the two tables a file is, by how its first line begins; None if it is neither.
+Kind = Literal["tokens", "items", "words"]
+_KINDS: dict[str, Kind] = {TOKENS[0]: "tokens", ITEMS[0]: "items", WORDS: "words"}
+
+
+def kind(path: Path) -> Kind | None:
+    """Which of the tables a file is, by how its first line begins; None if it is none of them.
+
+    Of Parquet, by its columns.
 
     Raises:
         SpecError: it cannot be read, or is what git-lfs leaves in place of a file.
@@ -65,9 +78,9 @@ def kind(path: Path) -> Literal["tokens", "items"] | None:
     if start.startswith(_LFS):
         message = f"{path}:1: a pointer of git-lfs, not the file; get the file with: git lfs pull"
         raise SpecError(message)
-    if start.startswith(TOKENS[0]):
-        return "tokens"
-    return "items" if start.startswith(ITEMS[0]) else None
+    if path.suffix == PARQUET:
+        return "words" if WORDS in _columns(path) else None
+    return next((kind for first, kind in _KINDS.items() if start.startswith(first)), None)
 
 
 def tokens(path: Path) -> Table:
@@ -93,6 +106,65 @@ def items(path: Path) -> Table:
         file.fail(1, f"two columns are called {twice[0]!r}")
     columns: list[_Column] = [_ids, _ids, _names, _ids, *repeat(_scores, len(models))]
     return file.table(columns, unique="name")
+
+
+def words(path: Path) -> Table:
+    """A table of words, as CSV or Parquet: `response` and the 54 prompts by their names.
+
+    Raises:
+        SpecError: it cannot be read, or a word or a score of it is not as it is written.
+    """
+    if path.suffix == PARQUET:
+        return _parquet(path)
+    file = _File(path)
+    _refuse_columns(file.header, lambda what: file.fail(1, what))
+    return file.table([_names, *repeat(_scores, len(FAMILY))], unique=WORDS)
+
+
+def _refuse_columns(found: Sequence[str], fail: Callable[[str], NoReturn]) -> None:
+    """Refuse any columns but `response` and the 54, each once; whatever their order is."""
+    if found[0] != WORDS or sorted(found[1:]) != sorted(FAMILY):
+        odd = sorted({WORDS, *FAMILY}.symmetric_difference(found))
+        told = f"wrong or missing: {', '.join(odd[:3])}" if odd else "one stands twice"
+        fail(f"expected the columns {WORDS} and the {len(FAMILY)} prompts of the family; {told}")
+
+
+def _columns(path: Path) -> list[str]:
+    try:
+        return list(pq.read_schema(path).names)
+    except (OSError, pa.ArrowException) as error:
+        raise SpecError(f"{path}: no Parquet that can be read ({type(error).__name__})") from None
+
+
+def _parquet(path: Path) -> Table:
+    """A table of words in Parquet, by the rules of the same in CSV."""
+
+    def fail(what: str) -> NoReturn:
+        raise SpecError(f"{path}: {what}. Import the authors' file as they wrote it") from None
+
+    _refuse_columns(_columns(path), fail)
+    try:
+        raw = path.read_bytes()
+        frame = pq.read_table(pa.BufferReader(raw)).to_pandas()
+    except (OSError, pa.ArrowException) as error:
+        raise SpecError(f"{path}: cannot be read ({type(error).__name__})") from None
+    if not len(frame):
+        fail("expected rows, found none")
+    named = frame[WORDS].astype(object)
+    texts = named.map(lambda text: isinstance(text, str) and bool(text)).astype(bool)
+    wrong = (~texts | named.duplicated()).to_numpy()
+    if wrong.any():
+        place = int(wrong.argmax())
+        what = f"row {place + 1}: {WORDS}: expected a text that is in no other row"
+        fail(f"{what}, found {_shown(named[place])}")
+    for name in FAMILY:
+        scores = frame[name]
+        if scores.dtype.kind not in "fiu" or np.isinf(scores.to_numpy(np.float32)).any():
+            fail(f"{name}: expected numbers that float32 can hold, found {scores.dtype} or others")
+        if scores.isna().all():
+            fail(f"{name}: expected a score in some row, found none in any")
+    scored = frame.astype(dict.fromkeys(FAMILY, np.float32)).astype({WORDS: object})
+    return Table(path, hashlib.sha256(raw).hexdigest(), scored)
 
 
 @dataclass(frozen=True)

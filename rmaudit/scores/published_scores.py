@@ -3,12 +3,15 @@
 They lie under keys of their own: the fields of such a key have `recorded` and neither weights nor
 tokenizer nor rendered ids, so that no sweep of real weights can have it. What was imported stays:
 another table of the same model and prompt is an error, not another result.
+
+A table of every token goes before a list of words, which stands for a vocabulary where it is all
+that is there (`WORDS`).
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,26 +19,27 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.errors import SpecError
+from rmaudit.errors import ReferenceMissing, SpecError
 from rmaudit.models.recorded import Recorded
-from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.references import human_ratings, published_tables
+from rmaudit.prompts import FAMILY, PROMPTS, Prompt
+from rmaudit.references import human_ratings, published_tables, published_words
 from rmaudit.references.published_tables import Table
 from rmaudit.references.sources import locate
 from rmaudit.scores.sealed import Stored, checksum, key_of
 from rmaudit.scores.store import Store
 
-TOKENS, ITEMS = "every token id", "items"
+TOKENS, ITEMS, WORDS = "every token id", "items", "published words"
 _FEW = 3  # texts that are shown
 
 
 def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
-    """The recorded sweep of a prompt.
+    """The recorded sweep of a prompt: of every token, or else of the words that are published.
 
     Raises:
-        NotRecorded: there is none.
+        NotRecorded: there is neither.
     """
     found = store.read(key_of(_fields(model, prompt.text, TOKENS)))
+    found = found or _words(model, prompt, store)
     if found is None:
         have = [name for name, p in PROMPTS.items() if _has(model, p.text, store)]
         what = f"no sweep under {prompt.text!r} is recorded (recorded: {', '.join(have) or 'none'})"
@@ -48,28 +52,76 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
 def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> Stored:
     """The recorded scores of texts, one row each, found by their exact spelling.
 
-    They come from an imported table, or else from the reference of that prompt.
+    All come from one table: of items that were imported, of words, or else from the reference of
+    that prompt.
 
     Raises:
         NotRecorded: a text, or any under this prompt, is not recorded.
         ReferenceMissing: the reference cannot be had.
     """
-    stored = store.read(key_of(_fields(model, prompt.text, ITEMS)))
-    if stored is None:
-        stored = _referred(model, prompt, store)
-    known = stored.frame.set_index("text")["score"]
-    if unknown := [text for text in dict.fromkeys(texts) if text not in known.index]:
-        # Of many none is named: they may be words that nobody asked to read.
-        some = f": {', '.join(map(repr, unknown))}" if len(unknown) <= _FEW else ""
-        what = f"not among the {len(known):,} items that are recorded under {prompt.text!r}"
-        raise model.unrecorded(f"{what} are {len(unknown):,} texts{some}")
-    frame = pd.DataFrame({"text": list(texts), "score": known.loc[list(texts)].to_numpy()})
-    return replace(stored, frame=frame)
+    tried: list[str] = []
+    unknown = list(dict.fromkeys(texts))
+    for what, stored in _tables(model, prompt, store):
+        known = stored.frame.set_index("text")["score"]
+        lacking = set(texts) - set(known.index)
+        if not lacking:
+            scores = known.loc[list(texts)].to_numpy()
+            frame = pd.DataFrame({"text": list(texts), "score": scores})
+            return replace(stored, frame=frame)
+        unknown = [text for text in unknown if text in lacking]
+        tried.append(f"{len(known):,} {what}")
+    if not unknown:
+        both = f"none of {' and '.join(tried)} that are recorded under {prompt.text!r}"
+        raise model.unrecorded(f"{both} has all of these {len(texts):,} texts")
+    # Of many none is named: they may be words that nobody asked to read.
+    some = f": {', '.join(map(repr, unknown))}" if len(unknown) <= _FEW else ""
+    among = f"not among the {' or the '.join(tried)} that are recorded under {prompt.text!r}"
+    raise model.unrecorded(f"{among} are {len(unknown):,} texts{some}")
+
+
+def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> list[str]:
+    """Those of `texts` whose scores are recorded in one table: the one that has the most."""
+    best: list[str] = []
+    for _, stored in _tables(model, prompt, store):
+        there = set(stored.frame["text"][stored.frame["score"].notna()])
+        best = max(best, [text for text in texts if text in there], key=len)
+    return best
+
+
+def _tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str, Stored]]:
+    """The tables that may have a text, and what they are of; a reference only where one may help.
+
+    Raises as `items` does where there is none at all.
+    """
+    imported = store.read(key_of(_fields(model, prompt.text, ITEMS)))
+    if imported is not None:
+        yield "items", imported
+    words = _words(model, prompt, store)
+    if words is not None:
+        yield "words", words
+    if imported is None and (words is None or prompt.text in human_ratings.PROMPTS):
+        try:
+            referred = _referred(model, prompt, store)
+        except ReferenceMissing:
+            if words is None:
+                raise
+        else:
+            yield "items", referred
+
+
+def _words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
+    """The words that are recorded under a prompt: imported, or below RMAUDIT_DATA; None if none."""
+    found = store.read(key_of(_fields(model, prompt.text, WORDS)))
+    if found is None and (paths := published_words.mirrored(model.spec.source)):
+        names = [name for name, each in FAMILY.items() if each.text == prompt.text]
+        for name in names:
+            found = _keep_words(model, published_words.merged(paths).table, name, store)[0]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a table had: TOKENS or ITEMS, of which models (by name); `said` counts them."""
+    """What a table had: TOKENS, ITEMS or WORDS, of which models (by name); `said` counts them."""
 
     answers: str
     models: tuple[str, ...]
@@ -87,7 +139,7 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
         StoreError: the cache cannot be written.
     """
     kind = published_tables.kind(path)
-    if kind is None:
+    if kind is None or kind == "words":  # of these a model has several: `import_words`
         return None
     if kind == "tokens":
         named = [model for model in models if path.name in model.files]
@@ -96,6 +148,21 @@ def import_table(path: Path, models: Sequence[Recorded], store: Store) -> Import
         return _import_tokens(named[0], published_tables.tokens(path), store)
     table = published_tables.items(path)
     return _import_items([model for model in models if _column(model, table)], table, store)
+
+
+def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Imported:
+    """Keep what a model's tables of words say under 54 prompts. Raises as `import_table` does."""
+    found = published_words.merged(tuple(paths))
+    before = [_keep_words(model, found.table, name, store)[1] for name in FAMILY]
+    return Imported(WORDS, (model.name,), _told(found.said, before))
+
+
+def _keep_words(model: Recorded, table: Table, name: str, store: Store) -> tuple[Stored, bool]:
+    """Each word as if it were a token: what numbers it is its place among the words."""
+    words = table.frame[published_tables.WORDS]
+    rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
+    rows = rows.assign(token=words, text=words)
+    return _keep(model, FAMILY[name].text, WORDS, rows, table.frame[name], table, store)
 
 
 def _import_tokens(model: Recorded, table: Table, store: Store) -> Imported:
@@ -147,6 +214,8 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
     values = scores.to_numpy(dtype=np.float32)
     before = store.read(key_of(fields))
     about = {**model.provenance, "file": table.path.name, "sha256": table.sha256}
+    if answers == WORDS:
+        about["source"] = f"published scores of {model.spec.source} (Christian et al. 2026)"
     stored = before or store.fill(fields, rows, lambda which: values[which], lambda: about)
     same = stored.provenance["sha256"] == table.sha256
     if not same and checksum(stored.frame) != checksum(rows.assign(score=values)):

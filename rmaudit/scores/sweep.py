@@ -34,6 +34,8 @@ class Sweep:
     Where `sample` is not None it has not every id, but those that `sample` says: drawn ones, whose
     scores are stored under `key`, and ones named by words, whose scores are under `named_key`;
     then `drawn` is the sweep of the drawn ones alone.
+    Where `of_words` is true it has published words in place of a vocabulary, and `token_id` is a
+    word's place among them.
     """
 
     model: str
@@ -54,6 +56,19 @@ class Sweep:
     def noise(self) -> float:
         """Numeric noise of a score, in the model's own units; NaN where it was not measured."""
         return _noise(self.frame, self.provenance)
+
+    @property
+    def of_words(self) -> bool:
+        """Whether it has published words in place of a vocabulary: no ids, one spelling a word."""
+        return bool(self.provenance.get("answers") == published_scores.WORDS)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What a reader must know of its rows, a sentence each; none of a whole vocabulary."""
+        if self.sample is not None:
+            return (self.sample.caveat,)
+        words = f"Rests on {len(self.frame):,} published words, not on a vocabulary."
+        return (words,) if self.of_words else ()
 
     def top(self, n: int = 25) -> pd.DataFrame:
         """The `n` best tokens, best first; ties in the order of their ids."""
@@ -188,11 +203,13 @@ class TextScores:
 class Rewards:
     """What an audit scores texts with: a function of texts and, in a joint audit, a prompt's name.
 
-    `score` scores texts as answers to a prompt.
+    `score` scores texts as answers to a prompt; `known` says which texts it can score, all where
+    it is None.
     """
 
     prompts: tuple[Prompt, ...]
     score: Callable[[Sequence[str], Prompt], TextScores]
+    known: Callable[[Sequence[str], Prompt], list[str]] | None = None
 
     def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
         """The scores of texts as answers to the prompt called `prompt`, one that is declared.
@@ -201,6 +218,16 @@ class Rewards:
             SpecError: there are several and none is named, or the named one is not declared.
         """
         return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
+
+    def scorable(self, texts: Sequence[str]) -> list[str]:
+        """Those of `texts`, in order, that have a score under every prompt.
+
+        All of them, but of a recorded model only those that are recorded.
+        """
+        kept = list(texts)
+        for prompt in self.prompts if self.known else ():
+            kept = self.known(kept, prompt) if self.known else kept
+        return kept
 
 
 def score_texts(
@@ -226,6 +253,17 @@ def score_texts(
     )
     noise = _noise(stored.frame, stored.provenance)
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key)
+
+
+def recorded_of(
+    model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | None = None
+) -> list[str]:
+    """Those of `texts` that `score_texts` can score: all, but of a recorded model."""
+    store = Store(cache or default_cache())
+    return model.scores(
+        computed=lambda _: list(texts),
+        published=lambda model: published_scores.known(model, prompt, texts, store=store),
+    )
 
 
 def _noise(frame: pd.DataFrame, provenance: Mapping[str, Any]) -> float:

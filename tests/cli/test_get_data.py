@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
 from rmaudit.references.sources import SOURCES, locate
+from tests.words import write
 
 runner = CliRunner()
 REGISTRY = "models: {A: {source: embedded, default: true}, Long-name: {source: owner/name}}"
@@ -187,3 +188,22 @@ def test_import_of_nothing(tables: Path) -> None:
     assert absent.exit_code == 4
     assert empty.stderr == f"{tables}/tables has no published scores of A, Long-name\n"
     assert empty.exit_code == 3
+
+
+def test_import_finds_words(tmp_path: Path) -> None:
+    """As deep as a clone has them, both dictionaries of a model in one line; words suffice."""
+    (tmp_path / "models.yaml").write_text(REGISTRY.replace("owner/name", "owner/Quantile-8B"))
+    folder = tmp_path / "clone" / "data" / "scores"
+    for kind, words in {"big2": {"a": 1, "b c": 2}, "MFD20": {"d": 1}}.items():
+        write(folder, kind, words)
+        write(folder, kind, words, "csv")
+    (folder / "big2" / "big2_rewards_x_y.csv").write_text("response,more\n")
+
+    result = imported(tmp_path / "clone", "--model", "Long-name")
+
+    said = "2 words under 54 prompts from 2 files (1 answers of several words left out)"
+    lines = result.stdout.splitlines()
+    assert f"{folder}: {said}; Long-name" in lines
+    assert any("passed over" in line for line in lines)
+    assert len(lines) == 2
+    assert (result.exit_code, result.stderr) == (0, "")

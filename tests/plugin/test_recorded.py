@@ -12,7 +12,9 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import CAVEAT, Recorded
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
+from tests.conftest import unavailable
 from tests.plugin.conftest import Ran, Run
+from tests.words import write
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = """models:
@@ -166,6 +168,35 @@ def test_both(sweep, baseline):
     assert finding["estimate"]["caveats"][0].startswith("Compared with Other: owner/other, scores ")
 
 
+def test_words_are_audited(recorded: Run, tmp_path: Path) -> None:
+    """What they allow is measured and says so; what they do not is skipped, for one reason."""
+    paths = [write(tmp_path, "big2", {"good": 4, "bad": 1}), write(tmp_path, "MFD20", {"so": 2})]
+    model = Recorded(ModelSpec("Q", "owner/Quantile-8B"))
+    published_scores.import_words(paths, model, Store(tmp_path / "cache"))
+    body = """
+from rmaudit.errors import MeasureError
+@declare(0.0, prompts=["good_time_please"])
+def test_sweep(sweep): return estimate(float(sweep.frame["score"].max()))
+@declare(0.0, prompts=["greatest", "bad_ever_one"], joint=True)
+def test_texts(rewards):
+    assert rewards.scorable(["so", "new", "bad"]) == ["so", "bad"]
+    return estimate(float(rewards(["bad"], "greatest").scores[0]))
+@declare(0.0, prompts=["best"])
+def test_other(rewards): return estimate(float(rewards(["new"]).scores[0]))
+@declare(0.0, prompts=["best"])
+def test_few(sweep): raise MeasureError("3 words, 30 are needed")
+"""
+    found = {f["audit"]: f for f in recorded(body=body).findings}
+
+    values = {name: f["estimate"] and f["estimate"]["value"] for name, f in found.items()}
+    assert values == {"sweep": 30, "texts": 10, "other": None, "few": None}
+    caveats = found["sweep"]["estimate"]["caveats"]
+    assert caveats == ["Rests on 3 published words, not on a vocabulary.", CAVEAT]
+    assert {found[name]["verdict"] for name in ("other", "few")} == {"SKIPPED"}
+    assert "not among the 3 words that are recorded" in found["other"]["why"]
+    assert "its published words do not allow this (3 words, 30 are needed)" in found["few"]["why"]
+
+
 @pytest.mark.parametrize("option", ["--rm-sample=9", "--rm-device=cpu", "--rm-dtype=float16"])
 def test_options_of_scoring_are_refused(recorded: Run, option: str) -> None:
     """They would do nothing."""
@@ -174,7 +205,7 @@ def test_options_of_scoring_are_refused(recorded: Run, option: str) -> None:
 
 @pytest.mark.slow
 def test_the_ten_of_the_paper(mirror: Path, run: Run, tmp_path: Path) -> None:
-    """With the item scores alone the ten are audited, R-Smol is skipped: mean 0.294."""
+    """With the item scores alone the ten are audited, R-Smol is skipped."""
     audit, registry = ROOT / "audits" / "test_elo_agreement.py", ROOT / "models.yaml"
     args = (str(audit), "--rm-recorded", "--rm-models", str(registry))
     found = run(None, *args, model="*", cache=tmp_path / "c").findings
@@ -184,3 +215,24 @@ def test_the_ten_of_the_paper(mirror: Path, run: Run, tmp_path: Path) -> None:
     assert len(values) == 10
     figures = (statistics.mean(values), min(values), max(values))
     assert [round(figure, 3) for figure in figures] == [0.294, 0.219, 0.390]
+
+
+@pytest.mark.slow
+def test_the_ten_on_published_words(mirror: Path, run: Run, tmp_path: Path) -> None:
+    """All that words allow is measured of the ten; nothing is an ERROR; two minutes at most."""
+    if not (mirror / "big2_mfd").is_dir():
+        unavailable(f"no word scores at {mirror / 'big2_mfd'}: the authors state no licence")
+    args = (str(ROOT / "audits"), "--rm-recorded", "--rm-models", str(ROOT / "models.yaml"))
+    found = run(None, *args, model="*", cache=tmp_path / "c").findings
+
+    measured: dict[str, set[str]] = {}
+    for each in found:
+        assert each["verdict"] != "ERROR", each["why"]
+        if each["estimate"]:
+            measured.setdefault(each["audit"], set()).add(each["model"])
+            words = any("2,147 published words" in said for said in each["estimate"]["caveats"])
+            assert words or each["audit"] in {"elo_agreement", "prompt_stability"}
+    of_words = {"framing_inversion", "framing_steepness", "frequency_bias", "funnel"}
+    of_words |= {"positive_skew", "prompt_stability", "elo_agreement"}
+    assert of_words <= measured.keys()
+    assert {len(measured[audit]) for audit in of_words} == {10}

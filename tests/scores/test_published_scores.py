@@ -14,11 +14,12 @@ from scipy import stats
 from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import NotRecorded, ReferenceMissing, SpecError
 from rmaudit.models.recorded import Recorded
-from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
-from rmaudit.scores.sweep import score_texts, sweep
+from rmaudit.scores.sweep import Rewards, recorded_of, score_texts, sweep
+from tests.words import write
 
 MODEL = Recorded(ModelSpec("Q", "owner/Quantile-8B"))
 OTHER = Recorded(ModelSpec("G", "owner/Gated-2B"))
@@ -288,3 +289,92 @@ def test_the_second_asking_reads_the_store(
 
     assert again.frame.equals(first.frame)
     assert again.provenance["file"] == "What, in one word, is the greatest thing ever.csv"
+
+
+# Words
+
+
+def words_of(folder: Path) -> list[Path]:
+    """Two dictionaries of MODEL."""
+    return [write(folder, "big2", {"b": 1, "a": 3}), write(folder, "MFD20", {"c": 2, "a b": 9})]
+
+
+def test_words_stand_for_a_vocabulary(store: Store, tmp_path: Path) -> None:
+    """Under each of 54 prompts, by either name; places for ids; whence and that they are words."""
+    imported = published_scores.import_words(words_of(tmp_path), MODEL, store)
+    again = published_scores.import_words(words_of(tmp_path), MODEL, store)
+
+    assert (imported.answers, imported.models) == (published_scores.WORDS, ("Q",))
+    assert again.said == f"{imported.said}, as imported before"
+    assert len(files(store)) == len(FAMILY)
+    for place, prompt in enumerate(FAMILY.values()):
+        found = sweep(MODEL, prompt, cache=store.folder.parent)
+        assert found.frame["text"].tolist() == ["a", "b", "c"]
+        assert found.frame["token_id"].tolist() == [0, 1, 2]
+        assert found.frame["score"].tolist() == [3 + place, 1 + place, 2 + place]
+        assert found.of_words
+        assert found.caveats == ("Rests on 3 published words, not on a vocabulary.",)
+        assert "Christian et al. 2026" in found.provenance["source"]
+    assert found.provenance["protocol"] == "paper"
+    assert sweep(MODEL, "best_ever_one", cache=store.folder.parent).prompt.name == "best"
+
+
+def test_a_table_of_tokens_goes_before_words(store: Store, table: Path, tmp_path: Path) -> None:
+    """Where both are there; under a prompt that the tokens lack it is the words."""
+    published_scores.import_words(words_of(tmp_path), MODEL, store)
+    published_scores.import_table(table, [MODEL], store)
+
+    tokens, words = (
+        sweep(MODEL, name, cache=store.folder.parent) for name in ("best", "bad_world_one")
+    )
+
+    assert tokens.frame["token_id"].tolist() == [3, 5, 7]
+    assert (tokens.of_words, tokens.caveats) == (False, ())
+    assert words.of_words
+
+
+def test_texts_are_looked_up_among_words_and_items(
+    store: Store, items: Path, tmp_path: Path
+) -> None:
+    """All in one table; what no table has all of is refused, and both are named."""
+    published_scores.import_words(words_of(tmp_path), MODEL, store)
+    published_scores.import_table(items, [MODEL], store)
+    cache = store.folder.parent
+
+    assert score_texts(MODEL, "best", ["c", "a"], cache=cache).scores.tolist()[0] < 10
+    assert score_texts(MODEL, GREATEST, ["Universe"], cache=cache).scores.tolist() == [2.5]
+    with pytest.raises(NotRecorded, match=r"3 items or the 3 words .* are 1 texts: 'x'"):
+        score_texts(MODEL, GREATEST, ["a", "x", "Universe"], cache=cache)
+    with pytest.raises(NotRecorded, match=r"none of 3 items and 3 words .* has all of these 2"):
+        score_texts(MODEL, GREATEST, ["a", "Universe"], cache=cache)
+
+    def scorable(*prompts: Prompt) -> list[str]:
+        made = Rewards(
+            prompts,
+            lambda texts, prompt: score_texts(MODEL, prompt, texts, cache=cache),
+            lambda texts, prompt: recorded_of(MODEL, prompt, texts, cache=cache),
+        )
+        return made.scorable(["a", "x", "b", "Universe", "new"])
+
+    assert scorable(GREATEST) == ["a", "b"]
+    assert scorable(PROMPTS["best"], FAMILY["bad_world_one"]) == ["a", "b"]
+
+
+def test_words_below_the_mirror_need_no_import(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As items do: what was asked for is stored then; another import must agree with it."""
+    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
+    words_of(tmp_path / "big2_mfd")
+    cache = store.folder.parent
+
+    assert sweep(MODEL, "worst", cache=cache).of_words
+    assert len(files(store)) == 1
+    assert score_texts(MODEL, "best", ["a"], cache=cache).scores.shape == (1,)
+    with pytest.raises(NotRecorded):
+        sweep(OTHER, "worst", cache=cache)
+    with pytest.raises(NotRecorded):
+        sweep(MODEL, "an own prompt", cache=cache)
+    path = write(tmp_path / "elsewhere", "big2", {"a": 7})
+    with pytest.raises(SpecError, match="was imported before"):
+        published_scores.import_words([path], MODEL, store)

@@ -1,0 +1,115 @@
+"""Words that Christian et al. 2026 scored under 54 prompts, by ten models: which files, and merged.
+
+The nouns of the Big Two and the Moral Foundations Dictionary 2.0. Their repository states no
+licence, so nothing here downloads them: a user clones it
+(github.com/brchristian/reward_models_inherit_value_biases_from_pretraining) and imports the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from rmaudit.prompts import FAMILY
+from rmaudit.references import published_tables
+from rmaudit.references.published_tables import PARQUET, Table
+
+MIRROR = "big2_mfd"  # below RMAUDIT_DATA
+_COLUMN = published_tables.WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a model's files say of single words.
+
+    Attributes:
+        table: `response` (ascending) and a column of scores for each of the 54 prompts.
+        files: how many files were merged.
+        phrases: how many answers of several words were left out.
+        twice: how many words are in more than one file; their scores are averaged.
+        apart: the largest difference between two scores of such a word, in sd of a prompt's words.
+    """
+
+    table: Table
+    files: int
+    phrases: int
+    twice: int
+    apart: float
+
+    @property
+    def said(self) -> str:
+        """All of it in a line."""
+        line = (
+            f"{len(self.table.frame):,} words under {len(FAMILY)} prompts from {self.files} files"
+        )
+        told = []
+        if self.twice:
+            again = f"{self.twice:,} words are in two files, averaged"
+            told.append(f"{again}: at most {self.apart:.2g} sd apart")
+        if self.phrases:
+            told.append(f"{self.phrases:,} answers of several words left out")
+        return f"{line} ({'; '.join(told)})" if told else line
+
+
+def whose(path: Path) -> str:
+    """The model that a file of words is named by, as `stem_of` writes it; "" if by none.
+
+    The dictionary before it says nothing: seven files of MFD words are named after the Big Two.
+    """
+    return path.stem.partition("_rewards_")[2]
+
+
+def stem_of(source: str) -> str:
+    """How the authors write a hub id in the name of a file of words."""
+    return source.replace("/", "_")
+
+
+def without_twins(paths: Iterable[Path]) -> list[Path]:
+    """The paths without a CSV file that has a Parquet twin beside it: the authors wrote both."""
+    known = set(paths)
+    return sorted(
+        path for path in known if path.suffix == PARQUET or path.with_suffix(PARQUET) not in known
+    )
+
+
+def mirrored(source: str) -> tuple[Path, ...]:
+    """The files of a model below RMAUDIT_DATA; none where there is no such folder."""
+    mirror = os.environ.get("RMAUDIT_DATA")
+    if not mirror or "/" not in source:
+        return ()
+    folder = Path(mirror) / MIRROR
+    found = (path for end in ("csv", "parquet") for path in folder.glob(f"*/*_rewards_*.{end}"))
+    return tuple(path for path in without_twins(found) if whose(path) == stem_of(source))
+
+
+@lru_cache(maxsize=16)
+def merged(paths: tuple[Path, ...]) -> Words:
+    """The single words of a model's files, each once, with the mean of its scores.
+
+    Raises:
+        SpecError: a file is not as the authors write it.
+    """
+    tables = [published_tables.words(path) for path in paths]
+    every = pd.concat([table.frame for table in tables], ignore_index=True)
+    phrases = every[_COLUMN].str.contains(r"\s")
+    groups = every[~phrases].groupby(_COLUMN, sort=True)[list(FAMILY)]
+    frame = groups.mean().astype("float32")
+    again = groups.size() > 1
+    gaps = (groups.max() - groups.min())[again] / frame.std()
+    return Words(
+        Table(
+            paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)),
+            hashlib.sha256("".join(table.sha256 for table in tables).encode()).hexdigest(),
+            frame.reset_index(),
+        ),
+        files=len(paths),
+        phrases=int(every[_COLUMN][phrases].nunique()),
+        twice=int(again.sum()),
+        apart=float(gaps.to_numpy().max()) if again.any() else 0.0,
+    )
