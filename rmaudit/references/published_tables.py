@@ -8,18 +8,21 @@ the 54 prompts.
 
 pandas wrote them, and by its defaults reads others than it wrote: "NA", "null" and "nan" become
 missing values, and a lone carriage return, which it leaves unquoted, ends a row. Here each of them
-is a text like any other. A score is missing only where its field is empty. Quotes are doubled. A
+is a text like any other. A score is missing only where its field is empty. Python's csv finds the
+fields; what it would let pass is refused: a quote within a field without quotes, a quoted number. A
 backslash escapes itself if all backslashes of the file stand in pairs, and else nothing: versions
 of the authors' program differ there, and a vocabulary has tokens with a single one.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import StringIO
 from itertools import repeat
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -39,6 +42,7 @@ WORDS = "response"  # the prompts' columns follow
 PARQUET = ".parquet"
 _LFS = "version https://git-lfs.github.com/spec/v1"
 _BOM = "\ufeff"
+_CR = "\udc0d"  # stands for a carriage return, which csv takes for a row's end; UTF-8 has none
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _SCORE = "a number, or nothing where there is no score"
@@ -206,7 +210,7 @@ class _File:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each row begins; filled by `rows`."""
+        """On which line each row begins; filled by `rows`."""
         return []
 
     def table(self, columns: Sequence[_Column], *, unique: str) -> Table:
@@ -226,36 +230,30 @@ class _File:
             self.fail(self.line(place), f"{unique} {_shown(value)} again, first on line {first}")
         return Table(self.path, hashlib.sha256(self.raw).hexdigest(), frame)
 
-    def rows(self) -> Iterator[tuple[str, ...]]:
-        """The fields of each row, as written."""
-        count, text = len(self.header), self.text
-        plain = r'(?:[^",\n\\]|\\\\)*' if self.escaped else r'[^",\n]*'
-        field = f'("(?:[^"]++|"")*+"|{plain})'
-        row = re.compile(field + f",{field}" * (count - 1) + self.end)
-        place = len(self.header_line)
-        while place < len(text):
-            self.starts.append(place)
-            match = row.match(text, place)
-            if match is None:
-                self.fail(self.line(-1), self.wrong(place, re.compile(f"{field}(,|{self.end})")))
-            yield match.groups()
-            place = match.end()
-
-    @property
-    def header_line(self) -> str:
-        return ",".join(self.header) + self.end
-
-    def wrong(self, place: int, field: re.Pattern[str]) -> str:
-        """What is wrong with a row that begins at `place`."""
-        found = 0
-        while match := field.match(self.text, place):
-            found, place = found + 1, match.end()
-            if match[2] != ",":
-                return f"expected {len(self.header)} fields, found {found}"
-        if '"' not in self.text[place:] and self.end not in self.text[place:]:
-            return "the file ends within this row: it was cut off; get it whole"
-        rest = _shown(self.text[place : place + _SHOWN])
-        return f"expected a field with its quotes closed, or without any, found {rest}"
+    def rows(self) -> Iterator[list[str]]:
+        """The fields of each row, as written: with their quotes."""
+        body = self.text.partition(self.end)[2].replace("\r", _CR)
+        lines, end = StringIO(body, newline="\n").readlines(), self.end.replace("\r", _CR)
+        reader = csv.reader(lines, strict=True)
+        while (start := reader.line_num) < len(lines):
+            self.starts.append(2 + start)
+            try:
+                fields = next(reader)
+                row = "".join(lines[start : reader.line_num])
+                written = _as_written(fields, row, end)
+            except (csv.Error, _StrayQuote):
+                found = _shown(lines[start].replace(_CR, "\r")[:_SHOWN])
+                what = "expected fields with their quotes closed, or without any"
+                self.fail(self.line(-1), f"{what}, found {found}")
+            if not row.endswith("\n"):
+                what = "the file ends within this row: it was cut off; get it whole"
+                self.fail(self.line(-1), what)
+            if not row.endswith(end):
+                self.fail(self.line(-1), f"expected {self.end!r} at its end, as above, found '\\n'")
+            if len(written) != len(self.header):
+                what = f"expected {len(self.header)} fields, found {len(written)}"
+                self.fail(self.line(-1), what)
+            yield written
 
     def value(self, field: str) -> str:
         """The text that a field stands for."""
@@ -265,7 +263,7 @@ class _File:
 
     def line(self, row: int) -> int:
         """On which line a row begins: fields may hold line ends."""
-        return 1 + self.text.count("\n", 0, self.starts[row])
+        return self.starts[row]
 
     def refuse(self, row: int, name: str, expected: str, found: object) -> NoReturn:
         self.fail(self.line(row), f"{name}: expected {expected}, found {_shown(found)}")
@@ -275,11 +273,32 @@ class _File:
         raise SpecError(f"{message}. Import the authors' file as they wrote it") from None
 
 
+class _StrayQuote(Exception):  # noqa: N818  (said in full by `_File.rows`)
+    """A quote stands within a field that has none around it."""
+
+
+def _as_written(fields: Sequence[str], row: str, end: str) -> list[str]:
+    """The fields that csv found in a row, with the quotes that they have there.
+
+    Raises:
+        _StrayQuote: one has a quote within it and none around it.
+    """
+    written, place = [], 0
+    for field in fields or [""]:
+        quoted = row.startswith('"', place)
+        if '"' in field and not quoted:
+            raise _StrayQuote
+        written.append('"' + field.replace('"', '""') + '"' if quoted else field)
+        place += len(written[-1]) + 1
+    written[-1] = written[-1].removesuffix(end.removesuffix("\n"))
+    return [field.replace(_CR, "\r") for field in written]
+
+
 # What a column holds: its values, made from the fields as written.
 _Column = Callable[[_File, str, Sequence[str]], "NDArray[np.generic] | list[str]"]
 
 
-def _texts(file: _File, name: str, fields: Sequence[str]) -> list[str]:  # noqa: ARG001
+def _texts(file: _File, name: str, fields: Sequence[str]) -> list[str]:  # noqa: ARG001  (a `_Column`)
     return [file.value(field) for field in fields]
 
 

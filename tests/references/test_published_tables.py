@@ -112,6 +112,15 @@ def test_what_is_written_is_read(
     assert same(published_tables.tokens(path).frame, frame)
 
 
+def test_a_row_ends_as_the_first_does(tmp_path: Path) -> None:
+    """A file whose line ends are mixed was not written by one program."""
+    content = (HEADER + "0,a,a,1,2,3\n").replace("\n", "\r\n") + "1,b,b,1,2,3\n"
+
+    assert refusal(tmp_path / "a.csv", content.encode()).startswith(
+        "3: expected '\\r\\n' at its end"
+    )
+
+
 def test_a_score_is_missing_only_where_its_field_is_empty(tmp_path: Path) -> None:
     """NaN, in that place alone."""
     path = tmp_path / "a.csv"
@@ -144,6 +153,8 @@ def test_what_windows_does_to_a_file(tmp_path: Path, content: bytes) -> None:
 
 # What is refused
 
+CLOSED = "expected fields with their quotes closed, or without any"
+
 
 @pytest.mark.parametrize(
     ("rows", "message"),
@@ -169,11 +180,15 @@ def test_what_windows_does_to_a_file(tmp_path: Path, content: bytes) -> None:
         ),
         (
             '0,"a,a,1,2,3\n',
-            "2: expected a field with its quotes closed, or without any, found '\"a,a,1,2,3\\n'",
+            f"2: {CLOSED}, found '0,\"a,a,1,2,3\\n'",
         ),
         (
             '0,a"b,a,1,2,3\n',
-            "2: expected a field with its quotes closed, or without any, found 'a\"b,a,1,2,3\\n'",
+            f"2: {CLOSED}, found '0,a\"b,a,1,2,3\\n'",
+        ),
+        (
+            '0,"a"b,a,1,2,3\n',
+            f"2: {CLOSED}, found '0,\"a\"b,a,1,2,3\\n'",
         ),
         (b"0,\xff,a,1,2,3\n", "2: expected UTF-8 text"),
     ],
