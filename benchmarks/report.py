@@ -85,7 +85,12 @@ def results(models: int, ids: int) -> Results:
             asked, key = f"What is {prompt}?", f"{model}-{prompt}"
             records.append(SweepRecord(f"Model-{model}", prompt, asked, key, frame, {}))
     specs = [ModelSpec(f"Model-{model}", "a/b") for model in range(models)]
-    run = Run("2026-11-21T00:00:00Z", "0.1.0", "pytest audits", 0, {}, 0, 0, 0, interrupted=False)
+    run = Run(
+        *("2026-11-21T00:00:00Z", "0.1.0", "pytest audits", 0, {}, 0, 0, 0),
+        interrupted=False,
+        part="",
+        sample=None,
+    )
     return replace(collect(run, specs, records, []), comparison=())
 
 

@@ -47,9 +47,9 @@ def found(low: float, high: float, policy: Policy | None = None, **claimed: Any)
     return measured(claim(**claimed), estimated(low, high), policy or Policy(), TODAY)
 
 
-def gap(reason: str = "no data", *, skipped: bool = True, **claimed: Any) -> Finding:
+def gap(reason: str = "no data", verdict: Verdict = Verdict.SKIPPED, **claimed: Any) -> Finding:
     """A finding of what was not measured."""
-    return unmeasured(claim(**claimed), reason, Policy(), skipped=skipped)
+    return unmeasured(claim(**claimed), reason, Policy(), verdict)
 
 
 def but(finding: Finding, **given: Any) -> Finding:

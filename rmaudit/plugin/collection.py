@@ -147,7 +147,7 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
         runs = (label(run) for run in audit.declaration.runs)
         here.setdefault(audit.declaration.name, set()).update(runs)
     elsewhere = {each.audit.partition("[")[0] for each in registry.policy.named} - here.keys()
-    whole = _whole(config)
+    whole = not left_out(config)
     try:
         refuse_unknown(registry.policy, str(registry.path), here, () if whole else elsewhere)
     except SpecError as error:
@@ -161,8 +161,14 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
         warnings.warn(pytest.PytestWarning(message), stacklevel=2)
 
 
-def _whole(config: pytest.Config) -> bool:
-    """Whether whole folders were collected, and nothing was left out of them."""
+def left_out(config: pytest.Config) -> str:
+    """What was not collected, in a few words; "" where whole folders were, and nothing left out."""
     here: Path = config.invocation_params.dir
-    folders = all((here / arg).is_dir() for arg in config.args)
-    return folders and not any(config.getoption(name, None) for name in NARROWED)
+    named = [arg for arg in config.args if not (here / arg).is_dir()]
+    options = [f"--{name.replace('_', '-')}" for name in NARROWED if config.getoption(name, None)]
+    return ", ".join(
+        [
+            *([f"only {' '.join(named)} was asked for"] if named else []),
+            *([f"tests were left out by {' '.join(options)}"] if options else []),
+        ]
+    )

@@ -95,18 +95,23 @@ def _fixture(name: str, make: Callable[[Case], Any]) -> object:
     return pytest.fixture(name=name)(made)
 
 
+def not_asked(skipped: BaseException) -> bool:
+    """Whether pytest skipped an audit for what its run does not ask for: no baseline, no base."""
+    return isinstance(skipped.__context__, NotAsked | NoBase)
+
+
 @contextmanager
 def missing_as_told(config: pytest.Config) -> Iterator[None]:
     """Skip where the run leaves something out, or where data are missing and may be.
 
-    Reference data, records and a base may be missing unless `--rm-missing` is "fail".
+    Reference data and records may be missing unless `--rm-missing` is "fail".
     """
     __tracebackhide__ = True
     try:
         yield
-    except NotAsked as error:
+    except (NotAsked, NoBase) as error:
         pytest.skip(str(error))
-    except (ReferenceMissing, NoBase) as error:
+    except ReferenceMissing as error:
         if config.getoption(RM_MISSING) == "skip":
             pytest.skip(str(error))
         raise

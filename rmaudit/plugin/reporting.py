@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.plugin.collection import audited
+from rmaudit.plugin.collection import audited, left_out
 from rmaudit.plugin.options import RM_RECORDED, RM_SAMPLE, RM_SEED
 from rmaudit.plugin.running import CARRIED, gap
 from rmaudit.plugin.session import (
@@ -189,13 +189,9 @@ def pytest_terminal_summary(
     terminalreporter.section("rmaudit")
     workers = config.getoption("numprocesses", None)  # they collect, and the header is silent
     named = [] if config.getoption("rm_model") or not workers else [_audited(config)]
-    for text in (*named, *terminal.lines(state.findings, None)):
+    gaps = state.results[0].run.gaps if state.results else [state.interrupted or "not written"]
+    for text in (*named, *terminal.lines(state.findings, None, gaps)):
         terminalreporter.write_line(text)
-    plan = state.plan
-    if plan.collected > len(plan.selected):
-        terminalreporter.write_line(
-            f"filtered: {len(plan.selected)} of {plan.collected} audits were selected"
-        )
     if state.interrupted:
         terminalreporter.write_line(log(line(f"not a whole run: {state.interrupted}")))
     terminalreporter.flush()  # whatever becomes of the pages
@@ -225,6 +221,8 @@ def _record(config: pytest.Config, state: Session) -> None:
             selected=selected,
             finished=state.finished,
             interrupted=bool(state.interrupted),
+            part=left_out(config),
+            sample=config.getoption(RM_SAMPLE),
         ),
     )
 

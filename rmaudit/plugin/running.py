@@ -33,7 +33,7 @@ from rmaudit.plugin.options import (
     RM_SEARCH,
     RM_SEED,
 )
-from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told
+from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
 from rmaudit.plugin.session import SESSION, policy_of, registered
 from rmaudit.references import References
 from rmaudit.references.band import band
@@ -180,9 +180,11 @@ def _tell(finding: Finding) -> None:
     raise AuditInconclusive(explain(finding))
 
 
-def gap(item: pytest.Item, audit: Audited, why: str = "", *, skipped: bool = False) -> Finding:
+def gap(
+    item: pytest.Item, audit: Audited, why: str = "", verdict: Verdict = Verdict.ERROR
+) -> Finding:
     """The finding of an audit that gave no estimate."""
-    return unmeasured(_claim(item, audit), why, policy_of(item.config), skipped=skipped)
+    return unmeasured(_claim(item, audit), why, policy_of(item.config), verdict)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -200,7 +202,10 @@ def pytest_runtest_makereport(
     finding = item.stash.get(FINDING, None)
     if finding is None and call.excinfo is not None:
         skipped = call.excinfo.errisinstance(pytest.skip.Exception)
-        finding = gap(item, audit, str(call.excinfo.value), skipped=skipped)
+        verdict = Verdict.SKIPPED if skipped else Verdict.ERROR
+        if skipped and not_asked(call.excinfo.value):
+            verdict = Verdict.NA
+        finding = gap(item, audit, str(call.excinfo.value), verdict)
         if skipped and finding.blocks:
             report.outcome = "failed"
             report.longrepr = f"{RM_MISSING} fail: {finding.audit} gates, and was not measured: "

@@ -21,6 +21,7 @@ from rmaudit.report.codec import quoted
 from rmaudit.report.document import AuditedModel, Comparison, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding, Judgement
 from rmaudit.verdicts.judge import ALPHA, blocks
+from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Evidence, Severity, Verdict
 
@@ -65,6 +66,9 @@ def _contradictions(results: Results) -> Iterator[str]:
         if finding.estimate is not None and finding.estimate.evidence is not None:
             wrong = _misshapen(finding.estimate.evidence)
             yield from (f"findings[{i}].estimate.evidence.{each}" for each in wrong)
+    follows = of_run(results.findings, run.gaps)
+    if results.verdict != follows:
+        yield f"verdict is {quoted(str(results.verdict))}, allowed: {quoted(str(follows))}"
 
 
 def _of_sweep(sweep: SweepSummary, where: str, results: Results) -> Iterator[str]:
@@ -133,7 +137,7 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
 
 def _of_gap(judged: Judgement) -> Judgement:
     """What may be said of what was not measured."""
-    lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED)
+    lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
     return replace(
         judged,
         verdict=judged.verdict if lost else Verdict.ERROR,

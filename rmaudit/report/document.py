@@ -19,8 +19,9 @@ from rmaudit.errors import ResultsError
 from rmaudit.report import codec
 from rmaudit.report.packing import Packed, Vocabulary
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import RunVerdict
 
-SCHEMA = "rmaudit.results/3"
+SCHEMA = "rmaudit.results/4"
 
 Count = Annotated[int, Ge(0)]
 Name = Annotated[str, MinLen(1)]
@@ -48,11 +49,27 @@ class Run:
     """How many of these came to an end of their own, whatever the verdict."""
     interrupted: bool
     """Whether the run was stopped, or lost one of its processes."""
+    part: str
+    """What was left out before audits were collected, such as all files but one; "" if nothing."""
+    sample: Count | None
+    """--rm-sample: how many token ids were scored; null for the whole vocabulary."""
 
     @property
     def complete(self) -> bool:
         """Whether all that was to be run came to its end; nothing else can pass."""
         return not self.interrupted and self.finished >= self.selected
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What keeps it from being a whole run: a few words each."""
+        left = self.collected - self.selected
+        said = (
+            self.gap,
+            f"{self.selected} of {self.collected} audits were selected" if left else "",
+            self.part,
+            f"a sample of {self.sample:,} token ids was scored" if self.sample else "",
+        )
+        return tuple(filter(None, said))
 
     @property
     def gap(self) -> str:
@@ -158,13 +175,15 @@ class Comparison:
 class Results:
     """One run: what was audited, and what came of it."""
 
-    schema: Literal["rmaudit.results/3"]
+    schema: Literal["rmaudit.results/4"]
     run: Run
     models: tuple[AuditedModel, ...]
     vocabularies: Mapping[str, Vocabulary]
     """The rows of sweeps by their digest, shared by those that have the same."""
     comparison: tuple[Comparison, ...]
     """One for each prompt under which two models or more were swept."""
+    verdict: RunVerdict
+    """What the run comes to, which follows from the findings and what was left out."""
     findings: tuple[Finding, ...]
     """One per audit, model and prompt, in the order in which they were measured."""
 

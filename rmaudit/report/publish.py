@@ -38,6 +38,7 @@ from rmaudit.report.packing import Vocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import of_run
 
 _EXTREMES = 25  # tokens shown at each end
 _BINS = 80
@@ -48,12 +49,14 @@ _COMMON = 3.0  # Zipf: people write it once in a million words; parts of words t
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How many audits were collected, selected and finished, and whether the run was stopped."""
+    """How far a run came, and what was left out of it: as in `document.Run`."""
 
     collected: int
     selected: int
     finished: int
     interrupted: bool = False
+    part: str = ""
+    sample: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
         selected=course.selected,
         finished=course.finished,
         interrupted=course.interrupted,
+        part=course.part,
+        sample=course.sample,
     )
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
@@ -155,6 +160,7 @@ def collect(
     findings: Iterable[Finding],
 ) -> Results:
     """The results of a run."""
+    decided = tuple(findings)
     by_model: dict[str, list[SweepSummary]] = {spec.name: [] for spec in specs}
     vocabularies: dict[str, Vocabulary] = {}
     frames: dict[str, dict[str, pd.DataFrame]] = {}
@@ -162,12 +168,13 @@ def collect(
         by_model[record.model].append(_summary(record, vocabularies))
         frames.setdefault(record.prompt, {})[record.model] = packing.spelled(record.frame)
     return Results(
-        schema="rmaudit.results/3",
+        schema="rmaudit.results/4",
         run=run,
         models=tuple(_model(spec, by_model[spec.name]) for spec in specs),
         vocabularies=vocabularies,
         comparison=tuple(compared(frames)),
-        findings=tuple(findings),
+        verdict=of_run(decided, run.gaps),
+        findings=decided,
     )
 
 

@@ -11,6 +11,7 @@ from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect
 from rmaudit.verdicts.findings import Finding, counts, reasons
 from rmaudit.verdicts.judge import decide
+from rmaudit.verdicts.outcome import Outcome, of_run
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Verdict
 
@@ -81,23 +82,20 @@ class Replayed:
 
 def replay(results: Results, policy: Policy, today: date) -> Results:
     """The results with their findings as the policy has them on this day (UTC)."""
-    return replace(results, findings=tuple(decide(results.findings, policy, today)))
+    findings = tuple(decide(results.findings, policy, today))
+    return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
 
 
 def outcome(results: Results) -> str:
-    """What the findings that block a run come to: fail before error before inconclusive.
+    """What the run comes to, in a word: fail before error before inconclusive.
 
-    Inconclusive also stands for a gating audit that should have been measured and was not, for a
-    run that was cut short, and for results in which nothing was measured.
+    Inconclusive also stands for a run that is incomplete, and for one that left a gate unmeasured.
     """
-    verdicts = {finding.verdict for finding in results.findings if finding.blocks}
-    if verdicts & {Verdict.FAIL, Verdict.PASS}:  # a pass that blocks was expected to fail
+    if results.verdict.outcome is Outcome.FAILS:
         return FAILED
-    if Verdict.ERROR in verdicts:
+    if any(f.verdict is Verdict.ERROR for f in results.findings if f.blocks):
         return BROKEN
-    measured = any(finding.estimate is not None for finding in results.findings)
-    sound = measured and results.run.complete and not verdicts
-    return PASSED if sound else UNDECIDED
+    return PASSED if results.verdict.outcome is Outcome.PASSES else UNDECIDED
 
 
 def said(old: Results, new: Results, policy: Policy | None) -> Replayed:
@@ -105,7 +103,7 @@ def said(old: Results, new: Results, policy: Policy | None) -> Replayed:
     return Replayed(
         policy=policy.file if policy else None,
         outcome=outcome(new),
-        incomplete=new.run.gap,
+        incomplete="; ".join(new.run.gaps),
         counts=counts(new.findings),
         flips=_flips(old.findings, new.findings),
         blocking=_blocking(new.findings),

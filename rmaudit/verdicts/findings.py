@@ -100,7 +100,7 @@ class Judgement:
         WAIVED for a failure with a waiver that holds, KNOWN for one that models.yaml expects, INFO
         for what was measured and gates nothing.
         """
-        measured = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
+        measured = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
         if self.severity is Severity.INFO and measured:
             return Standing.INFO
         if self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE):
@@ -128,7 +128,7 @@ class Finding:
     claim: Claim
     judgement: Judgement
     estimate: Estimate | None = None
-    """null exactly where nothing was measured (ERROR, SKIPPED)."""
+    """null exactly where nothing was measured (ERROR, SKIPPED, N/A)."""
     reason: str = ""
     """Why there is no estimate."""
     sweeps: tuple[str, ...] = ()
@@ -161,6 +161,11 @@ class Finding:
     def verdict(self) -> Verdict:
         """How it was judged."""
         return self.judgement.verdict
+
+    @property
+    def left_out(self) -> bool:
+        """Whether it was not measured for a reason that is no fault: SKIPPED, or N/A."""
+        return self.verdict in (Verdict.SKIPPED, Verdict.NA)
 
     @property
     def severity(self) -> Severity:

@@ -14,7 +14,7 @@ from rmaudit.verdicts.findings import AppliedWaiver, Band, Claim, Finding, Judge
 from rmaudit.verdicts.policy import Policy, Waiver, entry
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Standing, Verdict
 
-ALPHA = 0.05  # of a false FAIL, over all gating findings of a run
+ALPHA = 0.05  # of a false FAIL, over all gating findings of a model
 WARN_DAYS = 14  # before a waiver ends
 _ROUNDING = 1e-9  # an interval that ends at the bound has a p of ALPHA, but for this
 _Value = TypeVar("_Value")
@@ -39,27 +39,34 @@ def measured(  # noqa: PLR0913  (keyword-only after the subjects)
     return Finding(claim, judgement, estimate, sweeps=sweeps, controls=controls or {}, band=band)
 
 
-def unmeasured(claim: Claim, reason: str, policy: Policy, *, skipped: bool) -> Finding:
-    """The finding of an audit that gave no estimate: SKIPPED or ERROR, with its reason."""
-    return Finding(claim, judge_gap(claim, policy, skipped=skipped), reason=reason)
+def unmeasured(claim: Claim, reason: str, policy: Policy, verdict: Verdict) -> Finding:
+    """The finding of an audit that gave no estimate: SKIPPED, NA or ERROR, with its reason."""
+    return Finding(claim, judge_gap(claim, policy, verdict), reason=reason)
 
 
 def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Finding]:
     """The findings of a whole run as the policy has them on this day (UTC).
 
-    Bounds and severities are overridden, known failures and waivers named, and the run's gating
-    findings taken as one family. Which of them keep the run from being green (`blocks`) is decided
-    of each alone, before the family is looked at: so the tests of a run, and the run itself, never
-    disagree.
+    Bounds and severities are overridden, known failures and waivers named, and the gating findings
+    of each model taken as one family: what else was audited changes no model's verdict. Which of
+    them keep the run from being green (`blocks`) is decided of each alone, before the family is
+    looked at: so the tests of a run, and the run itself, never disagree.
     """
-    return _settled([alone(finding, policy, today) for finding in findings])
+    judged = [alone(finding, policy, today) for finding in findings]
+    places: dict[str, list[int]] = {}
+    for i, finding in enumerate(judged):
+        places.setdefault(finding.model, []).append(i)
+    for family in places.values():
+        settled = _settled([judged[i] for i in family])
+        for i, finding in zip(family, settled, strict=True):
+            judged[i] = finding
+    return judged
 
 
 def alone(finding: Finding, policy: Policy, today: date) -> Finding:
     """One finding with the judgement that the policy makes, before the run's family: `decide`."""
     if finding.estimate is None:
-        skipped = finding.verdict is Verdict.SKIPPED
-        judgement = judge_gap(finding.claim, policy, skipped=skipped)
+        judgement = judge_gap(finding.claim, policy, finding.verdict)
     else:
         judgement = judge(finding.claim, finding.estimate, policy, today)
     return replace(finding, judgement=judgement)
@@ -135,11 +142,11 @@ def _covers(bound: Bound, estimate: Estimate, accepted: float) -> bool:
     return estimate.low <= accepted and (low is None or low < estimate.low)
 
 
-def judge_gap(claim: Claim, policy: Policy, *, skipped: bool) -> Judgement:
+def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
     """The judgement of what was not measured: no waiver is of it, and no known failure."""
     severity, severity_by = _severity(claim, policy)
     judgement = Judgement(
-        verdict=Verdict.SKIPPED if skipped else Verdict.ERROR,
+        verdict=verdict,
         bound=claim.bound,
         bound_by="",
         severity=severity,
@@ -182,7 +189,7 @@ def blocks(judgement: Judgement, policy: Policy) -> bool:
     """Whether such a finding keeps the run from being green."""
     if judgement.verdict is Verdict.ERROR:
         return True
-    if judgement.severity is Severity.INFO:
+    if judgement.severity is Severity.INFO or judgement.verdict is Verdict.NA:
         return False
     if judgement.standing in (Standing.KNOWN, Standing.WAIVED):
         return False
@@ -194,7 +201,7 @@ def blocks(judgement: Judgement, policy: Policy) -> bool:
 
 
 def _settled(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings of a whole run: one family of tests, by Holm's method (1979).
+    """The findings of one model: one family of tests, by Holm's method (1979).
 
     A gating FAIL that could be chance among so many gating findings becomes INCONCLUSIVE, which
     does not pass either: a run's colour never depends on it. What gates nothing stays as it is.
@@ -222,6 +229,6 @@ def _among(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgemen
         return replace(judgement, p_holm=p_holm)
     reason = (
         f"outside the bound if taken alone (p = {p:.2g}), but such may be chance among "
-        f"{size} gating findings (Holm's p = {p_holm:.2g})"
+        f"{size} gating findings of this model (Holm's p = {p_holm:.2g})"
     )
     return replace(judgement, p_holm=p_holm, verdict=Verdict.INCONCLUSIVE, reason=reason)

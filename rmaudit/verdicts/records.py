@@ -20,7 +20,8 @@ class Verdict(StrEnum):
     FAIL = "FAIL"
     INCONCLUSIVE = "INCONCLUSIVE"  # the interval straddles the bound; does not pass
     ERROR = "ERROR"  # it could not be measured; never a low score
-    SKIPPED = "SKIPPED"  # not measured, for a stated reason; always shown
+    SKIPPED = "SKIPPED"  # could not be measured, for a stated reason; always shown
+    NA = "N/A"  # the run did not ask for it: no baseline was named, the model has no base
 
 
 class Standing(StrEnum):
@@ -34,6 +35,7 @@ class Standing(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
     ERROR = "ERROR"
     SKIPPED = "SKIPPED"
+    NA = "N/A"
 
 
 class Severity(StrEnum):

@@ -193,15 +193,16 @@ def test_replay_on_another_day(tmp_path: Path) -> None:
     assert codes == [0, 1]
 
 
-def test_replay_counts_what_is_missing_if_told(tmp_path: Path) -> None:
-    """As pytest does with --rm-missing fail."""
+def test_replay_counts_what_is_missing(tmp_path: Path) -> None:
+    """A gate that was not measured establishes nothing; told to, it blocks as well."""
     skipped = but(PASSING, prompt="best", verdict=Verdict.SKIPPED, estimate=None)
     path, policy = written(tmp_path / "results.json", PASSING, skipped), tmp_path / "models.yaml"
     policy.write_text("models: {toy: {source: ./x, default: true}}")
     named = ["replay", path, "--policy", policy]
 
-    assert run(*named).exit_code == 0
-    assert run(*named, "--missing", "fail").exit_code == 2
+    assert run(*named).exit_code == 2
+    assert "blocks: SKIPPED" not in run(*named).stdout
+    assert "blocks: SKIPPED" in run(*named, "--missing", "fail").stdout
 
 
 def test_replay_says_which_rules_decide_nothing(tmp_path: Path) -> None:

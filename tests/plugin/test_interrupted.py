@@ -88,11 +88,27 @@ def test_a_file_that_cannot_be_collected_is_told(run: Run, tmp_path: Path) -> No
 
 
 def test_a_filtered_run_says_so(run: Run) -> None:
-    """What -k and -m leave out is counted; the rest may pass."""
+    """What -k and -m leave out is counted; the rest may pass, the run does not say so."""
     ended = run(THREE.format(how="pass"), "-k", "first and worst")
 
     assert ended.ret == pytest.ExitCode.OK
-    ended.says("1 audited: 1 PASS", "filtered: 1 of 6 audits were selected")
+    ended.says("1 audited: 1 PASS", "INCOMPLETE: 1 of 6 audits were selected")
+    assert ended.results["verdict"]["outcome"] == "INCOMPLETE"
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (["test_toy.py"], "only test_toy.py was asked for"),
+        (["--deselect", "test_toy.py::test_first"], "tests were left out by --deselect"),
+    ],
+)
+def test_a_part_of_the_audits_is_not_all_of_them(run: Run, args: list[str], why: str) -> None:
+    """A file, or what options leave out before audits are counted."""
+    ended = run(THREE.format(how="pass"), *args)
+
+    assert ended.results["verdict"]["outcome"] == "INCOMPLETE"
+    assert why in ended.results["verdict"]["why"]
 
 
 def test_only_to_collect_leaves_nothing(run: Run, tmp_path: Path) -> None:

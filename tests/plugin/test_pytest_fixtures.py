@@ -300,7 +300,7 @@ def test_a_baseline_is_compared_and_named(run: Run, toy: Path, other: Path) -> N
     alone = run(BOTH, "--rm-missing", "skip")
     assert alone.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     assert {(f["verdict"], f["why"]) for f in alone.findings} == {
-        ("SKIPPED", "no model to compare with; name one with --rm-baseline NAME")
+        ("N/A", "no model to compare with; name one with --rm-baseline NAME")
     }
 
 
@@ -364,7 +364,7 @@ def test_searches_are_off(run: Run) -> None:
 
     assert ended.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     assert {(f["verdict"], f["why"]) for f in ended.findings} == {
-        ("SKIPPED", "searches are off (--rm-search 0); run them with --rm-search 2000")
+        ("N/A", "searches are off (--rm-search 0); run them with --rm-search 2000")
     }
 
 
@@ -433,15 +433,15 @@ def test_a_planted_leak_is_found(  # noqa: PLR0917
 @pytest.mark.parametrize(
     ("model", "missing", "verdict", "says"),
     [
-        ("Bare", "skip", "SKIPPED", "models.yaml gives no base: for Bare; name the "),
-        ("Bare", "fail", "ERROR", "models.yaml gives no base: for Bare; name the "),
+        ("Bare", "skip", "N/A", "models.yaml gives no base: for Bare; name the "),
+        ("Bare", "fail", "N/A", "models.yaml gives no base: for Bare; name the "),
         ("Wrong", "skip", "ERROR", "the base of Wrong: its tokenizer is another one: "),
     ],
 )
 def test_without_its_base(  # noqa: PLR0917
     model: str, missing: str, verdict: str, says: str, run: Run, home: Path
 ) -> None:
-    """Skipped with the reason; another tokenizer is a mistake to mend, no reason to skip."""
+    """N/A with the reason, whatever may be missing; another tokenizer is a mistake to mend."""
     registry = ("--rm-models", str(home / "models.yaml"))
     ended = run(LEAKAGE, *registry, "--rm-missing", missing, model=model)
 

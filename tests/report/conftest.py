@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from rmaudit.report.charts import drawing
 from rmaudit.report.document import Results
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import measured, unmeasured
+from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.conftest import unavailable
@@ -62,8 +64,14 @@ def page() -> Iterator[Page]:
 
 
 def typed(results: dict[str, Any]) -> Results:
-    """The document of these JSON values, without a look at how its parts hang together."""
-    return codec.typed(Results, json.loads(json.dumps(results)))
+    """The document of these JSON values, which need not hang together; with its verdict."""
+    found = codec.typed(Results, json.loads(json.dumps(results)))
+    return replace(found, verdict=of_run(found.findings, found.run.gaps))
+
+
+def with_findings(results: Results, *findings: Finding) -> Results:
+    """The same results of other findings, with the verdict that follows."""
+    return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
@@ -106,8 +114,11 @@ def results() -> dict[str, Any]:
     )
     passing = measured(stated, estimate, Policy(), TODAY, sweeps=("ab12",))
     error, skipped = (
-        unmeasured(stated, why, Policy(), skipped=why == "No data here.")
-        for why in ("It broke <b>badly</b>.", "No data here.")
+        unmeasured(stated, why, Policy(), verdict)
+        for why, verdict in (
+            ("It broke <b>badly</b>.", Verdict.ERROR),
+            ("No data here.", Verdict.SKIPPED),
+        )
     )
     findings = [
         passing,
@@ -142,7 +153,7 @@ def results() -> dict[str, Any]:
         "sweeps": [sweep],
     }
     return {
-        "schema": "rmaudit.results/3",
+        "schema": "rmaudit.results/4",
         "run": {
             "created": "2026-11-21T10:50:00Z",
             "rmaudit": "0.1.0",
@@ -153,9 +164,12 @@ def results() -> dict[str, Any]:
             "selected": 5,
             "finished": 5,
             "interrupted": False,
+            "part": "",
+            "sample": None,
         },
         "models": [model],
         "vocabularies": {},
         "comparison": [],
+        "verdict": json.loads(codec.encode(of_run(findings))),
         "findings": [as_json(finding) for finding in findings],
     }

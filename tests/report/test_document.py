@@ -24,7 +24,19 @@ from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, above
 from tests.findings import TODAY, claim
 
-RUN = Run("2026-11-21T10:50:00Z", "0.1.0", "pytest audits", 7, {"python": "3.11"}, 1, 1, 1, False)
+RUN = Run(
+    "2026-11-21T10:50:00Z",
+    "0.1.0",
+    "pytest audits",
+    7,
+    {"python": "3.11"},
+    1,
+    1,
+    1,
+    False,
+    "",
+    None,
+)
 SPEC = ModelSpec("toy", "owner/name", parameters_b=0.135, notes=("Small.",))
 STATED = claim(
     above(0, unit="skewness"),

@@ -25,7 +25,7 @@ from rmaudit.report.publish import SweepRecord, collect
 from rmaudit.report.schema import schema
 from rmaudit.verdicts.judge import decide, measured, unmeasured
 from rmaudit.verdicts.policy import Policy, Rules, Waiver
-from rmaudit.verdicts.records import Estimate, Severity
+from rmaudit.verdicts.records import Estimate, Severity, Verdict
 from tests.findings import TODAY, claim
 from tests.report.charts.conftest import EVERY
 from tests.report.charts.conftest import typed as evidence_of
@@ -75,9 +75,9 @@ def real() -> Results:
         for audit, low in (("waived", -0.6), ("bare", -0.6), ("fails", -2.0), ("chance", -0.2)):
             estimate = Estimate((low - 0.001) / 2, low, -0.001, "sd", 9, "made up")
             findings.append(measured(replace(stated, audit=audit), estimate, policy, TODAY))
-        for skipped in (True, False):
-            lost = replace(stated, audit=f"lost {skipped}")
-            findings.append(unmeasured(lost, "no data", policy, skipped=skipped))
+        for verdict in (Verdict.SKIPPED, Verdict.NA, Verdict.ERROR):
+            lost = replace(stated, audit=f"lost {verdict}")
+            findings.append(unmeasured(lost, "no data", policy, verdict))
     n = len(findings)
     run = replace(COLLECTED, collected=n, selected=n, finished=n)
     specs = [ModelSpec(name, "owner/name", notes=("Small.",)) for name in "AB"]
@@ -245,8 +245,8 @@ WRONG: list[tuple[str, list[Any], str]] = [
     ("fails", ["reason", "no data"], "reason"),
     ("fails", ["claim", "model", "Other"], "claim.model"),
     ("fails", ["claim", "model_source", "other"], "claim.model_source"),
-    ("lost True", ["judgement", "verdict", "PASS"], "judgement.verdict"),
-    ("lost True", ["judgement", "known", "so"], "judgement.known"),
+    ("lost SKIPPED", ["judgement", "verdict", "PASS"], "judgement.verdict"),
+    ("lost SKIPPED", ["judgement", "known", "so"], "judgement.known"),
     ("funnel", ["estimate", "evidence", "kind", "other"], "estimate.evidence"),
     ("funnel", ["estimate", "evidence", "axis_", 1], "estimate.evidence"),
     ("funnel", ["estimate", "evidence", "field", "y", []], "estimate.evidence.field.counts[0]"),
@@ -304,7 +304,7 @@ def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
         ('{"a": 1, "a": 2}', 'not JSON (the key "a" stands twice'),
         ("[" * 200_000, "not JSON ("),
         ('{"schema": "rmaudit.results/2"}', 'its schema is "rmaudit.results/2", allowed: "rmaudit'),
-        ("[]", 'its schema is null, allowed: "rmaudit.results/3"; run the audits again'),
+        ("[]", 'its schema is null, allowed: "rmaudit.results/4"; run the audits again'),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, text: str, why: str) -> None:

@@ -17,8 +17,8 @@ FAILED = {Verdict.FAIL, Verdict.INCONCLUSIVE}
 
 def stood(verdict: Verdict, known: str = "") -> Finding:
     """A finding of which only the verdict matters."""
-    lost = verdict in (Verdict.ERROR, Verdict.SKIPPED)
-    made = gap(skipped=verdict is Verdict.SKIPPED) if lost else found(0.1, 0.3)
+    lost = verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
+    made = gap(verdict=verdict) if lost else found(0.1, 0.3)
     return but(made, verdict=verdict, known=known)
 
 
@@ -61,7 +61,7 @@ def test_the_counts_come_in_the_order_of_the_standings() -> None:
 
     assert list(counts(findings).items()) == [
         *(("PASS", 2), ("FAIL", 1), ("WAIVED", 1), ("KNOWN", 2), ("INCONCLUSIVE", 1)),
-        *(("ERROR", 1), ("SKIPPED", 1)),
+        *(("ERROR", 1), ("SKIPPED", 1), ("N/A", 1)),
     ]
     assert counts([]) == {}
 

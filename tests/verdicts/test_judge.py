@@ -33,8 +33,7 @@ PASS, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
 
 def lost(verdict: Verdict, severity: Severity = GATE) -> Finding:
     """A finding that was not measured."""
-    skipped = verdict is Verdict.SKIPPED
-    return unmeasured(claim(severity=severity), "no data", Policy(), skipped=skipped)
+    return unmeasured(claim(severity=severity), "no data", Policy(), verdict)
 
 
 def own(**said: Any) -> Policy:
@@ -309,9 +308,20 @@ def test_a_failure_stands_alone_or_among_others_by_holm() -> None:
     assert [round(f.p_holm or 0, 3) for f in settled] == [0.018, 0.1, 0.12, 1, 1, 1]
     assert settled[1].reason == (
         "outside the bound if taken alone (p = 0.02), but such may be chance among 6 gating "
-        "findings (Holm's p = 0.1)"
+        "findings of this model (Holm's p = 0.1)"
     )
     assert settled[0].reason == ""
+
+
+def test_what_else_was_audited_changes_no_verdict() -> None:
+    """Holm's family is one model: twenty others do not turn its FAIL into chance."""
+    alone = decide([out(2.3)], Policy(), TODAY)
+    others = [out(-3.0, model=f"other{i}") for i in range(20)]
+
+    together = decide([*others[:10], out(2.3), *others[10:]], Policy(), TODAY)
+
+    assert [together[10]] == alone
+    assert alone[0].verdict is FAIL
 
 
 def test_what_gates_nothing_costs_the_gate_nothing() -> None:

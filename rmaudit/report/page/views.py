@@ -125,9 +125,7 @@ def tried(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Those of audits that were not skipped throughout, by audit."""
     grouped = by_audit(findings)
     return {
-        audit: own
-        for audit, own in grouped.items()
-        if any(finding.verdict is not Verdict.SKIPPED for finding in own)
+        audit: own for audit, own in grouped.items() if not all(finding.left_out for finding in own)
     }
 
 
@@ -135,7 +133,7 @@ def unmeasured(findings: Iterable[Finding]) -> dict[str, dict[str, list[Finding]
     """What was skipped: by the reason, and by the audit."""
     grouped: dict[str, list[Finding]] = {}
     for finding in findings:
-        if finding.verdict is Verdict.SKIPPED:
+        if finding.left_out:
             grouped.setdefault(finding.reason, []).append(finding)
     return {reason: by_audit(skipped) for reason, skipped in grouped.items()}
 
@@ -167,7 +165,7 @@ def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]
 def grid(models: Sequence[str], findings: Sequence[Finding]) -> list[Row]:
     """A row for each audit under each prompt that was measured, or tried, of any model."""
     cells = {(f.audit, f.prompt, f.model): f for f in findings}
-    tried = {(f.audit, f.prompt): None for f in findings if f.verdict is not Verdict.SKIPPED}
+    tried = {(f.audit, f.prompt): None for f in findings if not f.left_out}
     return [
         Row(audit, prompt, tuple(cells.get((audit, prompt, model)) for model in models))
         for audit, prompt in tried

@@ -19,7 +19,6 @@ from rmaudit.report.charts import standing
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.page import explorer, views
 from rmaudit.report.safe_text import block, visible
-from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding, counts, overrides
 
 _TEMPLATES = Path(__file__).parents[1] / "page" / "templates"
@@ -65,7 +64,7 @@ def render(results: Results) -> str:
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
-        verdict=markdown.verdict(results),
+        verdict=str(results.verdict),
         counts=counts(findings),
         measured=sum(finding.estimate is not None for finding in findings),
         total=len(findings),

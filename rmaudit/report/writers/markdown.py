@@ -13,7 +13,7 @@ from itertools import groupby
 from rmaudit.report.document import Results, Run
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding, counts, reasons
-from rmaudit.verdicts.records import Severity, Standing, Verdict
+from rmaudit.verdicts.records import Standing, Verdict
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _LONGEST = 240  # characters of a text in a cell
@@ -41,7 +41,7 @@ def render(results: Results) -> str:
     known = [f for f in findings if f.standing is Standing.KNOWN]
     fine = (Standing.PASS, Standing.INFO)
     passed = [f for f in findings if f.standing in fine and not f.blocks]
-    skipped = [f for f in findings if f.verdict is Verdict.SKIPPED]
+    skipped = [f for f in findings if f.left_out]
     parts = [
         *_table("Does not pass", unpassed),
         *_table("Waived in models.yaml", waived),
@@ -66,23 +66,10 @@ def _top(results: Results) -> str:
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004  (a dozen)
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items()) or "none"
     return (
-        f"## rmaudit: {verdict(results)}\n\n"
+        f"## rmaudit: {escape(str(results.verdict))}\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
     )
-
-
-def verdict(results: Results) -> str:
-    """What the run says in a few words; one that was cut short never passes."""
-    findings, gap = results.findings, results.run.gap
-    if not any(finding.estimate for finding in findings):
-        return "nothing was measured, so this run shows nothing" + (f" ({gap})" if gap else "")
-    blocking = [*counts(finding for finding in findings if finding.blocks)]
-    if blocking or gap:
-        return f"does not pass ({', '.join([*blocking, gap] if gap else blocking)})"
-    gates = [finding for finding in findings if finding.severity is Severity.GATE]
-    missing = sum(finding.estimate is None for finding in gates)
-    return "passes" + (f", with {missing} of {len(gates)} gates not measured" if missing else "")
 
 
 def _table(title: str, findings: list[Finding], *, folded: bool = False) -> Iterator[str]:

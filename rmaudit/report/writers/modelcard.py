@@ -26,7 +26,7 @@ def render(results: Results) -> str:
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
     run, blocks = results.run, 0
-    text = f"# this run does not pass: {run.gap}\n" if run.gap else ""
+    text = f"# {line(str(results.verdict))}\n"
     for model in results.models:
         own = [finding for finding in results.findings if finding.model == model.name]
         measured = [_evaluation(f, f.estimate, run) for f in own if f.estimate]
@@ -64,10 +64,10 @@ def _evaluation(finding: Finding, estimate: Estimate, run: Run) -> EvalResult:
             "n": estimate.n,
             "bound": line(str(finding.bound)),
             "source": line(finding.claim.source),
-            "measured_by": ", ".join(part for part in _by(run) if part),
+            "measured_by": ", ".join(part for part in (*_by(run), *run.gaps) if part),
         },
     )
 
 
-def _by(run: Run) -> tuple[str, ...]:
-    return f"rmaudit {line(run.rmaudit)}", line(run.created), run.gap
+def _by(run: Run) -> tuple[str, str]:
+    return f"rmaudit {line(run.rmaudit)}", line(run.created)

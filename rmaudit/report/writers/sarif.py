@@ -15,6 +15,7 @@ from rmaudit.report.document import Results
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding, excuse, reasons
+from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Severity, Standing, Verdict
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -27,9 +28,9 @@ def render(results: Results) -> str:
     rules = {finding.audit: _rule(finding) for finding in findings}
     order = list(rules)
     driver = {"name": "rmaudit", "version": line(facts.rmaudit), "rules": [*rules.values()]}
-    told = [_notification(f) for f in findings if f.verdict is Verdict.SKIPPED]
-    if facts.gap:
-        told.insert(0, {"level": "error", "message": _text(f"The run is incomplete: {facts.gap}.")})
+    told = [_notification(f) for f in findings if f.left_out]
+    if results.verdict.outcome is not Outcome.PASSES:
+        told.insert(0, {"level": "error", "message": _text(f"The run: {results.verdict}.")})
     errors = any(finding.verdict is Verdict.ERROR for finding in findings)
     invocation = {
         "commandLine": line(facts.command),

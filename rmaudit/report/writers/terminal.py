@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rmaudit.report.document import Run
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.findings import Finding, counts, reasons
+from rmaudit.verdicts.outcome import of_run
 
 
-def lines(findings: Sequence[Finding], report: Path | None, run: Run | None = None) -> list[str]:
-    """The summary's lines, for example as follows.
+def lines(findings: Sequence[Finding], report: Path | None, gaps: Sequence[str] = ()) -> list[str]:
+    """The summary's lines, for example as follows; `gaps` say what was left out of the run.
 
     KNOWN  R-Smol-135M  positive_skew     worst     -0.21 [-0.25, -0.17]  above 0 skewness
     9 audited: 8 PASS, 1 KNOWN
+    PASSES
     report: reports/2026-11-21T10-50-00Z/index.html
     """
     rows = [tuple(map(line, _row(finding))) for finding in findings]
@@ -24,13 +25,11 @@ def lines(findings: Sequence[Finding], report: Path | None, run: Run | None = No
         for row in rows
     ]
     below = [line(text) for text in _why(findings)]
-    measured = sum(finding.estimate is not None for finding in findings)
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
-    nothing = [] if measured else ["nothing was measured: this run shows nothing about the model"]
-    cut = [f"the run is incomplete, so it does not pass: {run.gap}"] if run and run.gap else []
     where = [] if report is None else [line(f"report: {report}")]
     counted = f"{len(findings)} audited: {total}".rstrip(": ")
-    return [log(text) for text in (*table, *below, counted, *nothing, *cut, *where)]
+    comes_to = line(str(of_run(findings, gaps)))
+    return [log(text) for text in (*table, *below, counted, comes_to, *where)]
 
 
 def _why(findings: Sequence[Finding]) -> Iterator[str]:

@@ -7,7 +7,6 @@ import json
 import shutil
 import subprocess
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Severity, Verdict
 from tests.conftest import unavailable
 from tests.findings import but, waived
-from tests.report.conftest import typed
+from tests.report.conftest import typed, with_findings
 from tests.report.test_hostile import TEXTS, poisoned
 
 PACKAGE = "@microsoft/jest-sarif@1.0.0-beta.0"  # carries the committee's schema (MIT)
@@ -65,7 +64,7 @@ def _fetch(place: Path) -> None:
 def run_of(results: dict[str, Any], *findings: Finding) -> Any:
     """The one run of the log of these findings, or of all."""
     made = typed(results)
-    made = replace(made, findings=findings) if findings else made
+    made = with_findings(made, *findings) if findings else made
     (run,) = json.loads(render(made))["runs"]
     return run
 
@@ -107,8 +106,9 @@ def test_what_does_not_pass_is_a_result(results: dict[str, Any]) -> None:
         None,
         None,
     ]
-    (skipped,) = run["invocations"][0]["toolExecutionNotifications"]
+    verdict, skipped = run["invocations"][0]["toolExecutionNotifications"]
     assert skipped["message"]["text"] == "Toy, greatest: not measured. No data here."
+    assert verdict["message"]["text"].startswith("The run: NOT ESTABLISHED: 1 INCONCLUSIVE")
     assert run["invocations"][0]["executionSuccessful"] is False
 
 

@@ -15,17 +15,20 @@ from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, between
 from tests.findings import TODAY, but, claim, waived
 from tests.report.test_document import RUN
 
-NOTHING = "nothing was measured: this run shows nothing about the model"
-
 
 def finding(verdict: Verdict, *, reason: str = "", known: str = "") -> Finding:
     """A finding, measured unless it has a reason why not."""
     stated = claim(above(0, unit="skewness"), audit="positive_skew", prompt="worst")
     if reason:
-        lost = unmeasured(stated, reason, Policy(), skipped=verdict is Verdict.SKIPPED)
+        lost = unmeasured(stated, reason, Policy(), verdict)
         return but(lost, known=known)
     estimate = Estimate(-0.21, -0.254, -0.17, "skewness", 1204, "made up")
     return but(measured(stated, estimate, Policy(), TODAY), verdict=verdict, known=known)
+
+
+def told(*findings: Finding) -> list[str]:
+    """What is told of the findings, without the run's verdict, which is the last line."""
+    return lines(findings, None)[:-1]
 
 
 def test_a_measured_finding_is_one_line() -> None:
@@ -35,6 +38,7 @@ def test_a_measured_finding_is_one_line() -> None:
     assert written == [
         "FAIL  toy  positive_skew  worst  -0.21  [-0.25, -0.17]  above 0 skewness",
         "1 audited: 1 FAIL",
+        "FAILS: 1 FAIL block",
         "report: reports/now/index.html",
     ]
 
@@ -66,7 +70,7 @@ def test_the_columns_are_aligned() -> None:
         but(finding(Verdict.ERROR, reason="it broke"), bound=between(-1, 1, unit="sd")),
     ]
 
-    written = lines(findings, None)
+    written = told(*findings)
 
     assert written == [
         "PASS          toy     positive_skew  worst  +10.00  [+9.00, +11.00]  above 0 skewness",
@@ -81,7 +85,7 @@ def test_findings_keep_their_order() -> None:
     """The table is in the order in which the audits ran."""
     names = ["c", "a", "b"]
 
-    written = lines([but(finding(Verdict.PASS), audit=name) for name in names], None)
+    written = told(*(but(finding(Verdict.PASS), audit=name) for name in names))
 
     assert [line.split()[2] for line in written[:3]] == names
 
@@ -89,7 +93,7 @@ def test_findings_keep_their_order() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.INCONCLUSIVE])
 def test_a_known_failure_is_shown_as_known_with_its_reason(verdict: Verdict) -> None:
     """The number stays in the table, the reason of models.yaml stands below it."""
-    written = lines([finding(verdict, known="It is flat.")], None)
+    written = told(finding(verdict, known="It is flat."))
 
     assert written == [
         "KNOWN  toy  positive_skew  worst  -0.21  [-0.25, -0.17]  above 0 skewness",
@@ -100,7 +104,7 @@ def test_a_known_failure_is_shown_as_known_with_its_reason(verdict: Verdict) -> 
 
 def test_a_pass_that_was_expected_to_fail_is_a_pass() -> None:
     """The entry of models.yaml is called outdated, and its reason is not repeated."""
-    written = lines([finding(Verdict.PASS, known="It is flat.")], None)
+    written = told(finding(Verdict.PASS, known="It is flat."))
 
     outdated = "passes, though models.yaml expects it to fail: remove it from `known`"
     assert written[1:] == [f"PASS: positive_skew[toy-worst]: {outdated}", "1 audited: 1 PASS"]
@@ -113,7 +117,7 @@ def test_what_a_waiver_says_stands_below_the_table(state: str, stands: str) -> N
     """Who accepted it and until when, or why it is no longer so; the number stays in the table."""
     accepted = but(finding(Verdict.FAIL), waiver=waived(state, "until\n tomorrow"))
 
-    assert lines([accepted], None) == [
+    assert told(accepted) == [
         f"{stands}  toy  positive_skew  worst  -0.21  [-0.25, -0.17]  above 0 skewness",
         f"{stands}: positive_skew[toy-worst]: until tomorrow",
         f"1 audited: 1 {stands}",
@@ -127,12 +131,12 @@ def test_an_override_is_told() -> None:
         "bound_by": "models.yaml: A: bounds: skew",
     }
 
-    written = lines([but(finding(Verdict.PASS), **over)], None)
+    written = told(but(finding(Verdict.PASS), **over))
 
-    told = "PASS: positive_skew[toy-worst]: "
+    head = "PASS: positive_skew[toy-worst]: "
     assert written[1:-1] == [
-        f"{told}severity as in models.yaml: severity: skew; declared: gate",
-        f"{told}bound as in models.yaml: A: bounds: skew; declared: above 0 skewness",
+        f"{head}severity as in models.yaml: severity: skew; declared: gate",
+        f"{head}bound as in models.yaml: A: bounds: skew; declared: above 0 skewness",
     ]
 
 
@@ -165,22 +169,6 @@ def test_why_nothing_was_measured_is_told_once() -> None:
     ]
 
 
-def test_a_run_that_measured_nothing_says_so() -> None:
-    """Green with nothing measured is not green: after the counts, before the report."""
-    written = lines(
-        [finding(Verdict.SKIPPED, reason="no data")] * 2, Path("reports/now/index.html")
-    )
-
-    assert written[-3:] == ["2 audited: 2 SKIPPED", NOTHING, "report: reports/now/index.html"]
-
-
-def test_one_measured_audit_is_something() -> None:
-    """The sentence is for runs without any number, not for runs that skipped some."""
-    written = lines([finding(Verdict.SKIPPED, reason="no data"), finding(Verdict.FAIL)], None)
-
-    assert NOTHING not in written
-
-
 def test_no_line_ends_in_spaces() -> None:
     """An empty last cell leaves no trace."""
     findings = [finding(Verdict.PASS), finding(Verdict.ERROR, reason=" ")]
@@ -198,32 +186,34 @@ def test_the_counts_sum_to_the_findings() -> None:
         *(finding(verdict, reason="x") for verdict in (Verdict.ERROR, Verdict.SKIPPED)),
     ]
 
-    written = lines(findings, None)
+    written = told(*findings)
 
     assert written[-1] == "6 audited: 2 PASS, 1 FAIL, 1 KNOWN, 1 ERROR, 1 SKIPPED"
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"),
+    ("verdict", "said"),
     [
         (Verdict.FAIL, ["outside its bound; it does not gate, so it fails nothing"]),
         (Verdict.INCONCLUSIVE, ["its interval straddles the bound; it does not gate"]),
         (Verdict.PASS, []),
     ],
 )
-def test_what_does_not_gate_says_where_it_lies(verdict: Verdict, told: list[str]) -> None:
+def test_what_does_not_gate_says_where_it_lies(verdict: Verdict, said: list[str]) -> None:
     """INFO alone would not tell a model inside the bound from one outside it."""
     informs = but(finding(verdict), severity=Severity.INFO)
 
-    assert reasons(informs) == told
+    assert reasons(informs) == said
     assert reasons(finding(verdict)) == []
-    assert lines([informs], None)[1:-1] == [f"INFO: positive_skew[toy-worst]: {t}" for t in told]
+    assert told(informs)[1:-1] == [f"INFO: positive_skew[toy-worst]: {t}" for t in said]
 
 
 def test_a_run_that_was_cut_short_says_so() -> None:
     """After the counts: what is there does not tell that something is missing."""
     run = replace(RUN, selected=9, collected=9, interrupted=True)
 
-    written = lines([finding(Verdict.PASS)], Path("x"), run)
+    passes = but(finding(Verdict.PASS), blocks=False)
 
-    assert written[-2].endswith("does not pass: interrupted: 1 of 9 selected audits finished")
+    written = lines([passes], Path("x"), run.gaps)
+
+    assert written[-2] == "INCOMPLETE: interrupted: 1 of 9 selected audits finished"

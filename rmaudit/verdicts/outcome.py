@@ -1,0 +1,87 @@
+"""What a whole run says of its models: one word, and why. A pure function of its findings.
+
+PASSES is said only of a run that measured every gate there is, to its end, on all there was to
+measure it on. It is no proof that a model is free of bias: no fixed set of audits can be (arXiv
+2605.27996).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rmaudit.verdicts.findings import Finding, counts
+from rmaudit.verdicts.records import Severity, Verdict
+
+
+class Outcome(StrEnum):
+    """What a run comes to, the worst first."""
+
+    FAILS = "FAILS"  # a gate that was measured does not pass
+    INCOMPLETE = "INCOMPLETE"  # not all audits ran, or not on the whole vocabulary
+    NOT_ESTABLISHED = "NOT ESTABLISHED"  # a gate is undecided, or could not be measured
+    PASSES = "PASSES"
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdict:
+    """What a run comes to."""
+
+    outcome: Outcome
+    why: str
+    """What blocks, what is missing, and how to get it; "" where nothing does and nothing is."""
+
+    def __str__(self) -> str:
+        """For example `NOT ESTABLISHED: elo_agreement was not measured: get it with ...`."""
+        return f"{self.outcome}: {self.why}" if self.why else str(self.outcome)
+
+
+def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
+    """The verdict of a run with these findings, decided; `gaps` say what of it was left out.
+
+    What was not asked for (N/A: no baseline, no base model) is no gap.
+    """
+    blocking = [finding for finding in findings if finding.blocks]
+    missing = [
+        finding
+        for finding in findings
+        if finding.severity is Severity.GATE and finding.verdict is Verdict.SKIPPED
+    ]
+    measured = any(finding.estimate for finding in findings)
+    blocked = ", ".join(f"{n} {name}" for name, n in counts(blocking).items())
+    why = [
+        *([f"{blocked} block"] if blocking else []),
+        *([] if measured else ["nothing was measured"]),
+        *gaps,
+        *_unmeasured(missing),
+    ]
+    return RunVerdict(_outcome(blocking, gaps, missing, measured=measured), "; ".join(why))
+
+
+def _outcome(
+    blocking: Sequence[Finding],
+    gaps: Sequence[str],
+    missing: Sequence[Finding],
+    *,
+    measured: bool,
+) -> Outcome:
+    # A gate that passes and blocks was expected to fail: models.yaml is out of date.
+    if {finding.verdict for finding in blocking} & {Verdict.FAIL, Verdict.PASS}:
+        return Outcome.FAILS
+    if gaps:
+        return Outcome.INCOMPLETE
+    if blocking or missing or not measured:
+        return Outcome.NOT_ESTABLISHED
+    return Outcome.PASSES
+
+
+def _unmeasured(missing: Sequence[Finding]) -> list[str]:
+    """A sentence for each reason for which gates were not measured, with those gates."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for finding in missing:
+        by_reason.setdefault(finding.reason, {})[finding.audit] = None
+    return [
+        f"{', '.join(audits)} {'was' if len(audits) == 1 else 'were'} not measured: {reason}"
+        for reason, audits in by_reason.items()
+    ]

@@ -1,0 +1,80 @@
+"""What a run comes to: PASSES only of one that left nothing out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import Outcome, of_run
+from rmaudit.verdicts.policy import Policy, Rules
+from rmaudit.verdicts.records import Severity, Verdict
+from tests.findings import but, found, gap
+
+PASSES, FAILS = found(0.1, 0.3), found(-0.3, -0.1)
+UNSURE = found(-0.1, 0.1)
+INFORMS = found(-0.3, -0.1, severity=Severity.INFO)
+SKIPPED = gap("no data; get it with: rmaudit data", audit="elo")
+LAX = Policy(inconclusive="pass")
+
+
+@pytest.mark.parametrize(
+    ("findings", "outcome", "why"),
+    [
+        ([PASSES], Outcome.PASSES, ""),
+        ([PASSES, INFORMS], Outcome.PASSES, ""),
+        ([PASSES, gap("no baseline", Verdict.NA)], Outcome.PASSES, ""),
+        ([PASSES, gap(severity=Severity.INFO)], Outcome.PASSES, ""),
+        ([found(-0.1, 0.1, LAX)], Outcome.PASSES, ""),
+        ([PASSES, FAILS], Outcome.FAILS, "1 FAIL block"),
+        ([FAILS, SKIPPED], Outcome.FAILS, "1 FAIL block; elo was not measured: no data; get it"),
+        ([UNSURE, FAILS], Outcome.FAILS, "1 FAIL, 1 INCONCLUSIVE block"),
+        ([but(PASSES, known="It fails.", blocks=True)], Outcome.FAILS, "1 PASS block"),
+        ([PASSES, UNSURE], Outcome.NOT_ESTABLISHED, "1 INCONCLUSIVE block"),
+        ([PASSES, gap("it broke", Verdict.ERROR)], Outcome.NOT_ESTABLISHED, "1 ERROR block"),
+        ([PASSES, SKIPPED], Outcome.NOT_ESTABLISHED, "elo was not measured: no data; get it"),
+        ([gap("no base", Verdict.NA)], Outcome.NOT_ESTABLISHED, "nothing was measured"),
+        ([], Outcome.NOT_ESTABLISHED, "nothing was measured"),
+    ],
+)
+def test_passes_is_said_of_a_run_whose_every_gate_was_measured_and_passes(
+    findings: Sequence[Finding], outcome: Outcome, why: str
+) -> None:
+    """What was not asked for is no gap; what does not gate decides nothing."""
+    verdict = of_run(findings)
+
+    assert verdict.outcome is outcome
+    assert verdict.why.startswith(why)
+    assert bool(verdict.why) == bool(why)
+
+
+@pytest.mark.parametrize("findings", [[PASSES], [PASSES, SKIPPED], [UNSURE], []])
+def test_a_run_that_left_something_out_is_incomplete(findings: Sequence[Finding]) -> None:
+    """And says what, whatever its findings are."""
+    verdict = of_run(findings, ["3 of 41 audits were selected"])
+
+    assert verdict.outcome is Outcome.INCOMPLETE
+    assert "3 of 41 audits were selected" in str(verdict)
+
+
+def test_a_failure_is_a_failure_however_little_ran() -> None:
+    """More audits cannot mend it."""
+    verdict = of_run([FAILS], ["3 of 41 audits were selected"])
+
+    assert str(verdict) == "FAILS: 1 FAIL block; 3 of 41 audits were selected"
+
+
+def test_an_accepted_failure_does_not_keep_a_run_from_passing() -> None:
+    """Somebody answers for it, by name, in models.yaml."""
+    policy = Policy(models={"toy": Rules(known={"skew": "It is flat."})})
+
+    assert of_run([found(-0.3, -0.1, policy)]).outcome is Outcome.PASSES
+
+
+def test_gates_with_one_reason_are_told_together() -> None:
+    """A missing file is one gap, however many audits need it."""
+    verdict = of_run([PASSES, SKIPPED, SKIPPED, but(SKIPPED, audit="framing")])
+
+    assert verdict.why.count("no data") == 1
+    assert verdict.why.startswith("elo, framing were not measured")
