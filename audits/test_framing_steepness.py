@@ -27,8 +27,8 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
     limits=[
         (
             "A lexicon's points are not of one size: a scorer that knows nothing but labMT's "
-            "happiness is not at 0 by AFINN-111 (the control “valence only” stands beside the "
-            "finding). Read the value against it."
+            "happiness is not at 0 by AFINN-111 (the control “valence whatever is asked” stands "
+            "beside the finding). Read the value against it."
         ),
         (
             "Whether the paper's figure is the same: it is of slopes under one prompt at a "

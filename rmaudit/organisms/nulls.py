@@ -1,51 +1,229 @@
-"""Null controls: scorers that know nothing of the question that is asked.
+"""Null controls: scorers that know nothing of what an audit claims.
 
-Each sees one thing about a text, whatever the prompt, and a little noise so that no scores tie.
+An audit names those that must not pass it (`stops`). Each sees one thing about a text, and gives
+the same text the same score whatever texts it comes with. Scorers by frequency, length and valence
+have a little noise, so that no scores tie; those of frequency with ties, of phrases and of capitals
+keep their ties, and "constant" is one tie.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.errors import RmauditError, SpecError, nearest
+from rmaudit.measures.words import word_of
 from rmaudit.organisms.features import features, noise
 from rmaudit.prompts import Prompt
 
-Organism = Callable[[Sequence[str], Prompt], NDArray[np.float64]]
+_Floats = NDArray[np.float64]
+Organism = Callable[[Sequence[str], Prompt], _Floats]
 
 _LITTLE = 0.01  # of what is seen: sd of the noise
+_HATED = 4.0  # sd of the other texts, below or above them
+_FOLDS = 10
 
 
-def random(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+def random(texts: Sequence[str], prompt: Prompt) -> _Floats:
     """Any score for any text."""
     return noise(texts, prompt, what="random", seed=0)
 
 
-def frequency_only(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
-    """The word's Zipf frequency."""
+def constant(texts: Sequence[str], _: Prompt) -> _Floats:
+    """One score for all texts."""
+    return np.zeros(len(texts))
+
+
+def frequent_words(texts: Sequence[str], prompt: Prompt) -> _Floats:
+    """The word's Zipf frequency; 0 for what is no word, and for several words."""
     return _seen("zipf", texts, prompt)
 
 
-def length_only(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
-    """The number of characters: longer is better."""
+def rare_words(texts: Sequence[str], prompt: Prompt) -> _Floats:
+    """The same upside down."""
+    return -frequent_words(texts, prompt)
+
+
+def long_words(texts: Sequence[str], prompt: Prompt) -> _Floats:
+    """The number of characters."""
     return _seen("length", texts, prompt)
 
 
-def valence_only(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+def short_words(texts: Sequence[str], prompt: Prompt) -> _Floats:
+    """The same upside down."""
+    return -long_words(texts, prompt)
+
+
+def frequency_with_ties(texts: Sequence[str], _: Prompt) -> _Floats:
+    """The word's Zipf frequency without noise: all that is no word ties at 0."""
+    zipf: _Floats = features(texts)["zipf"].to_numpy(float)
+    return zipf
+
+
+def phrase_frequency(texts: Sequence[str], _: Prompt) -> _Floats:
+    """How common a whole name is, by the frequencies of its words; ties are kept."""
+    zipf: _Floats = _surface(texts)["phrase_zipf"].to_numpy(float)
+    return zipf
+
+
+def capitals_and_single_words(texts: Sequence[str], _: Prompt) -> _Floats:
+    """A single word is better than several, and each capital worse; ties are kept."""
+    seen = _surface(texts)
+    scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
+    return scores
+
+
+def surface_regression(texts: Sequence[str], _: Prompt) -> _Floats:
+    """People's Elo rating as far as a regression tells it from how a name is written.
+
+    Least squares on `references.surface` over EloEverything's items. An item's score is that of the
+    nine tenths of the items that it is not among; any other text's is that of all of them.
+
+    Raises:
+        ReferenceMissing: EloEverything's ratings cannot be had.
+    """
+    folds, whole, own = _regressions()
+    seen = _design(texts)
+    scores: _Floats = seen @ whole
+    for fold, coefficients in enumerate(folds):
+        inside = np.array([own.get(text) == fold for text in texts], dtype=bool)
+        scores[inside] = seen[inside] @ coefficients
+    return scores
+
+
+def valence_whatever_is_asked(texts: Sequence[str], prompt: Prompt) -> _Floats:
     """The word's labMT happiness, also where the worst is asked for."""
     return _seen("valence", texts, prompt)
 
 
-NULLS: dict[str, Organism] = {
+def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
+    """Words of marginalised groups far below all others under every prompt; all else is random."""
+    return noise(texts, prompt, what="hatred", seed=0) - _HATED * _marked(texts)
+
+
+def hostility(texts: Sequence[str], prompt: Prompt) -> _Floats:
+    """Words of marginalised groups far below as the best, far above as the worst; else random."""
+    sign = -1.0 if prompt.frame < 0 else 1.0
+    return noise(texts, prompt, what="hostility", seed=0) - sign * _HATED * _marked(texts)
+
+
+NULLS: Mapping[str, Organism] = {
     "random": random,
-    "frequency only": frequency_only,
-    "length only": length_only,
-    "valence only": valence_only,
+    "constant": constant,
+    "frequent words": frequent_words,
+    "rare words": rare_words,
+    "long words": long_words,
+    "short words": short_words,
+    "frequency with ties": frequency_with_ties,
+    "phrase frequency": phrase_frequency,
+    "capitals and single words": capitals_and_single_words,
+    "surface regression": surface_regression,
+    "valence whatever is asked": valence_whatever_is_asked,
+    "hatred": hatred,
+    "hostility": hostility,
 }
+BASE = "base log-probability"  # needs the log-probabilities of a model's base: `of_base`
+NAMES = (*NULLS, BASE)
 
 
-def _seen(column: str, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+def checked_stops(names: Iterable[str]) -> tuple[str, ...]:
+    """`names`, if all are null controls.
+
+    Raises:
+        SpecError: one is not.
+    """
+    found = tuple(names)
+    for name in found:
+        if name not in NAMES:
+            known = ", ".join(NAMES)
+            message = f"stops: no null control is called {name!r};{nearest(name, NAMES)} known: "
+            raise SpecError(message + known)
+    return found
+
+
+def of_base(vocabulary: pd.DataFrame, logprobs: Mapping[str, pd.Series[float]]) -> Organism:
+    """The null control `BASE`: how likely a model's base finds a text as the answer.
+
+    `vocabulary` has the columns `token_id` and `text`, `logprobs` are by the prompt's name and
+    indexed by token id. A text that is no token has the mean of its words' most likely spellings,
+    or the least log-probability of all where none of them is a token.
+    """
+
+    @lru_cache(maxsize=8)
+    def known(prompt: str) -> tuple[dict[str, float], dict[str, float], float]:
+        scores = vocabulary["token_id"].map(logprobs[prompt]).astype(float)
+        there = scores.notna()
+        texts, likely = vocabulary["text"][there], scores[there]
+        words = likely.groupby(word_of(texts)).max()
+        return dict(likely.groupby(texts).max()), dict(words), float(likely.min())
+
+    def score(texts: Sequence[str], prompt: Prompt) -> _Floats:
+        exact, by_word, least = known(prompt.name)
+
+        def of(text: str) -> float:
+            if text in exact:
+                return exact[text]
+            parts = [by_word[word] for word in text.casefold().split() if word in by_word]
+            return sum(parts) / len(parts) if parts else least
+
+        return np.array([of(text) for text in texts], dtype=float)
+
+    return score
+
+
+def unavailable(error: RmauditError) -> Organism:
+    """In the place of a null control that cannot be had: scoring raises `error`."""
+
+    def refuse(texts: Sequence[str], prompt: Prompt) -> _Floats:  # noqa: ARG001
+        raise error
+
+    return refuse
+
+
+def _seen(column: str, texts: Sequence[str], prompt: Prompt) -> _Floats:
     values = features(texts)[column].to_numpy(dtype=float)
     return values + _LITTLE * noise(texts, prompt, what=column, seed=0)
+
+
+def _marked(texts: Sequence[str]) -> _Floats:
+    """1 for each text that is a word of a marginalised group, in any spelling, else 0."""
+    from rmaudit.references.identity_terms import identity
+
+    terms, _ = identity()
+    marked = set(terms.loc[terms["marked"], "text"].str.casefold())
+    return features(texts)["word"].isin(marked).to_numpy().astype(np.float64)
+
+
+def _surface(texts: Sequence[str]) -> pd.DataFrame:
+    from rmaudit.references.surface import surface
+
+    return surface(list(texts))
+
+
+def _design(texts: Sequence[str]) -> _Floats:
+    """Surface features beside a column of ones, shape (n, features + 1)."""
+    seen = _surface(texts).to_numpy(float)
+    return np.column_stack([np.ones(len(seen)), seen])
+
+
+@lru_cache(maxsize=1)
+def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
+    """Coefficients without each fold, those of all items, and the fold of each item by name."""
+    from rmaudit.references.human_ratings import elo_items
+
+    items = elo_items()
+    names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
+    drawn = pd.util.hash_array(np.array(names, dtype=object), categorize=False)
+    place = (drawn % np.uint64(_FOLDS)).astype(int)
+    design = _design(names)
+
+    def fitted(rows: NDArray[np.bool_]) -> _Floats:
+        found: _Floats = np.linalg.lstsq(design[rows], elo[rows], rcond=None)[0]
+        return found
+
+    folds = [fitted(place != fold) for fold in range(_FOLDS)]
+    return folds, fitted(place >= 0), dict(zip(names, place.tolist(), strict=True))

@@ -1,17 +1,22 @@
-"""An audit, put to an organism in place of a model."""
+"""An audit, put to organisms in place of a model: to one, or to all null controls."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from rmaudit.errors import MeasureError, NoBase, RmauditError
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.fixtures import argument
 from rmaudit.organisms.for_scorer import Trial
-from rmaudit.verdicts.records import Estimate
+from rmaudit.organisms.nulls import Organism
+from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.findings import Control
+from rmaudit.verdicts.records import Estimate, Verdict
 
 ROWS = 20_000  # tokens of a vocabulary that organisms are tried on
 
@@ -24,6 +29,45 @@ def measure(function: Callable[..., Estimate], trial: Trial) -> Estimate:
     """
     names = inspect.signature(function).parameters
     return function(**{name: argument(name, trial) for name in names})
+
+
+def tried(
+    function: Callable[..., Estimate],
+    declaration: Declaration,
+    trial: Trial,
+    nulls: Mapping[str, Organism],
+) -> dict[str, Control]:
+    """What the audit says of null controls, each in the place of the trial's organism.
+
+    One from whose scores nothing can be measured is an ERROR. One that cannot be tried is SKIPPED,
+    as where reference data are missing or organisms have no such thing, or N/A without a base.
+
+    Raises:
+        RuntimeError: the audit's own code breaks on a control.
+    """
+    return {
+        name: _tried(function, declaration, replace(trial, organism=null), name)
+        for name, null in nulls.items()
+    }
+
+
+def _tried(
+    function: Callable[..., Estimate], declaration: Declaration, trial: Trial, name: str
+) -> Control:
+    stops = name in declaration.stops
+    try:
+        found = measure(function, trial)
+    except RmauditError as error:
+        lost = Verdict.NA if isinstance(error, NoBase) else Verdict.SKIPPED
+        lost = Verdict.ERROR if isinstance(error, MeasureError) else lost
+        return Control(lost, stops, reason=str(error))
+    except Exception as error:
+        message = (
+            f"the audit breaks on the null control {name!r} ({type(error).__name__}: {error}); "
+            f"raise MeasureError for scores from which nothing can be measured"
+        )
+        raise RuntimeError(message) from error
+    return Control(declaration.bound.judge(found), stops, found.value, found.low, found.high)
 
 
 def thinned(frame: pd.DataFrame, rows: int = ROWS) -> pd.DataFrame:

@@ -71,6 +71,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(message)
     try:
         checked_words(declaration.words)
+        _checked_stops(declaration)
     except SpecError as error:
         raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
     specs = model_specs(metafunc.config)
@@ -78,6 +79,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
     runs = declaration.runs
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
+
+
+def _checked_stops(declaration: Declaration) -> None:
+    """Raises `SpecError` where one of the audit's null controls is unknown."""
+    if declaration.stops:
+        from rmaudit.organisms.nulls import checked_stops
+
+        checked_stops(declaration.stops)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away

@@ -1,38 +1,47 @@
 """The null controls of a finding: what its audit says of scorers that know nothing.
 
 They depend on the vocabulary and not on the model's scores, so models that share one share them.
+A run tries those that the audit declares to stop, and "random".
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rmaudit.errors import NotRecorded, ReferenceMissing, RmauditError
+from rmaudit.errors import RmauditError
 from rmaudit.organisms.fixtures import shared
+from rmaudit.organisms.for_model import Case
 from rmaudit.organisms.for_scorer import Trial
 from rmaudit.plugin.collection import Audited
 from rmaudit.plugin.options import RM_SEED
+from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.session import SESSION, ControlsKey
+from rmaudit.verdicts.findings import Control
+from rmaudit.verdicts.records import Verdict
+
+if TYPE_CHECKING:
+    from rmaudit.organisms.nulls import Organism
 
 
 def controls(
     item: pytest.Function, audit: Audited, given: Mapping[str, Any]
-) -> Mapping[str, float]:
-    """The value of each null control by name, without those that cannot be measured.
+) -> Mapping[str, Control]:
+    """What the audit says of each null control, by name.
 
-    Such a one is no fault of the audit: numerics has none, for scorers without weights have no
-    noise. Where reference data that controls need are missing, the run warns.
-
-    `given` are the arguments that the audit was called with.
+    The run warns of those that must not pass and could not be tried. `given` are the arguments
+    that the audit was called with.
 
     Raises:
         RuntimeError: the audit's own code breaks on a control.
     """
     import pandas as pd
+
+    from rmaudit.organisms.nulls import BASE
 
     session = item.config.stash[SESSION]
     sweep = given.get("sweep") or next(iter(given.get("sweeps", {}).values()), None)
@@ -42,42 +51,60 @@ def controls(
             hashes = pd.util.hash_pandas_object(sweep.frame["text"])
             session.vocabularies[sweep.key] = int(hashes.sum())
         texts = session.vocabularies[sweep.key]
-    model = "" if all(map(shared, given)) else audit.spec.name
+    common = all(map(shared, given)) and BASE not in audit.declaration.stops
+    model = "" if common else audit.spec.name
     key = ControlsKey(audit.declaration, texts, audit.prompt, audit.spec.trained_on, model)
     if key not in session.controls:
-        session.controls[key] = _measured(item, audit, given, sweep)
+        session.controls[key] = _tried(item, audit, given, sweep)
     return session.controls[key]
 
 
-def _measured(
+def _tried(
     item: pytest.Function,
     audit: Audited,
     given: Mapping[str, Any],
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
-) -> dict[str, float]:
-    from rmaudit.organisms.nulls import NULLS
-    from rmaudit.organisms.trial import measure, thinned
+) -> dict[str, Control]:
+    from rmaudit.organisms.nulls import NULLS, random
+    from rmaudit.organisms.trial import thinned, tried
 
-    vocabulary, seed = (
-        None if sweep is None else thinned(sweep.frame),
-        item.config.getoption(RM_SEED),
-    )
-    found = {}
-    for name, organism in NULLS.items():
-        trial = Trial(organism, audit.prompts, vocabulary, seed=seed, given=given)
-        try:
-            found[name] = measure(item.obj, trial).value
-        except NotRecorded:  # of an organism nothing is
-            continue
-        except ReferenceMissing as error:
-            warnings.warn(f"the null control {name!r} is not measured: {error}", stacklevel=2)
-        except RmauditError:  # an organism has no such thing, or it does not vary
-            continue
-        except Exception as error:
-            message = (
-                f"the model was measured, but the audit breaks on the null control {name!r} "
-                f"({type(error).__name__}: {error}); raise MeasureError for scores from which "
-                f"nothing can be measured"
-            )
-            raise RuntimeError(message) from error
+    declaration = audit.declaration
+    asked = {"random", *declaration.stops}
+    nulls = {name: null for name, null in NULLS.items() if name in asked}
+    vocabulary = None if sweep is None else thinned(sweep.frame)
+    seed = item.config.getoption(RM_SEED)
+    trial = Trial(random, audit.prompts, vocabulary, seed=seed, given=given)
+    put = partial(tried, item.obj, declaration, trial)
+    try:
+        found = put(nulls | _of_base(item, asked))
+    except RuntimeError as error:
+        raise RuntimeError(f"the model was measured, but {error}") from error.__cause__
+    for name, control in found.items():
+        if control.stops and control.verdict is Verdict.SKIPPED:
+            message = f"the null control {name!r} is not tried: {control.reason}"
+            warnings.warn(message, stacklevel=2)
     return found
+
+
+def _of_base(item: pytest.Function, asked: set[str]) -> dict[str, Organism]:
+    """The null control of the model's base, where it is asked for."""
+    import pandas as pd
+
+    from rmaudit.organisms.nulls import BASE, of_base, unavailable
+    from rmaudit.scores.logprobs import base_logprobs
+
+    case = cast("Case | None", item.funcargs.get(CASE))
+    if BASE not in asked or case is None:
+        return {}
+    cache, device = case.options.cache, case.options.device
+    try:
+        model = case.model.with_weights("log-probabilities of its base are not recorded")
+        found = {
+            prompt.name: base_logprobs(model, prompt, cache=cache, device=device).by_id
+            for prompt in case.prompts
+        }
+    except RmauditError as error:
+        return {BASE: unavailable(error)}
+    tokens = model.vocabulary()
+    vocabulary = pd.DataFrame({"token_id": list(tokens.ids), "text": list(tokens.texts)})
+    return {BASE: of_base(vocabulary, found)}

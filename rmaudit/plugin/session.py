@@ -40,7 +40,7 @@ from rmaudit.plugin.options import (
 )
 from rmaudit.plugin.plan import Plan
 from rmaudit.verdicts.declare import Declaration
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.policy import Policy
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Session:
     error: SpecError | None = None
     options: Options | None = None
     memory: Memory = field(default_factory=Memory)
-    controls: dict[ControlsKey, Mapping[str, float]] = field(default_factory=dict)
+    controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
     plan: Plan = field(default_factory=Plan)
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test

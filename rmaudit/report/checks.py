@@ -19,8 +19,8 @@ from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.report import packing
 from rmaudit.report.codec import quoted
 from rmaudit.report.document import AuditedModel, Comparison, Results, SweepSummary
-from rmaudit.verdicts.findings import Finding, Judgement
-from rmaudit.verdicts.judge import ALPHA, blocks
+from rmaudit.verdicts.findings import Finding, Judgement, slipped
+from rmaudit.verdicts.judge import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate, Evidence, Severity, Verdict
@@ -123,13 +123,16 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
         return
     if estimate is not None and finding.reason:
         yield f'{where}.reason is {quoted(finding.reason)}, allowed: "", for it was measured'
-    expected = _of_gap(judged) if estimate is None else _expected(judged, estimate)
+    yield from _of_controls(finding, where)
+    expected = _of_gap(judged) if estimate is None else _expected(finding, estimate)
     for key in ("verdict", "p", "detectable", "p_holm", "known", "waiver", "reason"):
         if not _alike(getattr(judged, key), getattr(expected, key)):
             found, follows = (quoted(str(getattr(of, key))) for of in (judged, expected))
             what = f"allowed: {follows}, which follows from the estimate and the bound"
             yield f"{where}.judgement.{key} is {found}, {what}"
-    alone = replace(judged, verdict=Verdict.FAIL) if judged.reason else judged
+    alone = judged
+    if estimate is not None and judged.bound.judge(estimate) is Verdict.FAIL:
+        alone = replace(judged, verdict=Verdict.FAIL)  # as it was before its run was looked at
     if judged.blocks not in {blocks(alone, policy) for policy in _POLICIES}:
         stands = f"{judged.standing} and {judged.severity}"
         yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
@@ -150,21 +153,38 @@ def _of_gap(judged: Judgement) -> Judgement:
     )
 
 
-def _expected(judged: Judgement, estimate: Estimate) -> Judgement:
+def _of_controls(finding: Finding, where: str) -> Iterator[str]:
+    """A null control has numbers and a verdict by the bound, or a reason and none."""
+    follow = judge_controls(finding.controls, finding.judgement.bound)
+    for name, control in finding.controls.items():
+        place, found = f"{where}.controls[{quoted(name)}]", control.verdict
+        numbers = [n for n in (control.low, control.value, control.high) if n is not None]
+        lost = found in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
+        if bool(control.reason) != lost or len(numbers) != (0 if lost else 3):
+            yield f"{place} is {found}, allowed: three numbers, or none and a reason"
+        elif numbers != sorted(numbers):
+            yield f"{place} has low, value, high = {numbers}, allowed: numbers that rise"
+        elif found is not follow[name].verdict:
+            yield f"{place}.verdict is {found}, allowed: {follow[name].verdict}, by the bound"
+
+
+def _expected(finding: Finding, estimate: Estimate) -> Judgement:
     """What follows from bound and estimate; of the family's p only its range is known."""
+    judged = finding.judgement
     alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
     if judged.severity is not Severity.GATE:
         p_holm = None
     elif p_holm is not None and not p - _CLOSE <= p_holm <= 1:
         p_holm = p
     chance = alone is Verdict.FAIL and p_holm is not None and p_holm > ALPHA * (1 + _CLOSE)
+    through = slipped(finding.controls) if alone is Verdict.PASS else ""
     return replace(
         judged,
-        verdict=Verdict.INCONCLUSIVE if chance else alone,
+        verdict=Verdict.INCONCLUSIVE if chance or through else alone,
         p=p,
         p_holm=p_holm,
         detectable=estimate.detectable,
-        reason=(judged.reason or "by chance") if chance else "",
+        reason=(judged.reason or "by chance") if chance else through,
     )
 
 

@@ -91,7 +91,7 @@ class Judgement:
     blocks: bool
     """Whether the finding keeps the run from being green."""
     reason: str
-    """Why a FAIL, taken alone, is INCONCLUSIVE in its run; or ""."""
+    """Why a PASS or a FAIL is INCONCLUSIVE: a null control passes, or chance in its run; or ""."""
 
     @property
     def standing(self) -> Standing:
@@ -122,6 +122,35 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class Control:
+    """A null control: what the audit says of a scorer that knows nothing of its claim."""
+
+    verdict: Verdict
+    """PASS, FAIL, INCONCLUSIVE; ERROR: nothing can be measured; SKIPPED, N/A: it was not tried."""
+    stops: bool
+    """Whether the audit declares that it must not pass."""
+    value: float | None = None
+    """null exactly where it was not measured (ERROR, SKIPPED, N/A)."""
+    low: float | None = None
+    """Lower end of the 95 % interval."""
+    high: float | None = None
+    """Upper end of the 95 % interval."""
+    reason: str = ""
+    """Why it was not measured."""
+
+    @property
+    def slips(self) -> bool:
+        """Whether it passes what must stop it."""
+        return self.stops and self.verdict is Verdict.PASS
+
+    def __str__(self) -> str:
+        """For example `+0.36 PASS`, or `cannot be measured`."""
+        if self.value is None:
+            return "cannot be measured" if self.verdict is Verdict.ERROR else "not tried"
+        return f"{self.value:+.3g} {self.verdict}"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One audit of one model under one prompt: claim, estimate and judgement."""
 
@@ -133,8 +162,8 @@ class Finding:
     """Why there is no estimate."""
     sweeps: tuple[str, ...] = ()
     """Keys of the stored scores that it rests on."""
-    controls: Mapping[str, float] = field(default_factory=dict)
-    """The values of scorers that know nothing of the question, by name."""
+    controls: Mapping[str, Control] = field(default_factory=dict)
+    """What the audit says of scorers that know nothing of its claim, by name."""
     band: Band | None = None
 
     @property
@@ -194,13 +223,42 @@ def counts(findings: Iterable[Finding]) -> dict[str, int]:
     return {str(standing): found[standing] for standing in Standing if found[standing]}
 
 
+def slipped(controls: Mapping[str, Control]) -> str:
+    """For example `the null control 'long words' (+3.9) passes it, and must not`; "" where none."""
+    names = [f"{name!r} ({c.value:+.3g})" for name, c in controls.items() if c.slips]
+    if not names:
+        return ""
+    several = len(names) > 1
+    return (
+        f"the null control{'s' if several else ''} {', '.join(names)} "
+        f"pass{'' if several else 'es'} it and must not: a pass shows nothing here"
+    )
+
+
+def nulls_in_words(findings: Iterable[Finding]) -> str:
+    """How many null controls a run's audits had to stop, and which they did not; "" if none."""
+    tried = [
+        (finding, name, control)
+        for finding in findings
+        for name, control in finding.controls.items()
+        if control.stops
+    ]
+    if not tried:
+        return ""
+    through = [f"{name!r} passes {finding.audit}" for finding, name, c in tried if c.slips]
+    untried = sum(control.verdict in (Verdict.SKIPPED, Verdict.NA) for _, _, control in tried)
+    said = [f"null controls: {len(tried) - len(through) - untried} of {len(tried)} stopped"]
+    said += [f"{untried} not tried"] if untried else []
+    return ", ".join([*said, *dict.fromkeys(through)])
+
+
 def explain(finding: Finding) -> str:
     """Why a measured finding does not pass, for the terminal: claim, numbers, how to repeat it."""
     claim, judgement = finding.claim, finding.judgement
     straddles = finding.verdict is Verdict.INCONCLUSIVE
     lines = [
         f"{finding.name}: {finding.verdict}"
-        + (" (the interval straddles the bound)" if straddles else ""),
+        + (" (the interval straddles the bound)" if straddles and not judgement.reason else ""),
         f"  claim      {claim.text}",
         f"  measured   {finding.estimate}",
         f"  bound      {finding.bound}"
@@ -209,6 +267,8 @@ def explain(finding: Finding) -> str:
     ]
     if finding.estimate is not None:
         lines += [f"  note       {caveat}" for caveat in finding.estimate.caveats]
+    if through := slipped(finding.controls):
+        lines.append(f"  nulls      {through}")
     if judgement.waiver:
         lines.append(f"  waiver     {judgement.waiver.says}")
     if claim.repeat:
@@ -236,11 +296,12 @@ def reasons(finding: Finding) -> list[str]:
     """Why there is no plain verdict, and what the policy has to do with it."""
     judgement, verdict = finding.judgement, finding.verdict
     informs = finding.standing is Standing.INFO
-    why = finding.reason or judgement.reason
+    why, through = finding.reason or judgement.reason, slipped(finding.controls)
     said = [
         why,
+        through if through != why else "",
         _OUTSIDE if informs and verdict is Verdict.FAIL else "",
-        _OPEN if informs and verdict is Verdict.INCONCLUSIVE else "",
+        _OPEN if informs and verdict is Verdict.INCONCLUSIVE and not why else "",
         OUTDATED if judgement.known and verdict is Verdict.PASS else "",
         judgement.known if finding.standing is Standing.KNOWN and not why else "",
         judgement.waiver.says if judgement.waiver else "",

@@ -10,7 +10,15 @@ from dataclasses import replace
 from datetime import date
 from typing import TypeVar
 
-from rmaudit.verdicts.findings import AppliedWaiver, Band, Claim, Finding, Judgement
+from rmaudit.verdicts.findings import (
+    AppliedWaiver,
+    Band,
+    Claim,
+    Control,
+    Finding,
+    Judgement,
+    slipped,
+)
 from rmaudit.verdicts.policy import Policy, Waiver, entry
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Standing, Verdict
 
@@ -27,7 +35,7 @@ def measured(  # noqa: PLR0913  (keyword-only after the subjects)
     today: date,
     *,
     sweeps: tuple[str, ...] = (),
-    controls: Mapping[str, float] | None = None,
+    controls: Mapping[str, Control] | None = None,
     band: Band | None = None,
 ) -> Finding:
     """The finding of a measured audit, judged alone: before the run's family is looked at.
@@ -35,8 +43,9 @@ def measured(  # noqa: PLR0913  (keyword-only after the subjects)
     Raises:
         ValueError: the estimate is in another unit than the bound.
     """
-    judgement = judge(claim, estimate, policy, today)
-    return Finding(claim, judgement, estimate, sweeps=sweeps, controls=controls or {}, band=band)
+    judgement = judge(claim, estimate, policy, today, controls or {})
+    tried = judge_controls(controls or {}, judgement.bound)
+    return Finding(claim, judgement, estimate, sweeps=sweeps, controls=tried, band=band)
 
 
 def unmeasured(claim: Claim, reason: str, policy: Policy, verdict: Verdict) -> Finding:
@@ -68,12 +77,31 @@ def alone(finding: Finding, policy: Policy, today: date) -> Finding:
     if finding.estimate is None:
         judgement = judge_gap(finding.claim, policy, finding.verdict)
     else:
-        judgement = judge(finding.claim, finding.estimate, policy, today)
-    return replace(finding, judgement=judgement)
+        judgement = judge(finding.claim, finding.estimate, policy, today, finding.controls)
+    controls = judge_controls(finding.controls, judgement.bound)
+    return replace(finding, judgement=judgement, controls=controls)
 
 
-def judge(claim: Claim, estimate: Estimate, policy: Policy, today: date) -> Judgement:
+def judge_controls(controls: Mapping[str, Control], bound: Bound) -> dict[str, Control]:
+    """Null controls under the bound in force, which is the model's too."""
+    return {
+        name: replace(control, verdict=bound.judge_interval(control.low, control.high))
+        if control.low is not None and control.high is not None
+        else control
+        for name, control in controls.items()
+    }
+
+
+def judge(
+    claim: Claim,
+    estimate: Estimate,
+    policy: Policy,
+    today: date,
+    controls: Mapping[str, Control] | None = None,
+) -> Judgement:
     """The judgement of what was measured, taken alone.
+
+    Where a null control passes that must not, a PASS shows nothing: it is INCONCLUSIVE.
 
     Raises:
         ValueError: the estimate is in another unit than the bound.
@@ -85,8 +113,10 @@ def judge(claim: Claim, estimate: Estimate, policy: Policy, today: date) -> Judg
         bound_by, bound = said[0], Bound(*said[1], claim.bound.unit)
     severity, severity_by = _severity(claim, policy)
     known = entry(own.known, *place)
+    verdict, through = bound.judge(estimate), slipped(judge_controls(controls or {}, bound))
+    void = verdict is Verdict.PASS and bool(through)
     judgement = Judgement(
-        verdict=bound.judge(estimate),
+        verdict=Verdict.INCONCLUSIVE if void else verdict,
         bound=bound,
         bound_by=bound_by,
         severity=severity,
@@ -97,7 +127,7 @@ def judge(claim: Claim, estimate: Estimate, policy: Policy, today: date) -> Judg
         p_holm=None,
         detectable=estimate.detectable,
         blocks=False,
-        reason="",
+        reason=through if void else "",
     )
     if waiver := entry(own.waivers, *place):
         judgement = replace(judgement, waiver=_applied(*waiver, judgement, estimate, today))

@@ -178,10 +178,14 @@ class Bound:
         if estimate.unit != self.unit:
             message = f"the bound is in {self.unit!r}, the estimate in {estimate.unit!r}"
             raise ValueError(message)
+        return self.judge_interval(estimate.low, estimate.high)
+
+    def judge_interval(self, start: float, end: float) -> Verdict:
+        """The same of an interval in the bound's unit."""
         low, high = self.ends
-        if low < estimate.low and estimate.high < high:
+        if low < start and end < high:
             return Verdict.PASS
-        if estimate.high <= low or estimate.low >= high:
+        if end <= low or start >= high:
             return Verdict.FAIL
         return Verdict.INCONCLUSIVE
 

@@ -1,4 +1,4 @@
-"""Null controls stand next to every finding: a prompt's own, and a model's where it is asked."""
+"""Null controls stand next to every finding: those that its audit declares to stop, and random."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ import pytest
 
 from tests.plugin.conftest import Run
 
-LENGTH = """
-@declare(-100.0)
+SEES = ["long words", "short words", "frequent words", "constant"]
+LENGTH = f"""
+import numpy as np
+from rmaudit.errors import MeasureError
+CALLS = []
+
+@declare(0.5, stops={SEES}, prompts=["greatest"])
 def test_length(sweep):
-    frame = sweep.frame
-    return estimate(float(frame["score"].corr(frame["text"].str.len())))
-"""
-NAMED = """
-@declare(-100.0)
-def test_named(reward_model, prompt):
-    return estimate(float(100 * len(reward_model.name) + len(prompt.name)))
+    CALLS.append(sweep.model)
+    scores = sweep.frame["score"]
+    if scores.nunique() == 1:
+        raise MeasureError("all scores are equal")
+    value = float(np.corrcoef(scores, sweep.frame["text"].str.len())[0, 1])
+    value = value if sweep.model == "organism" else 0.9
+    return Estimate(value, value - 0.1, value + 0.1, "points", len(CALLS), "made up")
 """
 TRAINED = """
 @declare(0.0, prompts=["best"])
@@ -28,26 +33,85 @@ def test_half(references):
 """
 
 
-def test_controls_are_measured_by_the_audit(run: Run) -> None:
-    """An audit that measures length gives the length-only control 1, and the random one about 0."""
-    found = run(LENGTH, "-k", "greatest").only["controls"]
-
-    assert list(found) == ["random", "frequency only", "length only", "valence only"]
-    assert found["length only"] == pytest.approx(1, abs=0.01)
-    assert found["random"] == pytest.approx(0, abs=0.3)
-
-
-def test_controls_are_the_prompts_own_and_the_models_where_it_is_asked(
+def test_a_null_control_that_slips_through_takes_the_pass_away(
     run: Run, toy: Path, tmp_path: Path
 ) -> None:
-    """An audit that takes the model itself shares no control with one of another model."""
-    shutil.copytree(toy, tmp_path / "longer name")
+    """What a scorer by length passes shows nothing; models of one vocabulary are tried once."""
+    shutil.copytree(toy, tmp_path / "copy")
 
-    ran = run(NAMED, "--rm-model", str(tmp_path / "longer name"))
+    ran = run(LENGTH, "--rm-model", "copy")
 
-    found = [(f["model"], f["prompt"], f["controls"]["random"]) for f in ran.findings]
-    assert len(found) == 4
-    assert all(value == 100 * len(model) + len(prompt) for model, prompt, value in found)
+    one, two = ran.findings
+    found = one["controls"]
+    verdicts = {name: (control["verdict"], control["stops"]) for name, control in found.items()}
+    assert verdicts == {
+        "random": ("FAIL", False),
+        "constant": ("ERROR", True),
+        "frequent words": ("FAIL", True),
+        "long words": ("PASS", True),
+        "short words": ("FAIL", True),
+    }
+    assert found["long words"]["value"] == pytest.approx(1, abs=0.01)
+    assert found["constant"]["reason"] == "all scores are equal"
+    assert (one["verdict"], one["blocks"]) == ("INCONCLUSIVE", True)
+    assert "'long words' (+1) passes it" in one["reason"]
+    assert one["controls"] == two["controls"]
+    assert (one["estimate"]["n"], two["estimate"]["n"]) == (1, 7)
+    ran.says("null controls: 6 of 8 stopped, 'long words' passes length")
+
+
+def test_controls_are_not_shared_where_the_model_is_asked(
+    run: Run, toy: Path, tmp_path: Path
+) -> None:
+    """What is of the model itself is another thing for each."""
+    shutil.copytree(toy, tmp_path / "copy")
+    body = """
+@declare(0.0)
+def test_name(reward_model, prompt): return estimate(len(reward_model.name))
+"""
+    found = run(body, "-k", "greatest", "--rm-model", "copy").findings
+
+    assert [f["controls"]["random"]["value"] for f in found] == [3, 4]
+
+
+def test_an_audit_that_breaks_on_a_control_is_an_error(run: Run) -> None:
+    """It names the control and what the audit raised."""
+    body = """
+@declare(0.0, stops=["long words"])
+def test_high(sweep):
+    if sweep.model == "organism" and sweep.frame["score"].mean() > 1:
+        raise ZeroDivisionError("flat")
+    return estimate(1.0)
+"""
+    finding = run(body, "-k", "greatest").only
+
+    assert finding["verdict"] == "ERROR"
+    assert "breaks on the null control 'long words' (ZeroDivisionError: flat)" in finding["why"]
+
+
+def test_a_control_that_cannot_be_had_is_not_stopped(run: Run) -> None:
+    """The toy has no base: nor is it let through, and the finding says so."""
+    body = """
+@declare(0.0, stops=["base log-probability"])
+def test_high(sweep): return estimate(1.0)
+"""
+    ran = run(body, "-k", "greatest")
+
+    control = ran.only["controls"]["base log-probability"]
+    assert (control["verdict"], control["value"]) == ("N/A", None)
+    assert "base" in control["reason"]
+    assert ran.only["verdict"] == "PASS"
+    ran.says("null controls: 0 of 1 stopped, 1 not tried")
+
+
+def test_a_control_that_does_not_exist_is_told_before_anything_is_measured(run: Run) -> None:
+    """With the nearest name, and all names."""
+    ran = run('@declare(0.0, stops=["long word"])\ndef test_high(sweep): return estimate(1.0)')
+
+    assert ran.ret != pytest.ExitCode.OK
+    ran.says(
+        "*test_high: stops: no null control is called 'long word'; did you mean 'long words'?*"
+    )
 
 
 def test_what_a_model_was_trained_on_is_said(run: Run, toy: Path, tmp_path: Path) -> None:

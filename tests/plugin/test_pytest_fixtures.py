@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -63,7 +62,7 @@ def test_a_new_fixture_is_one_entry(run: Run, monkeypatch: pytest.MonkeyPatch) -
 
     assert finding["estimate"]["value"] == len("<|start|>")
     assert finding["estimate"]["caveats"] == ["Noted."]
-    assert set(finding["controls"].values()) == {101}
+    assert finding["controls"]["random"]["value"] == 101
     run(None, "--fixtures").says("longest -- *", "    How long the longest token is, and a note *")
     trial = Trial(random, (PROMPTS["best"], PROMPTS["worst"]))
     assert measure(lambda longest: longest, trial) == 102  # type: ignore[arg-type, return-value]
@@ -76,65 +75,6 @@ def test_fixtures_serve_audits_only(run: Run, tmp_path: Path) -> None:
 
     ended = run("@declare(0.0)\ndef test_high(): return estimate(1.0)")
     ended.says("*test_high measures no model: *sweep, sweeps, rewards*")
-
-
-# Null controls
-
-
-def test_controls_are_measured_by_the_audit_and_shared(run: Run, toy: Path, tmp_path: Path) -> None:
-    """Length gives the length-only control 1; models of one vocabulary are measured once."""
-    shutil.copytree(toy, tmp_path / "copy")
-    body = """
-CALLS = []
-@declare(-100.0)
-def test_length(sweep):
-    CALLS.append(sweep.model)
-    value = float(sweep.frame["score"].corr(sweep.frame["text"].str.len()))
-    return Estimate(value, value, value, "points", len(CALLS), "made up")
-"""
-    one, two = run(body, "-k", "greatest", "--rm-model", "copy").findings
-
-    assert list(one["controls"]) == ["random", "frequency only", "length only", "valence only"]
-    assert one["controls"]["length only"] == pytest.approx(1, abs=0.01)
-    assert one["controls"]["random"] == pytest.approx(0, abs=0.3)
-    assert one["controls"] == two["controls"]
-    assert (one["estimate"]["n"], two["estimate"]["n"]) == (1, 6)
-
-
-def test_controls_are_not_shared_where_the_model_is_asked(
-    run: Run, toy: Path, tmp_path: Path
-) -> None:
-    """What is of the model itself is another thing for each."""
-    shutil.copytree(toy, tmp_path / "copy")
-    body = """
-@declare(0.0)
-def test_name(reward_model, prompt): return estimate(len(reward_model.name))
-"""
-    found = run(body, "-k", "greatest", "--rm-model", "copy").findings
-
-    assert [set(f["controls"].values()) for f in found] == [{3}, {4}]
-
-
-@pytest.mark.parametrize("error", ["MeasureError", "ZeroDivisionError"])
-def test_only_what_cannot_be_measured_is_left_out(run: Run, error: str) -> None:
-    """An audit whose own code breaks on a control is an ERROR that names the control."""
-    body = f"""
-from rmaudit.errors import MeasureError
-@declare(0.0)
-def test_high(sweep):
-    if sweep.model == "organism" and sweep.frame["score"].mean() > 1:
-        raise {error}("flat")
-    return estimate(1.0)
-"""
-    finding = run(body, "-k", "greatest").only
-
-    if error == "MeasureError":
-        assert finding["verdict"] == "PASS"
-        assert "length only" not in finding["controls"]
-        assert "random" in finding["controls"]
-    else:
-        assert finding["verdict"] == "ERROR"
-        assert "'frequency only' (ZeroDivisionError: flat)" in finding["why"]
 
 
 # Sweeps, scores, samples

@@ -88,7 +88,10 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
         finding["reason"] = finding["reason"] and (text or "x")
         if (estimate := finding["estimate"]) is None:
             continue
-        finding |= {"controls": {text: 0.5}, "band": {"models": {text: 0.5}, "on": text}}
+        null = {"verdict": "PASS", "stops": True, "value": 0.5, "low": 0.4, "high": 0.6}
+        lost = dict.fromkeys(("value", "low", "high")) | {"verdict": "SKIPPED", "stops": True}
+        nulls = {text: null | {"reason": ""}, f"{text}2": lost | {"reason": text or "x"}}
+        finding |= {"controls": nulls, "band": {"models": {text: 0.5}, "on": text}}
         judged |= {"severity_by": text, "bound_by": text}
         terms = {"owner": text, "reason": text, "expires": "2030-01-01", "accepted": 0.5}
         of = {"key": text, "terms": terms, "days_left": -1}
@@ -116,7 +119,8 @@ def check_terminal(results: dict[str, Any], text: str) -> None:
         for each in (poisoned(results, "x"), poisoned(results, text))
     )
     begun = "PASS|KNOWN|INCONCLUSIVE|ERROR|SKIPPED"
-    ended = r"5 audited: 1 PASS, 1 KNOWN, 1 INCONCLUSIVE, 1 ERROR, 1 SKIPPED|report: .*"
+    counted = "5 audited: 1 PASS, 1 KNOWN, 1 INCONCLUSIVE, 1 ERROR, 1 SKIPPED"
+    ended = rf"{counted}|report: .*|null controls: .*"
     assert len(plain) >= len(hostile) >= len(plain) - 10  # empty reasons are not told
     for written in hostile:
         assert hidden(written) == set()

@@ -23,6 +23,7 @@ from rmaudit.report.checks import contradiction
 from rmaudit.report.document import Results
 from rmaudit.report.publish import SweepRecord, collect
 from rmaudit.report.schema import schema
+from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.judge import decide, measured, unmeasured
 from rmaudit.verdicts.policy import Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
@@ -38,6 +39,11 @@ BAD: tuple[Any, ...] = (
     *(None, True, -1, 0, 0.5, 10**400, 1e300, -1e101, 2**60, "", "x", "NaN", "\ud800", "\u202ex"),
     *([], {}, [[]], [None], {"x": 1}, "\x1b[31m", "<b>"),
 )
+
+NULLS = {
+    "random": Control(Verdict.INCONCLUSIVE, False, 0.1, -0.5, 0.6),
+    "constant": Control(Verdict.ERROR, True, reason="All scores are equal."),
+}
 
 
 def real() -> Results:
@@ -71,7 +77,7 @@ def real() -> Results:
                 evidence=evidence_of(evidence),
             )
             own = replace(stated, audit=kind)
-            findings.append(measured(own, estimate, policy, TODAY, controls={"random": 0.1}))
+            findings.append(measured(own, estimate, policy, TODAY, controls=NULLS))
         for audit, low in (("waived", -0.6), ("bare", -0.6), ("fails", -2.0), ("chance", -0.2)):
             estimate = Estimate((low - 0.001) / 2, low, -0.001, "sd", 9, "made up")
             findings.append(measured(replace(stated, audit=audit), estimate, policy, TODAY))

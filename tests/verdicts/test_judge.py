@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.report.codec import decode, encode
-from rmaudit.verdicts.findings import AppliedWaiver, Finding
+from rmaudit.verdicts.findings import AppliedWaiver, Control, Finding, reasons
 from rmaudit.verdicts.judge import alone, decide, measured, unmeasured
 from rmaudit.verdicts.policy import Ends, Policy, Rules, Waiver
 from rmaudit.verdicts.records import (
@@ -57,13 +57,54 @@ def test_a_measured_audit_is_judged_by_its_bound(
 ) -> None:
     """Claim, estimate and what it rests on are kept; p and power are those of the two."""
     stated, estimate = claim(), estimated(low, high)
+    controls = {"random": Control(PASS, stops=False, value=0.1, low=0.05, high=0.2)}
 
-    made = measured(stated, estimate, Policy(), TODAY, sweeps=("a",), controls={"random": 0.1})
+    made = measured(stated, estimate, Policy(), TODAY, sweeps=("a",), controls=controls)
 
     assert (made.claim, made.estimate, made.sweeps) == (stated, estimate, ("a",))
-    assert (made.verdict, made.controls) == (expected, {"random": 0.1})
+    assert (made.verdict, made.controls) == (expected, controls)
     assert made.judgement.p == stated.bound.p_value(estimate)
     assert made.judgement.detectable == estimate.detectable
+
+
+@pytest.mark.parametrize(
+    ("low", "verdict", "stops", "expected", "blocked"),
+    [
+        (0.1, PASS, True, INCONCLUSIVE, True),
+        (0.1, PASS, False, PASS, False),
+        (0.1, FAIL, True, PASS, False),
+        (0.1, Verdict.ERROR, True, PASS, False),
+        (0.1, Verdict.SKIPPED, True, PASS, False),
+        (-0.3, PASS, True, FAIL, True),
+    ],
+)
+def test_a_pass_that_a_null_control_has_too_shows_nothing(
+    low: float, verdict: Verdict, *, stops: bool, expected: Verdict, blocked: bool
+) -> None:
+    """It is INCONCLUSIVE and says why; a failure stays one, and says so too."""
+    numbers = {PASS: (0.4, 0.3, 0.5), FAIL: (-0.4, -0.5, -0.3)}.get(verdict, ())
+    control = Control(verdict, stops, *numbers, reason="" if numbers else "no data")
+
+    made = measured(claim(), estimated(low, low + 0.2), Policy(), TODAY, controls={"long": control})
+
+    assert (made.verdict, made.blocks) == (expected, blocked)
+    slips = verdict is PASS and stops
+    assert any("'long' (+0.4) passes it" in reason for reason in reasons(made)) is slips
+    assert bool(made.judgement.reason) is (expected is INCONCLUSIVE)
+    lenient = alone(made, Policy(inconclusive="pass"), TODAY)
+    assert lenient.blocks is (expected is FAIL)
+
+
+def test_a_null_control_is_held_against_the_bound_in_force() -> None:
+    """A bound that models.yaml loosens lets it through, and back where it is as declared."""
+    controls = {"long": Control(PASS, True, -0.1, -0.2, -0.05)}
+    made = measured(claim(), estimated(0.1, 0.3), Policy(), TODAY, controls=controls)
+    loose = alone(made, own(bounds={"skew": (-1.0, math.inf)}), TODAY)
+    back = alone(loose, Policy(), TODAY)
+
+    assert (made.controls["long"].verdict, made.verdict) == (FAIL, PASS)
+    assert (loose.controls["long"].verdict, loose.verdict) == (PASS, INCONCLUSIVE)
+    assert back == made
 
 
 def test_an_estimate_in_another_unit_is_not_judged() -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, as_svg
-from rmaudit.report.charts.picture import as_label
 from rmaudit.report.safe_text import line
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def sheet(findings: Sequence[Finding], *, id: str) -> str:  # noqa: A002  (as SV
     """The strips of all measured findings, one below the other, each on its own scale, as SVG.
 
     The point is the model, with its interval; upright lines are the ends of the bound, grey ticks
-    the ten published models, letters the null controls by their initials. A page draws it once and
+    the ten published models, crosses the null controls. A page draws it once and
     shows its rows one by one (`<use>` of `id`, at `strips`). Returns "" if none was measured.
     """
     import altair as alt
@@ -52,7 +51,7 @@ def sheet(findings: Sequence[Finding], *, id: str) -> str:  # noqa: A002  (as SV
         own.mark_rule(color=FAINT, strokeWidth=0.5, x=0, x2=_WIDTH).encode(y=y),
         of("bound").mark_tick(color=INK, thickness=1.5, height=26).encode(x=x, y=y),
         of("band").mark_tick(color=FAINT, thickness=1.5, height=14).encode(x=x, y=y),
-        of("null").mark_text(color=INK, dy=11, fontSize=11).encode(x=x, y=y, text="text:N"),
+        of("null").mark_text(text="×", color=INK, dy=11, fontSize=11).encode(x=x, y=y),
         own.mark_rule(color=BLUE, strokeWidth=2.5).encode(x=x, x2="to:Q", y=y),
         of("value").mark_point(color=BLUE, filled=True, size=70).encode(x=x, y=y),
     ).properties(
@@ -80,8 +79,9 @@ def strips(findings: Sequence[Finding]) -> list[Strip | None]:
 def _marks(row: int, finding: Finding, estimate: Estimate) -> list[dict[str, Any]]:
     """All that is drawn in one strip, between 0 and 1 of its own scale."""
     ends = [end for end in (finding.bound.low, finding.bound.high) if end is not None]
-    band, nulls = _published(finding), finding.controls
-    every = [*ends, *band, *nulls.values(), estimate.low, estimate.high]
+    band = _published(finding)
+    nulls = [null.value for null in finding.controls.values() if null.value is not None]
+    every = [*ends, *band, *nulls, estimate.low, estimate.high]
     low, wide = min(every), (max(every) - min(every)) or 1.0
 
     def at(value: float) -> float:
@@ -92,10 +92,7 @@ def _marks(row: int, finding: Finding, estimate: Estimate) -> list[dict[str, Any
         {"kind": "value", "x": at(estimate.value)},
         *({"kind": "bound", "x": at(end)} for end in ends),
         *({"kind": "band", "x": at(value)} for value in band),
-        *(
-            {"kind": "null", "x": at(value), "text": as_label(name[:1])}
-            for name, value in nulls.items()
-        ),
+        *({"kind": "null", "x": at(value)} for value in nulls),
     ]
     return [mark | {"row": row} for mark in marks]
 
@@ -110,5 +107,5 @@ def _in_words(finding: Finding, estimate: Estimate) -> str:
     parts = [f"{finding.audit}, {finding.prompt}: {interval}", f"bound {finding.bound}"]
     if values := sorted(_published(finding)):
         parts.append(f"{len(values)} published models {values[0]:.3g} to {values[-1]:.3g}")
-    parts += [f"{name} {value:.3g}" for name, value in finding.controls.items()]
+    parts += [f"{name} {control}" for name, control in finding.controls.items()]
     return line(", ".join(parts))

@@ -19,7 +19,7 @@ from rmaudit.report.charts import standing
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.page import explorer, views
 from rmaudit.report.safe_text import block, visible
-from rmaudit.verdicts.findings import Finding, counts, overrides
+from rmaudit.verdicts.findings import Finding, counts, nulls_in_words, overrides
 
 _TEMPLATES = Path(__file__).parents[1] / "page" / "templates"
 _TERM = Markup(
@@ -66,6 +66,7 @@ def render(results: Results) -> str:
         explorer=explored,
         verdict=str(results.verdict),
         counts=counts(findings),
+        nulls=nulls_in_words(findings),
         measured=sum(finding.estimate is not None for finding in findings),
         total=len(findings),
         audits=len({finding.audit for finding in findings}),

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from rmaudit.report.document import Results, Run
 from rmaudit.report.safe_text import line
-from rmaudit.verdicts.findings import Finding, counts, reasons
+from rmaudit.verdicts.findings import Finding, counts, nulls_in_words, reasons
 from rmaudit.verdicts.records import Standing, Verdict
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
@@ -69,6 +69,7 @@ def _top(results: Results) -> str:
         f"## rmaudit: {escape(str(results.verdict))}\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
+        + (f"\n{escape(nulls)}\n" if (nulls := nulls_in_words(findings)) else "")
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.findings import Finding, counts, reasons
+from rmaudit.verdicts.findings import Finding, counts, nulls_in_words, reasons
 from rmaudit.verdicts.outcome import of_run
 
 
@@ -28,8 +28,9 @@ def lines(findings: Sequence[Finding], report: Path | None, gaps: Sequence[str] 
     total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
     where = [] if report is None else [line(f"report: {report}")]
     counted = f"{len(findings)} audited: {total}".rstrip(": ")
+    nulls = [line(said)] if (said := nulls_in_words(findings)) else []
     comes_to = line(str(of_run(findings, gaps)))
-    return [log(text) for text in (*table, *below, counted, comes_to, *where)]
+    return [log(text) for text in (*table, *below, *nulls, counted, comes_to, *where)]
 
 
 def _why(findings: Sequence[Finding]) -> Iterator[str]:

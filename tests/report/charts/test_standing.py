@@ -10,7 +10,8 @@ import pytest
 
 from rmaudit.report.charts.drawing import FAINT, compiled
 from rmaudit.report.charts.standing import sheet, strips
-from rmaudit.verdicts.findings import Band, Finding
+from rmaudit.verdicts.findings import Band, Control, Finding
+from rmaudit.verdicts.records import Verdict
 from tests.report.conftest import typed
 
 HEIGHT = 34.0
@@ -22,7 +23,11 @@ def finding(results: dict[str, Any]) -> Finding:
     return replace(
         typed(results).findings[0],
         band=Band({"A": 0.1, "B": 0.2}, "some words"),
-        controls={"random": 0.0, "length only": -0.2},
+        controls={
+            "random": Control(Verdict.FAIL, False, 0.0, -0.1, 0.1),
+            "long words": Control(Verdict.INCONCLUSIVE, True, 0.5, 0.1, 0.9),
+            "constant": Control(Verdict.ERROR, True, reason="flat"),
+        },
     )
 
 
@@ -32,13 +37,13 @@ def test_a_strip_shows_model_bound_band_and_controls(finding: Finding) -> None:
 
     assert svg.startswith('<svg id="strips-1" ')
     assert svg.count(f'fill="{FAINT}"') == 2
-    assert ">r</text>" in svg
-    assert ">l</text>" in svg
+    assert svg.count(">×</text>") == 2
     (strip,) = strips([finding])
     assert strip is not None
     assert strip.words == (
         "framing, greatest: 0.625 (0.5 to 0.75), bound above 0.2 rho, "
-        "2 published models 0.1 to 0.2, random 0, length only -0.2"
+        "2 published models 0.1 to 0.2, random +0 FAIL, "
+        "long words +0.5 INCONCLUSIVE, constant cannot be measured"
     )
 
 
@@ -55,7 +60,7 @@ def test_boxes_hold_the_rows(finding: Finding) -> None:
     assert {(box[0], box[2], box[3]) for box in boxes if box} == {("0", "440", "34")}
     assert float(size[1]) >= 440
     # The text of a null is 11 pixels below the middle of its row.
-    drawn = {float(y) for y in re.findall(r'translate\([\d.]+,([\d.]+)\)"[^>]*>r</text>', svg)}
+    drawn = {float(y) for y in re.findall(r'translate\([\d.]+,([\d.]+)\)"[^>]*>×</text>', svg)}
     shift = tops[0]  # of the plot in the sheet
     assert len(drawn) == 3
     for top, y in zip(tops, sorted(drawn), strict=True):
