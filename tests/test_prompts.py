@@ -41,8 +41,8 @@ def test_an_unknown_prompt_is_refused(name: str) -> None:
         prompt_named(name)
 
     assert str(caught.value) == (
-        f"unknown prompt {name!r}; known: greatest, best, worst, and the 54 of the family, such as "
-        "best_world_please"
+        f"unknown prompt {name!r}; known: greatest, best, worst, greatest_concept, preferred, and "
+        "the 54 of the family, such as best_world_please"
     )
 
 
@@ -81,7 +81,7 @@ def test_one_text_has_one_name() -> None:
         assert FAMILY[f"{name}_ever_one"] is prompt is prompt_named(f"{name}_ever_one")
     texts = {prompt.text: prompt.name for prompt in ALL.values()}
 
-    assert len(ALL) == 57
+    assert len(ALL) == 59
     assert {name_of(text) for text in texts} == set(texts.values())
     assert all(name_of(text) == name for text, name in texts.items())
     assert name_of("Is it good?") == "Is it good?"

@@ -196,7 +196,11 @@ def _alike(found: object, expected: object) -> bool:
 
 def _misshapen(evidence: Evidence) -> Iterator[str]:
     """What keeps a chart from being drawn of it: the place within, what is there and allowed."""
-    if isinstance(evidence, EloAgreementEvidence | ModelAgreementEvidence):
+    if isinstance(evidence, EloAgreementEvidence):
+        for i, wording in enumerate(evidence.wordings):
+            n = len(wording.cells)
+            yield from _counts(f"wordings[{i}].cells", wording.cells, n, n)
+    elif isinstance(evidence, ModelAgreementEvidence):
         n = len(evidence.cells)
         yield from _counts("cells", evidence.cells, n, n)
     elif isinstance(evidence, FunnelEvidence):

@@ -97,8 +97,9 @@ def leakage(texts: list[str], scores: Floats, noise: float) -> Estimate:
 def elo(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of ratings by word, and by spelling."""
     items = pd.DataFrame({"name": texts, "elo": 100 * of(KNOWN[2], texts) + SHIFT(texts)})
-    items = items.assign(matches=30, score=scores, shown=True)
-    return elo_agreement.agreement_with_people(items, rng=rng(), noise=noise, also=texts[:2])
+    items, seen = items.assign(matches=30, shown=True), pd.DataFrame({"first": SHIFT(texts)})
+    asked = {"greatest": elo_agreement.Asked(scores, noise)}
+    return elo_agreement.agreement_with_people(items, asked, seen, rng=rng(), also=texts[:2])
 
 
 def SHIFT(texts: list[str]) -> Floats:  # noqa: N802  (spellings are items of their own)
@@ -244,7 +245,7 @@ WITHOUT_GAPS = {"gcg_probes", "identity_devaluation", "pessimal_frames", "pessim
     "search_headroom",
 }  # each score counts, so one that is missing is refused
 IN_ORDER = WITHOUT_GAPS - {"prompt_stability"}  # the toy says by place what a text is
-TURNS = {"base_leakage", "elo_agreement", "framing_inversion", "framing_steepness"} | {
+TURNS = {"base_leakage", "framing_inversion", "framing_steepness"} | {
     "frequency_bias",
     "identity_devaluation",
     "model_agreement",

@@ -1,4 +1,4 @@
-"""Agreement with ratings: by hand, against scipy, coverage, the ends, and refusals."""
+"""Agreement with ratings: by hand, beyond the surface, coverage, the ends, and refusals."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import pytest
 from hypothesis import assume
 from numpy.typing import NDArray
 from scipy import stats
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import KFold, cross_val_predict
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.elo_agreement import (
     FEWEST,
     UNIT,
+    Asked,
     Item,
     agreement_with_people,
-    kendall,
+    head_words,
+    somers,
 )
 from rmaudit.verdicts.records import Estimate
 
@@ -31,7 +35,7 @@ def items(n: int = 400, seed: int = 0, **columns: Any) -> pd.DataFrame:
     elo, noise = RNG(seed).normal(size=(2, n))
     frame = pd.DataFrame(
         {
-            "name": [f"item {i}" for i in range(n)],
+            "name": [f"{i} item{i}" for i in range(n)],
             "elo": 1200 + 100 * elo,
             "matches": RNG(seed + 1).integers(6, 900, size=n),
             "score": elo + noise,
@@ -41,9 +45,109 @@ def items(n: int = 400, seed: int = 0, **columns: Any) -> pd.DataFrame:
     return frame.assign(**columns)
 
 
-def measure(frame: pd.DataFrame, **settings: Any) -> Estimate:
-    """The estimate with a fixed generator."""
-    return agreement_with_people(frame, rng=RNG(9), **settings)
+def measure(frame: pd.DataFrame, surface: pd.DataFrame | None = None, **settings: Any) -> Estimate:
+    """The estimate under one wording, with a fixed generator; of names that all look the same."""
+    seen = pd.DataFrame(index=frame.index) if surface is None else surface
+    return agreement_with_people(
+        frame, {"greatest": Asked(frame["score"])}, seen, rng=RNG(9), **settings
+    )
+
+
+def looks(n: int = 3000) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Names whose look people follow, bent and in steps; items they rate by it, and by more."""
+    seen = RNG(5).normal(size=(n, 2))
+    seen[:, 1] = np.round(2 * seen[:, 1])
+    looked = np.abs(seen[:, 0]) - 0.3 * seen[:, 1]
+    frame = items(n)
+    frame["elo"] = 1200 + 100 * (looked + RNG(6).normal(size=n))
+    return pd.DataFrame(seen, columns=["zipf", "words"]), frame
+
+
+def boosted(seen: pd.DataFrame, frame: pd.DataFrame) -> NDArray[np.float64]:
+    """What gradient boosting knows of the ratings by the names' look, from other items."""
+    learner = HistGradientBoostingRegressor(random_state=0, max_iter=60, early_stopping=False)
+    folds = KFold(10, shuffle=True, random_state=0)
+    return np.asarray(cross_val_predict(learner, seen.to_numpy(), frame["elo"], cv=folds))
+
+
+@pytest.mark.parametrize("knows", ["a straight line", "boosted trees", "the ratings"])
+def test_only_what_is_beyond_the_surface_counts(knows: str) -> None:
+    """A line, boosted trees: high if taken raw, nothing beyond; a scorer that knows more has it."""
+    seen, frame = looks()
+    scores = {
+        "a straight line": -seen["words"] + 0.1 * seen["zipf"],
+        "boosted trees": boosted(seen, frame),
+        "the ratings": frame["elo"] + 100 * RNG(7).normal(size=len(frame)),
+    }
+    estimate = measure(frame.assign(score=scores[knows]), seen)
+
+    assert estimate.secondary["Somers' d, greatest"] > 0.15
+    assert (estimate.low > 0.2) == (knows == "the ratings")
+    assert (estimate.high < 0.08) == (knows != "the ratings")
+    assert estimate.value <= estimate.secondary["tau beyond the surface, greatest"]
+
+
+def test_who_turns_the_surface_round_does_not_pass() -> None:
+    """Knowledge of the things, and rare long names first: the raw agreement decides."""
+    seen, frame = looks()
+    known = frame["elo"] - 2 * boosted(seen, frame)
+
+    estimate = measure(frame.assign(score=known), seen)
+
+    assert estimate.secondary["tau beyond the surface, greatest"] > 0.3
+    assert estimate.value == estimate.secondary["Somers' d, greatest"] < 0.15
+
+
+def test_a_tie_earns_nothing() -> None:
+    """Scores of two values that are right where they differ: tau-b 1/√2, Somers' d 1/2."""
+    frame = items(400, elo=np.arange(400.0))
+    frame["score"] = (frame["elo"] >= 200).astype(float)
+
+    secondary = measure(frame).secondary
+
+    assert secondary["Somers' d, greatest"] == pytest.approx(0.5, abs=0.002)
+    assert secondary["tau-b, greatest"] == pytest.approx(math.sqrt(0.5), abs=0.002)
+
+
+def test_each_wording_must_hold() -> None:
+    """The least value, the least low and the least high end, with its own noise."""
+    frame = items(400)
+    asked = {
+        "one": Asked(frame["elo"], 0.0),
+        "two": Asked(frame["score"], 0.5),
+        "three": Asked(frame["score"] + 0.3 * RNG(1).normal(size=400), 0.0),
+    }
+    empty = pd.DataFrame(index=frame.index)
+    whole = agreement_with_people(frame, asked, empty, rng=RNG(9))
+    alone = [
+        agreement_with_people(frame, {name: each}, empty, rng=RNG(9))
+        for name, each in asked.items()
+    ]
+
+    assert whole.value == min(each.value for each in alone) == alone[2].value
+    assert whole.low <= min(each.low for each in alone) + 0.005  # noise is drawn anew
+    assert whole.high == pytest.approx(min(each.high for each in alone), abs=0.005)
+    assert whole.interval.endswith("numeric noise")
+    assert [each.prompt for each in whole.evidence.wordings] == ["one", "two", "three"]
+
+
+def test_items_of_one_head_word_are_one_draw() -> None:
+    """Asides do not count; ten items of a kind with one score and rating widen the interval."""
+    with pytest.raises(MeasureError, match="30 head words, got 1"):
+        measure(items(40, name=[f"{i} ball" for i in range(40)]))
+    names = ["Golf ball (sport)", "Ball [round]", "Beethoven's balls", "2001", "R.E.M."]
+    assert head_words(names) == ["ball", "Ball", "balls", "2001", "M"]
+
+    apart = items(40)
+    ten = apart.loc[apart.index.repeat(10)].reset_index(drop=True)
+    kinds = ten.assign(name=[f"{i} kind{i // 10}" for i in range(400)])
+    loose = ten.assign(name=[f"{i} item{i}" for i in range(400)])
+    width = {
+        name: (found := measure(frame)).high - found.low
+        for name, frame in (("kinds", kinds), ("loose", loose), ("apart", apart))
+    }
+    assert width["kinds"] == pytest.approx(width["apart"], rel=0.1)
+    assert width["loose"] < 0.5 * width["apart"]
 
 
 def test_evidence_decides_what_counts() -> None:
@@ -58,12 +162,13 @@ def test_evidence_decides_what_counts() -> None:
     assert secondary["tau weighted by evidence"] > measure(frame).value + 0.02
 
 
-def test_the_estimate_is_kendalls() -> None:
-    """Value and interval are those of `agreement.kendall`; unscored items are left out."""
+def test_the_estimate_is_somers() -> None:
+    """With nothing held fixed it is tau, raw and beyond; unscored items are left out."""
     frame = items()
     frame.loc[3, "score"] = math.nan
 
-    estimate, plain = measure(frame), kendall(frame["score"], frame["elo"])
+    scored = frame[frame["score"].notna()]
+    estimate, plain = measure(frame), somers(scored["score"], scored["elo"])
 
     assert estimate.unit == UNIT
     assert estimate.n == 399
@@ -104,15 +209,16 @@ def test_evidence_names_the_furthest() -> None:
     shown[1] = False
     frame = items(n, elo=np.arange(n, 0.0, -1), score=score, shown=shown)
 
-    evidence = measure(frame, also=["item 5", "item 99"]).evidence
+    evidence = measure(frame, also=["5 item5", "99 item99"]).evidence
+    (wording,) = evidence.wordings
 
-    assert evidence.overvalued[0] == Item("item 59", human=60, model=1)
-    assert evidence.undervalued[0] == Item("item 0", human=1, model=59)
-    assert "item 1" not in [item.name for item in evidence.undervalued]
+    assert wording.overvalued[0] == Item("59 item59", human=60, model=1)
+    assert wording.undervalued[0] == Item("0 item0", human=1, model=59)
+    assert "1 item1" not in [item.name for item in wording.undervalued]
     assert evidence.unshown == 1
-    assert evidence.also == (Item("item 5", human=6, model=6),)
-    assert np.array(evidence.cells).sum() == n
-    assert np.array(evidence.cells)[0, -1] == 2  # the best three by people: two are last
+    assert wording.also == (Item("5 item5", human=6, model=6),)
+    assert np.array(wording.cells).sum() == n
+    assert np.array(wording.cells)[0, -1] == 2  # the best three by people: two are last
 
 
 def ends(estimate: Estimate) -> tuple[float, float, float]:
@@ -135,15 +241,15 @@ def test_tau_by_hand() -> None:
     # agrees with 9 and disagrees with 20: concordances 9/29 and -11/29, whose mean is 7/87.
     #   deviations 20/87 and -40/87;  variance (20 · 400 + 10 · 1600) / 87² / 29 = 24000 / 87² / 29
     #   error = 2 · √(24000 / 87² / 29) / √30 = 2/87 · √(800/29)
-    estimate = kendall(range(30), [*range(10, 30), *range(10)])
+    estimate = somers(range(30), [*range(10, 30), *range(10)])
 
     error = 2 / 87 * math.sqrt(800 / 29)
     low, high = 7 / 87 - 1.959963984540054 * error, 7 / 87 + 1.959963984540054 * error
     assert ends(estimate) == pytest.approx((low, 7 / 87, high), rel=1e-12)
 
 
-def test_tau_b_by_hand() -> None:
-    """Two values on each side: tau-b is the coefficient of association of the 2 x 2 table."""
+def test_d_with_ties_by_hand() -> None:
+    """Two values on each side, tied alike: d is the coefficient of the 2 x 2 table."""
     # (x, y) = (0, 0) ten times, (0, 1) five, (1, 0) five, (1, 1) ten:
     #   phi = (10 · 10 - 5 · 5) / √(15⁴) = 75/225 = 1/3
     # Pairs in order 100, against it 25: tau-a = 75/435, and tau-b / tau-a = 435/225.
@@ -154,7 +260,7 @@ def test_tau_b_by_hand() -> None:
     table = [(0, 0)] * 10 + [(0, 1)] * 5 + [(1, 0)] * 5 + [(1, 1)] * 10
     x, y = zip(*table, strict=True)
 
-    estimate = kendall(x, y)
+    estimate = somers(x, y)
 
     error = 435 / 225 * 2 * math.sqrt(1500 / 29**3) / math.sqrt(30)
     expected = (1 / 3 - 1.959963984540054 * error, 1 / 3, 1 / 3 + 1.959963984540054 * error)
@@ -164,20 +270,16 @@ def test_tau_b_by_hand() -> None:
 @pytest.mark.parametrize(("scores", "expected"), [(range(40), 1.0), (range(40, 0, -1), -1.0)])
 def test_the_same_order_is_one_and_the_reverse_is_minus_one(scores: range, expected: float) -> None:
     """The ends of the scale are reached, and not passed."""
-    estimate = kendall(scores, range(40))
+    estimate = somers(scores, range(40))
 
     assert ends(estimate) == (expected, expected, expected)
 
 
-def test_tau_is_that_of_scipy() -> None:
-    """Tau-b, with ties on both sides; Spearman's rho and the distinct scores beside it."""
+def test_somers_d_is_that_of_scipy() -> None:
+    """With ties on both sides."""
     x, y = np.random.default_rng(1).integers(20, size=(2, 200))
 
-    estimate = kendall(x, y)
-
-    assert estimate.value == pytest.approx(stats.kendalltau(x, y).statistic, rel=1e-12)
-    expected = {"Spearman's rho": stats.spearmanr(x, y).statistic, "distinct scores": 20}
-    assert dict(estimate.secondary) == pytest.approx(expected)
+    assert somers(x, y).value == pytest.approx(stats.somersd(y, x).statistic, rel=1e-12)
 
 
 def coverage(*, r: float, claimed: float) -> int:
@@ -185,7 +287,7 @@ def coverage(*, r: float, claimed: float) -> int:
     hits = 0
     for seed in range(60):
         x, noise = np.random.default_rng(seed).normal(size=(2, 200))
-        estimate = kendall(x, r * x + math.sqrt(1 - r * r) * noise)
+        estimate = somers(x, r * x + math.sqrt(1 - r * r) * noise)
         hits += estimate.low <= claimed <= estimate.high
     return hits
 
@@ -202,43 +304,45 @@ def test_the_interval_is_not_wider_than_it_need_be() -> None:
     estimates = []
     for seed in range(200):
         x, noise = np.random.default_rng(seed).normal(size=(2, 100))
-        estimates.append(kendall(x, 0.5 * x + noise))
+        estimates.append(somers(x, 0.5 * x + noise))
 
     spread = float(np.std([estimate.value for estimate in estimates], ddof=1))
     half = float(np.mean([(estimate.high - estimate.low) / 2 for estimate in estimates]))
     assert half == pytest.approx(1.96 * spread, rel=0.15)
 
 
-def test_too_few_items_are_refused() -> None:
-    """One item fewer than `FEWEST`: the error has the count and what is needed."""
-    with pytest.raises(MeasureError) as caught:
-        kendall(range(FEWEST - 1), range(FEWEST - 1))
-
-    expected = "Kendall's tau needs 30 items that differ on both sides, got 29 items"
-    assert str(caught.value) == expected
-
-
 @pytest.mark.parametrize(
-    ("scores", "human"), list(product([[1.0] * 40, list(range(40))], [[2.0] * 40]))
+    ("scores", "human"),
+    [
+        (range(FEWEST - 1), range(FEWEST - 1)),
+        *product([[1.0] * 40, list(range(40))], [[2.0] * 40]),
+        ([1.0] * 40, list(range(40))),
+    ],
 )
-def test_equal_ratings_are_refused(scores: list[float], human: list[float]) -> None:
-    """Where people call everything equal there is no order to agree with."""
-    with pytest.raises(MeasureError) as caught:
-        kendall(scores, human)
+def test_no_order_is_refused(scores: list[float], human: list[float]) -> None:
+    """One item too few, or all alike on a side: the error has the count and what is needed."""
+    with pytest.raises(MeasureError, match=rf"needs 30 items that differ .* got {len(scores)} "):
+        somers(scores, human)
 
-    expected = "Kendall's tau needs 30 items that differ on both sides, got 40 items"
-    assert str(caught.value) == expected
+
+def test_scores_that_the_surface_explains_are_refused() -> None:
+    """And too few items for what is to be held fixed."""
+    seen, frame = looks()
+    with pytest.raises(MeasureError, match="they are a function of it"):
+        measure(frame.assign(score=-seen["words"]), seen)
+    with pytest.raises(MeasureError, match="100 items are too few to hold 2 variables fixed"):
+        measure(frame[:100], seen[:100])
 
 
 def test_sides_of_different_lengths_are_refused() -> None:
     """Scores and ratings are of the same items."""
-    with pytest.raises(ValueError, match="same length"):
-        kendall(range(40), range(41))
+    with pytest.raises(ValueError, match=r"same (length|shape)"):
+        somers(range(40), range(41))
 
 
 def test_tau_of_exactly_0_still_has_an_interval() -> None:
     """Undecided is not certain: 32 items in an order of tau 0 have a wide interval."""
-    estimate = kendall(np.random.default_rng(260).permutation(32), range(32))
+    estimate = somers(np.random.default_rng(260).permutation(32), range(32))
 
     assert estimate.value == 0
     assert estimate.low < -0.1 < 0.1 < estimate.high
@@ -247,4 +351,4 @@ def test_tau_of_exactly_0_still_has_an_interval() -> None:
 def test_an_infinite_score_is_refused() -> None:
     """An infinity is no reward, and no wide interval."""
     with pytest.raises(MeasureError, match="an infinity is no reward"):
-        kendall([math.inf, *range(39)], range(40))
+        somers([math.inf, *range(39)], range(40))

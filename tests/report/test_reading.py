@@ -257,7 +257,11 @@ WRONG: list[tuple[str, list[Any], str]] = [
     ("funnel", ["estimate", "evidence", "axis_", 1], "estimate.evidence"),
     ("funnel", ["estimate", "evidence", "field", "y", []], "estimate.evidence.field.counts[0]"),
     ("funnel", ["estimate", "evidence", "field", "counts", 0, 0, -1], "field.counts[0] has -1"),
-    ("elo_agreement", ["estimate", "evidence", "cells", 0, []], "estimate.evidence.cells[0]"),
+    (
+        "elo_agreement",
+        ["estimate", "evidence", "wordings", 0, "cells", 0, []],
+        "estimate.evidence.wordings[0].cells[0]",
+    ),
     ("prompt_stability", ["estimate", "evidence", "prompts", 0, "frame", 7], "prompts[0].frame"),
     ("waived", ["judgement", "waiver", "state", "fine"], "judgement.waiver.state"),
     (

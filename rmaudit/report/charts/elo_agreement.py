@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rmaudit.measures.elo_agreement import EloAgreementEvidence, Item
+from rmaudit.measures.elo_agreement import EloAgreementEvidence, Item, Wording
 from rmaudit.report.charts.drawing import FAINT, as_svg, chart_of
 from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, spoken, table
 from rmaudit.report.charts.rank_paths import paths
@@ -20,13 +20,14 @@ def chart(found: ByPrompt[EloAgreementEvidence]) -> Picture | None:
     """People's rank against the model's, what they disagree on most, and ranks by prompt."""
     if not found:
         return None
-    panels = [panel for prompt, evidence in found for panel in _panels(prompt, evidence)]
-    if len(found) > 1:
-        panels.append(_by_prompt(found))
+    wordings = [(evidence.n, each) for _, evidence in found for each in evidence.wordings]
+    panels = [panel for n, each in wordings for panel in _panels(n, each)]
+    if len(wordings) > 1:
+        panels.append(_by_wording([each for _, each in wordings]))
     rows = [
-        (as_label(prompt), item.name, f"{item.human:,.0f}", f"{item.model:,.0f}")
-        for prompt, evidence in found
-        for item in _listed(evidence)
+        (as_label(each.prompt), item.name, f"{item.human:,.0f}", f"{item.model:,.0f}")
+        for _, each in wordings
+        for item in _listed(each)
     ]
     return Picture(
         "People's ranks and the model's",
@@ -38,11 +39,11 @@ def chart(found: ByPrompt[EloAgreementEvidence]) -> Picture | None:
     )
 
 
-def _panels(prompt: str, evidence: EloAgreementEvidence) -> list[str]:
-    n, label = evidence.n, as_label(prompt)
-    panels = [_field(label, evidence)] if n else []
+def _panels(n: int, wording: Wording) -> list[str]:
+    label = as_label(wording.prompt)
+    panels = [_field(label, n, wording)] if n else []
     scale = Scale("rank of " + f"{n:,}", (1, n))
-    for items, said in _sides(evidence):
+    for items, said in _sides(wording):
         rows = [Move(item.name, item.human, item.model) for item in items]
         if rows:
             subtitle = f"ranked {said} than people do"
@@ -51,10 +52,10 @@ def _panels(prompt: str, evidence: EloAgreementEvidence) -> list[str]:
     return panels
 
 
-def _field(prompt: str, evidence: EloAgreementEvidence) -> str:
+def _field(prompt: str, n: int, wording: Wording) -> str:
     import altair as alt
 
-    counts, n = evidence.cells, evidence.n
+    counts = wording.cells
     edges = np.linspace(0.5, n + 0.5, len(counts) + 1).tolist()
     # Best at the right and at the top: turn both axes.
     turned = [row[::-1] for row in counts[::-1]]
@@ -64,7 +65,7 @@ def _field(prompt: str, evidence: EloAgreementEvidence) -> str:
         cells(turned, x, y), line.mark_line(color=FAINT, strokeDash=[3, 3]).encode(x="x:Q", y="y:Q")
     ).properties(title=alt.TitleParams(prompt, subtitle=f"{n:,} items, best at the top right"))
     facts = [f"{n:,} items"]
-    for items, said in _sides(evidence):
+    for items, said in _sides(wording):
         facts += [
             f"{spoken(item.name)} is {item.human:,.0f} with people and {said}, "
             f"{item.model:,.0f}, with the model"
@@ -73,19 +74,19 @@ def _field(prompt: str, evidence: EloAgreementEvidence) -> str:
     return as_svg(drawn, title=f"People's ranks and the model's, {prompt}", facts=facts)
 
 
-def _sides(evidence: EloAgreementEvidence) -> list[tuple[tuple[Item, ...], str]]:
-    return [(evidence.undervalued, "lower"), (evidence.overvalued, "higher")]
+def _sides(wording: Wording) -> list[tuple[tuple[Item, ...], str]]:
+    return [(wording.undervalued, "lower"), (wording.overvalued, "higher")]
 
 
-def _by_prompt(found: ByPrompt[EloAgreementEvidence]) -> str:
-    """The items that were named beforehand, under each prompt."""
-    named = [{item.name: item for item in evidence.also} for _, evidence in found]
+def _by_wording(wordings: Sequence[Wording]) -> str:
+    """The items that were named beforehand, under each wording."""
+    named = [{item.name: item for item in each.also} for each in wordings]
     both = [name for name in named[0] if all(name in each for each in named)]
     items = {name: [named[0][name].human, *(each[name].model for each in named)] for name in both}
-    stops = ["people", *(prompt for prompt, _ in found)]
+    stops = ["people", *(each.prompt for each in wordings)]
     return paths(items, stops=stops, title="Ranks by prompt")
 
 
-def _listed(evidence: EloAgreementEvidence) -> Sequence[Item]:
-    every = (*evidence.undervalued, *evidence.overvalued, *evidence.also)
+def _listed(wording: Wording) -> Sequence[Item]:
+    every = (*wording.undervalued, *wording.overvalued, *wording.also)
     return list({item.name: item for item in every}.values())

@@ -92,8 +92,9 @@ def _items(findings: Sequence[Finding]) -> Picture | None:
     """Ranks of things that people rated, by people and by each model, under each prompt."""
     panels, rows = [], []
     found = under_prompts(findings, EloAgreementEvidence)
-    for prompt in dict.fromkeys(finding.prompt for finding, _ in found):
-        own = {f.model: evidence for f, evidence in found if f.prompt == prompt}
+    asked = [(f.model, each) for f, evidence in found for each in evidence.wordings]
+    for prompt in dict.fromkeys(each.prompt for _, each in asked):
+        own = {model: each for model, each in asked if each.prompt == prompt}
         named = {model: {item.name: item for item in e.also} for model, e in own.items()}
         items = _ranked(named)
         if len(own) < _FEWEST or not items:

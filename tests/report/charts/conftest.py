@@ -74,11 +74,16 @@ def ranked(name: str, human: float, model: float) -> dict[str, Any]:
 RANKS = {
     "kind": "elo_agreement",
     "n": 40,
-    "overvalued": [ranked("Sports bra", 39, 2)],
-    "undervalued": [ranked(BAD, 1, 40), ranked("Evolution", 2, 31)],
-    "also": [ranked("Evolution", 2, 31), ranked("The Moon", 7, 9)],
     "unshown": 0,
-    "cells": [[9, 1], [11, 19]],
+    "wordings": [
+        {
+            "prompt": "greatest",
+            "overvalued": [ranked("Sports bra", 39, 2)],
+            "undervalued": [ranked(BAD, 1, 40), ranked("Evolution", 2, 31)],
+            "also": [ranked("Evolution", 2, 31), ranked("The Moon", 7, 9)],
+            "cells": [[9, 1], [11, 19]],
+        },
+    ],
 }
 BINS = [
     {"low": 1.0, "high": 5.0, "n": 20, "median": -0.5, "q25": -0.75, "q75": -0.25},

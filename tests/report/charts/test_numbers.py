@@ -128,7 +128,8 @@ def test_ranks() -> None:
 
 def test_ranks_by_prompt() -> None:
     """The items named beforehand have a line: people's rank, then the rank under each prompt."""
-    (picture,) = charts.of_findings([finding(RANKS, prompt=p) for p in ("greatest", "best")])
+    two = [{**RANKS["wordings"][0], "prompt": prompt} for prompt in ("greatest", "preferred")]
+    (picture,) = charts.of_findings([finding({**RANKS, "wordings": two})])
     given = drawn(picture.svg)
 
     points = picked(given.rows(6), "item", "place", "rank")

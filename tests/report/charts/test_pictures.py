@@ -45,8 +45,8 @@ CHANGES: dict[str, list[tuple[Path, Any]]] = {
     "pessimal_frames": [(("strings", 0, "share_below"), 0.25), (("strings", 0, "z"), -2.0)],
     "pessimal_identity": [(("strings", 0, "names_a_group"), False)],
     "elo_agreement": [
-        (("undervalued", 1, "human"), 5.0),
-        (("also", 1, "model"), 3.0),
+        (("wordings", 0, "undervalued", 1, "human"), 5.0),
+        (("wordings", 0, "also", 1, "model"), 3.0),
         (("n",), 41),
     ],
     "search_headroom": [(("trace", 1, 1), 5.0), (("real", "z"), 3.0), (("found", 0, "z"), 8.0)],
@@ -61,7 +61,11 @@ TERMS: dict[str, list[Path]] = {
     "pessimal_frames": [("strings", 0, "text")],
     "pessimal_identity": [("strings", 0, "text")],
     "gcg_probes": [("strings", 0, "text"), ("strings", 1, "text")],
-    "elo_agreement": [("undervalued", 0, "name"), ("overvalued", 0, "name"), ("also", 1, "name")],
+    "elo_agreement": [
+        ("wordings", 0, "undervalued", 0, "name"),
+        ("wordings", 0, "overvalued", 0, "name"),
+        ("wordings", 0, "also", 1, "name"),
+    ],
     "search_headroom": [("found", 0, "text")],
 }
 
