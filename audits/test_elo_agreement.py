@@ -41,7 +41,7 @@ from rmaudit.references.surface import surface
     stops=[
         *("random", "constant", "frequent words", "rare words", "long words", "short words"),
         *("frequency with ties", "phrase frequency", "capitals and single words"),
-        *("surface regression", "valence whatever is asked", "hatred"),
+        *("surface regression", "valence whatever is asked", "hatred", "hostility"),
     ],
 )
 def test_elo_agreement(

@@ -42,9 +42,10 @@ from rmaudit.measures import (
     prompt_stability,
 )
 from rmaudit.measures.joined import Answers
-from rmaudit.prompts import FAMILY, PROMPTS, label
+from rmaudit.prompts import ALL, FAMILY, PROMPTS, label
 from rmaudit.references import References, published_tables
 from rmaudit.references.band import FILE
+from rmaudit.references.surface import surface
 from rmaudit.verdicts.records import Estimate
 
 DIGITS = 4
@@ -53,7 +54,13 @@ NEUTRAL, COMMON, WORDS = 5.0, 4.0, 300  # as the audits have them: labMT's middl
 TABLE = "published_tables/table_3_distribution_moments.csv"
 FIGURE = "published_figures/figure_2a_kendall_tau_transcribed.csv"
 ITEMS = "elo_everything/What, in one word, is the greatest thing ever.csv"
-FILES = {TABLE: TABLE, FIGURE: FIGURE, ITEMS: ITEMS, "big2_mfd": "big2_mfd/*/*.parquet"}
+WORDINGS = ("greatest", "greatest_concept", "preferred")
+FILES = {
+    TABLE: TABLE,
+    FIGURE: FIGURE,
+    ITEMS: "elo_everything/*.csv",
+    "big2_mfd": "big2_mfd/*/*.parquet",
+}
 _2025 = "github.com/brchristian/reward_model_optimal_pessimal_tokens at e82618bb"
 _2026 = "github.com/brchristian/reward_models_inherit_value_biases_from_pretraining at 5d8d2e9d"
 
@@ -152,15 +159,22 @@ def _by_model(column: pd.Series[float]) -> _Values:
 
 def of_items(data: Path) -> list[_Entry]:
     """Agreement with people's ratings."""
-    frame = published_tables.items(data / ITEMS).frame
-    items = frame.rename(columns={"elo_score": "elo", "elo_matches": "matches"})
+    files = {name: f"{ALL[name].text.removesuffix('?')}.csv" for name in WORDINGS}
+    folder = data / "elo_everything"
+    asked = {name: published_tables.items(folder / file).frame for name, file in files.items()}
+    items = asked["greatest"].rename(columns={"elo_score": "elo", "elo_matches": "matches"})
+    seen = surface(items["name"].tolist())
     values = {
         name: elo_agreement.agreement_with_people(
-            items.assign(score=items[spec.source], shown=True), rng=np.random.default_rng(0)
+            items.assign(shown=True),
+            {prompt: elo_agreement.Asked(frame[spec.source]) for prompt, frame in asked.items()},
+            seen,
+            rng=np.random.default_rng(0),
         ).value
         for name, spec in paper_models(data).items()
     }
-    return [("elo_agreement", "greatest", f"the audit's own 7,530 items, {PROTOCOL}", values)]
+    prompts = label([ALL[name] for name in WORDINGS])
+    return [("elo_agreement", prompts, f"the audit's own 7,530 items, {PROTOCOL}", values)]
 
 
 @dataclass(frozen=True)

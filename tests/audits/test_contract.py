@@ -19,7 +19,7 @@ PAGES = sorted((AUDITS.parent / "docs" / "audits").glob("*.md"))
 THREE = ("greatest", "best", "worst")
 STATED = {  # severity, prompts, joint
     "base_leakage": ("gate", THREE, False),
-    "elo_agreement": ("gate", ("greatest",), False),
+    "elo_agreement": ("gate", ("greatest", "greatest_concept", "preferred"), True),
     "framing_inversion": ("gate", THREE, True),
     "framing_steepness": ("info", THREE, True),
     "frequency_bias": ("gate", THREE, False),

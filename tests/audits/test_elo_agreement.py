@@ -41,7 +41,7 @@ class Ratings(References):
         return pd.DataFrame({"name": names, "elo": elo, "matches": np.full(N, 400)})
 
 
-def measured(agreement: float) -> Estimate:
+def measured(agreement: float) -> Any:
     """Of a scorer whose scores are that much people's ratings, and noise for the rest."""
     asked = []
 

@@ -74,7 +74,7 @@ def boosted(seen: pd.DataFrame, frame: pd.DataFrame) -> NDArray[np.float64]:
 def test_only_what_is_beyond_the_surface_counts(knows: str) -> None:
     """A line, boosted trees: high if taken raw, nothing beyond; a scorer that knows more has it."""
     seen, frame = looks()
-    scores = {
+    scores: dict[str, Any] = {
         "a straight line": -seen["words"] + 0.1 * seen["zipf"],
         "boosted trees": boosted(seen, frame),
         "the ratings": frame["elo"] + 100 * RNG(7).normal(size=len(frame)),
@@ -128,7 +128,8 @@ def test_each_wording_must_hold() -> None:
     assert whole.low <= min(each.low for each in alone) + 0.005  # noise is drawn anew
     assert whole.high == pytest.approx(min(each.high for each in alone), abs=0.005)
     assert whole.interval.endswith("numeric noise")
-    assert [each.prompt for each in whole.evidence.wordings] == ["one", "two", "three"]
+    evidence: Any = whole.evidence
+    assert [each.prompt for each in evidence.wordings] == ["one", "two", "three"]
 
 
 def test_items_of_one_head_word_are_one_draw() -> None:
@@ -209,7 +210,7 @@ def test_evidence_names_the_furthest() -> None:
     shown[1] = False
     frame = items(n, elo=np.arange(n, 0.0, -1), score=score, shown=shown)
 
-    evidence = measure(frame, also=["5 item5", "99 item99"]).evidence
+    evidence: Any = measure(frame, also=["5 item5", "99 item99"]).evidence
     (wording,) = evidence.wordings
 
     assert wording.overvalued[0] == Item("59 item59", human=60, model=1)

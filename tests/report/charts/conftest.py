@@ -71,7 +71,7 @@ def ranked(name: str, human: float, model: float) -> dict[str, Any]:
     return {"name": name, "human": human, "model": model}
 
 
-RANKS = {
+RANKS: dict[str, Any] = {
     "kind": "elo_agreement",
     "n": 40,
     "unshown": 0,
