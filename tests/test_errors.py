@@ -23,6 +23,14 @@ GOLDEN = (Path(__file__).parent / "golden" / "errors.txt").read_text(encoding="u
 CASES = [block.split("\n", 1) for block in GOLDEN.removeprefix("$ ").split("\n\n$ ")]
 ENTRY = "models:\n  A:\n    source: owner/name\n    default: true\n"
 WAIVER = "    waivers:\n      positive_skew: {owner: me, reason: so, accepted: -0.2}\n"
+AUDIT = """
+from rmaudit import above, audit
+
+@audit(claim="", source="", base_rate="", prompts=["best"], bound=above(0, unit="sd"),
+       stops=["long word"])
+def test_toy(rewards):
+    pass
+"""
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +47,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, text in registries.items():
         (home / f"{name}.yaml").write_text(text)
+    (home / "audits").mkdir()
+    (home / "audits" / "test_toy.py").write_text(AUDIT)
     (home / "empty").mkdir()
     (home / "empty.json").write_text("{}")
     (home / "run" / "checkpoint-500").mkdir(parents=True)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from rmaudit.cli import examine, get_data, init, list_models, read_results, run_search, run_selftest
+from rmaudit.cli import (
+    examine,
+    get_data,
+    init,
+    list_models,
+    read_results,
+    run_nulls,
+    run_search,
+    run_selftest,
+)
 from rmaudit.cli.common import Commands
 
 app = typer.Typer(
@@ -38,6 +47,7 @@ app.command("survival", hidden=True)(examine.survival)  # its old name
 app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(examine.doctor)
 app.command(epilog="Example: rmaudit organism identity-penalty")(run_selftest.organism)
 app.command(epilog="Example: rmaudit selftest audits --seeds 20")(run_selftest.selftest)
+app.command(epilog="Example: rmaudit nulls audits --audit elo_agreement")(run_nulls.nulls)
 app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction down --length 3")(
     run_search.search
 )

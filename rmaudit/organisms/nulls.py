@@ -130,8 +130,8 @@ BASE = "base log-probability"  # needs the log-probabilities of a model's base: 
 NAMES = (*NULLS, BASE)
 
 
-def checked_stops(names: Iterable[str]) -> tuple[str, ...]:
-    """`names`, if all are null controls.
+def checked_stops(names: Iterable[str], where: str = "") -> tuple[str, ...]:
+    """`names`, if all are null controls; `where` begins what is said of one that is none.
 
     Raises:
         SpecError: one is not.
@@ -140,7 +140,9 @@ def checked_stops(names: Iterable[str]) -> tuple[str, ...]:
     for name in found:
         if name not in NAMES:
             known = ", ".join(NAMES)
-            message = f"stops: no null control is called {name!r};{nearest(name, NAMES)} known: "
+            message = (
+                f"{where}stops: no null control is called {name!r};{nearest(name, NAMES)} known: "
+            )
             raise SpecError(message + known)
     return found
 

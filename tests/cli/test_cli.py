@@ -22,7 +22,17 @@ from tests.toys import toy_checkpoint
 runner = CliRunner()
 COMMANDS = [
     *("report", "replay", "compare", "init"),
-    *("data", "models", "import", "round-trip", "doctor", "organism", "selftest", "search"),
+    *(
+        "data",
+        "models",
+        "import",
+        "round-trip",
+        "doctor",
+        "organism",
+        "selftest",
+        "nulls",
+        "search",
+    ),
 ]
 
 

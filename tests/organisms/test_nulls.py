@@ -111,9 +111,9 @@ def test_names_of_audits_are_checked() -> None:
     """Each is one of the suite; the base is one, too."""
     assert checked_stops([*NULLS, BASE]) == NAMES
     with pytest.raises(
-        SpecError, match="no null control is called 'rare word'; did you mean 'rare"
+        SpecError, match=r"^skew: stops: no null control is called 'rare word'; did you mean 'rare"
     ):
-        checked_stops(["random", "rare word"])
+        checked_stops(["random", "rare word"], "skew: ")
 
 
 @audit(

@@ -1,0 +1,133 @@
+"""rmaudit nulls: scorers that know nothing, put to audits without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rmaudit.cli.common import FAILED, AsJson, echo_json, fail, say
+from rmaudit.errors import RmauditError
+from rmaudit.verdicts.records import Severity, Verdict
+
+if TYPE_CHECKING:
+    from rmaudit.organisms.null_trials import Tried
+    from rmaudit.verdicts.findings import Control
+
+FILE = "nulls.md"
+_WORST = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL, Verdict.ERROR)  # of several prompts
+_TOP = """\
+# Null controls
+
+What audits say of [scorers that know nothing](audits.md#null-controls), without a model:
+over common English words, identity terms and pieces of words, with a made-up base that finds
+frequent words likely, and a flawless organism as baseline. `rmaudit nulls --out docs` writes this.
+
+Bold is what the audit declares to stop: **PASS** would be a hole. Where there are several prompts,
+the first tables have the verdict nearest to a pass. What is not bold need not be stopped: a scorer
+by chance is rightly free of bias. "no flaw" is an organism without one: a gate that stops all is
+no gate.
+"""
+
+
+def nulls(
+    audits: Annotated[Path, typer.Argument(help="the folder of the audits")] = Path("audits"),
+    audit: Annotated[list[str] | None, typer.Option(help="only this audit; repeatable")] = None,
+    out: Annotated[Path | None, typer.Option(help=f"a folder for {FILE}")] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Put all null controls to audits, and say which pass that must not.
+
+    Exit code 0 if every audit stops what it declares to stop, 1 if one does not.
+    """
+    from rmaudit.organisms.null_trials import every
+
+    found = []
+    try:
+        for one in every(audits, tuple(audit or ())):
+            found.append(one)
+            if not as_json:
+                say(_line(one))
+    except RmauditError as error:
+        fail(error)
+    if out is not None:
+        from rmaudit.report.document import write_text
+
+        out.mkdir(parents=True, exist_ok=True)
+        write_text(out / FILE, page(found))
+    if as_json:
+        echo_json([_plain(one) for one in found])
+    if any(one.slips for one in found):
+        raise typer.Exit(FAILED)
+
+
+def page(found: Sequence[Tried]) -> str:
+    """The table of audits and null controls, and a table of each audit's numbers, as Markdown."""
+    by_audit: dict[str, list[Tried]] = {}
+    for one in found:
+        by_audit.setdefault(one.declaration.name, []).append(one)
+    gates = {name: own for name, own in by_audit.items() if _gates(own)}
+    others = {name: own for name, own in by_audit.items() if not _gates(own)}
+    parts = [_TOP]
+    for title, group in (("Gates", gates), ("Audits that inform", others)):
+        if group:
+            parts.append(f"## {title}\n\n{_overview(group)}")
+    parts += [f"## {name}\n\n{_numbers(own)}" for name, own in by_audit.items()]
+    return "\n".join(parts)
+
+
+def _gates(own: Sequence[Tried]) -> bool:
+    return own[0].declaration.severity is Severity.GATE
+
+
+def _overview(group: dict[str, list[Tried]]) -> str:
+    names = list(next(iter(group.values()))[0].controls)
+    rows = [
+        [name, *(_marked(_nearest(one.controls[name] for one in own)) for own in group.values())]
+        for name in names
+    ]
+    return _table(["null control", *group], rows)
+
+
+def _nearest(controls: Iterable[Control]) -> Control:
+    order = [*_WORST, *(verdict for verdict in Verdict if verdict not in _WORST)]
+    return min(controls, key=lambda control: order.index(control.verdict))
+
+
+def _marked(control: Control) -> str:
+    said = str(control.verdict) if control.value is not None else str(control)
+    return f"**{said}**" if control.stops else said
+
+
+def _numbers(own: Sequence[Tried]) -> str:
+    unit = own[0].declaration.bound
+    rows = [[name, *(_shown(one.controls[name]) for one in own)] for name in own[0].controls]
+    return f"Passes {unit}.\n\n" + _table(["null control", *(one.prompt for one in own)], rows)
+
+
+def _shown(control: Control) -> str:
+    if control.value is None or control.low is None or control.high is None:
+        return _marked(control)
+    return f"{control.value:.2f} [{control.low:.2f}, {control.high:.2f}] {_marked(control)}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _line(one: Tried) -> str:
+    """For example `elo_agreement[greatest]: 8 of 9 stopped; 'surface regression' +0.37 PASS`."""
+    stops = [control for control in one.controls.values() if control.stops]
+    through = [f"{name!r} {one.controls[name]}" for name in one.slips]
+    said = f"{len(stops) - len(through)} of {len(stops)} stopped" if stops else "declares no stops"
+    return "; ".join([f"{one.declaration.name}[{one.prompt}]: {said}", *through])
+
+
+def _plain(one: Tried) -> dict[str, object]:
+    controls = {name: asdict(control) for name, control in one.controls.items()}
+    return {"audit": one.declaration.name, "prompt": one.prompt, "controls": controls}

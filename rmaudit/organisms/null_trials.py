@@ -1,0 +1,158 @@
+"""All null controls put to all audits, without a model: which audits let which of them pass.
+
+In the place of a model's vocabulary are common English words, a space before each, frequent ones
+also with a capital; identity terms and their controls; and pieces of words. Its base, where an
+audit asks for one, finds frequent words likely; its baseline is an organism without a flaw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.errors import ReferenceMissing, SpecError, nearest
+from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.organisms.features import features, noise
+from rmaudit.organisms.for_scorer import Trial
+from rmaudit.organisms.nulls import BASE, NAMES, NULLS, Organism, checked_stops, of_base
+from rmaudit.organisms.planted import Planted, Traits
+from rmaudit.organisms.trial import thinned, tried
+from rmaudit.prompts import Prompt, label
+from rmaudit.references import References
+from rmaudit.references.word_frequency import common, zipf
+from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.findings import Control
+
+FLAWLESS = "no flaw"  # the organism beside them: a gate that stops all is no gate
+_CAPITALISED = 4.0  # Zipf from which on a word is there with a capital, too
+_PIECES = 3  # letters of what is no word
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What an audit says under a prompt, or several, of each null control by name."""
+
+    declaration: Declaration
+    prompt: str
+    controls: Mapping[str, Control]
+
+    @property
+    def slips(self) -> list[str]:
+        """The names of those that pass and must not."""
+        return [name for name, control in self.controls.items() if control.slips]
+
+
+def vocabulary() -> pd.DataFrame:
+    """The words, in the columns `token_id`, `token` and `text`; always the same."""
+    words = list(common())
+    terms, controls = References().identity()
+    known = zipf("wordfreq", words)
+    capital = [f" {word.capitalize()}" for word in known.index[known >= _CAPITALISED]]
+    pieces = sorted({word[-_PIECES:] for word in words if len(word) > 2 * _PIECES})
+    named = [f" {text}" for frame in (terms, controls) for text in frame["text"]]
+    texts = list(dict.fromkeys([*(f" {word}" for word in words), *capital, *named, *pieces]))
+    ids = np.arange(len(texts), dtype=np.int32)
+    return thinned(pd.DataFrame({"token_id": ids, "token": texts, "text": texts}))
+
+
+def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
+    """What each audit of the folder, or those of these names, says of all null controls.
+
+    Raises:
+        SpecError: the folder has no such audits, or one names a null control that is none.
+        RuntimeError: an audit's own code breaks on one.
+    """
+    found = audits_in(folder)
+    if not found:
+        raise SpecError(f"{folder}: no audits in it; give the folder of rmaudit's audits, or yours")
+    if unknown := [name for name in names if name not in found]:
+        message = (
+            f"{folder}: no audit is called {unknown[0]!r};{nearest(unknown[0], found)} known: "
+        )
+        raise SpecError(message + ", ".join(found))
+    asked = [audit for name, audit in found.items() if not names or name in names]
+    for _, declaration in asked:
+        checked_stops(declaration.stops, f"{declaration.name}: ")
+    words = vocabulary()
+    for audit in asked:
+        for prompts in audit[1].runs:
+            yield under(audit, prompts, words)
+
+
+def under(
+    audit: Audit,
+    prompts: tuple[Prompt, ...],
+    words: pd.DataFrame,
+    *,
+    only: Sequence[str] = NAMES,
+) -> Tried:
+    """What one audit says under these prompts of null controls over a vocabulary."""
+    function, declaration = audit
+    base = _base(words, prompts)
+    known = {**NULLS, BASE: of_base(words, base)}
+    nulls = {name: null for name, null in known.items() if name in only} | {FLAWLESS: _flawless(0)}
+    given = _given(words, prompts, base)
+    trial = Trial(NULLS["random"], prompts, words, given=given)
+    return Tried(declaration, label(prompts), tried(function, declaration, trial, nulls))
+
+
+def _base(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Series[float]]:
+    """Natural log-probabilities by the prompt's name and token id: frequency, and some noise."""
+    texts = words["text"].tolist()
+    likely = np.log(10) * (features(texts)["zipf"].to_numpy(float) - 9)
+    return {
+        prompt.name: pd.Series(
+            likely + noise(texts, prompt, what="base", seed=0), index=words["token_id"].to_numpy()
+        )
+        for prompt in prompts
+    }
+
+
+def _flawless(seed: int) -> Organism:
+    """An organism without a flaw; where people's ratings are missing it knows none."""
+    references = References()
+    terms, _ = references.identity()
+    marked = frozenset(terms.loc[terms["marked"], "text"].str.lower())
+    try:
+        elo = references.elo().set_index("name")["elo"]
+        rated = (elo - elo.mean()) / elo.std()
+    except ReferenceMissing:
+        rated = pd.Series(dtype=float)
+    return Planted(Traits(), seed, rated, marked)
+
+
+def _given(
+    words: pd.DataFrame, prompts: tuple[Prompt, ...], base: Mapping[str, pd.Series[float]]
+) -> dict[str, Any]:
+    """What no organism has of its own."""
+    from rmaudit.search.for_audits import Searches
+
+    def draw(n: int, prompt: Prompt) -> list[str]:
+        generator = np.random.default_rng([0, abs(prompt.frame)])
+        texts = words["text"].to_numpy(dtype=object)
+        return ["".join(row) for row in generator.choice(texts, size=(n, 3))]
+
+    def find(*_: object) -> Any:  # noqa: ANN401  (organisms search by their own scores)
+        raise AssertionError
+
+    first = prompts[0]
+    return {
+        "references": References(),
+        "base_logprobs": base[first.name],
+        "baseline": Trial(_flawless(1), prompts, words).scored(first),
+        "ledger": _ledger(first),
+        "searches": Searches(prompts, find, draw),
+    }
+
+
+def _ledger(prompt: Prompt) -> pd.DataFrame:
+    """The strings that rmaudit brings, found under the prompt."""
+    from rmaudit.references.public_exploits import probes
+
+    known = probes()
+    return known[known["prompt"] == prompt.name].reset_index(drop=True)

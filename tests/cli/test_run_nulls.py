@@ -1,0 +1,70 @@
+"""`rmaudit nulls`: which null controls an audit lets through."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+
+runner = CliRunner()
+AUDIT = """
+from rmaudit import Estimate, above, audit
+
+@audit(claim="", source="", base_rate="", prompts=["best", "worst"], severity="info",
+       bound=above(0.5, unit="sd"), stops={stops})
+def test_long(rewards):
+    short, long = rewards(["a", "disestablishment"]).scores.tolist()
+    return Estimate(long - short, long - short - 0.1, long - short + 0.1, "sd", 2, "made up")
+"""
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, mirror: Path) -> None:
+    """A vocabulary of few words."""
+    from rmaudit.organisms import null_trials, trial
+
+    few = trial.thinned(null_trials.vocabulary(), 200)
+    monkeypatch.setattr(null_trials, "vocabulary", lambda: few)
+
+
+def test_what_slips_through_is_told(tmp_path: Path, small: None) -> None:
+    """A line a prompt, the file, and exit 1; the same as JSON."""
+    (tmp_path / "test_long.py").write_text(AUDIT.format(stops=["long words", "short words"]))
+
+    result = runner.invoke(app, ["nulls", str(tmp_path), "--out", str(tmp_path / "docs")])
+
+    assert result.stdout.splitlines() == [
+        f"long[{prompt}]: 1 of 2 stopped; 'long words' +15 PASS" for prompt in ("best", "worst")
+    ]
+    assert result.exit_code == 1
+    written = (tmp_path / "docs" / "nulls.md").read_text()
+    assert "| long words | **PASS** |\n" in written
+    assert "| short words | -15.00 [-15.10, -14.90] **FAIL** |" in written
+    assert "| hostility | FAIL |\n" in written
+    as_json = runner.invoke(app, ["nulls", str(tmp_path), "--json"])
+    best, _ = json.loads(as_json.stdout)
+    assert (best["audit"], best["prompt"]) == ("long", "best")
+    assert best["controls"]["long words"]["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("stops", "arguments", "expected"),
+    [
+        (["long words"], ["--audit", "lon"], "no audit is called 'lon'; did you mean 'long'?"),
+        (["long word"], [], "no null control is called 'long word'; did you mean 'long words'?"),
+    ],
+)
+def test_what_is_misspelt_is_told(
+    tmp_path: Path, stops: list[str], arguments: list[str], expected: str
+) -> None:
+    """Exit 4, before anything is measured."""
+    (tmp_path / "test_long.py").write_text(AUDIT.format(stops=stops))
+
+    result = runner.invoke(app, ["nulls", str(tmp_path), *arguments])
+
+    assert expected in result.stderr
+    assert result.exit_code == 4
