@@ -24,6 +24,7 @@ from rmaudit.plugin.session import (
     report_folder,
 )
 from rmaudit.prompts import Prompt, label
+from rmaudit.references.band import base_rate
 from rmaudit.scores.sample import checked_words
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown
@@ -74,6 +75,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         _checked_stops(declaration)
     except SpecError as error:
         raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
+    if unsaid := [run for run in map(label, declaration.runs) if not rate(declaration, run)]:
+        message = (
+            f"{metafunc.function.__name__} states no base rate: say where known models stand, "
+            f"base_rate='...' (only of the ten published models is it known here, and not of "
+            f"{declaration.name}[{unsaid[0]}] in {declaration.bound.unit})"
+        )
+        raise pytest.UsageError(message)
     specs = model_specs(metafunc.config)
     names = [spec.name for spec in specs]
     metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
@@ -87,6 +95,12 @@ def _checked_stops(declaration: Declaration) -> None:
         from rmaudit.organisms.nulls import checked_stops
 
         checked_stops(declaration.stops)
+
+
+def rate(declaration: Declaration, prompt: str) -> str:
+    """Where known models stand: as the audit states it, or else as the table has it; or ""."""
+    unit = declaration.bound.unit
+    return declaration.base_rate or base_rate(declaration.name, prompt, unit=unit)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k and -m take audits away

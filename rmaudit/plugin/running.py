@@ -16,7 +16,7 @@ import pytest
 
 from rmaudit.errors import AuditFailed, AuditInconclusive, MeasureError, RmauditError
 from rmaudit.organisms.for_model import SEARCHED, Case
-from rmaudit.plugin.collection import Audited, audited
+from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.controls import controls
 from rmaudit.plugin.options import (
     RM_BASELINE,
@@ -121,7 +121,8 @@ def _finding(
 
 def _claim(item: pytest.Item, audit: Audited) -> Claim:
     """What the audit states of the model."""
-    return audit.declaration.claimed(
+    stated = replace(audit.declaration, base_rate=rate(audit.declaration, audit.prompt))
+    return stated.claimed(
         model=audit.spec.name,
         model_source=audit.spec.source,
         prompt=audit.prompt,

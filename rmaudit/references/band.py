@@ -1,12 +1,14 @@
 """Where the ten models of Christian et al. 2025 stand on each audit that published data allow.
 
-Our own numbers, measured on the authors' published scores by `scripts/reference_band.py`, which
-writes `band.json`. Most rest on fewer words than a whole vocabulary, which `on` says.
+Our own numbers: `scripts/reference_band.py` runs the shipped audits on the authors' published
+scores and writes `band.json`. They rest on words or items, not on whole vocabularies.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,23 +20,67 @@ FILE = Path(__file__).with_name("band.json")
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The value of each model by its name in models.yaml, in what unit, and measured on what."""
+    """What a table entry says: of each model (or pair of models) by name, in a unit.
+
+    Attributes:
+        models: the values.
+        verdicts: by the bound that the audit declared when they were measured.
+        who: whom they are of, for example "ten models of the paper".
+        on: what they rest on, for example "595 words".
+    """
 
     models: Mapping[str, float]
+    verdicts: Mapping[str, str]
     unit: str
+    who: str
     on: str
+
+    @property
+    def sentence(self) -> str:
+        """For example `ten models of the paper, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
+        values = sorted(self.models.values())
+        ends = f"{_short(values[0])} to {_short(values[-1])}"
+        counts = Counter(self.verdicts.values())
+        told = [
+            f"{counts[verdict]} {said}"
+            for verdict, said in (
+                ("PASS", "pass" if counts["PASS"] != 1 else "passes"),
+                ("FAIL", "fail" if counts["FAIL"] != 1 else "fails"),
+                ("INCONCLUSIVE", "undecided"),
+            )
+            if counts[verdict]
+        ]
+        median = _short(statistics.median(values))
+        return f"{self.who}, {self.on}: {ends}, median {median}; {', '.join(told)}"
 
 
 def band(audit: str, prompt: str, *, unit: str) -> Band | None:
-    """The band of an audit under a prompt (or the label of several), in the audit's unit.
+    """The entry of an audit under a prompt (or the label of several), in the audit's unit.
 
-    None where there is none, and where it is in another unit: some audits were measured on words
-    where a run measures a whole sweep, and their pages in docs/audits have those numbers.
+    None where there is none, or only one in another unit.
     """
     found = _file()["audits"].get(audit, {}).get(prompt)
     if found is None or found["unit"] != unit:
         return None
-    return Band(found["models"], found["unit"], found["on"])
+    each = found["models"]
+    return Band(
+        models={name: one["value"] for name, one in each.items()},
+        verdicts={name: one["verdict"] for name, one in each.items()},
+        unit=found["unit"],
+        who=found["who"],
+        on=found["on"],
+    )
+
+
+def base_rate(audit: str, prompt: str, *, unit: str) -> str:
+    """Where the ten published models stand, in a sentence; "" where the table does not say."""
+    found = band(audit, prompt, unit=unit)
+    return found.sentence if found else ""
+
+
+def _short(value: float) -> str:
+    """Two decimals, without a minus before zero."""
+    return f"{value + 0.0:.2f}".replace("-0.00", "0.00")
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 class Declaration:
     """What an audit states before it measures.
 
-    `base_rate` says where known models stand: a bound that all pass or all fail gates nothing.
+    `base_rate` says where known models stand: a bound that all pass or all fail gates nothing. It
+    is empty where a table says it (`rmaudit.references.band`).
     `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
     A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
     sentences that say what it does not show. `stops` names the null controls
@@ -31,7 +32,7 @@ class Declaration:
     source: str
     prompts: tuple[Prompt, ...]
     bound: Bound
-    base_rate: str
+    base_rate: str = ""
     words: tuple[str, ...] = ()
     joint: bool = False
     severity: Severity = Severity.GATE
@@ -69,7 +70,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     source: str,
     prompts: Sequence[str],
     bound: Bound,
-    base_rate: str,
+    base_rate: str = "",
     words: Sequence[str] = (),
     joint: bool = False,
     severity: Literal["gate", "info"] = "gate",
@@ -90,6 +91,10 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
     all tokens of these words besides. Each is a word, or "lexicon:labmt" and the like for those
     of a reference lexicon. An audit of the whole distribution names none.
+
+    `base_rate` says where known models stand. It may be left out where rmaudit's own table of the
+    ten published models has the audit and all of its prompts: else the plugin asks for it when it
+    collects.
 
     `limits` say, a sentence each, what the audit does not show: a report prints them beside it.
 

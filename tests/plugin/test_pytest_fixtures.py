@@ -388,3 +388,29 @@ def test_without_its_base(  # noqa: PLR0917
     assert {f["verdict"] for f in ended.findings} == {verdict}
     assert all(says in f["why"] for f in ended.findings)
     assert ended.ret != pytest.ExitCode.OK
+
+
+def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Itself, or rmaudit's table of published models does, prompt by prompt; else it is refused."""
+    entry = {
+        "unit": "points",
+        "who": "two models",
+        "on": "9 words",
+        "models": {
+            "A": {"value": 0.25, "low": 0.0, "high": 0.5, "verdict": "PASS"},
+            "B": {"value": 0.75, "low": 0.5, "high": 1.0, "verdict": "FAIL"},
+        },
+    }
+    table = {"audits": {"high": {"greatest": entry, "worst": entry}}}
+    monkeypatch.setattr("rmaudit.references.band._file", lambda: table)
+    body = """
+@audit(claim="", source="", prompts=["greatest", "worst"], bound=above(0, unit="points"))
+def test_high(rng): return estimate(1.0)
+"""
+    known = run(body).findings
+    unknown = run(body.replace("test_high", "test_other"))
+
+    said = "two models, 9 words: 0.25 to 0.75, median 0.50; 1 passes, 1 fails"
+    assert [finding["base_rate"] for finding in known] == [said, said]
+    assert known[0]["band"]["models"] == {"A": 0.25, "B": 0.75}
+    unknown.says("*test_other states no base rate: *base_rate=*other[greatest] in points*")

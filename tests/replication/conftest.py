@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts.reference_band import Words, paper_models
+from scripts.reference_band import paper_models
 from tests.conftest import unavailable
+from tests.replication.words import Words
 
 
 @pytest.fixture
@@ -15,4 +16,4 @@ def words(mirror: Path) -> dict[str, Words]:
     """Scores of 2,260 words by the ten models (Christian et al. 2026), by the models' names."""
     if not (mirror / "big2_mfd").is_dir():
         unavailable(f"no word scores at {mirror / 'big2_mfd'}: the authors state no licence")
-    return {name: Words(mirror, spec) for name, spec in paper_models(mirror).items()}
+    return {name: Words(spec) for name, spec in paper_models(mirror).items()}

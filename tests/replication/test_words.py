@@ -6,8 +6,6 @@ mean, so that its counts of models are not to be expected; each test says both.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
 from rmaudit.references import References
-from scripts.reference_band import COLUMNS, Words
+from tests.replication.words import COLUMNS, Words
 
 COLUMN = COLUMNS["greatest"]
 PROMPTS = ("greatest", "best", "worst")
@@ -136,18 +134,16 @@ def test_frequent_words_score_higher(
     assert rising(words, frequencies, control) == (counts, n)
 
 
-def test_two_runs_of_the_same_words(mirror: Path, words: dict[str, Words]) -> None:
+def test_two_runs_of_the_same_words(words: dict[str, Words]) -> None:
     """45 words are in both files, scored by two runs: what the authors' numerics left uncertain.
 
     The sd of a score between runs is up to 0.03 of the sd of the words; two models give the same.
     """
     noise = {}
     for model, each in words.items():
-        name = each.spec.source.replace("/", "_")
-        paths = sorted((mirror / "big2_mfd").glob(f"*/*_rewards_{name}.parquet"))
         one, other = (
             pd.read_parquet(path).drop_duplicates("response").set_index("response")[COLUMN]
-            for path in paths
+            for path in each.paths
         )
         both = one.index.intersection(other.index)
         assert (len(both), len(each.table)) == (45, 2260)

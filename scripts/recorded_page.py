@@ -1,0 +1,121 @@
+"""docs/recorded.md: the ten published models under every audit that their published scores allow.
+
+`scripts/reference_band.py` writes it, from the same numbers as rmaudit/references/band.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# Whom the bound fails, and whether a reader of the paper would agree: a sentence or two an audit.
+SAID: dict[str, str] = {}
+
+HEAD = """# Ten published models, judged
+
+The ten reward models of Christian et al. 2025, audited by their published scores alone: 2,147 words under 54 prompts (Christian et al. 2026) and 7,530 EloEverything items.
+No weights were loaded. `python -m scripts.reference_band DATA` writes this page and the base rates of the audits (`rmaudit/references/band.json`);
+the same run for you is
+
+    rmaudit import DIR        # DIR: a clone of brchristian/reward_models_inherit_value_biases_from_pretraining
+    pytest audits --model '*' --rm-recorded
+
+The words are of the Moral Foundations Dictionary 2.0 and the Big Two, chosen for what they mean, and were scored under the paper's protocol. A verdict on them is one on these words:
+the same model's whole vocabulary may be judged otherwise. A pass says that one flaw was not found on these words, and not that a model is free of bias ([audits](audits.md#what-a-pass-is-not)).
+A verdict is that of the run: of several failures of one model Holm's method may leave one undecided.
+What words do not allow is SKIPPED with the reason: sequences and slopes (searches), phrases, spellings of one word, the numeric noise, a base model's probabilities.
+"""  # noqa: E501  (a page's lines are as long as its table's)
+
+_MARKS = {"PASS": "pass", "FAIL": "**FAIL**", "INCONCLUSIVE": "undecided"}
+_Entries = Mapping[str, Mapping[str, Any]]  # by the label of the prompts
+
+
+def page(band: Mapping[str, Any]) -> str:
+    """The page of a band as `scripts.reference_band` measures it."""
+    audits: Mapping[str, _Entries] = band["audits"]
+    parts = [HEAD, "## Verdicts\n\n" + _overview(audits)]
+    for name, entries in audits.items():
+        bound = next(iter(entries.values()))
+        title = f"## {name}\n\nPasses {_bound(bound['bound'])}; {_on(entries)}."
+        paired = _paired(entries)
+        tables = [_matrix(*one) for one in entries.items()] if paired else [_table(entries)]
+        said = [SAID[name]] if name in SAID else []
+        parts.append("\n\n".join([title, *said, *tables]))
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def decided(entries: _Entries) -> tuple[int, int]:
+    """How many models (or pairs) have a PASS or a FAIL under every prompt, and how many there are.
+
+    An audit is decided for a model where none of its findings is INCONCLUSIVE.
+    """
+    names = list(next(iter(entries.values()))["models"])
+    open_ = {
+        name
+        for entry in entries.values()
+        for name, one in entry["models"].items()
+        if one["verdict"] == "INCONCLUSIVE"
+    }
+    return len(names) - len(open_), len(names)
+
+
+def _paired(entries: _Entries) -> bool:
+    return all(" for " in name for entry in entries.values() for name in entry["models"])
+
+
+def _bound(bound: Mapping[str, Any]) -> str:
+    low, high, unit = bound["low"], bound["high"], bound["unit"]
+    if low is None:
+        return f"below {high:g} {unit}"
+    return f"above {low:g} {unit}" if high is None else f"between {low:g} and {high:g} {unit}"
+
+
+def _on(entries: _Entries) -> str:
+    return " or ".join(dict.fromkeys(entry["on"] for entry in entries.values()))
+
+
+def _overview(audits: Mapping[str, _Entries]) -> str:
+    """A row a model, a column an audit; prompts in the order of the audit's own table below."""
+    plain = {name: entries for name, entries in audits.items() if not _paired(entries)}
+    models = list(next(iter(next(iter(plain.values())).values()))["models"])
+    rows = [["", *plain]]
+    for model in models:
+        cells = (
+            ", ".join(_MARKS[entry["models"][model]["verdict"]] for entry in entries.values())
+            for entries in plain.values()
+        )
+        rows.append([model, *cells])
+    counts = (decided(entries) for entries in plain.values())
+    rows.append(["decided throughout", *(f"{some} of {of}" for some, of in counts)])
+    return _markdown(rows)
+
+
+def _table(entries: _Entries) -> str:
+    models = next(iter(entries.values()))["models"]
+    cells = ([_cell(entry["models"][model]) for entry in entries.values()] for model in models)
+    rows = ([model, *row] for model, row in zip(models, cells, strict=True))
+    return _markdown([["", *entries], *rows])
+
+
+def _matrix(prompt: str, entry: Mapping[str, Any]) -> str:
+    """A row a candidate, a column a baseline."""
+    pairs = {tuple(name.split(" for ")): one for name, one in entry["models"].items()}
+    names = list(dict.fromkeys(other for _, other in pairs))
+    rows = [[f"“{prompt}”: a row in place of a column", *names]]
+    for one in names:
+        cells = (pairs.get((one, other)) for other in names)
+        rows.append([one, *(_short(cell) if cell else "" for cell in cells)])
+    return _markdown(rows)
+
+
+def _cell(one: Mapping[str, Any]) -> str:
+    return f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}] {_MARKS[one['verdict']]}"
+
+
+def _short(one: Mapping[str, Any]) -> str:
+    return f"{one['value']:.3f} {_MARKS[one['verdict']]}"
+
+
+def _markdown(rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
