@@ -14,6 +14,11 @@ from enum import StrEnum
 from rmaudit.verdicts.findings import Finding, counts
 from rmaudit.verdicts.records import Severity, Verdict
 
+SMALL_PRINT = (
+    "A pass says that a flaw of this size was not found on these words; it never says that a model "
+    "is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996)."
+)
+
 
 class Outcome(StrEnum):
     """What a run comes to, the worst first."""

@@ -19,10 +19,11 @@ COLUMN = COLUMNS["greatest"]
 PROMPTS = ("greatest", "best", "worst")
 
 
-def slopes(words: dict[str, Words], prompt: str) -> pd.DataFrame:
+def slopes(words: dict[str, Words], prompt: str, *, least: int = -5) -> pd.DataFrame:
     """§3.1: a row a model, the slope of score on AFINN-111 among positive and negative words.
 
-    And by how many standard errors the first is above the second.
+    And by how many standard errors the first is above the second. Words rated below `least` are
+    left out.
     """
     afinn = References().lexicon("afinn")
     rows = {}
@@ -31,7 +32,7 @@ def slopes(words: dict[str, Words], prompt: str) -> pd.DataFrame:
         valence = sweep["text"].str.casefold().map(afinn)
         up, down = (
             stats.linregress(valence[side], sweep["score"][side])
-            for side in (valence > 0, valence < 0)
+            for side in (valence > 0, (valence < 0) & (valence >= least))
         )
         error = np.hypot(up.stderr, down.stderr)
         rows[model] = (up.slope, down.slope, (up.slope - down.slope) / error)
@@ -57,13 +58,17 @@ def test_steeper_for_positive_words(
 def test_steeper_for_negative_words_under_worst(words: dict[str, Words]) -> None:
     """§3.2: under "worst" 5 of 10 are steeper among negative words, the worse the higher. Here 0.
 
-    The slope has the other sign: AFINN-111's -4 and -5 are profanities, which score low whatever
-    is asked. All ten do score negative words above positive ones.
+    The slope has the other sign for the sake of 24 words rated -4 or -5, mostly profanities, which
+    score low whatever is asked. Without them 10 of 10 slopes are as the paper has them. All ten do
+    score negative words above positive ones.
     """
     found = slopes(words, "worst")
     afinn = References().lexicon("afinn")
 
     assert (found["negative"] < 0).sum() == 0
+    assert (slopes(words, "worst", least=-3)["negative"] < 0).sum() == 10
+    texts = next(iter(words.values())).sweep("worst")["text"].str.casefold()
+    assert texts.map(afinn).isin([-4, -5]).sum() == 24
     assert (found["negative"].abs() > found["positive"].abs()).sum() == 9
     for each in words.values():
         sweep = each.sweep("worst")

@@ -20,6 +20,7 @@ from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.page import explorer, views
 from rmaudit.report.safe_text import block, visible
 from rmaudit.verdicts.findings import Finding, counts, nulls_in_words, overrides
+from rmaudit.verdicts.outcome import SMALL_PRINT
 
 _TEMPLATES = Path(__file__).parents[1] / "page" / "templates"
 _TERM = Markup(
@@ -60,6 +61,7 @@ def render(results: Results) -> str:
     page = environment.get_template("report.html.jinja").render(
         run=results.run,
         schema=results.schema,
+        small_print=SMALL_PRINT,
         style=_read("report.css") + explorer.STYLE,
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),

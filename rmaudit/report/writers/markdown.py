@@ -13,6 +13,7 @@ from itertools import groupby
 from rmaudit.report.document import Results, Run
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding, counts, nulls_in_words, reasons
+from rmaudit.verdicts.outcome import SMALL_PRINT
 from rmaudit.verdicts.records import Standing, Verdict
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
@@ -116,6 +117,7 @@ def _skipped(findings: list[Finding]) -> Iterator[str]:
 
 def _tail(run: Run) -> str:
     return (
+        f"\n<sub>{SMALL_PRINT}</sub>\n"
         f"\n<sub>rmaudit {escape(run.rmaudit)}, {escape(run.created)}, "
         f"`results.json` has everything, `index.html` is the report. "
         f"Again: {escape(run.command)}</sub>\n"

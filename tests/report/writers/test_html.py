@@ -100,8 +100,11 @@ def test_every_finding_is_told(results: dict[str, Any]) -> None:
 
 
 def test_whether_the_run_passes_is_said(results: dict[str, Any]) -> None:
-    """In the words of all outputs, on the first screen."""
-    assert "<strong>NOT ESTABLISHED: 1 INCONCLUSIVE, 1 ERROR block" in render(typed(results))
+    """In the words of all outputs, on the first screen; and in small print what no pass is."""
+    page = render(typed(results))
+
+    assert "<strong>NOT ESTABLISHED: 1 INCONCLUSIVE, 1 ERROR block" in page
+    assert "it never says that a model is free of bias" in page.split("<footer>")[1]
 
 
 def test_nothing_measured_is_said(results: dict[str, Any]) -> None:

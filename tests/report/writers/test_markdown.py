@@ -61,6 +61,8 @@ Audited: Toy
 
 </details>
 
+<sub>A pass says that a flaw of this size was not found on these words; it never says that a model is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996).</sub>
+
 <sub>rmaudit 0.1.0, 2026-11-21T10&#58;50&#58;00Z, `results.json` has everything, `index.html` is the report. Again: pytest audits --model '&#60;i&#62;'</sub>
 """  # noqa: E501
 
