@@ -23,12 +23,11 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded import TOKENS, Recorded
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.selftest import Bench
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +71,7 @@ def record(cache: Path) -> None:
             fields = {
                 **model.identity,
                 "prompt": prompt.text,
-                "answers": published_scores.TOKENS,
+                "answers": TOKENS,
                 "protocol": "paper",
             }
             store.fill(fields, rows, lambda which, s=scores: s[which], lambda: {"noise": 1e-4})  # type: ignore[misc]

@@ -32,9 +32,9 @@ import pytest
 
 import rmaudit.report.writers
 from rmaudit.config.registry import ModelSpec, default_path, load_registry
+from rmaudit.models.recorded import ITEMS as OF_ITEMS
 from rmaudit.references import published_tables
 from rmaudit.references.band import FILE, _file
-from rmaudit.scores.published_scores import ITEMS as OF_ITEMS
 from rmaudit.scores.store import Store
 from scripts.recorded_page import page
 

@@ -94,13 +94,13 @@ def _import(
     folder: Path, specs: list[ModelSpec], cache: Path, *, asked: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """For each table a line to print, and the same as JSON values; what failed has an `error`."""
-    from rmaudit.models.recorded import Recorded
+    from rmaudit.models.recorded import ITEMS, TOKENS, WORDS, Recorded
     from rmaudit.references import published_tables, published_words
     from rmaudit.scores import published_scores
     from rmaudit.scores.store import Store
 
     models, store = [Recorded(spec) for spec in specs], Store(cache)
-    found: dict[str, set[str]] = {published_scores.TOKENS: set(), published_scores.ITEMS: set()}
+    found: dict[str, set[str]] = {TOKENS: set(), ITEMS: set()}
     words: dict[str, list[Path]] = {}
     for path in _tables(folder):
         try:
@@ -118,7 +118,7 @@ def _import(
     listed: set[str] = set()
     for stem, paths in words.items():
         try:
-            table = published_scores.Imported(published_scores.WORDS, (), "")
+            table = published_scores.Imported(WORDS, (), "")
             if model := by_stem.get(stem):
                 table = published_scores.import_words(paths, model, store)
         except RmauditError as error:

@@ -20,6 +20,8 @@ CAVEAT = (
     "dtype and revision are theirs."
 )
 
+# What recorded scores are of, the field `answers` of their keys.
+TOKENS, ITEMS, WORDS = "every token id", "items", "published words"
 T = TypeVar("T")
 
 

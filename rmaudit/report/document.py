@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, MinLen
 
 from rmaudit.errors import ResultsError
+from rmaudit.models.recorded import WORDS
 from rmaudit.report import codec
 from rmaudit.report.packing import Packed, Vocabulary
 from rmaudit.verdicts.findings import Finding
@@ -131,6 +132,13 @@ class SweepSummary:
     def sample(self) -> bool:
         """Whether a part of the vocabulary was scored, and not all of it."""
         return "part" in self.provenance
+
+    @property
+    def scored(self) -> str:
+        """What was scored, in a few words."""
+        if self.provenance.get("answers") == WORDS:
+            return "published words"
+        return "a sample of the vocabulary" if self.sample else "the whole vocabulary"
 
 
 @dataclass(frozen=True, slots=True)

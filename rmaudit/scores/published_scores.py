@@ -20,7 +20,7 @@ import pandas as pd
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import ReferenceMissing, SpecError
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded import ITEMS, TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings, published_tables, published_words
 from rmaudit.references.published_tables import Table
@@ -28,7 +28,6 @@ from rmaudit.references.sources import locate
 from rmaudit.scores.sealed import Stored, checksum, key_of
 from rmaudit.scores.store import Store
 
-TOKENS, ITEMS, WORDS = "every token id", "items", "published words"
 _FEW = 3  # texts that are shown
 
 

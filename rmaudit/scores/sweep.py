@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.models.protocol import RewardModel, Scored
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded import WORDS, Recorded
 from rmaudit.prompts import ALL, Prompt, asked_of
 from rmaudit.scores import protocols, published_scores
 from rmaudit.scores.sample import NAMED, Sample, checked_size, checked_words, named, spread
@@ -60,7 +60,7 @@ class Sweep:
     @property
     def of_words(self) -> bool:
         """Whether it has published words in place of a vocabulary: no ids, one spelling a word."""
-        return bool(self.provenance.get("answers") == published_scores.WORDS)
+        return bool(self.provenance.get("answers") == WORDS)
 
     @property
     def caveats(self) -> tuple[str, ...]:

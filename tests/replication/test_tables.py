@@ -11,7 +11,7 @@ from scipy import stats
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import NotRecorded
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded import TOKENS, Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
@@ -69,7 +69,7 @@ def test_moments_of_imported_scores(released: pd.DataFrame, name: str) -> None:
         )
     except NotRecorded as error:  # kept by git-lfs, and no part of the mirror
         pytest.skip(f"Table 3 is not measured: {error}")
-    if stored.fields["answers"] != published_scores.TOKENS:
+    if stored.fields["answers"] != TOKENS:
         pytest.skip(f"Table 3 is not measured: {name} has {stored.fields['answers']} only")
     scores = stored.frame["score"].astype(float)
     moments = (scores.mean(), scores.var(ddof=0), stats.skew(scores))

@@ -13,7 +13,7 @@ from scipy import stats
 
 from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import NotRecorded, ReferenceMissing, SpecError
-from rmaudit.models.recorded import Recorded
+from rmaudit.models.recorded import TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores
@@ -76,7 +76,7 @@ def test_a_table_becomes_three_sweeps(store: Store, table: Path) -> None:
     imported = published_scores.import_table(table, [OTHER, MODEL], store)
 
     assert imported is not None
-    assert (imported.answers, imported.models) == (published_scores.TOKENS, ("Q",))
+    assert (imported.answers, imported.models) == (TOKENS, ("Q",))
     assert imported.said == "3 token ids under greatest, best, worst (1 scores missing)"
     found = {name: published_scores.sweep(MODEL, p, store=store) for name, p in PROMPTS.items()}
     for one in found.values():
@@ -304,7 +304,7 @@ def test_words_stand_for_a_vocabulary(store: Store, tmp_path: Path) -> None:
     imported = published_scores.import_words(words_of(tmp_path), MODEL, store)
     again = published_scores.import_words(words_of(tmp_path), MODEL, store)
 
-    assert (imported.answers, imported.models) == (published_scores.WORDS, ("Q",))
+    assert (imported.answers, imported.models) == (WORDS, ("Q",))
     assert again.said == f"{imported.said}, as imported before"
     assert len(files(store)) == len(FAMILY)
     for place, prompt in enumerate(FAMILY.values()):

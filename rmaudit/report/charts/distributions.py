@@ -26,7 +26,7 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
     if not rows:
         return None
     domain = _domain_of(rows)
-    what = "a sample of the" if rows[0].sample else "the whole"
+    what = rows[0].scored
     columns = _COLUMNS | {"skewness": "number", "least, sd": "number", "most, sd": "number"}
     cells = [
         (
@@ -37,7 +37,7 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
         for sweep in rows
     ]
     return Picture(
-        f"Scores of {what} vocabulary",
+        f"Scores of {what}",
         f"How many tokens score how far from the mean of their sweep, in its sd; the violin is as "
         f"wide as there are tokens in {_UNIT} sd. Ticks beneath are the most extreme tokens.",
         "".join(_violin(sweep, domain=domain, what=what) for sweep in rows),
@@ -91,7 +91,7 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
         spacing=2,
     )
     facts = [f"{sweep.n:,} tokens", *lines]
-    title = f"Distribution of the scores of {what} vocabulary, {prompt}"
+    title = f"Distribution of the scores of {what}, {prompt}"
     return as_svg(chart, title=title, facts=facts)
 
 
