@@ -166,8 +166,9 @@ def _moved(picks: _Floats, scores: _Floats) -> _Floats:
     c, v = ((stats.rankdata(side) - 0.5) / n for side in (picks, scores))
     density = k * c ** (k - 1)
     raised = above(scores, density) + k * (k - 1) * above(picks, v * c ** (k - 2))
-    total: _Floats = density * v + raised
-    return total - total.mean()
+    total = density * v + raised
+    centred: _Floats = total - total.mean()
+    return centred
 
 
 def correlation(

@@ -38,7 +38,7 @@ def measure(
     texts: list[str] | None = None,
     seed: int = 0,
     noise: float = 0.0,
-    zipf: ArrayLike | None = None,
+    zipf: Any = None,
 ) -> Estimate:
     """The leakage of words (or `texts`, one id each); `held` is of the first words."""
     values = np.asarray(scores, dtype=float)
@@ -94,7 +94,7 @@ def test_it_is_the_formula_of_partial_correlation() -> None:
     x, y, z = rng.integers(12, size=(3, 100))
     x = x + z
 
-    def rho(a: ArrayLike, b: ArrayLike) -> float:
+    def rho(a: Any, b: Any) -> float:
         return float(stats.spearmanr(a, b).statistic)
 
     expected = (rho(x, y) - rho(x, z) * rho(y, z)) / math.sqrt(
