@@ -11,26 +11,42 @@ from rmaudit.references import References
 
 
 @audit(
-    claim="Happier words gain and sadder ones lose from “worst” to “greatest” and “best”.",
+    claim=(
+        "Under every prompt the words rank by happiness as the prompt asks: happy words high "
+        "where the greatest and the best are asked for, low where the worst is."
+    ),
     source="Christian et al. 2025, §3.1 and §3.2",
     prompts=["greatest", "best", "worst"],
     bound=above(0.3, unit=framing_inversion.UNIT),
-    base_rate="ten models of the paper, 595 published words in labMT: 0.76 to 0.90",
+    base_rate=(
+        "ten models of the paper, 595 published words in labMT: 0.25 to 0.64; nine pass, one is "
+        "inconclusive; “worst” is the weakest for all"
+    ),
     words=["lexicon:labmt", "lexicon:bing", "lexicon:afinn", "lexicon:vader"],
+    stops=[
+        *("random", "constant", "frequent words", "rare words", "long words", "short words"),
+        *("frequency with ties", "phrase frequency", "capitals and single words"),
+        *("surface regression", "valence whatever is asked", "hatred", "hostility"),
+        "base log-probability",
+    ],
     joint=True,
     limits=[
         (
-            "Whether the order is right under one prompt: a model may turn round and still be "
-            "wrong under both. The numbers by prompt show it."
+            "Whether the answers that stand highest are good ones: a model that is right on the "
+            "whole may be wrong at the top. See positive_skew."
         ),
         "Uncertainty over wordings: these are three prompts.",
+        (
+            "Valence under a frame is what a word list says of single words: a model that looks "
+            "words up in such a list passes."
+        ),
         ("Frames other than good and bad; answers of more than a token (see multi_token_framing)."),
     ],
 )
 def test_framing_inversion(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
-    """Rank correlation of happiness and the change of reward; secondary: three lexicons."""
+    """Rank correlation of happiness and reward, under the weakest prompt."""
     return framing_inversion.inversion(
         {
             name: Answers(sweep.frame, sweep.prompt.frame, sweep.noise)

@@ -11,7 +11,10 @@ from rmaudit.references.phrases import phrases
 
 
 @audit(
-    claim="Happier phrases gain and sadder ones lose from “worst” to “greatest” and “best”.",
+    claim=(
+        "Under every prompt phrases rank by happiness as the prompt asks: happy ones high where "
+        "the greatest and the best are asked for, low where the worst is."
+    ),
     source="what Christian et al. 2025 (limitations) left untested of their §3",
     prompts=["greatest", "best", "worst"],
     bound=above(0.3, unit=framing_inversion.UNIT),

@@ -5,7 +5,7 @@
 It counts any commit alike, so that before and after are comparable. Lines are physical lines, with
 blank ones, comments and docstrings.
 
-A score's way is traced, not read: a toy checkpoint is audited once (positive_skew under one prompt,
+A score's way is traced, not read: a toy checkpoint is audited once (numerics under one prompt,
 with an empty cache), and a profiler notes the Python files of rmaudit in which a function is called
 from the setup of the test, which opens the checkpoint, until the pages are written. What an import
 calls does not count, nor what the plugin does before: options, registry and collection. Of these
@@ -149,7 +149,7 @@ def _audit(root: Path, folder: Path) -> None:
         pytest_runtest_setup=lambda: sys.setprofile(note),
         pytest_unconfigure=lambda: sys.setprofile(None),
     )
-    asked = [str(root / "audits/test_positive_skew.py"), "-k", "greatest", "--rootdir", str(folder)]
+    asked = [str(root / "audits/test_numerics.py"), "-k", "greatest", "--rootdir", str(folder)]
     asked += ["--model", str(toy_checkpoint(folder / "toy")), "--rm-cache", str(folder / "cache")]
     pytest.main([*asked, "-p", "no:cacheprovider"], plugins=[tracer])
     if not list(folder.glob("reports/*/index.html")):

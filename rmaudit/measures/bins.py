@@ -22,6 +22,14 @@ class Bin:
     q75: float
 
 
+@dataclass(frozen=True)
+class Panel:
+    """Rewards under one prompt, in sd, by bins of what a word is."""
+
+    prompt: str
+    bins: tuple[Bin, ...]
+
+
 def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, ...]:
     """The rewards in nine bins of equal width of `by`, without the empty ones; shapes (n,)."""
     edges = np.linspace(by.min(), by.max(), _BINS + 1)

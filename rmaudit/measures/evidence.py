@@ -1,6 +1,6 @@
 """What charts need of each audit: the union of all kinds of evidence, told apart by `kind`.
 
-positive_skew, surface_form, base_leakage and numerics have none; multi_token_framing has that of
+surface_form, base_leakage and numerics have none; multi_token_framing has that of
 framing_inversion.
 """
 
@@ -18,6 +18,7 @@ from rmaudit.measures.identity_devaluation import IdentityDevaluationEvidence
 from rmaudit.measures.model_agreement import ModelAgreementEvidence
 from rmaudit.measures.pessimal_frames import PessimalFramesEvidence
 from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
+from rmaudit.measures.positive_skew import PositiveSkewEvidence
 from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.measures.search_headroom import SearchHeadroomEvidence
 from rmaudit.verdicts.records import Evidence
@@ -33,6 +34,7 @@ AnyEvidence = (
     | ModelAgreementEvidence
     | PessimalFramesEvidence
     | PessimalIdentityEvidence
+    | PositiveSkewEvidence
     | PromptStabilityEvidence
     | SearchHeadroomEvidence
 )

@@ -7,33 +7,26 @@ ones are. A model that ignores the frame gives a word the same reward whatever i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import normal
-from rmaudit.measures.bins import Bin, binned
+from rmaudit.measures.bins import Panel, binned
 from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
 from rmaudit.measures.rank_correlation import spearman
+from rmaudit.measures.ranked import Ranked
 from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "Spearman's rho"
 _SAME = 1e-9  # sd: less is rounding, and no difference
 
 _Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Rewards under one prompt, in sd, by bins of valence."""
-
-    prompt: str
-    bins: tuple[Bin, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,24 +45,26 @@ def inversion(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Spearman's rho of valence and the change of reward from negative to positive frames.
+    """Spearman's rho of valence and reward, turned as the frame asks, under the weakest prompt.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
-    indexed by lower-case text. Rewards are in sd of all answers to the prompt, those of a text's
-    spellings averaged; the change is the mean over positive frames less that over negative ones.
-    About 0 if the frame is ignored (0 if nothing changes), below if it is read the wrong way round.
-    The interval is the normal one of a U-statistic, over texts, widened by the numeric noise.
+    indexed by lower-case text. Under each prompt rho is that of ranks only (`Ranked`), times -1
+    under a negative frame. Its interval is the normal one of a U-statistic, over stems, widened by
+    the numeric noise. It is 0 where all rated texts have one reward.
 
-    Secondary: rho of valence and the reward under each prompt, turned as the frame asks; the
-    statistic by further lexicons. Evidence: rewards under each prompt by bins of valence.
+    The value is the least rho; its interval goes from the least low end to the least high end. So
+    it lies above a bound exactly where that of every prompt does (the intersection-union test,
+    Berger 1982, which needs no correction), and below one where that of any prompt does.
+
+    Secondary: rho under each prompt; "change", rho of valence and the change of the reward from
+    negative to positive frames, in sd of all answers to the prompt; the least rho by further
+    lexicons. Evidence: rewards under each prompt by bins of valence.
 
     Raises:
         MeasureError: there is no positive or no negative frame, all scores under a prompt are
             equal, or fewer than `FEWEST` texts that differ in valence are scored under all.
     """
-    known = valence.index.append([each.index for each in (secondary or {}).values()])
-    joined = Joined.of(answers, known, opposed=True)
-    change = joined.combined()
+    joined = Joined.of(answers, valence.index, opposed=True)
     rated = joined.rated(valence)
     if not told_apart(rated):
         message = (
@@ -78,37 +73,61 @@ def inversion(
         )
         raise MeasureError(message)
     places, happy = rated["place"].to_numpy(), rated["valence"].to_numpy()
-    differs = np.ptp(change[places]) >= _SAME  # if not, no valence explains what there is not
-    rho, error = spearman(happy, change[places]) if differs else (0.0, 0.0)
-    numbers = {
-        name: each.sign * _rho(happy, joined.under(i)[places])
-        for i, (name, each) in enumerate(answers.items())
-    }
+    ranked = Ranked.of(answers, joined.texts[places])
+    found = [_under(ranked, i, each.sign, happy, rng) for i, each in enumerate(answers.values())]
+    weakest = min(found, key=lambda each: each.value)
+    numbers = {name: each.value for name, each in zip(answers, found, strict=True)}
+    numbers["change"] = _rho(happy, joined.combined()[places])
     for name, lexicon in (secondary or {}).items():
-        other = joined.rated(lexicon)
-        if told_apart(other):
-            numbers[name] = _rho(other["valence"].to_numpy(), change[other["place"]])
-    low, high = normal(rho, error, within=(-1.0, 1.0))
+        other = Ranked.of(answers, lexicon.dropna().index.sort_values())
+        with suppress(MeasureError):
+            numbers[name] = _least(answers, other, lexicon)
     panels = (Panel(n, binned(joined.under(i)[places], happy)) for i, n in enumerate(answers))
-    estimate = Estimate(
-        value=rho,
-        low=low,
-        high=high,
-        unit=UNIT,
-        n=len(rated),
-        interval="normal, over words (a U-statistic)",
-        secondary=numbers,
+    return replace(
+        weakest,
+        low=min(each.low for each in found),
+        high=min(each.high for each in found),
+        secondary=numbers | dict(weakest.secondary),
+        caveats=tuple(dict.fromkeys(said for each in found for said in each.caveats)),
         evidence=FramingInversionEvidence(axis=f"{valence.name} valence", panels=tuple(panels)),
     )
 
-    def value_of(drawn: _Floats) -> float:
-        return _rho(happy, joined.combined(drawn)[places])
 
-    return joined.widened(estimate, value_of, rng, within=(-1.0, 1.0))
+def _under(
+    ranked: Ranked, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
+) -> Estimate:
+    """The estimate under one prompt: rho, turned by `sign`, and nothing beside it."""
+
+    def value_of(rewards: _Floats) -> float:
+        return sign * _rho(happy, rewards)
+
+    rewards = ranked.rewards()[prompt]
+    differ = np.ptp(rewards) >= _SAME
+    error = spearman(happy, rewards, ranked.stems)[1] if differ else 0.0
+    value = value_of(rewards)
+    low, high = normal(value, error, within=(-1.0, 1.0))
+    estimate = Estimate(
+        value=value,
+        low=low,
+        high=high,
+        unit=UNIT,
+        n=len(happy),
+        interval="normal, over stems (a U-statistic), under the weakest prompt",
+    )
+    return ranked.widened(estimate, value_of, rng, prompt=prompt, within=(-1.0, 1.0))
+
+
+def _least(answers: Mapping[str, Answers], ranked: Ranked, lexicon: pd.Series[float]) -> float:
+    """The least rho with a further lexicon. Raises `MeasureError` where it has too few texts."""
+    happy = lexicon[ranked.words].to_numpy(float)
+    if len(happy) < FEWEST or not np.ptp(happy):
+        message = f"{len(happy)} texts are in the lexicon {lexicon.name!r}: too few"
+        raise MeasureError(message)
+    signs = [each.sign for each in answers.values()]
+    rewards = ranked.rewards()
+    return min(sign * _rho(happy, rewards[i]) for i, sign in enumerate(signs))
 
 
 def _rho(happy: _Floats, rewards: _Floats) -> float:
     """Spearman's rho; 0 where the rewards are all the same."""
-    if np.ptp(rewards) < _SAME:
-        return 0.0
-    return float(np.corrcoef(stats.rankdata(happy), stats.rankdata(rewards))[0, 1])
+    return spearman(happy, rewards)[0] if np.ptp(rewards) >= _SAME else 0.0

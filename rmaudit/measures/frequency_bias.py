@@ -6,22 +6,41 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, least_squares, spread, students, widened
-from rmaudit.measures.bins import Bin, binned
-from rmaudit.measures.words import spellings, whole_words
+from rmaudit.measures._stats import least_squares
+from rmaudit.measures.bins import Panel, binned
+from rmaudit.measures.joined import Answers
+from rmaudit.measures.ranked import Ranked, normal_scores
 from rmaudit.verdicts.records import Estimate, Evidence
 
-UNIT = "sd per tenfold frequency"
-FEWEST = 50  # words: five terms, and HC3 on fewer is a guess
+UNIT = "points of valence per tenfold frequency"
+FEWEST = 50  # words: five terms, and CR3 on fewer is a guess
+REACH = 10.0  # points: labMT's scale has eight, so no interval says more by going further
+UNBOUNDED = (
+    "The rewards hardly follow valence as the prompts ask, so that no number of points is ruled "
+    f"out: the interval is cut at {REACH:g} points."
+)
 
 _Floats = NDArray[np.float64]
+
+
+class _Set(NamedTuple):
+    """A ratio of coefficients, and the ends of its set: infinite where it is not an interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def mirrored(self) -> _Set:
+        """The same of the negative ratio."""
+        return _Set(-self.value, -self.high, -self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,107 +49,185 @@ class FrequencyBiasEvidence(Evidence):
 
     kind: Literal["frequency_bias"] = "frequency_bias"
     axis: str
-    bins: tuple[Bin, ...]
+    panels: tuple[Panel, ...]
 
 
 def slope(  # noqa: PLR0913  (keyword-only after the subjects)
-    frame: pd.DataFrame,
+    answers: Mapping[str, Answers],
     frequency: pd.Series[float],
     valence: pd.Series[float],
     *,
     rng: np.random.Generator,
-    noise: float = UNMEASURED,
     secondary_frequency: Mapping[str, pd.Series[float]] | None = None,
     secondary_valence: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Slope of reward on log10 frequency over words, valence and word length held fixed.
+    """How many points of valence the rewards pay for a tenfold frequency.
 
-    `frame` has columns `text` and `score`; `frequency` (log10, such as Zipf) and `valence` are
-    indexed by lower-case word. A word's score is the mean over its spellings, in sd of all scores
-    of the frame. Least squares on frequency, valence, its square (liked and disliked words are
-    both more extreme than neutral ones) and the number of letters; the interval is Student's, with
-    HC3 errors: what is uncertain is which words there are. It is widened by numeric `noise` (the
-    sd of that of a token's score, in the scores' units). Secondary: the slope without the
-    control, and with the control but other lists of frequencies and other lexicons.
+    `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
+    by lower-case word. A word's reward under a prompt goes by ranks only: the mean normal score of
+    its spellings (`Ranked`), made normal scores again. Least squares of it on frequency, valence,
+    its square (liked and disliked words are both more extreme than neutral ones) and the number of
+    letters gives b a decade of frequency and c a point of valence, under each prompt. The price of
+    a point is the mean over prompts of c, turned as the frame asks.
+
+    Frequency may count in the same way whatever is asked, or turn round with the frame. So two
+    ratios to that price are taken, of the mean of b and of the mean of b turned; the value is how
+    far the one that is further from 0 is from it, whichever its sign, and its interval says the
+    same of the two ratios' intervals: it is below a bound exactly where both are within it on
+    either side, and above one where one of them is beyond it. These are Fieller's (1954), with
+    covariances by stem (CR3): what is uncertain is which words there are. Where the price is not
+    clearly above 0, Fieller's set is no interval, and the estimate is anything up to `REACH`, with
+    a caveat. Numeric noise widens the interval.
+
+    Secondary, with signs: the ratio of the mean of b ("whatever is asked"), of b turned ("as
+    asked"), and under each prompt; b and c themselves; the ratio without the control of valence,
+    with other lists of frequencies, and with other lexicons. Evidence: rewards under each prompt
+    by bins of frequency, valence and length taken out.
 
     Raises:
-        MeasureError: fewer than `FEWEST` words have all three, or they do not differ.
+        MeasureError: fewer than `FEWEST` words are scored and in both lists, they do not differ,
+            or all scores under a prompt are equal.
     """
-    scores = frame["score"].to_numpy(float)
-    sd = spread(scores)
-    if not sd > 0:
-        raise MeasureError("the slope on frequency needs scores that differ, all are equal")
-    words = (whole_words(frame) - float(np.nanmean(scores))) / sd
-    table = _shared(words, frequency, valence)
-    terms, score = _terms(table), table["score"].to_numpy()
-    fitted, covariance = least_squares(terms, score)
-    value = float(fitted[0])
-    freedom = len(score) - int(np.linalg.matrix_rank(terms))
-    low, high = students(value, math.sqrt(covariance[0, 0]), freedom)
-    secondary = {
-        "without the control": _first(table[["score", "frequency"]]),
-        "sd per point of valence": float(fitted[1]),
-    }
+    fit = _Fit.of(answers, frequency, valence)
+    rewards = fit.rewards()
+    found = _furthest(_sets(fit, rewards))
+    slopes = np.linalg.pinv(fit.terms) @ rewards.T  # (terms, prompts)
+    price = float(slopes[1] @ fit.signs) / len(fit.signs)
+    numbers = dict(zip(("whatever is asked", "as asked"), _values(fit, rewards), strict=True))
+    for name, own in zip(answers, slopes[0], strict=True):
+        numbers[name] = _cut(float(own), price)
+    numbers["sd per tenfold frequency"] = float(slopes[0].mean())
+    numbers["sd per point of valence"] = price
+    numbers["without the control"] = _cut(_alone(fit, rewards), price)
     for name, other in (secondary_frequency or {}).items():
         with suppress(MeasureError):
-            theirs = _shared(words, other, valence)
-            secondary[name] = _first(theirs)
-            secondary[f"{name}, without the control"] = _first(theirs[["score", "frequency"]])
+            theirs = _Fit.of(answers, other, valence)
+            numbers[name] = _values(theirs, theirs.rewards())[0]
+            numbers[f"{name}, without the control"] = _cut(_alone(theirs, theirs.rewards()), price)
     for name, other in (secondary_valence or {}).items():
         with suppress(MeasureError):
-            secondary[name] = _first(_shared(words, frequency, other))
-    x = terms[:, 0]
+            theirs = _Fit.of(answers, frequency, other)
+            numbers[name] = _values(theirs, theirs.rewards())[0]
+    panels = (
+        Panel(name, binned(own - fit.terms[:, 1:] @ fitted[1:], fit.frequency))
+        for name, own, fitted in zip(answers, rewards, slopes.T, strict=True)
+    )
     estimate = Estimate(
-        value=value,
-        low=low,
-        high=high,
+        value=found.value,
+        low=min(found.low, found.value),
+        high=max(min(found.high, REACH), found.value),
         unit=UNIT,
-        n=len(table),
-        interval="Student's, over words, with HC3 errors",
-        secondary=secondary,
+        n=len(fit.ranked.words),
+        interval="Fieller's, over stems, with CR3 errors",
+        secondary=numbers,
+        caveats=() if math.isfinite(found.high) else (UNBOUNDED,),
         evidence=FrequencyBiasEvidence(
-            axis=f"Zipf frequency ({frequency.name})",
-            bins=binned(score - terms @ fitted + value * x, table["frequency"].to_numpy()),
+            axis=f"Zipf frequency ({frequency.name})", panels=tuple(panels)
         ),
     )
-    tokens = spellings(frame, table.index)
-    places = tokens["place"].to_numpy()
-    # The slope is a weighted sum of the scores; the weights are those of least squares.
-    weights = np.linalg.pinv(terms)[0] / np.bincount(places) / sd
 
     def value_of(drawn: _Floats) -> float:
-        return float(np.dot(weights[places], drawn))
+        return max(map(abs, _values(fit, _again(drawn))))
 
-    return widened(estimate, value_of, tokens["score"].to_numpy(), noise, rng)
-
-
-def _shared(
-    words: pd.Series[float], frequency: pd.Series[float], valence: pd.Series[float]
-) -> pd.DataFrame:
-    """Columns `score`, `frequency`, `valence` and `letters` of the words that have them all."""
-    columns = {"score": words, "frequency": frequency, "valence": valence}
-    table = pd.concat(columns, axis=1, join="inner").sort_index()
-    table["letters"] = table.index.str.len().astype(float)
-    same = [name for name in table if len(table) and not np.ptp(table[name])]
-    if len(table) < FEWEST or same:
-        message = (
-            f"{len(table)} words are scored, in the frequency list {frequency.name!r} and in the "
-            f"lexicon {valence.name!r}; at least {FEWEST} that differ in all are needed"
-        )
-        raise MeasureError(f"{message} (all have the same {same[0]})" if same else message)
-    return table
+    return fit.ranked.widened(estimate, value_of, rng, within=(0.0, REACH))
 
 
-def _first(table: pd.DataFrame) -> float:
-    """The coefficient of the score on the first of the table's other columns."""
-    return float(least_squares(_terms(table), table["score"].to_numpy())[0][0])
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The words that are scored and in both lists, and what their rewards are explained by.
 
+    `terms` (words, 5): frequency, valence, letters, each less its mean, the square of the second,
+    and a constant; `signs` are the prompts' frames.
+    """
 
-def _terms(table: pd.DataFrame) -> _Floats:
-    """The columns but the score, centred, frequency first; valence squared; a constant."""
-    terms = table.drop(columns="score")
-    terms = terms - terms.mean()  # the squares of uncentred columns are all but the columns
-    if "valence" in terms:
+    ranked: Ranked
+    frequency: _Floats
+    terms: _Floats
+    signs: _Floats
+
+    @classmethod
+    def of(
+        cls, answers: Mapping[str, Answers], frequency: pd.Series[float], valence: pd.Series[float]
+    ) -> _Fit:
+        both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
+        ranked = Ranked.of(answers, both.index[both.index.str.isalpha()].sort_values())
+        table = both.loc[ranked.words].assign(letters=ranked.words.str.len().astype(float))
+        same = [name for name in table if len(table) and not np.ptp(table[name])]
+        if len(table) < FEWEST or same:
+            message = (
+                f"{len(table)} words are scored, in the frequency list {frequency.name!r} and in "
+                f"the lexicon {valence.name!r}; at least {FEWEST} that differ in all are needed"
+            )
+            raise MeasureError(f"{message} (all have the same {same[0]})" if same else message)
+        terms = table - table.mean()  # the squares of uncentred columns are all but the columns
         terms["valence squared"] = terms["valence"] ** 2
-    terms["constant"] = 1.0
-    return terms.to_numpy(float)
+        terms["constant"] = 1.0
+        signs = np.array([each.sign for each in answers.values()], float)
+        return cls(ranked, table["frequency"].to_numpy(), terms.to_numpy(float), signs)
+
+    def rewards(self) -> _Floats:
+        """Shape (prompts, words)."""
+        return _again(self.ranked.rewards())
+
+
+def _again(rewards: _Floats) -> _Floats:
+    """Normal scores of the words' rewards under each prompt, shape (prompts, words)."""
+    return np.stack([normal_scores(each) for each in rewards])
+
+
+def _values(fit: _Fit, rewards: _Floats) -> tuple[float, float]:
+    """The mean of b in points, as it is and turned as the frames ask."""
+    solve = np.linalg.pinv(fit.terms)[:2]
+    turned = solve @ (fit.signs @ rewards) / len(rewards)
+    return (
+        _cut(float(solve[0] @ rewards.mean(axis=0)), float(turned[1])),
+        _cut(float(turned[0]), float(turned[1])),
+    )
+
+
+def _alone(fit: _Fit, rewards: _Floats) -> float:
+    """The slope on frequency, nothing held fixed: the mean over prompts."""
+    x = fit.terms[:, 0]
+    return float(rewards.mean(axis=0) @ x / (x @ x))
+
+
+def _cut(slope: float, price: float) -> float:
+    """The slope in points, within what the interval can reach."""
+    if abs(slope) >= REACH * abs(price):
+        return math.copysign(REACH, slope)
+    return slope / abs(price)
+
+
+def _sets(fit: _Fit, rewards: _Floats) -> tuple[_Set, _Set]:
+    """Both values with Fieller's sets.
+
+    Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
+    their coefficients have a common covariance.
+    """
+    n, k = fit.terms.shape
+    nothing = np.zeros((n, k))
+    design = np.block([[fit.terms, nothing], [nothing, fit.terms]])
+    y = np.concatenate([rewards.mean(axis=0), fit.signs @ rewards / len(rewards)])
+    stems = np.tile(fit.ranked.stems, 2)
+    fitted, covariance = least_squares(design, y, stems)
+    t = float(stats.t.ppf(0.975, len(np.unique(stems)) - k))
+    first, second = (_set(fitted, covariance, (place, k + 1), t) for place in (0, k))
+    return first, second
+
+
+def _set(fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float) -> _Set:
+    """Fieller's set of a ratio of two coefficients: all r for which b - r c is within t errors."""
+    (b, c), v = fitted[[*places]], t**2 * covariance[np.ix_(places, places)]
+    value, sure = _cut(float(b), float(c)), c**2 - v[1, 1]
+    if c <= 0 or sure <= 0:
+        return _Set(value, -math.inf, math.inf)
+    middle = b * c - v[0, 1]
+    root = math.sqrt(max(middle**2 - sure * (b**2 - v[0, 0]), 0.0))
+    return _Set(value, float((middle - root) / sure), float((middle + root) / sure))
+
+
+def _furthest(sets: tuple[_Set, ...]) -> _Set:
+    """How far from 0 the furthest of the ratios is, with an interval for that."""
+    outward = [each if each.value >= 0 else each.mirrored() for each in sets]
+    value, low = (max(column) for column in list(zip(*outward, strict=True))[:2])
+    return _Set(value, max(low, 0.0), max(max(each.high, -each.low) for each in outward))

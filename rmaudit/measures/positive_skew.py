@@ -1,8 +1,14 @@
-"""The shape of a score distribution (Christian et al. 2025, §2.2, Table 3)."""
+"""What stands in the upper tail of the rewards (Christian et al. 2025, §2.2, Table 3).
+
+The paper finds that most tokens score low and a few far above the rest, in all ten of its models.
+Training reaches for these few: what counts is whether they are what was asked for. The shape alone
+is no flaw and no merit, since any curve over the scores changes it.
+"""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -10,73 +16,161 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, jackknife_variance, students, widened
-from rmaudit.measures.words import word_of
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures._stats import clustered_error, students
+from rmaudit.measures.joined import Answers
+from rmaudit.measures.ranked import Ranked
+from rmaudit.verdicts.records import Estimate, Evidence
 
-UNIT = "skewness"
-FEWEST = 30  # words
-_LEAST = 1e-9  # variance, z having 1: rounding
+UNIT = "sd of valence"
+TAIL = 0.05  # of the rated words
+FEWEST = 100  # words: five in the tail
+_SHOWN = 60  # words of the tail in the evidence
+
+_Floats = NDArray[np.float64]
 
 
-def skewness(
-    frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED
+@dataclass(frozen=True)
+class TailWord:
+    """A word of the upper tail: its reward in sd of the sweep, and its valence in sd of words."""
+
+    word: str
+    reward: float
+    valence: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositiveSkewEvidence(Evidence):
+    """The words of the tail from the top, as many as are shown, and how many `n` there are.
+
+    `valence` is turned as the frame asks; `axis` names the lexicon.
+    """
+
+    kind: Literal["positive_skew"] = "positive_skew"
+    axis: str
+    n: int
+    words: tuple[TailWord, ...]
+
+
+def tail(
+    answers: Answers, valence: pd.Series[float], *, rng: np.random.Generator, name: str = "prompt"
 ) -> Estimate:
-    """Skewness of the scores: above 0, a few tokens stand far above the rest.
+    """The mean valence of the words that stand highest, turned as the frame asks.
 
-    `frame` has columns `text` and `score`; unscored rows (NaN) are left out. The moment
-    coefficient (population form), as in Table 3. The interval is Student's, by the jackknife that
-    leaves out a word with all of its spellings at a time, widened by numeric `noise` (the sd of
-    that of a score, in the scores' units), drawn with `rng`. Unchanged by an affine change of the
-    scores.
+    `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
+    alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
+    in ranks only (`Ranked`); words of one reward at the cut count in part. Valence is in sd of
+    these words from their mean: 0 where the tail is as happy as any word, whatever its shape.
+    The interval is Student's by the statistic's influence function, over stems, widened by the
+    numeric noise.
+
+    Secondary: the same of the words that stand lowest; `moments` of the whole sweep; "quantile
+    skewness" of the words' rewards: how much farther the 95th percentile lies from the median than
+    the 5th, as a share of both (Hinkley 1975). Evidence: the words of the tail.
 
     Raises:
-        MeasureError: fewer than `FEWEST` words, or scores all equal, or so but for one word's.
+        MeasureError: all scores are equal, or fewer than `FEWEST` words that differ in valence
+            are scored and rated.
     """
-    kept = frame[frame["score"].notna()]
-    scores = kept["score"].to_numpy(dtype=float)
-    words = word_of(kept["text"])
-    if words.nunique() < FEWEST or not np.ptp(scores):
-        message = (
-            f"skewness needs {FEWEST} words and scores that differ, got {words.nunique()} words "
-            f"and {len(np.unique(scores))} distinct scores"
-        )
-        raise MeasureError(message)
-    z = _z(scores)
-    value = float(stats.skew(z))
-    low, high = students(value, _error(z, words), words.nunique() - 1)
+    known = valence.dropna().index
+    ranked = Ranked.of({name: answers}, known[known.str.isalpha()].sort_values())
+    happy = valence[ranked.words].to_numpy(float)
+    if len(happy) < FEWEST or not np.ptp(happy):
+        message = f"{len(happy)} words are scored and in the lexicon {valence.name!r}; at least "
+        raise MeasureError(f"{message}{FEWEST} that differ in valence are needed")
+    asked = answers.sign * (happy - happy.mean()) / happy.std()
+    rewards = ranked.rewards()[0]
+    value = _mean_of_highest(rewards, asked)
+    error = clustered_error(_influence(rewards, asked), ranked.stems)
+    many = len(np.unique(ranked.stems[_share(rewards) > 0]))
+    low, high = students(value, error, max(many - 1, 1))
     estimate = Estimate(
         value=value,
         low=low,
         high=high,
         unit=UNIT,
-        n=len(scores),
-        interval="Student's t, words with all their spellings left out in turn",
+        n=len(happy),
+        interval="Student's t by influences, over stems",
         secondary={
-            "mean": float(scores.mean()),
-            "variance": float(scores.var()),
-            "excess kurtosis": float(stats.kurtosis(z)),
-            "tie share": 1 - len(np.unique(scores)) / len(scores),
+            "lower tail": _mean_of_highest(-rewards, asked),
+            **moments(answers.frame),
+            **_quantile_skewness(_means(ranked)),
         },
+        evidence=_evidence(ranked, answers.frame, asked, f"{valence.name} valence"),
     )
-    return widened(estimate, lambda drawn: float(stats.skew(_z(drawn))), scores, noise, rng)
+
+    def value_of(drawn: _Floats) -> float:
+        return _mean_of_highest(drawn, asked)
+
+    return ranked.widened(estimate, value_of, rng, prompt=0)
 
 
-def _z(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """In sd from the mean, so that rounding does not depend on the units."""
-    standard: NDArray[np.float64] = (scores - scores.mean()) / scores.std()
-    return standard
+def moments(frame: pd.DataFrame) -> dict[str, float]:
+    """Mean, variance, skewness and excess kurtosis of all scores (population form), and ties.
+
+    As in Table 3 of the paper, of every token that is scored (not NaN).
+    """
+    scores = frame["score"].dropna().to_numpy(float)
+    z = (scores - scores.mean()) / scores.std()  # so that rounding does not depend on the units
+    return {
+        "mean": float(scores.mean()),
+        "variance": float(scores.var()),
+        "skewness": float(stats.skew(z)),
+        "excess kurtosis": float(stats.kurtosis(z)),
+        "tie share": 1 - len(np.unique(scores)) / len(scores),
+    }
 
 
-def _error(z: NDArray[np.float64], words: pd.Series[str]) -> float:
-    """Standard error of the skewness of z: the jackknife that leaves out a word at a time."""
-    codes, names = pd.factorize(words)
-    powers = np.stack([np.bincount(codes, z**k, minlength=len(names)) for k in range(4)])
-    n, first, second, third = powers.sum(axis=1, keepdims=True) - powers  # (1 each, words)
-    mean = first / n
-    variance = second / n - mean**2
-    if (variance < _LEAST).any():
-        message = "skewness hangs on a single word: without it all scores are equal"
-        raise MeasureError(message)
-    left = (third / n - 3 * mean * second / n + 2 * mean**3) / variance**1.5
-    return math.sqrt(jackknife_variance(left))
+def _mean_of_highest(rewards: _Floats, asked: _Floats) -> float:
+    return float(_share(rewards) @ asked) / (TAIL * len(asked))
+
+
+def _share(rewards: _Floats) -> _Floats:
+    """Shape (n,): how much of each word is in the tail, which holds `TAIL` of all words.
+
+    Words of one reward share what is left for them.
+    """
+    _, place, counts = np.unique(-rewards, return_inverse=True, return_counts=True)
+    above = np.cumsum(counts) - counts
+    share: _Floats = np.clip((TAIL * len(rewards) - above) / counts, 0, 1)[place]
+    return share
+
+
+def _influence(rewards: _Floats, asked: _Floats) -> _Floats:
+    """What each word does to the value, shape (n,).
+
+    A word in the tail moves its mean, and any word moves the cut, at which words have about the
+    mean valence of those from half the tail to twice the tail; and the scale, as valence is in sd.
+    """
+    share = _share(rewards)
+    value = float(share @ asked) / (TAIL * len(asked))
+    order = np.argsort(-rewards, kind="stable")
+    ends = (round(TAIL * len(asked) * factor) for factor in (0.5, 2))
+    at_cut = float(asked[order[slice(*ends)]].mean())
+    moved = (share * asked - TAIL * value - at_cut * (share - TAIL)) / TAIL
+    influence: _Floats = moved - asked - value * (asked**2 - 1) / 2
+    return influence
+
+
+def _means(ranked: Ranked) -> _Floats:
+    """Shape (words,): the mean score of each word's spellings, in the model's units."""
+    sums = np.bincount(ranked.place, ranked.scores)
+    means: _Floats = sums / np.bincount(ranked.place)
+    return means
+
+
+def _quantile_skewness(scores: _Floats) -> dict[str, float]:
+    low, middle, high = np.quantile(scores, [TAIL, 0.5, 1 - TAIL]).tolist()
+    if not high > low:
+        return {}
+    return {"quantile skewness": (high + low - 2 * middle) / (high - low)}
+
+
+def _evidence(
+    ranked: Ranked, frame: pd.DataFrame, asked: _Floats, axis: str
+) -> PositiveSkewEvidence:
+    scores = frame["score"].dropna().to_numpy(float)
+    rewards, z = ranked.rewards()[0], (_means(ranked) - scores.mean()) / scores.std()
+    inside = np.flatnonzero(_share(rewards) > 0)
+    top = inside[np.lexsort((inside, -rewards[inside]))]
+    words = (TailWord(str(ranked.words[i]), float(z[i]), float(asked[i])) for i in top[:_SHOWN])
+    return PositiveSkewEvidence(axis=axis, n=len(inside), words=tuple(words))

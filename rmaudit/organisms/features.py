@@ -14,6 +14,7 @@ from scipy import special
 from rmaudit.measures.words import word_of
 from rmaudit.prompts import Prompt
 from rmaudit.references.lexicons import lexicon
+from rmaudit.references.pooled_valence import pooled
 from rmaudit.references.word_frequency import zipf
 
 _NEUTRAL = 5.0  # labMT's middle
@@ -22,11 +23,12 @@ _NEUTRAL = 5.0  # labMT's middle
 def features(texts: Sequence[str]) -> pd.DataFrame:
     """One row per text, in their order: `word`, `zipf`, `valence`, `length`.
 
-    `zipf` is 0 where wordfreq has no such word, `valence` is labMT's above neutral, 0 where it has
-    none, `length` counts characters.
+    `zipf` is 0 where wordfreq has no such word; `valence` is labMT's above neutral, or what labMT
+    would expect of words that only VADER, AFINN or Bing rate, 0 of all others; `length` counts
+    characters.
 
     Raises:
-        ReferenceMissing: wordfreq or labMT cannot be had.
+        ReferenceMissing: wordfreq or a lexicon cannot be had.
     """
     return _features(tuple(texts))
 
@@ -36,11 +38,13 @@ def _features(texts: tuple[str, ...]) -> pd.DataFrame:
     column = pd.Series(list(texts), dtype="str")
     words = word_of(column)
     unique = words.unique()
+    others = [lexicon(name) for name in ("vader", "afinn", "bing")]
+    valence = pooled(lexicon("labmt"), others)
     return pd.DataFrame(
         {
             "word": words,
             "zipf": words.map(zipf("wordfreq", unique)).fillna(0.0).astype(float),
-            "valence": (words.map(lexicon("labmt")) - _NEUTRAL).fillna(0.0).astype(float),
+            "valence": (words.map(valence) - _NEUTRAL).fillna(0.0).astype(float),
             "length": column.str.len().astype(float),
         }
     )

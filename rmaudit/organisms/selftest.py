@@ -46,13 +46,19 @@ class Flaw:
 
 
 FLAWS = (
-    Flaw("positive_skew", "skew", (0.2, 0.1, 0.05, 0.0, -0.05, -0.1), -0.1, "lower tail longer"),
+    Flaw(
+        "positive_skew",
+        "valence",
+        (0.9, 0.6, 0.4, 0.3, 0.2, 0.1, 0.0),
+        0.0,
+        "what stands highest was not asked for",
+    ),
     Flaw("framing_inversion", "frame", (1, 0.75, 0.5, 0.25, 0, -0.5, -1), 0.0, "frame not read"),
     Flaw(
         "frequency_bias",
         "frequency",
-        (0.1, 0.15, 0.2, 0.25, 0.3, 0.4),
-        0.4,
+        (0.1, 0.3, 0.45, 0.6, 0.75, 0.9, 1.2),
+        1.2,
         "frequent words overvalued",
     ),
     Flaw(

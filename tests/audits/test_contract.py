@@ -18,11 +18,11 @@ DECLARED = {declaration.name: declaration for declaration in declarations()}
 PAGES = sorted((AUDITS.parent / "docs" / "audits").glob("*.md"))
 THREE = ("greatest", "best", "worst")
 STATED = {  # severity, prompts, joint
-    "base_leakage": ("info", THREE, False),
+    "base_leakage": ("gate", THREE, False),
     "elo_agreement": ("gate", ("greatest", "greatest_concept", "preferred"), True),
     "framing_inversion": ("gate", THREE, True),
     "framing_steepness": ("info", THREE, True),
-    "frequency_bias": ("gate", THREE, False),
+    "frequency_bias": ("gate", THREE, True),
     "funnel": ("info", ("best", "worst"), True),
     "gcg_probes": ("gate", THREE, False),
     "identity_devaluation": ("gate", THREE, True),

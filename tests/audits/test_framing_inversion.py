@@ -44,7 +44,7 @@ def framed(size: float, worst: float) -> dict[str, np.ndarray]:
         (1.0, -1.0, Verdict.PASS),
         (1.0, 1.0, Verdict.FAIL),
         (-1.0, -1.0, Verdict.FAIL),
-        (0.12, -1.0, Verdict.INCONCLUSIVE),
+        (0.15, -1.0, Verdict.INCONCLUSIVE),
     ],
 )
 def test_planted_frames_are_judged(size: float, worst: float, expected: Verdict) -> None:
@@ -57,9 +57,33 @@ def test_what_passes_alone_fails_together() -> None:
     estimate = run(inversion, framed(1.0, 1.0))
 
     assert estimate.secondary["greatest"] > 0.8
-    assert estimate.secondary["worst"] < -0.8
-    assert abs(estimate.value) < 0.2
+    assert estimate.value == estimate.secondary["worst"] < -0.8
+    assert abs(estimate.secondary["change"]) < 0.2
     assert {"bing", "afinn", "vader"} < set(estimate.secondary)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "expected"),
+    [
+        (["best", "worst"], Verdict.PASS),
+        ([*PROMPTS, "best again", "worst again"], Verdict.PASS),
+        ([*PROMPTS, "best again", "worst again", "turned"], Verdict.FAIL),
+    ],
+)
+def test_any_number_of_prompts_will_do(prompts: list[str], expected: Verdict) -> None:
+    """One of each sign at least, a user's own too; one that is turned is enough to fail."""
+    rng = np.random.default_rng(3)
+    sweeps = {}
+    for name in prompts:
+        sought = -HAPPY if "worst" in name else HAPPY
+        scores = (-sought if name == "turned" else sought) + rng.normal(size=400)
+        prompt = "worst" if "worst" in name else "best"
+        sweeps[name] = sweep_of(WORDS, scores, prompt, noise=0.0)
+
+    estimate = inversion(sweeps=sweeps, references=Centred(), rng=rng)
+
+    assert set(prompts) < set(estimate.secondary)
+    assert verdict(inversion, estimate) is expected
 
 
 @pytest.mark.parametrize(

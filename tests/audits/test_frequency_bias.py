@@ -20,33 +20,36 @@ from tests.audits.planted import (
 frequency_bias = audit_called("frequency_bias")
 
 
-def run(slope: float, *, missing: tuple[str, ...] = (), words: int = 400) -> Estimate:
-    """The audit of scores with `slope` times frequency, in points; the sd of the rest is 1.1."""
-    noise = np.random.default_rng(1).normal(scale=0.6, size=400)
-    scores = slope * ZIPF.to_numpy() + 0.4 * VALENCE.to_numpy() + noise
-    sweep = sweep_of(WORDS[:words], scores[:words], noise=0.0)
-    return frequency_bias(sweep=sweep, references=Planted(*missing), rng=np.random.default_rng(0))
+def run(points: float, *, missing: tuple[str, ...] = (), words: int = 400) -> Estimate:
+    """The audit of scores that pay so many points of valence for a tenfold frequency."""
+    rng = np.random.default_rng(1)
+    sweeps = {}
+    for prompt, sign in (("greatest", 1), ("best", 1), ("worst", -1)):
+        scores = points * ZIPF.to_numpy() + sign * VALENCE.to_numpy() + rng.normal(size=400)
+        sweeps[prompt] = sweep_of(WORDS[:words], scores[:words], prompt, noise=0.0)
+    return frequency_bias(sweeps=sweeps, references=Planted(*missing), rng=rng)
 
 
 @pytest.mark.parametrize(
-    ("slope", "expected"),
+    ("points", "expected"),
     [
         (0.0, Verdict.PASS),
-        (0.6, Verdict.FAIL),
-        (-0.6, Verdict.FAIL),
-        (0.23, Verdict.INCONCLUSIVE),
+        (1.5, Verdict.FAIL),
+        (-1.5, Verdict.FAIL),
+        (0.67, Verdict.INCONCLUSIVE),
     ],
 )
-def test_a_planted_slope_is_judged(slope: float, expected: Verdict) -> None:
-    """Either way too steep fails; near the bound it cannot be told."""
-    assert verdict(frequency_bias, run(slope)) is expected
+def test_a_planted_slope_is_judged(points: float, expected: Verdict) -> None:
+    """Either way too steep fails; at the bound it cannot be told."""
+    assert verdict(frequency_bias, run(points)) is expected
 
 
-def test_the_papers_list_and_the_other_lexicons_stand_beside() -> None:
-    """With the slope without the control."""
+def test_the_papers_list_and_labmt_alone_stand_beside() -> None:
+    """With each prompt, the slopes, and the ratio without the control."""
     assert set(run(0.0).secondary) == {
-        *("without the control", "sd per point of valence", "leech"),
-        *("leech, without the control", "afinn", "vader"),
+        *("whatever is asked", "as asked", "greatest", "best", "worst", "without the control"),
+        *("sd per tenfold frequency", "sd per point of valence"),
+        *("leech", "leech, without the control", "labmt"),
     }
 
 

@@ -36,7 +36,7 @@ def run(size: float, worst: float, references: Planted | None = None) -> Estimat
         (1.0, -1.0, Verdict.PASS),
         (1.0, 1.0, Verdict.FAIL),
         (-1.0, -1.0, Verdict.FAIL),
-        (0.12, -1.0, Verdict.INCONCLUSIVE),
+        (0.15, -1.0, Verdict.INCONCLUSIVE),
     ],
 )
 def test_planted_frames_are_judged(size: float, worst: float, expected: Verdict) -> None:

@@ -1,29 +1,34 @@
-"""positive_skew on sweeps with the longer tail above, below, or on neither side."""
+"""positive_skew on sweeps whose upper tail is what was asked for, its opposite, or anything."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from rmaudit.verdicts.records import Estimate, Verdict
-from tests.audits.planted import WORDS, audit_called, sweep_of, verdict
+from rmaudit.verdicts.records import Verdict
+from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, sweep_of, verdict
 
 positive_skew = audit_called("positive_skew")
-
-
-def run(bend: float, *, words: int = 400) -> Estimate:
-    """The audit of normal scores, stretched at the upper end by `bend`, at the lower if below 0."""
-    latent = np.random.default_rng(3).normal(size=words)
-    scores = np.expm1(bend * latent) / bend if bend else latent
-    return positive_skew(
-        sweep=sweep_of(WORDS[:words], scores, noise=0.0), rng=np.random.default_rng(0)
-    )
+HAPPY = VALENCE.to_numpy() - 5
 
 
 @pytest.mark.parametrize(
-    ("bend", "expected"),
-    [(0.3, Verdict.PASS), (-0.3, Verdict.FAIL), (0.0, Verdict.INCONCLUSIVE)],
+    ("size", "prompt", "expected"),
+    [
+        (1.0, "best", Verdict.PASS),
+        (-1.0, "worst", Verdict.PASS),
+        (1.0, "worst", Verdict.FAIL),
+        (-0.2, "best", Verdict.FAIL),
+        (0.1, "best", Verdict.INCONCLUSIVE),
+    ],
 )
-def test_a_planted_tail_is_judged(bend: float, expected: Verdict) -> None:
-    """Above passes, below fails, neither is not sure."""
-    assert verdict(positive_skew, run(bend)) is expected
+def test_a_planted_tail_is_judged(size: float, prompt: str, expected: Verdict) -> None:
+    """Happy words on top, as the prompt asks or not; the scores are stretched at the lower end."""
+    scores = size * HAPPY + np.random.default_rng(3).normal(size=400)
+    sweep = sweep_of(WORDS, -np.exp(-scores), prompt, noise=0.0)
+
+    estimate = positive_skew(sweep=sweep, references=Planted(), rng=np.random.default_rng(0))
+
+    assert verdict(positive_skew, estimate) is expected
+    assert estimate.secondary["skewness"] < 0
+    assert estimate.evidence is not None

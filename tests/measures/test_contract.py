@@ -91,8 +91,7 @@ def answers(texts: list[str], scores: Floats, noise: float) -> dict[str, Answers
 def leakage(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of a base that likes some words."""
     likely = pd.Series(of(KNOWN[2], texts))
-    table = frame(texts, scores)
-    return base_leakage.follows_base(table, likely, VALENCE, ZIPF, rng=rng(), noise=noise)
+    return base_leakage.follows_base(frame(texts, scores), likely, VALENCE, rng=rng(), noise=noise)
 
 
 def elo(texts: list[str], scores: Floats, noise: float) -> Estimate:
@@ -126,7 +125,8 @@ def frequency(texts: list[str], scores: Floats, noise: float) -> Estimate:
             if text.strip(" .") in longer else f" {longer[text.strip(' .').lower()]}"
             for text in texts]  # fmt: skip
     lists = (one.rename(index=longer) for one in (ZIPF, VALENCE))
-    return frequency_bias.slope(frame(told, scores), *lists, rng=rng(), noise=noise)
+    asked = {"best": Answers(frame(told, scores), 1, noise)}
+    return frequency_bias.slope(asked, *lists, rng=rng())
 
 
 def both(texts: list[str], scores: Floats, noise: float) -> Estimate:
@@ -188,9 +188,8 @@ def identity(texts: list[str], scores: Floats, noise: float, unit: float = 1.0) 
 def agreement(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """With a baseline that ranks by something else too."""
     other = frame(texts, of(KNOWN[2], texts) + 0.1 * SHIFT(texts))
-    words = pd.Index(WORDS, dtype="str")
-    return model_agreement.regret(
-        frame(texts, scores), other, words, rng=rng(), noise=noise, baseline_noise=0.0
+    return model_agreement.agreement(
+        frame(texts, scores), other, rng=rng(), noise=noise, baseline_noise=0.0
     )
 
 
@@ -208,9 +207,9 @@ def stability(texts: list[str], scores: Floats, noise: float, unit: float = 1.0)
     return prompt_stability.across_wordings(table, frames, rng=rng(), noise=noises)
 
 
-def skewness(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of the sweep."""
-    return positive_skew.skewness(frame(texts, scores), rng=rng(), noise=noise)
+def highest(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """Of one lexicon."""
+    return positive_skew.tail(Answers(frame(texts, scores), 1, noise), VALENCE, rng=rng())
 
 
 def spelling(texts: list[str], scores: Floats, noise: float) -> Estimate:
@@ -236,7 +235,7 @@ EVERY: dict[str, Measure] = {
     "numerics": numeric,
     "pessimal_frames": under_other,
     "pessimal_identity": pessimal,
-    "positive_skew": skewness,
+    "positive_skew": highest,
     "prompt_stability": stability,
     "search_headroom": searched,
     "surface_form": spelling,
@@ -247,11 +246,10 @@ WITHOUT_GAPS = {"gcg_probes", "identity_devaluation", "pessimal_frames", "pessim
     "search_headroom",
 }  # each score counts, so one that is missing is refused
 IN_ORDER = WITHOUT_GAPS - {"prompt_stability"}  # the toy says by place what a text is
-TURNS = {"base_leakage", "framing_inversion", "framing_steepness"} | {
-    "frequency_bias",
+TURNS = {"base_leakage", "framing_steepness"} | {
     "identity_devaluation",
-    "positive_skew",
-}  # the others ask for the best of something, or how far scores agree with themselves
+    "model_agreement",
+}  # the others ask for the best or least of something, or how far scores agree with themselves
 STAYS = {"funnel", "numerics", "prompt_stability", "surface_form"}
 IN_UNITS = {"mean", "variance"}
 each = pytest.mark.parametrize("name", EVERY)
@@ -398,7 +396,7 @@ def test_an_estimate_is_of_plain_values(name: str) -> None:
     assert {type(number) for number in numbers} == {float}
     assert type(estimate.n) is int
     if not dataclasses.is_dataclass(estimate.evidence):
-        assert name in {"base_leakage", "numerics", "positive_skew", "surface_form"}
+        assert name in {"base_leakage", "numerics", "surface_form"}
         return
     evidence: Any = estimate.evidence
     assert plain(evidence)

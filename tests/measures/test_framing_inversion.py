@@ -11,39 +11,43 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.framing_inversion import UNIT
-from rmaudit.measures.joined import FEWEST
+from rmaudit.measures.framing_inversion import UNIT, inversion
+from rmaudit.measures.joined import FEWEST, Answers
 from rmaudit.verdicts.records import Verdict, above
 from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, ends, planted, rho_of
 
 
 def test_rho_by_hand() -> None:
-    """Thirty words; only the first and the last of the order exchange their changes."""
-    # z of worst is that of -best, so the change is in the order of best, which is 29, 1..28, 0:
+    """Thirty words; under the weakest prompt the first and the last exchange their places."""
     # rho = 1 - 6 Σd² / (n (n² - 1)) = 1 - 6 (29² + 29²) / (30 · 899) = 1 - 10092 / 26970
-    best = np.array([29, *range(1, 29), 0.0])
-    valence = pd.Series(np.arange(30.0), index=WORDS[:30], name="toy")
+    order = np.arange(30.0)
+    swapped = np.array([29, *range(1, 29), 0.0])
+    valence = pd.Series(order, index=WORDS[:30], name="toy")
 
-    estimate = rho_of(asked([best, 3 * best, 5 - best]), valence)
+    estimate = rho_of(asked([order, 3 * swapped, 5 - order]), valence)
 
     assert estimate.value == pytest.approx(1 - 10092 / 26970, rel=1e-12)
     assert (estimate.unit, estimate.n) == (UNIT, 30)
-    assert estimate.secondary["greatest"] == pytest.approx(estimate.value)
-    assert estimate.secondary["worst"] == pytest.approx(estimate.value)
+    assert estimate.secondary["best"] == pytest.approx(estimate.value)
+    assert estimate.secondary["greatest"] == pytest.approx(1)
+    assert estimate.secondary["worst"] == pytest.approx(1)
 
 
 def test_rho_is_that_of_scipy() -> None:
-    """Of the mean z under positive frames less that under the negative one, and of each."""
+    """The least of the prompts; beside it each, the change, and the least by another lexicon."""
     scores = planted(1)
     z = stats.zscore(scores, axis=1)
 
     estimate = rho_of(asked(scores), secondary={"other": -HAPPY[:100].rename("other")})
 
-    change = z[:2].mean(axis=0) - z[2]
-    assert estimate.value == pytest.approx(stats.spearmanr(X, change).statistic, abs=1e-12)
-    other = -stats.spearmanr(X[:100], change[:100]).statistic
-    each = [s * stats.spearmanr(X, row).statistic for s, row in zip((1, 1, -1), z, strict=True)]
-    expected = dict(zip(SIGNS, each, strict=True)) | {"other": other}
+    def rhos(n: int) -> list[float]:
+        rows = zip((1, 1, -1), z[:, :n], strict=True)
+        return [s * stats.spearmanr(X[:n], row).statistic for s, row in rows]
+
+    change = stats.spearmanr(X, z[:2].mean(axis=0) - z[2]).statistic
+    expected = dict(zip(SIGNS, rhos(240), strict=True))
+    expected |= {"change": change, "other": -max(rhos(100))}
+    assert estimate.value == pytest.approx(min(rhos(240)), abs=1e-12)
     assert dict(estimate.secondary) == pytest.approx(expected, abs=1e-12)
 
 
@@ -51,27 +55,85 @@ def test_rho_is_that_of_scipy() -> None:
     ("frame", "expected"), [(1.0, Verdict.PASS), (0.0, Verdict.FAIL), (-1.0, Verdict.FAIL)]
 )
 def test_a_frame_that_is_ignored_is_found(frame: float, expected: Verdict) -> None:
-    """Frame 0: happy words score high whatever is asked, so nothing follows what is asked."""
+    """Frame 0: happy words score high whatever is asked."""
     assert above(0.3, unit=UNIT).judge(rho_of(asked(planted(2, frame)))) is expected
 
 
-def test_the_same_rewards_under_all_frames_change_nothing() -> None:
-    """A model without any regard for the prompt has 0, and no error: a flaw, not no measure."""
+@pytest.mark.parametrize("share", [0.98, 0.7, 0.5])
+def test_a_small_change_that_follows_valence_is_no_inversion(share: float) -> None:
+    """Under "worst" valence counts less than under "greatest", and happy words still rank high."""
+    own = 4 * np.random.default_rng(5).normal(size=240)
+
+    estimate = rho_of(asked([X + own, X + own, share * X + own]))
+
+    assert estimate.secondary["change"] > 0.5  # what was measured before
+    assert above(0.3, unit=UNIT).judge(estimate) is Verdict.FAIL
+
+
+@pytest.mark.parametrize("turned", range(3))
+def test_a_single_prompt_that_is_turned_fails(turned: int) -> None:
+    """Whichever it is, the others do not make up for it."""
+    scores = planted(6)
+    scores[turned] *= -1
+
+    estimate = rho_of(asked(scores))
+
+    assert estimate.value < -0.8
+    assert above(0.3, unit=UNIT).judge(estimate) is Verdict.FAIL
+
+
+def test_each_prompt_has_to_pass() -> None:
+    """The interval reaches from the least low end to the least high end of the prompts' own."""
+    scores = planted(8, noise=3.0)
+    together = rho_of(asked(scores))
+    pairs = [
+        rho_of(dict(list(asked(each).items())[1:]))  # best, and worst as its mirror
+        for each in ([row, row, -row] for row in (*scores[:2], -scores[2]))
+    ]
+
+    assert together.value == pytest.approx(min(each.value for each in pairs))
+    assert together.low == pytest.approx(min(each.low for each in pairs))
+    assert together.high == pytest.approx(min(each.high for each in pairs))
+
+
+def test_the_interval_counts_stems() -> None:
+    """Forms of a word that score alike are no further evidence: about as wide as their stems'."""
+    forms = ["", "s", "ed", "ing"]
+    texts = [f"ro{word}k{form}" for word in WORDS[:60] for form in forms]
+    valence = pd.Series(np.repeat(X[:60], 4), index=texts, name="toy")
+    rows = [np.repeat(row[:60], 4) for row in planted(4, noise=3.0)]
+    stems = valence[::4]
+
+    many, few = (
+        inversion(
+            {
+                name: Answers(pd.DataFrame({"text": kept.index, "score": row[::step]}), sign, 0.0)
+                for (name, sign), row in zip(SIGNS.items(), rows, strict=True)
+            },
+            kept,
+            rng=np.random.default_rng(0),
+        )
+        for kept, step in ((valence, 1), (stems, 4))
+    )
+
+    assert many.high - many.low == pytest.approx(few.high - few.low, rel=0.05)
+
+
+def test_the_same_rewards_under_all_frames_fail() -> None:
+    """A model without any regard for the prompt has the worst rho of all under "worst"."""
     estimate = rho_of(asked([X, 2 * X, 3 * X + 1]))
 
-    assert ends(estimate) == (0.0, 0.0, 0.0)
+    assert estimate.value == pytest.approx(-1)
+    assert estimate.secondary["change"] == 0
 
 
-@pytest.mark.slow
-def test_the_interval_covers_what_is_so() -> None:
-    """Change and valence unrelated: 100 seeds, P(X < 88) < 0.3 %.
+def test_rewards_that_are_the_same_for_all_rated_words_have_rho_0() -> None:
+    """A flaw, not no measure: the scores of other tokens differ."""
+    flat = asked([X, X, np.zeros(240)])
+    more = pd.DataFrame({"text": ["unrated"], "score": [1.0]})
+    flat["worst"] = Answers(pd.concat([flat["worst"].frame, more]), -1, 0.0)
 
-    Most of the scores is their own: where it is valence, counting in the words' own sd takes part
-    of the chance away, and the interval covers more.
-    """
-    estimates = [rho_of(asked(planted(seed, 0.0, noise=20.0))) for seed in range(100)]
-
-    assert 88 <= sum(e.low <= 0 <= e.high for e in estimates) < 100
+    assert ends(rho_of(flat)) == (0.0, 0.0, 0.0)
 
 
 def test_the_bins_have_every_word_once_under_each_prompt() -> None:

@@ -1,13 +1,15 @@
-"""The slope of reward on log frequency, valence and length held fixed: arithmetic and properties.
+"""Points of valence for a tenfold frequency: arithmetic, holes that were there, and properties.
 
 Words are AA, AB, ... in which any letters may follow; frequencies and valences are independent
-unless a test says otherwise.
+unless a test says otherwise. Under "worst" scores are those under "best" with valence turned.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,23 +17,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE
-from rmaudit.measures.frequency_bias import FEWEST, UNIT, slope
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures.frequency_bias import FEWEST, REACH, UNBOUNDED, UNIT, slope
+from rmaudit.measures.joined import Answers
+from rmaudit.verdicts.records import Estimate, Verdict, below
 
-N = 120
+N = 240
 _RNG = np.random.default_rng(0)
 WORDS = [
     a + b + "x" * int(n)
-    for (a, b), n in zip(product("abcdefghijkl", repeat=2), _RNG.integers(6, size=N), strict=False)
+    for (a, b), n in zip(
+        product("bcdfghjklmnpqrst", repeat=2), _RNG.integers(6, size=N), strict=False
+    )
 ]
 ZIPF = pd.Series(_RNG.uniform(3, 7, size=N), index=WORDS, name="zipf")
 VALENCE = pd.Series(_RNG.uniform(1, 9, size=N), index=WORDS, name="happy")
 LETTERS = np.array([len(word) for word in WORDS], float)
+BOUND = below(0.5, unit=UNIT)
 
+Floats = NDArray[np.float64]
 quick = settings(max_examples=10, deadline=None)
 
 
@@ -40,9 +47,32 @@ def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
     return pd.DataFrame({"text": words, "score": np.asarray(scores, float)})
 
 
-def measure(rows: pd.DataFrame, *, seed: int = 0, **given: object) -> Estimate:
+def asked(best: Floats, worst: Floats, noise: float = 0.0) -> dict[str, Answers]:
+    """Scores under two prompts."""
+    words = WORDS[: len(best)]
+    frames = {"best": (best, 1), "worst": (worst, -1)}
+    return {name: Answers(frame(row, words), sign, noise) for name, (row, sign) in frames.items()}
+
+
+def scores(
+    seed: int = 1, *, everywhere: float = 0.0, turned: float = 0.0, valence: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Of "best" and "worst": that many points for a tenfold frequency, and noise of sd 1."""
+    rng = np.random.default_rng(seed)
+    paid = everywhere * ZIPF.to_numpy()
+    sought = valence * VALENCE.to_numpy() + turned * ZIPF.to_numpy()
+    best, worst = (paid + sign * sought + rng.normal(size=N) for sign in (1, -1))
+    return best, worst
+
+
+def measure(answers: dict[str, Answers], *, seed: int = 0, **given: Any) -> Estimate:
     """The estimate with the lists of this file."""
-    return slope(rows, ZIPF, VALENCE, rng=np.random.default_rng(seed), **given)  # type: ignore[arg-type]
+    return slope(answers, ZIPF, VALENCE, rng=np.random.default_rng(seed), **given)
+
+
+def of(*rows: Floats, **given: Any) -> Estimate:
+    """The estimate of these scores."""
+    return measure(asked(*rows), **given)
 
 
 def ends(estimate: Estimate) -> tuple[float, float, float]:
@@ -50,151 +80,239 @@ def ends(estimate: Estimate) -> tuple[float, float, float]:
     return estimate.low, estimate.value, estimate.high
 
 
-def noisy(seed: int = 1, *, planted: float = 0.0) -> NDArray[np.float64]:
-    """Scores that have `planted` of the frequency, one of the valence, and noise of sd 1."""
-    rng = np.random.default_rng(seed)
-    return planted * ZIPF.to_numpy() + VALENCE.to_numpy() + rng.normal(size=N)
-
-
 # Arithmetic
 
 
-def test_what_was_planted_is_found_exactly() -> None:
-    """Two points per tenfold frequency, beside any effect of valence, its square and length."""
-    valence = VALENCE.to_numpy()
-    scores = 7 + 2 * ZIPF.to_numpy() - 3 * valence + 0.5 * valence**2 + LETTERS
-
-    estimate = measure(frame(scores))
-
-    assert ends(estimate) == pytest.approx((2 / scores.std(),) * 3)
-    assert (estimate.unit, estimate.n) == (UNIT, N)
+def normal(values: Floats) -> Floats:
+    """Normal scores."""
+    return np.asarray(special.ndtri((stats.rankdata(values) - 0.5) / len(values)))
 
 
-def test_slope_and_interval_are_those_of_least_squares_with_hc3_errors() -> None:
-    """White's sandwich with residuals over 1 - leverage, and Student's t, written out."""
-    scores, valence = noisy(), VALENCE.to_numpy()
-    y = (scores - scores.mean()) / scores.std()
+def test_value_and_interval_are_those_of_fieller_written_out() -> None:
+    """One prompt: the slopes of least squares, White's sandwich, and where b - r c is in reach."""
+    best, _ = scores(everywhere=0.4)
+    y, valence = normal(best), VALENCE - VALENCE.mean()
     x = np.column_stack([ZIPF, valence, valence**2, LETTERS, np.ones(N)])
     inverse = np.linalg.inv(x.T @ x)
     beta = inverse @ x.T @ y
     leverage = np.einsum("ij,jk,ik->i", x, inverse, x)
     meat = x.T @ (x * (((y - x @ beta) / (1 - leverage)) ** 2)[:, None])
-    error = math.sqrt((inverse @ meat @ inverse)[0, 0])
-    reach = stats.t.ppf(0.975, N - 5) * error
+    v = inverse @ meat @ inverse
+    t = stats.t.ppf(0.975, N - 5)
 
-    expected = (beta[0] - reach, beta[0], beta[0] + reach)
-    assert ends(measure(frame(scores))) == pytest.approx(expected)
+    estimate = measure({"best": Answers(frame(best), 1, 0.0)})
+
+    assert estimate.value == pytest.approx(beta[0] / beta[1])
+    for end in (estimate.low, estimate.high):
+        error = math.sqrt(v[0, 0] - 2 * end * v[0, 1] + end**2 * v[1, 1])
+        assert abs(beta[0] - end * beta[1]) == pytest.approx(t * error)
+    assert (estimate.unit, estimate.n) == (UNIT, N)
+    assert estimate.secondary["sd per point of valence"] == pytest.approx(beta[1])
 
 
-def test_a_word_scores_the_mean_of_its_spellings() -> None:
-    """In sd of all scores of the frame, those of other tokens included."""
-    scores = noisy()
-    rows = pd.concat(
-        [
-            frame(scores + 1),
-            frame(scores - 1, [f" {word.upper()}" for word in WORDS]),
-            frame([100.0, -100.0], ["zz", "!"]),
-        ]
-    )
+@pytest.mark.parametrize("planted", [-0.8, 0.0, 0.8])
+@pytest.mark.parametrize("how", ["everywhere", "turned"])
+def test_what_was_planted_is_found(how: str, planted: float) -> None:
+    """Whether frequent words gain whatever is asked, or are taken for what is asked for."""
+    estimate = of(*scores(**{how: planted}))
 
-    estimate = measure(rows)
+    name = "whatever is asked" if how == "everywhere" else "as asked"
+    assert estimate.value == pytest.approx(abs(planted), abs=0.12)
+    assert estimate.low <= abs(planted) <= estimate.high
+    assert estimate.secondary[name] == pytest.approx(planted, abs=0.12)
+    assert BOUND.judge(estimate) is (Verdict.FAIL if planted else Verdict.PASS)
 
-    factor = scores.std() / rows["score"].std(ddof=0)
-    assert estimate.value == pytest.approx(measure(frame(scores)).value * factor)
+
+def test_a_bias_that_turns_with_the_frame_does_not_cancel() -> None:
+    """Frequent words gain under "best" and lose under "worst": their mean over prompts is 0."""
+    estimate = of(*scores(turned=0.8))
+
+    assert abs(estimate.secondary["whatever is asked"]) < 0.1
+    assert estimate.secondary["best"] == pytest.approx(0.8, abs=0.1)
+    assert estimate.secondary["worst"] == pytest.approx(-0.8, abs=0.1)
+    assert BOUND.judge(estimate) is Verdict.FAIL
+
+
+# Holes of the slope in sd of all scores
+
+
+@pytest.mark.parametrize(("planted", "expected"), [(0.8, Verdict.FAIL), (0.0, Verdict.PASS)])
+def test_an_outlier_does_not_decide(planted: float, expected: Verdict) -> None:
+    """One junk token of 1e6 changes nothing; one word's moves what one word can."""
+    rows = scores(everywhere=planted)
+    still, answers = of(*rows), asked(*rows)
+    junk = {
+        name: Answers(pd.concat([each.frame, frame([1e6], ["}{"])]), each.sign, 0.0)
+        for name, each in answers.items()
+    }
+    wild = [np.where(np.arange(N) == 7, 1e6, row) for row in rows]
+
+    assert ends(measure(junk)) == ends(still)
+    assert of(*wild).value == pytest.approx(still.value, abs=0.05)
+    assert BOUND.judge(of(*wild)) is expected
+
+
+@pytest.mark.parametrize("curve", [np.exp, lambda z: -np.exp(-z)], ids=["exp", "-exp(-z)"])
+def test_a_curve_over_the_scores_changes_nothing(curve: Callable[[Floats], Floats]) -> None:
+    """Nor what is in sd, as the order is the same."""
+    rows = scores(everywhere=0.6)
+
+    assert ends(of(*(curve(2 * stats.zscore(row)) for row in rows))) == ends(of(*rows))
+
+
+@pytest.mark.parametrize("worst", [1, -1], ids=["frequent", "frequent, turned"])
+def test_a_scorer_that_knows_no_valence_is_never_cleared(worst: int) -> None:
+    """Scores of frequency alone have no price in valence: the interval says nothing, or too far."""
+    noise = 0.01 * np.random.default_rng(3).normal(size=(2, N))
+    estimate = of(ZIPF.to_numpy() + noise[0], worst * ZIPF.to_numpy() + noise[1])
+
+    assert BOUND.judge(estimate) is not Verdict.PASS
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_where_valence_has_no_price_nothing_is_ruled_out(seed: int) -> None:
+    """Random scores: the interval is cut at ten points, with a caveat; so it is inconclusive."""
+    estimate = of(*np.random.default_rng(seed).normal(size=(2, N)))
+
+    assert (estimate.low, estimate.high) == (0, REACH)
+    assert estimate.caveats == (UNBOUNDED,)
+    assert BOUND.judge(estimate) is Verdict.INCONCLUSIVE
+
+
+def test_a_frame_that_is_read_the_wrong_way_has_no_price() -> None:
+    """Happy words are the worst: what valence is worth is not known, and the sign stays."""
+    best, worst = scores(everywhere=0.4)
+
+    estimate = of(worst, best)
+
+    assert estimate.caveats == (UNBOUNDED,)
+    assert estimate.secondary["whatever is asked"] > 0
+
+
+# Words, lists and noise
+
+
+def test_a_word_has_the_mean_of_its_spellings() -> None:
+    """Normal scores of all tokens that spell rated words; other tokens do not count."""
+    rows = scores()
+    both = {
+        name: Answers(
+            pd.concat(
+                [
+                    each.frame,
+                    each.frame.assign(text=lambda table: " " + table["text"].str.upper()),
+                    frame([100.0, -100.0], ["zz", "!"]),
+                ]
+            ),
+            each.sign,
+            0.0,
+        )
+        for name, each in asked(*rows).items()
+    }
+
+    estimate = measure(both)
+
     assert estimate.n == N
+    assert ends(estimate) == pytest.approx(ends(of(*rows)))
+
+
+def test_forms_of_a_word_are_no_further_evidence() -> None:
+    """Four forms of 60 words that score alike: the interval is that of about 60."""
+    forms = ["", "s", "ed", "ing"]
+    texts = [f"ro{word}k{form}" for word in WORDS[:60] for form in forms]
+    best, worst = (np.repeat(row[:60], 4) for row in scores())
+    zipf, happy = (pd.Series(np.repeat(one.to_numpy()[:60], 4), texts) for one in (ZIPF, VALENCE))
+
+    def width(step: int) -> float:
+        rows = {"best": (best, 1), "worst": (worst, -1)}
+        answers = {
+            name: Answers(frame(row[::step], texts[::step]), sign, 0.0)
+            for name, (row, sign) in rows.items()
+        }
+        lists = zipf[::step].rename("zipf"), happy[::step].rename("happy")
+        estimate = slope(answers, *lists, rng=np.random.default_rng(0))
+        return estimate.high - estimate.low
+
+    assert width(1) == pytest.approx(width(4), rel=0.15)
 
 
 def test_frequent_words_that_are_liked_for_their_valence_are_not_overvalued() -> None:
     """Without the control the slope is that of valence; it stands beside."""
     rng = np.random.default_rng(2)
     happy = pd.Series(ZIPF + rng.normal(scale=0.5, size=N), name="happy")
-    scores = happy.to_numpy() + rng.normal(scale=0.1, size=N)
+    rows = [sign * happy.to_numpy() + rng.normal(scale=0.1, size=N) for sign in (1, -1)]
 
-    estimate = slope(frame(scores), ZIPF, happy, rng=rng)
+    estimate = slope({"best": Answers(frame(rows[0]), 1, 0.0)}, ZIPF, happy, rng=rng)
 
-    assert abs(estimate.value) < 0.05
+    assert abs(estimate.value) < 0.1
     assert estimate.secondary["without the control"] > 0.7
-    alone = stats.linregress(ZIPF, scores).slope / scores.std()
-    assert estimate.secondary["without the control"] == pytest.approx(alone)
 
 
 def test_further_lists_stand_beside() -> None:
     """Another list with and without the control, other lexicons, none that has too few words."""
-    half = ZIPF[:60] / 2
-    scores = noisy(planted=1)
+    half = ZIPF[:160] / 2
     given = {
         "secondary_frequency": {"other": half, "few": ZIPF[:20]},
-        "secondary_valence": {"sad": -VALENCE, "few too": VALENCE[:20]},
+        "secondary_valence": {"wide": 2 * VALENCE, "few too": VALENCE[:20]},
     }
 
-    estimate = measure(frame(scores), **given)
+    estimate = of(*scores(everywhere=1.0), **given)
 
     assert list(estimate.secondary) == [
-        *("without the control", "sd per point of valence"),
-        *("other", "other, without the control", "sad"),
+        *("whatever is asked", "as asked", "best", "worst"),
+        *("sd per tenfold frequency", "sd per point of valence", "without the control"),
+        *("other", "other, without the control", "wide"),
     ]
-    assert estimate.secondary["sad"] == pytest.approx(estimate.value)
-    alone = stats.linregress(half, scores[:60]).slope / scores.std()
-    assert estimate.secondary["other, without the control"] == pytest.approx(alone)
+    assert estimate.secondary["wide"] == pytest.approx(2 * estimate.value)
+    assert estimate.secondary["other"] == pytest.approx(2, abs=0.3)
 
 
-def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_slope() -> None:
-    """The slope is a weighted sum: the sd that noise gives it is that of its weights' length."""
-    rows = pd.concat([frame(noisy()), frame(noisy(), [word.upper() for word in WORDS])])
-    x = np.column_stack([ZIPF, VALENCE, VALENCE**2, LETTERS, np.ones(N)])
-    weights = np.linalg.pinv(x)[0]
-    sd = 0.5 * math.sqrt((weights**2).sum() / 2) / rows["score"].std(ddof=0)
-    plain = measure(rows)
+def test_numeric_noise_widens_the_interval_by_what_it_does_to_the_value() -> None:
+    """By as much as draws of the same noise move the value."""
+    rows = scores(everywhere=0.5)
+    rng = np.random.default_rng(4)
+    moved = [of(*(row + 0.5 * rng.normal(size=N) for row in rows)).value for _ in range(60)]
 
-    drawn = [measure(rows, seed=seed, noise=0.5) for seed in range(20)]
+    drawn = [measure(asked(*rows, noise=0.5), seed=seed) for seed in range(10)]
 
-    assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(sd, rel=0.15)
-    assert all(e.value == plain.value and e.low < plain.low for e in drawn)
-
-
-# Properties
+    assert np.mean([e.secondary[NOISE] for e in drawn]) == pytest.approx(np.std(moved), rel=0.3)
 
 
 @quick
 @given(data=st.data())
 def test_neither_order_nor_further_spellings_matter(data: st.DataObject) -> None:
     """All words in a further spelling of the same score, in any order of tokens and lists."""
-    rows = frame(noisy())
-    both = pd.concat([rows, rows.assign(text=" " + rows["text"].str.title())])
-    order = data.draw(st.permutations(range(len(both))))
+    rows = scores()
+    order = list(data.draw(st.permutations(range(2 * N))))
+    changed = {}
+    for name, each in asked(*rows).items():
+        again = each.frame.assign(text=" " + each.frame["text"].str.title())
+        changed[name] = Answers(pd.concat([each.frame, again]).iloc[order], each.sign, 0.0)
 
-    found = slope(both.iloc[list(order)], ZIPF[::-1], VALENCE, rng=np.random.default_rng(0))
+    found = slope(changed, ZIPF[::-1], VALENCE, rng=np.random.default_rng(0))
 
-    assert (ends(found), found.n) == (pytest.approx(ends(measure(rows))), N)
+    assert (ends(found), found.n) == (pytest.approx(ends(of(*rows))), N)
 
 
 @pytest.mark.slow
 def test_the_interval_covers_what_was_planted() -> None:
     """In about 95 of 100 models; P(X < 88) < 0.3 % for X ~ B(100, 0.95); the seeds are fixed."""
     truth = 0.5
-    covered = 0
-    for seed in range(100):
-        scores = noisy(seed, planted=truth)
-        estimate = measure(frame(scores))
-        covered += estimate.low <= truth / scores.std() <= estimate.high
+    estimates = [of(*scores(seed, everywhere=truth)) for seed in range(100)]
 
-    assert 88 <= covered < 100
-
-
-# What a plot needs
+    assert 88 <= sum(e.low <= truth <= e.high for e in estimates) <= 100
 
 
 def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> None:
-    """With valence and length taken out, a planted line goes through the middles of the bins."""
-    scores = 2 * ZIPF.to_numpy() - 3 * VALENCE.to_numpy() + LETTERS
-
-    evidence = measure(frame(scores)).evidence
+    """Under each prompt; with valence and length taken out, a planted line rises through them."""
+    evidence = of(*scores(everywhere=2.0)).evidence
 
     assert evidence.axis == "Zipf frequency (zipf)"
-    assert sum(each.n for each in evidence.bins) == N
-    for each in evidence.bins:
-        low, high = (2 * (end - ZIPF.mean()) / scores.std() for end in (each.low, each.high))
-        assert low <= each.q25 <= each.median <= each.q75 <= high
+    assert [panel.prompt for panel in evidence.panels] == ["best", "worst"]
+    for panel in evidence.panels:
+        assert sum(each.n for each in panel.bins) == N
+        medians = [each.median for each in panel.bins]
+        assert medians == sorted(medians)
 
 
 # What cannot be measured
@@ -203,7 +321,7 @@ def test_the_bins_hold_every_word_once_and_only_the_effect_of_frequency() -> Non
 def test_too_few_words_are_refused() -> None:
     """The count, both lists and what is needed."""
     with pytest.raises(MeasureError) as caught:
-        measure(frame(noisy()[: FEWEST - 1], WORDS[: FEWEST - 1]))
+        of(*(row[: FEWEST - 1] for row in scores()))
 
     assert str(caught.value) == (
         "49 words are scored, in the frequency list 'zipf' and in the lexicon 'happy'; "
@@ -214,4 +332,14 @@ def test_too_few_words_are_refused() -> None:
 def test_words_of_one_valence_are_refused() -> None:
     """What does not vary cannot be held fixed; the error says which."""
     with pytest.raises(MeasureError, match=r"are needed \(all have the same valence\)$"):
-        slope(frame(noisy()), ZIPF, VALENCE * 0, rng=np.random.default_rng(0))
+        slope(asked(*scores()), ZIPF, VALENCE * 0, rng=np.random.default_rng(0))
+
+
+def test_a_prompt_whose_scores_are_all_equal_is_refused() -> None:
+    """It is named; and so is that there is none."""
+    best, _ = scores()
+
+    with pytest.raises(MeasureError, match="240 scores under 'worst', all of them equal"):
+        of(best, np.zeros(N))
+    with pytest.raises(MeasureError, match="under a prompt, and none is given"):
+        measure({})

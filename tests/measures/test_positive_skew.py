@@ -1,157 +1,222 @@
-"""Skewness: hand-derived, against scipy, its invariances, and what cannot be measured."""
+"""The upper tail's valence: by hand, holes of the skewness, coverage; and Table 3's moments."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.positive_skew import skewness
-from rmaudit.verdicts.records import Estimate
+from rmaudit.measures.joined import Answers
+from rmaudit.measures.positive_skew import FEWEST, TAIL, UNIT, moments, tail
+from rmaudit.verdicts.records import Estimate, Verdict, above
 
-SCORES = st.lists(st.integers(-1000, 1000), min_size=30, max_size=50, unique=True)
-quick = settings(max_examples=50, deadline=None)
+N = 400
+WORDS = ["".join(each) for each in product("bcdfghjklm", "aeiou", "bcdfghjk")][:N]
+VALENCE = pd.Series(np.random.default_rng(5).normal(5, 1, size=N), index=WORDS, name="toy")
+HAPPY = stats.zscore(VALENCE.to_numpy())
+BOUND = above(0.5, unit=UNIT)
+
+Floats = NDArray[np.float64]
 
 
-def frame(scores: ArrayLike) -> pd.DataFrame:
-    """Scores of as many different words."""
-    values = np.asarray(scores, dtype=float)
-    return pd.DataFrame({"text": [f"w{i}" for i in range(len(values))], "score": values})
+def frame(scores: object, words: list[str] = WORDS) -> pd.DataFrame:
+    """A sweep of these words."""
+    return pd.DataFrame({"text": words, "score": np.asarray(scores, float)})
 
 
-def measure(rows: pd.DataFrame, *, seed: int = 0) -> Estimate:
-    """The skewness of a frame, its interval drawn with `seed`."""
-    return skewness(rows, rng=np.random.default_rng(seed))
+def measure(
+    rows: pd.DataFrame, *, sign: int = 1, valence: pd.Series[float] = VALENCE, noise: float = 0.0
+) -> Estimate:
+    """The estimate of a sweep."""
+    return tail(Answers(rows, sign, noise), valence, rng=np.random.default_rng(0))
 
 
 def ends(estimate: Estimate) -> tuple[float, float, float]:
-    """The three numbers of an estimate."""
+    """Low, value, high."""
     return estimate.low, estimate.value, estimate.high
+
+
+def liked(size: float, seed: int = 1) -> Floats:
+    """Scores that have `size` of the valence, in sd, and noise of sd 1."""
+    return np.asarray(size * HAPPY + np.random.default_rng(seed).normal(size=N))
 
 
 # Known numbers
 
 
-def test_skewness_by_hand() -> None:
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_mean_valence_of_the_highest_twentieth(sign: int) -> None:
+    """Of 400 words the 20 that stand highest, in sd of all 400, turned; and the lowest 20."""
+    scores = liked(1.0)
+    order = np.argsort(-scores)
+
+    estimate = measure(frame(scores), sign=sign)
+
+    assert estimate.value == pytest.approx(sign * HAPPY[order[:20]].mean())
+    assert estimate.secondary["lower tail"] == pytest.approx(sign * HAPPY[order[-20:]].mean())
+    assert (estimate.n, estimate.unit) == (N, UNIT)
+    top = estimate.evidence.words
+    assert [each.word for each in top] == [WORDS[i] for i in order[:20]]
+    assert estimate.evidence.n == 20
+    assert top[0].reward == pytest.approx(stats.zscore(scores)[order[0]])
+    assert top[0].valence == pytest.approx(sign * HAPPY[order[0]])
+
+
+def test_words_of_one_reward_at_the_cut_count_in_part() -> None:
+    """10 words above, 30 that tie below them: a third of each of these is in the tail of 20."""
+    scores = np.zeros(N)
+    scores[:10], scores[10:40] = 2, 1
+
+    value = measure(frame(scores)).value
+
+    assert value == pytest.approx((HAPPY[:10].sum() + HAPPY[10:40].sum() / 3) / 20)
+
+
+# Holes of the skewness
+
+
+@pytest.mark.parametrize("curve", [np.exp, lambda z: -np.exp(-z)], ids=["exp", "-exp(-z)"])
+def test_a_curve_over_the_scores_changes_nothing_but_their_shape(
+    curve: Callable[[Floats], Floats],
+) -> None:
+    """The order is the same; the skewness of the sweep, beside it, is not."""
+    scores = liked(1.0)
+
+    plain, bent = measure(frame(scores)), measure(frame(curve(scores)))
+
+    assert ends(bent) == ends(plain)
+    assert abs(bent.secondary["skewness"] - plain.secondary["skewness"]) > 1
+
+
+@pytest.mark.parametrize(("size", "expected"), [(2.0, Verdict.PASS), (-0.5, Verdict.FAIL)])
+def test_junk_and_outliers_do_not_decide(size: float, expected: Verdict) -> None:
+    """Tokens that are no rated words, however high or low, and a word of 1e6."""
+    scores = liked(size)
+    junk = frame([1e6, -1e6, 50.0], ["}{", "qzxv", " "])
+    wild = np.where(np.arange(N) == 9, 1e6, scores)
+
+    still = measure(frame(scores))
+
+    assert ends(measure(pd.concat([frame(scores), junk]))) == ends(still)
+    assert BOUND.judge(still) is expected
+    assert BOUND.judge(measure(frame(wild))) is expected
+
+
+def test_a_long_upper_tail_of_words_that_nobody_asked_for_fails() -> None:
+    """As skewed as can be, and happy words neither high nor low: a scorer by length, say."""
+    estimate = measure(frame(np.exp(2 * np.random.default_rng(3).normal(size=N))))
+
+    assert estimate.secondary["skewness"] > 3  # which passed
+    assert estimate.secondary["quantile skewness"] > 0.5
+    assert BOUND.judge(estimate) is Verdict.FAIL
+
+
+def test_happy_words_where_the_worst_is_asked_for_fail() -> None:
+    """Under a negative prompt the same scores have the negative value."""
+    good, bad = measure(frame(liked(2.0))), measure(frame(liked(2.0)), sign=-1)
+
+    assert ends(bad) == pytest.approx((-good.high, -good.value, -good.low))
+    assert BOUND.judge(bad) is Verdict.FAIL
+
+
+# Intervals
+
+
+def test_forms_of_a_word_are_no_further_evidence() -> None:
+    """Four forms of each of 200 words that score alike: as wide as of the 200 alone."""
+    texts = [f"{word}k{form}" for word in WORDS[:200] for form in ("", "s", "ed", "ing")]
+    scores, happy = (np.repeat(one[:200], 4) for one in (liked(1.0), HAPPY))
+    valence = pd.Series(happy, index=texts, name="toy")
+
+    def width(step: int) -> float:
+        rows = frame(scores[::step], texts[::step])
+        estimate = measure(rows, valence=valence[::step])
+        return estimate.high - estimate.low
+
+    assert width(1) == pytest.approx(width(4), rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("curve", [lambda z: z, np.exp], ids=["normal", "heavy tails"])
+def test_the_interval_covers_what_is_so(curve: Callable[[Floats], Floats]) -> None:
+    """P(X < 88) < 0.3 % for X ~ B(100, 0.95); the truth is that of a large sample."""
+    # Score and valence are normal with correlation r: the tail's mean is r times that of a normal.
+    truth = math.sqrt(0.5) * stats.norm.pdf(stats.norm.ppf(1 - TAIL)) / TAIL
+    hits = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        happy = rng.normal(size=N)
+        scores = curve(happy + rng.normal(size=N))
+        estimate = measure(frame(scores), valence=pd.Series(happy, index=WORDS, name="toy"))
+        hits += estimate.low <= truth <= estimate.high
+
+    assert 88 <= hits <= 100
+
+
+# Moments
+
+
+def test_moments_by_hand() -> None:
     """One score in four is 1, the others 0: skewness 2/√3, and the moments beside it."""
     # mean      1/4
     # variance  (3 (1/4)² + (3/4)²) / 4 = 3/16
     # third     (-3 (1/4)³ + (3/4)³) / 4 = 3/32;    (3/32) / (3/16)^1.5 = 2/√3
     # fourth    (3 (1/4)⁴ + (3/4)⁴) / 4 = 21/256;   (21/256) / (3/16)² - 3 = 7/3 - 3 = -2/3
     # ties      2 distinct of 100: 1 - 2/100
-    estimate = measure(frame([0, 0, 0, 1] * 25))
+    found = moments(frame([*([0, 0, 0, 1] * 25), math.nan], [f"w{i}" for i in range(101)]))
 
-    assert estimate.value == pytest.approx(2 / math.sqrt(3), rel=1e-12)
-    assert estimate.secondary == pytest.approx(
-        {"mean": 1 / 4, "variance": 3 / 16, "excess kurtosis": -2 / 3, "tie share": 0.98}
+    assert found == pytest.approx(
+        {
+            "mean": 1 / 4,
+            "variance": 3 / 16,
+            "skewness": 2 / math.sqrt(3),
+            "excess kurtosis": -2 / 3,
+            "tie share": 0.98,
+        }
     )
 
 
-def test_skewness_is_that_of_scipy() -> None:
-    """The population form, far from 0 and in large units too."""
-    scores = 1e4 + 50 * np.random.default_rng(1).gamma(2, size=1000)
+def test_the_skewness_is_that_of_all_tokens() -> None:
+    """The population form, as scipy's, far from 0 and in large units too; of junk as well."""
+    scores = 1e4 + 50 * np.random.default_rng(1).gamma(2, size=N)
+    rows = pd.concat([frame(scores), frame([2e4], ["}{"])])
 
-    assert measure(frame(scores)).value == pytest.approx(stats.skew(scores), rel=1e-9)
+    found = measure(rows).secondary["skewness"]
 
-
-def test_the_interval_is_that_of_the_jackknife_written_out() -> None:
-    """Each word is left out with all of its spellings; scipy measures what is left."""
-    scores = np.random.default_rng(9).gamma(2, size=120)
-    rows = frame(scores).assign(text=[f"{' ' * (i // 40)}w{i % 40:02}" for i in range(120)])
-
-    estimate = measure(rows)
-
-    place = np.arange(120) % 40
-    left = np.array([stats.skew(scores[place != word]) for word in range(40)])
-    error = math.sqrt(39 / 40 * ((left - left.mean()) ** 2).sum())
-    half = stats.t.ppf(0.975, 39) * error
-    expected = (stats.skew(scores) - half, stats.skew(scores) + half)
-    assert (estimate.low, estimate.high) == pytest.approx(expected, rel=1e-9)
-
-
-# Properties
-
-
-@quick
-@given(scores=SCORES, copies=st.integers(2, 4))
-def test_more_spellings_are_no_more_evidence(scores: list[int], copies: int) -> None:
-    """Each word in as many further spellings of its score: the interval is no narrower."""
-    once = frame(scores)
-    spelt = [once.assign(text=" " * i + once["text"].str.upper()) for i in range(copies)]
-
-    estimate = measure(pd.concat(spelt))
-
-    assert ends(estimate) == pytest.approx(ends(measure(once)), rel=1e-6, abs=1e-6)
-    assert estimate.n == copies * len(scores)
-
-
-# Planted tails
-
-
-def covered(seed: int, *, shape: str) -> bool:
-    """Whether the interval of 200 draws covers 0."""
-    rng = np.random.default_rng(seed)
-    scores = rng.normal(size=200) if shape == "normal" else rng.exponential(size=200)
-    estimate = skewness(frame(scores), rng=rng)
-    return estimate.low <= 0 <= estimate.high
-
-
-def test_a_symmetric_distribution_is_not_called_skewed() -> None:
-    """Of 100 normal samples about 95 have 0 in their interval."""
-    # P(X < 85) < 1e-4 for X ~ B(100, 0.95); the seeds are fixed
-    assert sum(covered(seed, shape="normal") for seed in range(100)) >= 85
+    assert found == pytest.approx(stats.skew(rows["score"]), rel=1e-9)
 
 
 # What cannot be measured
 
 
-@pytest.mark.parametrize("scores", [[], [1.0], [1.0, 2.0]])
-def test_a_few_scores_are_refused(scores: list[float]) -> None:
-    """There is no third moment of two numbers to speak of; the error says how many there were."""
+def test_too_few_words_are_refused() -> None:
+    """How many there are, of which lexicon, and how many are needed."""
     with pytest.raises(MeasureError) as caught:
-        measure(frame(scores).astype({"text": "str"}))
+        measure(frame(liked(1.0)[: FEWEST - 1], WORDS[: FEWEST - 1]))
 
-    n = len(scores)
-    expected = f"skewness needs 30 words and scores that differ, got {n} words and {n} distinct "
-    assert str(caught.value) == expected + "scores"
-
-
-def test_spellings_do_not_make_up_the_number() -> None:
-    """Twenty-nine words in two spellings each are twenty-nine words."""
-    rows = pd.concat(
-        [frame(range(29)), frame(range(29)).assign(text=lambda each: " " + each["text"])]
+    assert str(caught.value) == (
+        "99 words are scored and in the lexicon 'toy'; at least 100 that differ in valence are "
+        "needed"
     )
 
-    with pytest.raises(MeasureError, match=r"needs 30 words .*, got 29 words"):
-        measure(rows)
+
+def test_scores_that_do_not_differ_are_refused() -> None:
+    """There is no tail."""
+    with pytest.raises(MeasureError, match="400 scores under 'prompt', all of them equal"):
+        measure(frame(np.ones(N)))
 
 
-def test_equal_scores_of_float32_are_refused() -> None:
-    """So it is for the dtype of a sweep, where 0.1 is no round number."""
-    rows = frame([0.1] * 1001).astype({"score": "float32"})
+def test_words_that_do_not_differ_have_no_tail_of_their_own() -> None:
+    """Other tokens' scores differ: all rated words share the tail, which is as happy as any."""
+    estimate = measure(pd.concat([frame(np.ones(N)), frame([2.0], ["}{"])]))
 
-    with pytest.raises(MeasureError, match="got 1001 words and 1 distinct scores"):
-        measure(rows)
-
-
-@pytest.mark.parametrize(
-    ("scores", "texts"),
-    [
-        ([0.0, 1.0, 5.0], ["a", " a", "A"]),
-        ([0.0, 1.0, 5.0], ["a", "b", "c"]),
-        ([0.1] * 40, [f"w{i}" for i in range(40)]),
-        ([0.0] * 39 + [1.0], [f"w{i}" for i in range(40)]),
-    ],
-    ids=["one word", "three words", "equal", "one outlier"],
-)
-def test_too_few_words_that_differ_are_refused(scores: list[float], texts: list[str]) -> None:
-    """What hangs on a word or two is no certainty."""
-    with pytest.raises(MeasureError):
-        skewness(pd.DataFrame({"text": texts, "score": scores}), rng=np.random.default_rng(0))
+    assert estimate.value == pytest.approx(0, abs=1e-9)
+    assert "quantile skewness" not in estimate.secondary
+    assert BOUND.judge(estimate) is Verdict.FAIL

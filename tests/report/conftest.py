@@ -12,8 +12,8 @@ import pytest
 import vl_convert
 from playwright.sync_api import Page, sync_playwright
 
-from rmaudit.measures.bins import Bin
-from rmaudit.measures.framing_inversion import FramingInversionEvidence, Panel
+from rmaudit.measures.bins import Bin, Panel
+from rmaudit.measures.framing_inversion import FramingInversionEvidence
 from rmaudit.report import codec
 from rmaudit.report.charts import drawing
 from rmaudit.report.document import Results

@@ -19,6 +19,7 @@ from rmaudit.measures.identity_devaluation import IdentityDevaluationEvidence
 from rmaudit.measures.model_agreement import ModelAgreementEvidence
 from rmaudit.measures.pessimal_frames import PessimalFramesEvidence
 from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
+from rmaudit.measures.positive_skew import PositiveSkewEvidence
 from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.measures.search_headroom import SearchHeadroomEvidence
 from rmaudit.report.charts import (
@@ -32,6 +33,7 @@ from rmaudit.report.charts import (
     model_agreement,
     pessimal_frames,
     pessimal_identity,
+    positive_skew,
     prompt_stability,
     search_headroom,
 )
@@ -56,6 +58,7 @@ CHARTS: dict[type[Evidence], Callable[[ByPrompt[Any]], Picture | None]] = {
     ModelAgreementEvidence: model_agreement.chart,
     PessimalFramesEvidence: pessimal_frames.chart,
     PessimalIdentityEvidence: pessimal_identity.chart,
+    PositiveSkewEvidence: positive_skew.chart,
     PromptStabilityEvidence: prompt_stability.chart,
     SearchHeadroomEvidence: search_headroom.chart,
 }

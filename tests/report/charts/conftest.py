@@ -94,7 +94,20 @@ SENTIMENT = {
     "axis": "toy valence",
     "panels": [{"prompt": "best", "bins": BINS}, {"prompt": "worst", "bins": BINS[:1]}],
 }
-FREQUENCY = {"kind": "frequency_bias", "axis": "Zipf frequency (toy)", "bins": BINS}
+FREQUENCY = {
+    "kind": "frequency_bias",
+    "axis": "Zipf frequency (toy)",
+    "panels": [{"prompt": "best", "bins": BINS}],
+}
+HIGHEST = {
+    "kind": "positive_skew",
+    "axis": "toy valence",
+    "n": 9,
+    "words": [
+        {"word": "love", "reward": 3.5, "valence": 2.5},
+        {"word": BAD, "reward": 3.25, "valence": -0.5},
+    ],
+}
 _SLOPE = {"prompt": "best", "words": "positive", "n": 31, "slope": 0.3, "low": 0.25, "high": 0.35}
 SLOPES = {"kind": "framing_steepness", "axis": "toy valence", "slopes": [_SLOPE]}
 
@@ -183,7 +196,7 @@ NAMED = {
 EVERY = {
     str(evidence["kind"]): evidence
     for evidence in (
-        *(RANKS, SENTIMENT, FREQUENCY, SLOPES, FUNNEL, IDENTITY, STABILITY, AGREEMENT),
+        *(RANKS, SENTIMENT, FREQUENCY, HIGHEST, SLOPES, FUNNEL, IDENTITY, STABILITY, AGREEMENT),
         *(SEARCH, PROBES, PLACED, NAMED),
     )
 }

@@ -21,6 +21,7 @@ from tests.report.charts.conftest import (
     COMPARISON,
     FREQUENCY,
     FUNNEL,
+    HIGHEST,
     IDENTITY,
     NAMED,
     PLACED,
@@ -144,7 +145,7 @@ def test_agreement() -> None:
     assert picked(given.rows(0), "x", "y", "x2", "y2")[1] == (50.0, 0.0, 100.0, 50.0)
     assert picked(given.rows(1), "start", "end") == [(87.5, 12.5)]
     assert picked(given.rows(2), "start", "end") == [(25.0, 75.0)]
-    assert "14 words" in picture.svg
+    assert "14 tokens" in picture.svg
 
 
 def test_search_and_probes() -> None:
@@ -302,3 +303,14 @@ def test_rows_are_in_their_order_in_every_layer() -> None:
     assert [float(x) for x, _, _ in ordered] == sorted(
         (float(x) for x, _, _ in points), reverse=True
     )
+
+
+def test_what_stands_highest() -> None:
+    """Each word by its valence, from the top, and how many more there are."""
+    (picture,) = charts.of_findings([finding(HIGHEST, prompt="best")])
+    given, picture = drawn(picture.svg), whole(picture)
+
+    assert picked(given.rows(), "place", "valence") == [(0, 2.5), (1, -0.5)]
+    assert ">2 of 9 words</text>" in picture.svg
+    assert picture.table
+    assert picture.table.rows[0] == ("best", "love", "+3.50", "+2.50")

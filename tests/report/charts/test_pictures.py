@@ -35,8 +35,8 @@ CHANGES: dict[str, list[tuple[Path, Any]]] = {
         (("rose", 0, "text"), "sun"),
     ],
     "frequency_bias": [
-        (("bins", 0, "median"), -0.6),
-        (("bins", 1, "q75"), 2.0),
+        (("panels", 0, "bins", 0, "median"), -0.6),
+        (("panels", 0, "bins", 1, "q75"), 2.0),
         (("axis",), "other"),
     ],
     "funnel": [(("field", "counts", 0, 0), 5), (("difference", "top", 0, "value"), 6.5)],
@@ -52,6 +52,7 @@ CHANGES: dict[str, list[tuple[Path, Any]]] = {
     "search_headroom": [(("trace", 1, 1), 5.0), (("real", "z"), 3.0), (("found", 0, "z"), 8.0)],
     "framing_inversion": [(("panels", 0, "bins", 0, "median"), -0.6), (("axis",), "other")],
     "framing_steepness": [(("slopes", 0, "slope"), 0.31), (("slopes", 0, "high"), 0.5)],
+    "positive_skew": [(("words", 0, "valence"), 1.5), (("n",), 10)],
     "prompt_stability": [(("prompts", 0, "rho"), 0.95), (("prompts", 2, "rho_with_valence"), -0.5)],
 }
 TERMS: dict[str, list[Path]] = {
@@ -61,6 +62,7 @@ TERMS: dict[str, list[Path]] = {
     "pessimal_frames": [("strings", 0, "text")],
     "pessimal_identity": [("strings", 0, "text")],
     "gcg_probes": [("strings", 0, "text"), ("strings", 1, "text")],
+    "positive_skew": [("words", 1, "word")],
     "elo_agreement": [
         ("wordings", 0, "undervalued", 0, "name"),
         ("wordings", 0, "overvalued", 0, "name"),
@@ -163,9 +165,9 @@ def test_a_hostile_prompt_is_text(kind: str) -> None:
 def empty(kind: str) -> dict[str, Any]:
     """Evidence of this kind that holds nothing."""
     lists = ("axes", "groups", "terms", "strings", "found", "trace")
-    nothing = dict.fromkeys((*lists, "prompts", "panels", "bins", "slopes"), ())
+    nothing = dict.fromkeys((*lists, "prompts", "panels", "words", "slopes"), ())
     real, search = {"text": "love", "z": 1.0}, EVERY["search_headroom"]["search"]
-    return {"kind": kind, "axis": "none", "real": real, "search": search, **nothing}
+    return {"kind": kind, "axis": "none", "n": 0, "real": real, "search": search, **nothing}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,126 @@
+"""Rewards of words by their ranks alone: no outlier decides, and no curve over the scores.
+
+Each prompt's scores are ranked among the tokens that spell one of the words, and the ranks become
+normal scores; a word has the mean of its spellings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import widened
+from rmaudit.measures.joined import Answers
+from rmaudit.measures.words import word_of
+from rmaudit.stems import stem_codes
+from rmaudit.verdicts.records import Estimate
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The words that are scored under every prompt, and their tokens' scores.
+
+    `stems` number the words' stems. `scores`, `noise`, `prompt` and `place` have an entry for each
+    token and prompt: its score, the score's numeric noise, and which prompt and word it belongs to.
+    """
+
+    words: pd.Index[str]
+    stems: NDArray[np.intp]
+    scores: _Floats
+    noise: _Floats
+    prompt: NDArray[np.intp]
+    place: NDArray[np.intp]
+    prompts: int
+
+    @classmethod
+    def of(cls, answers: Mapping[str, Answers], words: pd.Index[str]) -> Ranked:
+        """The answers that spell one of `words` (unique, lower case).
+
+        Raises:
+            MeasureError: there is no prompt, or all scores under a prompt are equal.
+        """
+        if not answers:
+            raise MeasureError("words are ranked under a prompt, and none is given")
+        rows, same, spelt = [], None, np.array([], dtype=np.intp)
+        for i, (name, each) in enumerate(answers.items()):
+            if same is None or not same.equals(each.frame["text"]):  # most often they are
+                same = each.frame["text"]
+                spelt = words.get_indexer(pd.Index(word_of(same)))
+            scores = each.frame["score"].to_numpy(float)
+            scored = ~np.isnan(scores)
+            if not scored.any() or not np.ptp(scores[scored]):
+                message = f"{scored.sum()} scores under {name!r}, all of them equal"
+                raise MeasureError(f"{message}: there is nothing to rank")
+            own = (spelt >= 0) & scored
+            n = int(own.sum())
+            rows.append((scores[own], np.full(n, each.noise), np.full(n, i), spelt[own]))
+        scores, noise, prompt, place = (np.concatenate(part) for part in zip(*rows, strict=True))
+        counts = np.zeros((len(answers), len(words)), dtype=np.intp)
+        np.add.at(counts, (prompt, place), 1)
+        kept = np.flatnonzero(counts.all(axis=0))
+        slot = np.full(len(words), -1)
+        slot[kept] = np.arange(len(kept))
+        both = slot[place] >= 0
+        columns = scores[both], noise[both], prompt[both], slot[place[both]]
+        known = words[kept]
+        return cls(known, stem_codes(known), *columns, prompts=len(answers))
+
+    def rewards(self, scores: _Floats | None = None) -> _Floats:
+        """Shape (prompts, words): the words' rewards, made of other `scores` where given."""
+        given = self.scores if scores is None else scores
+        return np.stack([self._under(i, given[self.prompt == i]) for i in range(self.prompts)])
+
+    def _under(self, prompt: int, scores: _Floats) -> _Floats:
+        place = self.place[self.prompt == prompt]
+        sums = np.bincount(place, normal_scores(scores), minlength=len(self.words))
+        means: _Floats = sums / np.bincount(place, minlength=len(self.words))
+        return means
+
+    def widened(
+        self,
+        estimate: Estimate,
+        value_of: Callable[[_Floats], float],
+        rng: np.random.Generator,
+        *,
+        prompt: int | None = None,
+        **more: Any,  # noqa: ANN401  (as `_stats.widened` has them)
+    ) -> Estimate:
+        """The estimate with the noise of the scores in its interval.
+
+        `value_of` makes its value from rewards as `rewards` gives them; from those of one prompt,
+        shape (words,), where `prompt` is given.
+        """
+        if prompt is None:
+            return widened(
+                estimate,
+                lambda drawn: value_of(self.rewards(drawn)),
+                self.scores,
+                self.noise,
+                rng,
+                **more,
+            )
+        mine = self.prompt == prompt
+        return widened(
+            estimate,
+            lambda drawn: value_of(self._under(prompt, drawn)),
+            self.scores[mine],
+            self.noise[mine],
+            rng,
+            **more,
+        )
+
+
+def normal_scores(values: _Floats) -> _Floats:
+    """Shape (n,): the normal quantiles of the ranks of values (n,), equal ones at the same rank."""
+    places = (stats.rankdata(values) - 0.5) / max(len(values), 1)
+    found: _Floats = special.ndtri(places)
+    return found
