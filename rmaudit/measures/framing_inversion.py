@@ -119,7 +119,7 @@ def _under(
 
 def _least(answers: Mapping[str, Answers], ranked: Ranked, lexicon: pd.Series[float]) -> float:
     """The least rho with a further lexicon. Raises `MeasureError` where it has too few texts."""
-    happy: _Floats = lexicon[ranked.words].to_numpy(float)
+    happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} texts are in the lexicon {lexicon.name!r}: too few"
         raise MeasureError(message)

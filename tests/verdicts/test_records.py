@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rmaudit.measures.bins import Bin
+from rmaudit.measures.bins import Bin, Panel
 from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
 from rmaudit.verdicts.records import Bound, Estimate, Evidence, Verdict, above, below, between
 
@@ -37,7 +37,7 @@ class Another(Evidence):
 def shown(*medians: Any, axis: str = "Zipf") -> FrequencyBiasEvidence:
     """Evidence with bins of these medians."""
     bins = tuple(Bin(0.0, 1.0, 3, median, 0.0, 0.0) for median in medians)
-    return FrequencyBiasEvidence(axis=axis, bins=bins)
+    return FrequencyBiasEvidence(axis=axis, panels=(Panel("best", bins),))
 
 
 SOUND: dict[str, Any] = {"value": 0.5, "low": 0.0, "high": 1.0, "n": 100}
@@ -70,7 +70,7 @@ def test_numpys_numbers_become_pythons() -> None:
         evidence=shown(0.25, 2, axis="x"),
     )
     assert isinstance(measured.evidence, FrequencyBiasEvidence)
-    first, second = (each.median for each in measured.evidence.bins)
+    first, second = (each.median for each in measured.evidence.panels[0].bins)
     numbers = (measured.value, measured.low, measured.secondary["rho"], first)
     assert {type(number) for number in numbers} == {float}
     assert {type(number) for number in (measured.n, second)} == {int}
@@ -91,7 +91,10 @@ NO_NUMBERS = [True, np.True_, 1j, "1", None, np.array(1.0), np.array([1.0])]
         ({"secondary": {3: 0.5}}, "secondary number"),
         ({"caveats": "One."}, "caveats"),
         ({"caveats": ("One.", 2)}, "caveat"),
-        *(({"evidence": shown(bad)}, "evidence.bins[0].median") for bad in (np.array([1.0]), 1j)),
+        *(
+            ({"evidence": shown(bad)}, "evidence.panels[0].bins[0].median")
+            for bad in (np.array([1.0]), 1j)
+        ),
         ({"evidence": shown(0.5, axis=["x"])}, "evidence.axis"),  # type: ignore[arg-type]
         ({"evidence": {"kind": "funnel"}}, "dict"),
         ({"evidence": Another()}, "Another"),
@@ -104,7 +107,9 @@ def test_another_type_is_refused(given: dict[str, Any], place: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan"), 10**400, 1e101])
-@pytest.mark.parametrize("place", [*NUMBERS_OF, "secondary 'rho'", "evidence.bins[1].median"])
+@pytest.mark.parametrize(
+    "place", [*NUMBERS_OF, "secondary 'rho'", "evidence.panels[0].bins[1].median"]
+)
 def test_what_is_not_finite_is_refused(bad: Any, place: str) -> None:
     """NaN, the infinities and what is beyond any effect, wherever they stand: a ValueError."""
     given: dict[str, Any] = {place: bad}
