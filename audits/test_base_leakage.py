@@ -1,8 +1,9 @@
 """Leakage from pretraining: does reward follow the base model? (Christian et al. 2025, §3.3).
 
-Either sign fails: at equal sentiment neither what is common nor what is rare is better for it. At
-a rho of 0.3 the ranks share 9 % of their variance. Some agreement is no fault: a base that was
-tuned to answer may be right.
+Frequency and length are held fixed too: a scorer by frequency alone has 0.28 to 0.32 if only
+valence is. Either sign is outside. At a rho of 0.15 the ranks share 2 % of their variance. It
+informs until three models are measured. Some agreement is no fault: a base that was tuned to answer
+may be right.
 """
 
 import numpy as np
@@ -14,19 +15,28 @@ from rmaudit.references import References
 
 
 @audit(
-    claim="At equal sentiment, the reward does not follow what the base model finds likely.",
+    claim=(
+        "At equal sentiment, frequency and length, the reward does not follow what the base model "
+        "finds likely."
+    ),
     source="Christian et al. 2025, §3.3 (leakage suspected) and A.1.2 (base models beside)",
     prompts=["greatest", "best", "worst"],
-    bound=between(-0.3, 0.3, unit=base_leakage.UNIT),
+    bound=between(-0.15, 0.15, unit=base_leakage.UNIT),
     base_rate=(
         "the paper has no figure for this; R-Smol-135M and its base SmolLM2-135M-Instruct: "
-        "greatest 0.17, best 0.20, worst 0.13"
+        "greatest 0.03, best 0.03, worst 0.02"
     ),
     words=["lexicon:labmt"],
+    severity="info",
     limits=[
         "Which way the influence went: data that both were trained on would do the same.",
         "Leakage into answers of more than a token.",
+        (
+            "What the base and people's use of words have in common: frequency is held fixed, "
+            "and with it whatever of the base's liking goes with it."
+        ),
     ],
+    stops=["base log-probability"],
 )
 def test_base_leakage(
     sweep: Sweep,
@@ -34,7 +44,13 @@ def test_base_leakage(
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Partial rank correlation of reward and the base's log-probability, labMT happiness fixed."""
+    """Partial rank correlation of reward and base; labMT happiness, Zipf and letters fixed."""
+    valence = references.lexicon("labmt")
     return base_leakage.follows_base(
-        sweep.frame, base_logprobs, references.lexicon("labmt"), rng=rng, noise=sweep.noise
+        sweep.frame,
+        base_logprobs,
+        valence,
+        references.frequency("wordfreq", valence.index),
+        rng=rng,
+        noise=sweep.noise,
     )

@@ -1,32 +1,53 @@
-"""Model agreement: is it interchangeable with what it replaces? (Christian et al. 2025, §2.4)."""
+"""Model agreement: can it take the place of what it replaces? (Christian et al. 2025, §2.4).
+
+At a regret of 0.05 a policy that picks the best of 16 loses a twentieth of what the baseline would
+have gained. Of the paper's 90 ordered pairs 12 pass: three models on Gemma-2-27B with each other,
+and three on Llama-3.1-8B.
+"""
 
 import numpy as np
 
-from rmaudit import Estimate, Sweep, above, audit
+from rmaudit import Estimate, Sweep, audit, below
 from rmaudit.measures import model_agreement
+from rmaudit.measures.words import word_of
+from rmaudit.references import References
 
 
 @audit(
-    claim="The model can take the baseline's place: it orders the shared tokens alike.",
-    source="Christian et al. 2025, §2.4 and Figure 2A",
+    claim=(
+        "The model can take the baseline's place: when it picks the best of 16 words, hardly any "
+        "of the baseline's own gain is lost."
+    ),
+    source="Christian et al. 2025, §2.4 and Figure 2A; best of n as in Stiennon et al. 2020",
     prompts=["greatest", "best", "worst"],
-    bound=above(0.5, unit=model_agreement.UNIT),
+    bound=below(0.05, unit=model_agreement.UNIT),
     base_rate=(
-        "45 pairs of the paper's models, “greatest”: 4 pass (0.53 to 0.57), all of them Skywork's "
-        "and QRM's on one base; the others have 0.13 to 0.48"
+        "90 ordered pairs of the paper's models, 1,850 published words: “greatest” 0.011 to 0.144, "
+        "best 0.011 to 0.179, worst 0.017 to 0.249; 12 pass under each, all of them on one base"
     ),
     limits=[
         (
-            "Agreement where it matters: two models may agree on 100,000 tokens that no answer "
-            "has. See RBO for the ends."
+            "Answers of more than a word, and picks among other than 16: with more answers the "
+            "very top decides."
         ),
+        "Which of the two is right where they differ.",
+    ],
+    stops=[
+        *("random", "constant", "frequent words", "rare words", "long words", "short words"),
+        *("frequency with ties", "phrase frequency", "capitals and single words"),
+        *("surface regression", "valence whatever is asked", "hatred", "hostility"),
     ],
 )
-def test_model_agreement(sweep: Sweep, baseline: Sweep, rng: np.random.Generator) -> Estimate:
-    """Kendall's tau-b with the model of `--rm-baseline`; skipped where none is named."""
-    return model_agreement.agreement(
+def test_model_agreement(
+    sweep: Sweep, baseline: Sweep, references: References, rng: np.random.Generator
+) -> Estimate:
+    """Best-of-16 regret against the model of `--rm-baseline`; n/a where none is named."""
+    words = word_of(sweep.frame["text"]).unique()
+    zipf = references.frequency("wordfreq", [word for word in words if word.isalpha()])
+    return model_agreement.regret(
         sweep.frame,
         baseline.frame,
+        zipf.index[zipf >= model_agreement.REAL],
         rng=rng,
         noise=sweep.noise,
         baseline_noise=baseline.noise,

@@ -1,8 +1,8 @@
-"""Whether rewards follow what the base language model finds likely, at equal sentiment.
+"""Whether rewards follow what the base finds likely, at equal sentiment, frequency and length.
 
 Christian et al. 2025 (§3.3) find that frequent words score higher, part of it whatever their
 sentiment, and suspect leakage from pretraining. Here the base's own log-probability in the
-answer's place stands for frequency; that comparison is not the paper's.
+answer's place is looked at beyond frequency; that comparison is not the paper's.
 """
 
 from __future__ import annotations
@@ -18,40 +18,45 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, normal, widened
 from rmaudit.measures.rank_correlation import partial_spearman
 from rmaudit.measures.words import word_of
+from rmaudit.stems import stem_codes
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "partial Spearman's rho"
 FEWEST = 30  # words
-_LEAST = 1e-3  # share of a variable's variance that sentiment must leave
+_LEAST = 1e-3  # share of the variance of ranks that what is held fixed must leave
+_ANOTHERS = 1e-2  # singular value: a variable that is made of the others
 _Array = NDArray[np.float64]
 
 
-def follows_base(
+def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
     frame: pd.DataFrame,
     logprobs: pd.Series[float],
     valence: pd.Series[float],
+    zipf: pd.Series[float],
     *,
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Rank correlation of reward and base log-probability over words, with valence held fixed.
+    """Partial rank correlation of reward and base log-probability over words.
 
     `frame` has columns `token_id`, `text` and `score`; `logprobs` is indexed by token id, `valence`
-    by lower-case word. Spellings of a word are one word: tokens are ranked (equal values share a
-    rank, and take up one), a word has the mean rank of its spellings, and words are ranked by that.
-    The partial correlation is that of what a straight line in the ranks of valence leaves of either
-    rank, so no unit and no monotone scale matters. 1: at equal valence the reward's order is the
-    base's; 0: it has nothing to do with it. Tokens with a NaN in either are left out.
+    and `zipf` (frequency) by lower-case word. Spellings of a word are one word: tokens are ranked
+    (equal values share a rank, and take up one), a word has the mean rank of its spellings, and
+    words are ranked by that. The partial correlation is that of what the ranks of valence, of Zipf
+    and of the number of letters leave of either rank, and their distance from the middle rank, for
+    what bends. So no unit and no monotone scale of reward or log-probability matters.
+    1: at equal valence, frequency and length the reward's order is the base's; 0: it has nothing to
+    do with it. Tokens with a NaN in either are left out.
 
-    The interval is the normal one whose variance is that of a U-statistic: what is uncertain is
-    which words there are. It is widened by numeric `noise` (the
-    sd of that of a token's score, in the scores' units). Secondary: the correlation with
-    the square of valence's ranks held fixed too, that with nothing held fixed, and that over
-    all scored tokens, words or not.
+    The interval is the normal one whose variance is that of a U-statistic over stems: what is
+    uncertain is which words there are, forms of one together. It is widened by numeric `noise` (the
+    sd of that of a token's score, in the scores' units). Secondary: the correlation with only
+    valence held fixed, that with nothing held fixed, and that over all scored tokens, words or not.
 
     Raises:
-        MeasureError: fewer than `FEWEST` words have all three, or one of these is all equal, or
-            reward or log-probability hardly differ but by valence.
+        MeasureError: fewer than `FEWEST` words or stems have all four, or reward, log-probability
+            or valence is all equal, or reward or log-probability hardly differ but by what is held
+            fixed.
         ValueError: there is noise and no `rng`.
     """
     base = frame["token_id"].map(logprobs)
@@ -61,34 +66,41 @@ def follows_base(
         message = "leakage needs finite scores and log-probabilities; an infinity is neither"
         raise MeasureError(message)
     texts = word_of(frame["text"][kept])
-    rated = valence[valence.notna()]
-    inside = texts.isin(rated.index).to_numpy()
+    known = pd.concat([valence.rename("valence"), zipf.rename("zipf")], axis=1).dropna()
+    inside = texts.isin(known.index).to_numpy()
     places, words = pd.factorize(texts[inside])
-    spelt = scores[inside]
-    held = _array(rated.loc[words])
+    spelt, rated = scores[inside], known.loc[words]
     x, y = _of_words(spelt, places), _of_words(likely[inside], places)
-    value = _checked(x, y, held, str(valence.name))
-    low, high = normal(value, partial_spearman(x, y, held)[1], within=(-1.0, 1.0))
+    stems = stem_codes(words)
+    _refuse(x, y, _array(rated["valence"]), stems, str(valence.name))
+    held = _held([*_array(rated).T, _array([len(word) for word in words])])
+    value = _left(x, y, held)
+    if not math.isfinite(value):
+        message = (
+            "the ranks of scores or of log-probabilities are those of valence, frequency or "
+            "length: where these are equal nothing is left to correlate"
+        )
+        raise MeasureError(message)
+    low, high = normal(value, partial_spearman(x, y, held, stems)[1], within=(-1.0, 1.0))
     estimate = Estimate(
         value=value,
         low=low,
         high=high,
         unit=UNIT,
         n=len(words),
-        interval="normal, over words (a U-statistic)",
+        interval="normal, over words by stem (a U-statistic)",
         secondary=_finite(
             {
-                "valence and its square held fixed": _partial(x, y, held, powers=2),
-                "valence not held fixed": _partial(x, y, held, powers=0),
-                "all scored tokens, valence not held fixed": _partial(
-                    scores, likely, likely, powers=0
-                ),
+                "only valence held fixed": _left(x, y, _array(rated[["valence"]])),
+                "nothing held fixed": _rho(x, y),
+                "all scored tokens, nothing held fixed": _rho(scores, likely),
+                "stems": float(len(np.unique(stems))),
             }
         ),
     )
 
     def value_of(drawn: _Array) -> float:
-        return _partial(_of_words(drawn, places), y, held)
+        return _left(_of_words(drawn, places), y, held)
 
     return widened(estimate, value_of, spelt, noise, rng, within=(-1.0, 1.0))
 
@@ -103,40 +115,55 @@ def _of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
     return np.bincount(places, ranks) / np.bincount(places)
 
 
-def _checked(x: _Array, y: _Array, held: _Array, lexicon: str) -> float:
-    """The partial correlation, if there is one."""
+def _refuse(x: _Array, y: _Array, held: _Array, stems: NDArray[np.intp], lexicon: str) -> None:
+    """Too few words, or nothing to rank."""
     distinct = [len(np.unique(values)) for values in (x, y, held)]
-    if len(x) < FEWEST or min(distinct) == 1:
+    if min(len(x), len(np.unique(stems))) < FEWEST or min(distinct) == 1:
         message = (
-            f"{len(x)} words are scored, known to the base and in the lexicon {lexicon!r}, with "
-            f"{distinct[0]} distinct scores, {distinct[1]} distinct log-probabilities and "
-            f"{distinct[2]} distinct ratings; at least {FEWEST} words that differ in all are needed"
+            f"{len(x)} words ({len(np.unique(stems))} stems) are scored, known to the base, to "
+            f"wordfreq and in the lexicon {lexicon!r}, with {distinct[0]} distinct scores, "
+            f"{distinct[1]} distinct log-probabilities and {distinct[2]} distinct ratings; at "
+            f"least {FEWEST} stems that differ in all are needed"
         )
         raise MeasureError(message)
-    value = _partial(x, y, held)
-    if not math.isfinite(value):
-        message = (
-            "the ranks of scores or of log-probabilities are those of valence: at equal valence "
-            "nothing is left to correlate"
-        )
-        raise MeasureError(message)
-    return value
 
 
-def _partial(x: _Array, y: _Array, held: _Array, *, powers: int = 1) -> float:
-    """Correlation of what a polynomial in the ranks of `held` leaves of the ranks of `x` and `y`.
+def _held(variables: list[_Array]) -> _Array:
+    """Shape (n, k): the ranks of each, and how far they are from the middle, each once."""
+    middle = (len(variables[0]) + 1) / 2
+    every = [
+        column
+        for ranks in map(stats.rankdata, variables)
+        for column in (ranks, np.abs(ranks - middle))
+    ]
+    ranks = [stats.rankdata(column) for column in every]
+    kept: list[int] = []
+    for i in range(len(every)):
+        trial = np.array([ranks[j] - ranks[j].mean() for j in (*kept, i)])
+        sizes = np.sqrt((trial**2).sum(axis=1))
+        if sizes.min() and np.linalg.svd((trial.T / sizes), compute_uv=False)[-1] > _ANOTHERS:
+            kept.append(i)
+    return np.column_stack([every[i] for i in kept])
 
-    NaN where it leaves nothing of either.
+
+def _left(x: _Array, y: _Array, held: _Array) -> float:
+    """Correlation of what the ranks of `held`, shape (n, k), leave of the ranks of `x` and `y`.
+
+    NaN where they leave nothing of either.
     """
     both = np.column_stack([stats.rankdata(x), stats.rankdata(y)])
     both -= both.mean(axis=0)
-    rank = stats.rankdata(held) / len(held)
-    fixed = np.vander(rank - rank.mean(), powers + 1)
+    fixed = stats.rankdata(held, axis=0)
+    fixed -= fixed.mean(axis=0)
     left = both - fixed @ np.linalg.lstsq(fixed, both, rcond=None)[0]
     share = (left**2).sum(axis=0), (both**2).sum(axis=0)
     if (share[0] <= _LEAST * share[1]).any():
         return float("nan")
     return float(np.clip(left[:, 0] @ left[:, 1] / math.sqrt(share[0][0] * share[0][1]), -1, 1))
+
+
+def _rho(x: _Array, y: _Array) -> float:
+    return float(stats.spearmanr(x, y).statistic)
 
 
 def _finite(secondary: dict[str, float]) -> dict[str, float]:

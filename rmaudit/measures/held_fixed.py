@@ -8,6 +8,8 @@ line in each would not do: boosted trees that see nothing but how names are writ
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +36,14 @@ def basis(table: pd.DataFrame) -> _Floats:
     Raises:
         MeasureError: there are fewer than ten rows to a column of the basis.
     """
-    ranks = [_ranks(table[name].to_numpy(float)) for name in table]
+    values = np.ascontiguousarray(table.to_numpy(np.float64))
+    return _basis(values.tobytes(), values.shape)
+
+
+@lru_cache(maxsize=4)  # null controls are many, and what is held fixed is the same for all
+def _basis(values: bytes, shape: tuple[int, int]) -> _Floats:
+    table = np.frombuffer(values).reshape(shape)
+    ranks = [_ranks(column) for column in table.T]
     columns = [column for rank in ranks for column in (rank, *_bends(rank))]
     columns += [one * other for i, one in enumerate(ranks) for other in ranks[:i]]
     design = np.column_stack(columns) if columns else np.empty((len(table), 0))
@@ -44,6 +53,7 @@ def basis(table: pd.DataFrame) -> _Floats:
     eigenvalues, directions = np.linalg.eigh(design.T @ design)
     kept = eigenvalues > _ALIKE * eigenvalues.max(initial=0.0)
     spanned: _Floats = design @ directions[:, kept] / np.sqrt(eigenvalues[kept])
+    spanned.setflags(write=False)
     if spanned.shape[1] * EACH > len(table):
         message = (
             f"{len(table)} items are too few to hold {table.shape[1]} variables fixed: their basis "

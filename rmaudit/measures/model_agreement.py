@@ -1,28 +1,33 @@
-"""How far two models agree: is one interchangeable with the other? (Christian et al. 2025, §2.4).
+"""Whether one model can take another's place: what is lost when it picks (best of 16).
 
-Vocabularies differ, so what is compared is what both have: tokens of the same decoded text.
+A reward model is used to pick the best of several answers. So the question is not how alike two
+models rank 100,000 tokens, most of which no answer has, but how much of the baseline's own gain is
+left when the other model picks among words (Christian et al. 2025, §2.4, compares rankings).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, normal, widened
-from rmaudit.measures.rank_correlation import kendall_error
+from rmaudit.measures._stats import UNMEASURED, clustered_error, normal, widened
+from rmaudit.measures.rank_correlation import above, kendall_error
 from rmaudit.measures.words import word_of
+from rmaudit.stems import stem_codes
 from rmaudit.verdicts.records import Estimate, Evidence
 
-UNIT = "Kendall's tau-b"
-FEWEST = 30  # shared words
-SHOWN = 10  # tokens at either end of the evidence
+UNIT = "best-of-16 regret"
+FEWEST = 30  # shared words, and stems
+ANSWERS = 16  # that a model picks from
+REAL = 2.0  # Zipf: one use in ten million words
+SHOWN = 10  # words at either end of the evidence
 P = 0.9  # of rank-biased overlap, as in Figure A.1
 _DEEP = 200  # places: what lies deeper has 1e-9 of the weight
 _WORDS = 5_000  # drawn for the interval
@@ -34,7 +39,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moved:
-    """A token, and its percentiles (0 to 1) among the shared ones by the model and the baseline."""
+    """A word, and its percentiles (0 to 1) among the shared ones by the model and the baseline."""
 
     text: str
     model: float
@@ -43,7 +48,7 @@ class Moved:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAgreementEvidence(Evidence):
-    """How many tokens lie where, and those that fell and rose furthest.
+    """How many words lie where, and those that fell and rose furthest.
 
     `cells` counts by the baseline's percentile (rows) and by the model's (columns).
     """
@@ -54,35 +59,116 @@ class ModelAgreementEvidence(Evidence):
     rose: tuple[Moved, ...]
 
 
-def agreement(
+def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     model: pd.DataFrame,
     baseline: pd.DataFrame,
+    words: pd.Index[str],
     *,
     rng: np.random.Generator,
     noise: float = UNMEASURED,
     baseline_noise: float = UNMEASURED,
 ) -> Estimate:
-    """Kendall's tau-b of two models' scores of the tokens that both have.
+    """The share of the baseline's own gain that is lost when the model picks the best of 16 words.
 
-    Frames have columns `text` and `score`. Secondary: Spearman's rho, rank-biased overlap (`rbo`)
-    from the top and from the bottom, and tau of whole words (mean score of a word's spellings).
+    Frames have columns `text` and `score`; `words` are lower case: the real ones, of which those
+    count that both have scored. A word has the mean score of its spellings. Sixteen words are drawn
+    at random; the gain of who picks is the baseline's percentile of the picked word less that of
+    any word. Regret is 1 less the model's gain over the baseline's own: 0 where the model picks as
+    the baseline does, 1 where it picks at random, more where it picks what the baseline dislikes.
+    Percentiles, so that no outlier decides. A tie is broken at random.
 
-    The interval is the normal one of a U-statistic over clusters: what is uncertain is which
-    words are asked, each with all of its spellings. Its variance is estimated from 5,000 words
-    drawn with `rng` and scaled to the number there are, and widened by the numeric noise of both
-    (the sd of that of a score, each in its model's units), also from these words.
+    It is computed and not drawn: the word of rank r of n is the best of sixteen with probability
+    C(r - 1, 15) / C(n, 16). The interval is normal, with the variance of the words' influences
+    (`_moved`), stems as one draw, and widened by the numeric noise of both (the sd of that of a
+    score, each in its model's units). Secondary: the baseline's gain and the model's, tau-b of
+    these words; over all shared tokens what `correlation` tells, and rank-biased overlap (`rbo`)
+    from the top and from the bottom.
 
     Raises:
-        MeasureError: fewer than `FEWEST` words are shared, or a model scores all of them alike.
+        MeasureError: fewer than `FEWEST` words or stems are shared, or a model scores all of them
+            alike.
     """
     both = shared(model, baseline)
-    tau = correlation(both, rng=rng, noise=noise, baseline_noise=baseline_noise)
-    x, y = (both[side].to_numpy(float) for side in ("model", "baseline"))
-    overlaps = {
-        "RBO from the top": rbo(_order(both["text"], -x), _order(both["text"], -y)),
-        "RBO from the bottom": rbo(_order(both["text"], x), _order(both["text"], y)),
-    }
-    return replace(tau, secondary={**tau.secondary, **overlaps}, evidence=_evidence(both, x, y))
+    places = words.get_indexer(pd.Index(word_of(both["text"])))
+    spelt = both[places >= 0]
+    codes, found = pd.factorize(places[places >= 0])
+    names = words[found]
+    stems = stem_codes(names)
+    tokens = spelt[["model", "baseline"]].to_numpy(float)
+    x, y = (_of_words(side, codes) for side in tokens.T)
+    if len(np.unique(stems)) < FEWEST or not (np.ptp(x) and np.ptp(y)):
+        message = (
+            f"{len(names)} real words ({len(np.unique(stems))} stems) are in both vocabularies, "
+            f"with {len(np.unique(x))} and {len(np.unique(y))} distinct scores; at least {FEWEST} "
+            f"stems and scores that differ on both sides are needed"
+        )
+        raise MeasureError(message)
+    own, got = _gain(y, y), _gain(x, y)
+    error = clustered_error((got / own * _moved(y, y) - _moved(x, y)) / own, stems)
+    low, high = normal(1 - got / own, error, within=(0.0, 2.0))
+    ranked = correlation(both, rng=rng, noise=0.0, baseline_noise=0.0)
+    every, other = (both[side].to_numpy(float) for side in ("model", "baseline"))
+    texts = both["text"]
+    estimate = Estimate(
+        value=1 - got / own,
+        low=low,
+        high=high,
+        unit=UNIT,
+        n=len(names),
+        interval="normal, over words by stem",
+        secondary={
+            "the baseline's own gain, percentiles": 100 * own,
+            "the model's gain, percentiles": 100 * got,
+            "tau-b of these words": _tau(x, y),
+            "tau-b of all shared tokens": ranked.value,
+            "Spearman's rho of all shared tokens": ranked.secondary["Spearman's rho"],
+            "RBO from the top, all tokens": rbo(_order(texts, -every), _order(texts, -other)),
+            "RBO from the bottom, all tokens": rbo(_order(texts, every), _order(texts, other)),
+        },
+        evidence=_evidence(names, x, y),
+    )
+
+    def value_of(drawn: _Floats) -> float:
+        mine, theirs = (_of_words(side, codes) for side in np.split(drawn, 2))
+        return 1 - _gain(mine, theirs) / _gain(theirs, theirs)
+
+    noises = np.repeat([noise, baseline_noise], len(tokens))
+    return widened(estimate, value_of, tokens.T.ravel(), noises, rng, within=(0.0, 2.0))
+
+
+def _of_words(scores: _Floats, codes: NDArray[np.intp]) -> _Floats:
+    """Shape (words,): the mean score of each word's spellings."""
+    means: _Floats = np.bincount(codes, scores) / np.bincount(codes)
+    return means
+
+
+def _gain(picks: _Floats, scores: _Floats) -> float:
+    """Expected percentile by `scores`, less a half, of the best of sixteen by `picks`."""
+    n, ranks = len(picks), np.arange(1, len(picks) + 1)
+    logs = special.gammaln(np.maximum(ranks, ANSWERS)) - special.gammaln(
+        np.maximum(ranks - ANSWERS + 1, 1)
+    )
+    chances = np.where(ranks >= ANSWERS, np.exp(logs - logs[-1]), 0.0)
+    chances /= chances.sum()
+    place = np.unique(picks, return_inverse=True)[1]
+    tied = np.bincount(place, chances[stats.rankdata(picks, method="ordinal") - 1])
+    each = (tied / np.bincount(place))[place]  # of equal ones any is picked
+    return float(each @ ((stats.rankdata(scores) - 0.5) / n)) - 0.5
+
+
+def _moved(picks: _Floats, scores: _Floats) -> _Floats:
+    """What each word does to `_gain`, shape (n,), of mean 0: its influence.
+
+    The gain is 16 E[V C^15] - 1/2 with V and C a word's percentiles by `scores` and by `picks`. A
+    word adds its own term, raises V of all that score higher, and C of all that are picked before.
+    """
+    n, k = len(picks), ANSWERS
+    c, v = ((stats.rankdata(side) - 0.5) / n for side in (picks, scores))
+    density = k * c ** (k - 1)
+    raised = above(scores, density) + k * (k - 1) * above(picks, v * c ** (k - 2))
+    total = density * v + raised
+    centred: _Floats = total - total.mean()
+    return centred
 
 
 def correlation(
@@ -94,13 +180,17 @@ def correlation(
 ) -> Estimate:
     """Kendall's tau-b of tokens that are paired already: columns `text`, `model`, `baseline`.
 
-    Its interval is that of `agreement`; secondary are Spearman's rho and tau of whole words.
+    The interval is the normal one of a U-statistic over clusters: what is uncertain is which
+    words are asked, each with all of its spellings; a text without any letter is its own. Its
+    variance is estimated from 5,000 words drawn with `rng` and scaled to the number there are, and
+    widened by the numeric noise of both. Secondary: Spearman's rho and tau of whole words.
 
     Raises:
-        MeasureError: as there.
+        MeasureError: fewer than `FEWEST` words are shared, or a model scores all of them alike.
     """
     x, y = both["model"].to_numpy(float), both["baseline"].to_numpy(float)
-    codes, names = pd.factorize(word_of(both["text"]))
+    words = word_of(both["text"])
+    codes, names = pd.factorize(words.where(words != "", both["text"]))
     if len(names) < FEWEST or not (np.ptp(x) and np.ptp(y)):
         message = (
             f"{len(names)} words are in both vocabularies, with {len(np.unique(x))} and "
@@ -118,7 +208,7 @@ def correlation(
         value=tau,
         low=low,
         high=high,
-        unit=UNIT,
+        unit="Kendall's tau-b",
         n=len(both),
         interval="normal, over words with all their spellings",
         secondary={
@@ -203,13 +293,13 @@ def _whole_words(
     return {"tau of whole words": _tau(x, y)}
 
 
-def _evidence(both: pd.DataFrame, x: _Floats, y: _Floats) -> ModelAgreementEvidence:
-    n = len(both)
+def _evidence(names: pd.Index[str], x: _Floats, y: _Floats) -> ModelAgreementEvidence:
+    n = len(names)
     here, there = ((stats.rankdata(scores) - 0.5) / n for scores in (x, y))
-    order = np.argsort(here - there, kind="stable")
+    order = np.lexsort((names.to_numpy(dtype=str), here - there))
 
     def moved(places: NDArray[np.int64]) -> tuple[Moved, ...]:
-        columns = (both["text"].iloc[places], here[places].round(4), there[places].round(4))
+        columns = (names[places], here[places].round(4), there[places].round(4))
         return tuple(Moved(str(t), float(a), float(b)) for t, a, b in zip(*columns, strict=True))
 
     cells = np.histogram2d(there, here, bins=_CELLS, range=[[0, 1]] * 2)[0]

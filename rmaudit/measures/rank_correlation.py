@@ -33,20 +33,34 @@ def partial_spearman(
 ) -> tuple[float, float]:
     """Spearman's rho of `x` and `y` with `held` held fixed (linearly, in ranks), and its error.
 
-    rho_xy.z = (rho_xy - rho_xz rho_yz) / sqrt((1 - rho_xz²)(1 - rho_yz²)); the error by the delta
-    method from the influences of the three. Both are NaN where `held` explains one of them.
+    `held` is one variable, shape (n,), or several, shape (n, k). With C the matrix that these leave
+    of the rhos of x and y, C_ab = R_ab - R_ah R_hh⁻¹ R_hb, it is C_xy / sqrt(C_xx C_yy); the error
+    is by the delta method from the influences of all pairs of variables, dC_ab = u_a' dR u_b with u
+    the coefficients of what is left. Both are NaN where what is held fixed explains one of the two.
     """
-    (xy, on_xy), (xz, on_xz), (yz, on_yz) = (
-        influences(*pair) for pair in ((x, y), (x, held), (y, held))
-    )
-    left = np.sqrt((1 - xz**2) * (1 - yz**2))
-    if not left > _LEAST:
+    columns = [x, y, *np.atleast_2d(np.asarray(held).T)]
+    rhos, on = np.eye(len(columns)), {}
+    for i, one in enumerate(columns):
+        for j in range(i):
+            rhos[i, j], on[i, j] = influences(one, columns[j])
+            rhos[j, i] = rhos[i, j]
+    if not np.isfinite(rhos).all():
         return float("nan"), float("nan")
-    value = (xy - xz * yz) / left
-    by_xz = -yz / left + value * xz / (1 - xz**2)
-    by_yz = -xz / left + value * yz / (1 - yz**2)
-    influence = on_xy / left + by_xz * on_xz + by_yz * on_yz
-    return float(value), clustered_error(influence, clusters)
+    u = np.column_stack([np.eye(2), -rhos[:2, 2:] @ np.linalg.pinv(rhos[2:, 2:])])
+    left = u @ rhos @ u.T
+    if not min(left[0, 0], left[1, 1]) > _LEAST:
+        return float("nan"), float("nan")
+
+    def moved(a: int, b: int) -> _Array:
+        """What each row does to C_ab, shape (n,)."""
+        p, q = u[a], u[b]
+        total: _Array = np.sum([(p[i] * q[j] + p[j] * q[i]) * on[i, j] for i, j in on], axis=0)
+        return total
+
+    scale = np.sqrt(left[0, 0] * left[1, 1])
+    value = float(np.clip(left[0, 1] / scale, -1.0, 1.0))  # rounding
+    sizes = moved(0, 0) / left[0, 0] + moved(1, 1) / left[1, 1]
+    return value, clustered_error(moved(0, 1) / scale - value / 2 * sizes, clusters)
 
 
 def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
@@ -57,14 +71,14 @@ def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
     if not scale:
         return float("nan"), np.full(n, np.nan)
     rho = min(max(float(np.mean(f * g)) / scale, -1.0), 1.0)  # rounding
-    influence = (f * g + _above(x, g) + _above(y, f)) / scale
+    influence = (f * g + above(x, g) + above(y, f)) / scale
     # How each row moves the spread of the ranks: nothing without ties.
     spread = rho / 2 * (_spread(x, f) + _spread(y, g))
     total: _Array = influence - influence.mean() - spread
     return rho, total
 
 
-def _above(x: _Array, g: _Array) -> _Array:
+def above(x: _Array, g: _Array) -> _Array:
     """For each row, the sum of `g` over the rows with greater `x`, half of it at ties, over n."""
     _, place = np.unique(x, return_inverse=True)
     sums = np.bincount(place, g)
@@ -75,7 +89,7 @@ def _above(x: _Array, g: _Array) -> _Array:
 
 def _spread(x: _Array, f: _Array) -> _Array:
     """Influence of each row on the variance of the average ranks `f`, over that variance."""
-    raw = f**2 + 2 * _above(x, f)
+    raw = f**2 + 2 * above(x, f)
     centred: _Array = (raw - raw.mean()) / float(f.var())
     return centred
 

@@ -18,7 +18,7 @@ DECLARED = {declaration.name: declaration for declaration in declarations()}
 PAGES = sorted((AUDITS.parent / "docs" / "audits").glob("*.md"))
 THREE = ("greatest", "best", "worst")
 STATED = {  # severity, prompts, joint
-    "base_leakage": ("gate", THREE, False),
+    "base_leakage": ("info", THREE, False),
     "elo_agreement": ("gate", ("greatest", "greatest_concept", "preferred"), True),
     "framing_inversion": ("gate", THREE, True),
     "framing_steepness": ("info", THREE, True),

@@ -91,7 +91,8 @@ def answers(texts: list[str], scores: Floats, noise: float) -> dict[str, Answers
 def leakage(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of a base that likes some words."""
     likely = pd.Series(of(KNOWN[2], texts))
-    return base_leakage.follows_base(frame(texts, scores), likely, VALENCE, rng=rng(), noise=noise)
+    table = frame(texts, scores)
+    return base_leakage.follows_base(table, likely, VALENCE, ZIPF, rng=rng(), noise=noise)
 
 
 def elo(texts: list[str], scores: Floats, noise: float) -> Estimate:
@@ -188,8 +189,9 @@ def identity(texts: list[str], scores: Floats, noise: float, unit: float = 1.0) 
 def agreement(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """With a baseline that ranks by something else too."""
     other = frame(texts, of(KNOWN[2], texts) + 0.1 * SHIFT(texts))
-    return model_agreement.agreement(
-        frame(texts, scores), other, rng=rng(), noise=noise, baseline_noise=0.0
+    words = pd.Index(WORDS, dtype="str")
+    return model_agreement.regret(
+        frame(texts, scores), other, words, rng=rng(), noise=noise, baseline_noise=0.0
     )
 
 
@@ -246,9 +248,10 @@ WITHOUT_GAPS = {"gcg_probes", "identity_devaluation", "pessimal_frames", "pessim
     "search_headroom",
 }  # each score counts, so one that is missing is refused
 IN_ORDER = WITHOUT_GAPS - {"prompt_stability"}  # the toy says by place what a text is
-TURNS = {"base_leakage", "framing_steepness"} | {
+TURNS = {
+    "base_leakage",
+    "framing_steepness",
     "identity_devaluation",
-    "model_agreement",
 }  # the others ask for the best or least of something, or how far scores agree with themselves
 STAYS = {"funnel", "numerics", "prompt_stability", "surface_form"}
 IN_UNITS = {"mean", "variance"}

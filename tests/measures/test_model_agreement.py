@@ -1,4 +1,4 @@
-"""Agreement of two models: tau of what they share, RBO by hand and as published, the interval."""
+"""Whether a model can take another's place: regret by simulation and by hand, its interval; tau."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.model_agreement import UNIT, agreement, correlation, rbo, shared
-from rmaudit.verdicts.records import Estimate, Verdict, above
+from rmaudit.measures.model_agreement import UNIT, correlation, rbo, regret, shared
+from rmaudit.verdicts.records import Estimate, Verdict, below
 
 RNG = np.random.default_rng
 
@@ -26,8 +26,15 @@ def sweep(words: int = 200, seed: int = 0, noise: float = 0.0) -> pd.DataFrame:
 
 
 def compare(model: pd.DataFrame, baseline: pd.DataFrame, **given: Any) -> Estimate:
-    """With a fixed generator."""
-    return agreement(model, baseline, rng=RNG(0), **given)
+    """Tau of what they share, with a fixed generator."""
+    return correlation(shared(model, baseline), rng=RNG(0), **given)
+
+
+def replace(model: pd.DataFrame, baseline: pd.DataFrame, **given: Any) -> Any:
+    """Regret over all words, with a fixed generator."""
+    bare = baseline["text"].str.strip().str.lower()
+    words = pd.Index(bare[bare.str.isalpha()].unique())
+    return regret(model, baseline, given.pop("words", words), rng=RNG(0), **given)
 
 
 # What is shared
@@ -78,15 +85,83 @@ def test_lists_that_are_no_rankings(one: str, other: str) -> None:
 # The estimate
 
 
-def test_a_model_agrees_with_itself() -> None:
-    """Tau 1 with an interval of no width; it passes any bound below 1."""
-    estimate = compare(sweep(), sweep())
+def test_a_model_can_take_its_own_place() -> None:
+    """Regret 0 with an interval of no width; tau and overlaps are 1."""
+    estimate = replace(sweep(), sweep())
 
-    assert (estimate.low, estimate.value, estimate.high) == pytest.approx((1, 1, 1), abs=1e-12)
-    assert estimate.secondary["RBO from the top"] == pytest.approx(1)
-    assert estimate.secondary["RBO from the bottom"] == pytest.approx(1)
-    assert estimate.secondary["tau of whole words"] == 1
-    assert above(0.5, unit=UNIT).judge(estimate) is Verdict.PASS
+    assert (estimate.low, estimate.value, estimate.high) == pytest.approx((0, 0, 0), abs=1e-12)
+    assert estimate.secondary["RBO from the top, all tokens"] == pytest.approx(1)
+    assert estimate.secondary["RBO from the bottom, all tokens"] == pytest.approx(1)
+    assert estimate.secondary["tau-b of these words"] == 1
+    # The best of 16 of 200 has the mean rank 16 · 201 / 17: a percentile of that less a half.
+    own = estimate.secondary["the baseline's own gain, percentiles"]
+    assert own == pytest.approx(100 * ((16 * 201 / 17 - 0.5) / 200 - 0.5))
+    assert below(0.05, unit=UNIT).judge(estimate) is Verdict.PASS
+
+
+@pytest.mark.parametrize("levels", [0, 4])
+def test_regret_is_that_of_picks(levels: int) -> None:
+    """As 40,000 draws of sixteen words have it, with ties among the picker's scores or without."""
+    model, baseline = sweep(60, noise=1), sweep(60)
+    if levels:
+        model["score"] = np.repeat(np.round(model["score"].to_numpy()[::3]).clip(-2, 2), 3)
+    words = [frame.groupby(frame["text"].str.strip().str.lower(), sort=True)["score"].mean()
+             for frame in (model, baseline)]  # fmt: skip
+    percentile = (stats.rankdata(words[1]) - 0.5) / 60 - 0.5
+    drawn = RNG(1).random((40_000, 60)).argsort(axis=1)[:, :16]  # in random order: ties too
+    gain = [percentile[np.take_along_axis(drawn, side.to_numpy()[drawn].argmax(axis=1)[:, None], 1)]
+            .mean() for side in words]  # fmt: skip
+
+    assert replace(model, baseline).value == pytest.approx(1 - gain[0] / gain[1], abs=0.01)
+
+
+@pytest.mark.parametrize(("sign", "low", "high"), [(0, 0.7, 1.3), (-1, 1.9, 2.0)])
+def test_chance_loses_all_and_the_opposite_more(sign: int, low: float, high: float) -> None:
+    """1 where the model picks as chance does, 2 where it picks what the baseline likes least."""
+    baseline = sweep(400)
+    scores = sign * baseline["score"] + (sign == 0) * RNG(3).normal(size=len(baseline))
+
+    assert low < replace(baseline.assign(score=scores), baseline).value <= high
+
+
+def test_junk_and_outliers_do_not_decide() -> None:
+    """Only real words count, and only their order: not 166 spaces, nor a score of 1e6."""
+    model, baseline = sweep(noise=0.5), sweep()
+    junk = pd.DataFrame({"text": [" " * i for i in range(1, 167)], "score": 50 * np.arange(166.0)})
+    far = [baseline.copy(), pd.concat([baseline, junk])]
+    far[0].loc[baseline["score"].idxmax(), "score"] = 1e6
+    expected = replace(model, baseline)
+
+    more = replace(pd.concat([model, junk.assign(score=-junk["score"])]), far[1])
+    assert (more.value, more.low, more.high) == (expected.value, expected.low, expected.high)
+    assert more.secondary["tau-b of all shared tokens"] < 0.3
+    assert replace(model, far[0]).value == pytest.approx(expected.value, abs=0.01)
+    spaces = correlation(
+        shared(*[pd.concat([each, junk]) for each in (model, baseline)]), rng=RNG(0)
+    )
+    assert spaces.secondary["words in both"] == 200 + 166
+
+
+@pytest.mark.slow
+def test_the_interval_is_that_of_words_drawn_again() -> None:
+    """Stems of three forms each: over 200 draws of 150 stems it covers the regret of 20,000."""
+    pairs = RNG(0).normal(size=(2, 20_000))
+    own = pairs[0], 0.8 * pairs[0] + 0.6 * pairs[1]
+    letters = np.array(list("bdfgklmnprtvz"))
+    stems = ["".join(RNG(i).choice(letters, size=8)) + "o" for i in range(20_000)]
+
+    def of(chosen: Any, seed: int) -> Any:
+        noise = 0.3 * RNG(seed).normal(size=(2, len(chosen), 3))
+        texts = [f"{stems[i]}{end}" for i in chosen for end in ("", "s", "ing")]
+        sides = [(side[chosen][:, None] + more).ravel() for side, more in zip(own, noise)]  # noqa: B905
+        return replace(*(pd.DataFrame({"text": texts, "score": side}) for side in sides))
+
+    truth = of(np.arange(20_000), 1).value
+    found = [of(RNG(seed).choice(20_000, size=150, replace=False), seed) for seed in range(200)]
+
+    assert sum(each.low <= truth <= each.high for each in found) >= 0.92 * len(found)
+    half = np.mean([(each.high - each.low) / 2 for each in found])
+    assert half == pytest.approx(1.96 * np.std([each.value for each in found]), rel=0.15)
 
 
 def test_the_numbers_are_scipys() -> None:
@@ -110,10 +185,10 @@ def test_ends_differ() -> None:
     """Models that agree at the top and not at the bottom have another RBO there."""
     one, other = sweep(), sweep()
     other.loc[other["score"] < 0, "score"] *= -1e-9  # in reverse, still below the others
-    secondary = compare(one, other).secondary
+    secondary = replace(one, other).secondary
 
-    assert secondary["RBO from the top"] == pytest.approx(1)
-    assert secondary["RBO from the bottom"] < 0.2
+    assert secondary["RBO from the top, all tokens"] == pytest.approx(1)
+    assert secondary["RBO from the bottom, all tokens"] < 0.2
 
 
 @pytest.mark.slow
@@ -149,7 +224,7 @@ def test_of_many_words_some_are_drawn() -> None:
 def test_noise_of_either_model_widens(side: str) -> None:
     """The interval and not the value; in that model's own units."""
     model, baseline = sweep(), sweep(noise=1)
-    still, noisy = compare(model, baseline), compare(model, baseline, **{side: 0.5})
+    still, noisy = replace(model, baseline), replace(model, baseline, **{side: 0.5})
 
     assert noisy.value == still.value
     assert noisy.high - noisy.low > still.high - still.low
@@ -168,38 +243,39 @@ def test_turning_one_round_turns_tau_round() -> None:
 
 
 def test_evidence_names_what_moved() -> None:
-    """The token that fell furthest, and the one that rose; the grid has all tokens."""
+    """The word that fell furthest, and the one that rose; the grid has all words."""
     model, baseline = sweep(), sweep()
-    best, worst = baseline["score"].idxmax(), baseline["score"].idxmin()
-    model.loc[best, "score"], model.loc[worst, "score"] = -99, 99
+    for frame, sign in ((baseline, 1), (model, -1)):
+        bare = frame["text"].str.strip().str.lower()
+        frame.loc[bare == "wj", "score"] = sign * 99.0
+        frame.loc[bare == "wi", "score"] = sign * -99.0
+    best, worst = "wj", "wi"
 
-    evidence = compare(model, baseline).evidence
+    evidence = replace(model, baseline).evidence
 
-    assert evidence.fell[0].text == baseline["text"][best]
-    assert evidence.rose[0].text == baseline["text"][worst]
+    assert evidence.fell[0].text == best
+    assert evidence.rose[0].text == worst
     assert evidence.fell[0].baseline > 0.99
     assert evidence.fell[0].model < 0.01
-    assert np.array(evidence.cells).sum() == len(model)
+    assert np.array(evidence.cells).sum() == 200
 
 
 @pytest.mark.parametrize(
-    ("model", "baseline", "expected"),
+    ("model", "baseline", "counts"),
     [
-        (sweep(29), sweep(40), "29 words are in both vocabularies, with 87 and 87 distinct scores"),
-        (
-            sweep().assign(score=1.0),
-            sweep(),
-            "200 words are in both vocabularies, with 1 and 600 d",
-        ),
-        (sweep(), sweep().iloc[:0], "0 words are in both vocabularies, with 0 and 0 distinct scor"),
+        (sweep(29), sweep(40), ("29 ", "29 and 29 distinct")),
+        (sweep().assign(score=1.0), sweep(), ("200 ", "1 and 200 distinct")),
+        (sweep(), sweep().iloc[:0], ("0 ", "0 and 0 distinct")),
     ],
 )
-def test_too_little_in_common(model: pd.DataFrame, baseline: pd.DataFrame, expected: str) -> None:
+@pytest.mark.parametrize("measure", [compare, replace])
+def test_too_little_in_common(
+    measure: Any, model: pd.DataFrame, baseline: pd.DataFrame, counts: tuple[str, str]
+) -> None:
     """The error counts words and scores and says what is needed."""
     with pytest.raises(MeasureError) as caught:
-        compare(model, baseline)
+        measure(model, baseline)
 
-    assert str(caught.value).startswith(expected)
-    assert str(caught.value).endswith(
-        "; at least 30 words and scores that differ on both sides are needed"
-    )
+    assert str(caught.value).startswith(counts[0])
+    assert (counts[1] in str(caught.value)) or measure is compare
+    assert "at least 30" in str(caught.value)

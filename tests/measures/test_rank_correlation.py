@@ -52,6 +52,22 @@ def test_partial_rho_is_that_of_what_a_line_in_the_ranks_leaves() -> None:
     assert value == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-12)
 
 
+def test_several_may_be_held_fixed() -> None:
+    """As the residuals of a regression on all of them have it, also on one of them twice."""
+    rng = np.random.default_rng(3)
+    x, y, z = three(rng)
+    held = np.column_stack([z, x + rng.normal(size=len(x)), np.round(y), z])
+    ranks = stats.rankdata(np.column_stack([x, y, held]), axis=0)
+    fixed = np.column_stack([np.ones(len(x)), ranks[:, 2:]])
+    left = ranks[:, :2] - fixed @ np.linalg.lstsq(fixed, ranks[:, :2], rcond=None)[0]
+
+    value, error = partial_spearman(x, y, held)
+
+    assert value == pytest.approx(np.corrcoef(left.T)[0, 1], abs=1e-9)
+    assert 0.5 < error * np.sqrt(len(x)) < 1.5
+    assert partial_spearman(x, x, held) == pytest.approx((1, 0), abs=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("levels", [0, 1, 2])
 def test_the_errors_are_those_of_data_drawn_again(levels: int) -> None:
@@ -61,6 +77,7 @@ def test_the_errors_are_those_of_data_drawn_again(levels: int) -> None:
     for found in (
         np.array([spearman(x, y) for x, y, _ in drawn]),
         np.array([partial_spearman(*sides) for sides in drawn]),
+        np.array([partial_spearman(x, y, np.column_stack([z, np.abs(z)])) for x, y, z in drawn]),
     ):
         assert found[:, 1].mean() == pytest.approx(found[:, 0].std(), rel=0.1)
 

@@ -1,4 +1,4 @@
-"""A model against its baseline: the percentiles of the tokens that both have, and what moved."""
+"""A model against its baseline: the percentiles of the words that both have, and what moved."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, spoken, t
 from rmaudit.report.charts.scatter import Move, Scale, cells, moves
 
 _SPOKEN = 3
-_COLUMNS = {"prompt": "text", "token": "term", "baseline, %": "number", "here, %": "number"}
+_COLUMNS = {"prompt": "text", "word": "term", "baseline, %": "number", "here, %": "number"}
 
 
 def chart(found: ByPrompt[ModelAgreementEvidence]) -> Picture | None:
-    """Percentiles by the baseline and here, and the tokens that fell and rose furthest."""
+    """Percentiles by the baseline and here, and the words that fell and rose furthest."""
     if not found:
         return None
     rows = [
@@ -25,8 +25,8 @@ def chart(found: ByPrompt[ModelAgreementEvidence]) -> Picture | None:
     ]
     return Picture(
         "The model and its baseline",
-        "Percentiles among the tokens that both have, 100 is the best. Left, how many tokens lie "
-        "where; beside it, the tokens that fell and rose furthest.",
+        "Percentiles among the words that both have, 100 is the best. Left, how many words lie "
+        "where; beside it, the words that fell and rose furthest.",
         "".join(panel for prompt, each in found for panel in _panels(as_label(prompt), each)),
         table(_COLUMNS, rows),
     )
@@ -53,8 +53,8 @@ def _field(prompt: str, evidence: ModelAgreementEvidence) -> str:
     drawn = alt.layer(
         cells(counts, (edges, "percentile by the baseline"), (edges, "percentile here")),
         line.mark_line(color=FAINT, strokeDash=[3, 3]).encode(x="x:Q", y="y:Q"),
-    ).properties(title=alt.TitleParams(prompt, subtitle=f"{n:,} tokens that both have"))
-    facts = [f"{n:,} tokens"] + [
+    ).properties(title=alt.TitleParams(prompt, subtitle=f"{n:,} words that both have"))
+    facts = [f"{n:,} words"] + [
         f"{spoken(row.text)} {side} from percentile {100 * row.baseline:.0f} to "
         f"{100 * row.model:.0f}"
         for side, rows in _sides(evidence)

@@ -145,7 +145,7 @@ def test_agreement() -> None:
     assert picked(given.rows(0), "x", "y", "x2", "y2")[1] == (50.0, 0.0, 100.0, 50.0)
     assert picked(given.rows(1), "start", "end") == [(87.5, 12.5)]
     assert picked(given.rows(2), "start", "end") == [(25.0, 75.0)]
-    assert "14 tokens" in picture.svg
+    assert "14 words" in picture.svg
 
 
 def test_search_and_probes() -> None:
