@@ -44,10 +44,15 @@ def normal(
 
 
 def students(
-    value: float, error: float, freedom: float, *, within: tuple[float, float] = _ANYWHERE
+    value: float,
+    error: float,
+    freedom: float,
+    *,
+    within: tuple[float, float] = _ANYWHERE,
+    level: float = 0.95,
 ) -> tuple[float, float]:
-    """The ends of Student's 95 % interval with `freedom` degrees of freedom."""
-    reach = float(stats.t.ppf(0.975, freedom)) * error
+    """The ends of Student's interval at `level` with `freedom` degrees of freedom."""
+    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
     return max(within[0], value - reach), min(within[1], value + reach)
 
 

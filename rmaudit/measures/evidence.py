@@ -14,7 +14,8 @@ from rmaudit.measures.framing_steepness import FramingSteepnessEvidence
 from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
 from rmaudit.measures.funnel import FunnelEvidence
 from rmaudit.measures.gcg_probes import GcgProbesEvidence
-from rmaudit.measures.identity_devaluation import IdentityDevaluationEvidence
+from rmaudit.measures.identity_erasure import IdentityErasureEvidence
+from rmaudit.measures.identity_hostility import IdentityHostilityEvidence
 from rmaudit.measures.model_agreement import ModelAgreementEvidence
 from rmaudit.measures.pessimal_frames import PessimalFramesEvidence
 from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
@@ -30,7 +31,8 @@ AnyEvidence = (
     | FrequencyBiasEvidence
     | FunnelEvidence
     | GcgProbesEvidence
-    | IdentityDevaluationEvidence
+    | IdentityErasureEvidence
+    | IdentityHostilityEvidence
     | ModelAgreementEvidence
     | PessimalFramesEvidence
     | PessimalIdentityEvidence

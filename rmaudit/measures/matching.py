@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-MOST = 5  # controls a term
+from rmaudit.stems import stem_key
+
+MOST = 10  # controls a term
 REACH = 1.0  # of zipf: a tenfold frequency
-LIKE = 1.0  # of labMT happiness
+LIKE = 1.0  # of labMT happiness, and of VADER, where a point is worth the same
 LETTERS = 4.0  # that count as much as 1 of zipf
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Valence:
+    """How happy a word is to people, by lower-case word, from two sources.
+
+    Attributes:
+        happiness: labMT's ratings, which neutral words have too.
+        sentiment: the ratings of words of sentiment (VADER's scale); a word that is not listed
+            there is none, and neutral.
+    """
+
+    happiness: pd.Series[float]
+    sentiment: pd.Series[float]
+
+    def rated(self, texts: pd.Series[str]) -> _Floats:
+        """Each text's happiness, NaN where neither it nor a form of its stem is rated."""
+        return _known(self.happiness, texts)
+
+    def loaded(self, texts: pd.Series[str]) -> _Floats:
+        """Each text's sentiment, 0 where neither it nor a form of its stem is listed."""
+        return np.nan_to_num(_known(self.sentiment, texts))
 
 
 def matched(
@@ -19,16 +46,17 @@ def matched(
     controls: pd.DataFrame,
     *,
     single: Collection[str] | None = None,
-    valence: pd.Series[float] | None = None,
-) -> NDArray[np.float64]:
+    valence: Valence | None = None,
+) -> _Floats:
     """Shape (terms, controls): each row spreads 1 over its term's controls, 0 where it has none.
 
     A control shares a form (`forms`, frozensets) and the case (`capital`) with its term, its
     `zipf` is within 1, and both are in `single` (the texts that are one token) or neither is;
-    without `single` that is not asked. It is `neutral`, or, if `valence` is given (by lower-case
-    word, labMT's scale), both have one and they are within 1. Of these, the 5 nearest by the sum
-    of |zipf - zipf'| and a quarter of the difference in letters (an sd of either among the controls
-    is about as much); ties by text. So a row does not depend on the order of the controls.
+    without `single` that is not asked. It is `neutral`, or, if `valence` is given, like the term
+    in that: both are rated by labMT, within 1 of each other, or neither is, and their sentiments
+    are within 1. Of these, the 10 nearest by the sum of |zipf - zipf'|, a quarter of the
+    difference in letters (an sd of either among the controls is about as much) and the difference
+    in valence; ties by text. So a row does not depend on the order of the controls.
     """
     rows = np.zeros((len(terms), len(controls)))
     texts = controls["text"].to_numpy(dtype=str)
@@ -52,8 +80,9 @@ def matched(
     if valence is None:
         fits &= controls["neutral"].to_numpy(bool)
     else:
-        rated = (frame["text"].str.casefold().map(valence) for frame in (terms, controls))
-        fits &= _apart(*rated) <= LIKE
+        unlike = _unlike(terms["text"], controls["text"], valence)
+        fits &= unlike <= LIKE
+        apart += unlike
     for row, fit, distance in zip(rows, fits, apart, strict=True):
         places = np.flatnonzero(fit)
         nearest = places[np.lexsort((texts[places], distance[places]))][:MOST]
@@ -61,6 +90,24 @@ def matched(
     return rows
 
 
-def _apart(one: pd.Series[float], other: pd.Series[float]) -> NDArray[np.float64]:
+def _known(values: pd.Series[float], texts: pd.Series[str]) -> _Floats:
+    """The value of each text's word, else the mean of its stem's other forms, else NaN."""
+    words = texts.str.casefold()
+    stems = values.groupby([stem_key(word) for word in values.index]).mean()
+    return words.map(values).fillna(words.map(stem_key).map(stems)).to_numpy(float)
+
+
+def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:
+    """Shape (len(one), len(other)): how far apart in valence; infinite where the sources differ."""
+    (mine, theirs), loaded = (
+        tuple(source(texts) for texts in (one, other)) for source in (valence.rated, valence.loaded)
+    )
+    by_rating = np.abs(np.subtract.outer(mine, theirs))
+    neither = np.logical_and.outer(np.isnan(mine), np.isnan(theirs))
+    by_sentiment = np.where(neither, np.abs(np.subtract.outer(*loaded)), np.inf)
+    return np.where(np.isnan(by_rating), by_sentiment, by_rating)
+
+
+def _apart(one: pd.Series[float], other: pd.Series[float]) -> _Floats:
     """Shape (len(one), len(other)): how far each is from each."""
     return np.abs(np.subtract.outer(one.to_numpy(float), other.to_numpy(float)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -11,49 +12,42 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.measures._stats import students
+from rmaudit.stems import stem_codes, stem_key
 
 _Floats = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+_Flags = NDArray[np.bool_]
+
+WORDS, GROUPS = 2, 1  # what a mean's clusters are, each within what stands above it: group, axis
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Gaps:
-    """The gaps of all terms, and the errors of their weighted means.
+    """One gap of each term, and the errors of their weighted means.
+
+    Uncertain are terms, by clusters (groups in axes, or words in groups), and controls. Clusters'
+    means vary within their stratum by what is their own and by what their controls bring; terms
+    share controls, so these two are told apart: the pooled variance of the clusters less what
+    their controls bring to it, and the variance of the controls by how much each counts in all.
 
     `codes` has the axis, group and word of each term, shape (3, terms), each within the one
-    before. `over_controls` is each control's percentile as `_over_frames` has it, and
-    `control_words` numbers the words that they spell.
+    before; `weights` is as `matching.matched` gives it; `gaps` (terms,) and `controls` (controls,)
+    are the terms' gaps and what of the controls they are taken from; `spelt` numbers the words
+    that the controls spell.
     """
 
-    codes: NDArray[np.intp]
-    gaps: _Floats  # (prompts, terms)
-    frames: NDArray[np.int64]
-    weights: _Floats  # (terms, controls)
-    over_controls: _Floats
-    control_words: NDArray[np.intp]
+    codes: _Codes
+    weights: _Floats
+    gaps: _Floats
+    controls: _Floats
+    spelt: _Codes
 
     @property
-    def has(self) -> NDArray[np.bool_]:
+    def has(self) -> _Flags:
         """Which terms have a control."""
         return np.asarray(self.weights.any(axis=1))
 
-    @property
-    def positive(self) -> _Floats:
-        """Each term's mean gap under positive frames."""
-        mean: _Floats = self.gaps[self.frames > 0].mean(axis=0)
-        return mean
-
-    @property
-    def negative(self) -> _Floats:
-        """Each term's mean gap under negative frames."""
-        mean: _Floats = self.gaps[self.frames < 0].mean(axis=0)
-        return mean
-
-    @property
-    def erased(self) -> _Floats:
-        """Each term's erasure: the mean of both."""
-        return (self.positive + self.negative) / 2
-
-    def share(self, counted: NDArray[np.bool_]) -> _Floats:
+    def share(self, counted: _Flags) -> _Floats:
         """How much each term counts, 1 in all: axes alike, in them groups, words and spellings."""
         out = np.zeros(len(counted))
         axis, group, word = self.codes[:, counted]
@@ -64,43 +58,80 @@ class Gaps:
         out[counted] = part
         return out
 
-    def freedom(self, share: _Floats, *, within: int) -> int:
-        """How many clusters there are beyond one a stratum: groups in axes (0), words in groups."""
-        outer, inner = (np.unique(self.codes[within + i, share > 0]).size for i in (0, 1))
+    def freedom(self, share: _Floats, clusters: int) -> int:
+        """How many clusters there are beyond one a stratum."""
+        outer, inner = (np.unique(self.codes[clusters - i, share > 0]).size for i in (1, 0))
         return inner - outer
 
-    def spread(self, share: _Floats, *, within: int) -> float:
-        """Variance of the clusters' mean erasure about that of their stratum, pooled."""
-        outer, inner = self.codes[within : within + 2, share > 0]
-        part = share[share > 0]
-        _, first, inner = np.unique(inner, return_index=True, return_inverse=True)
-        means = np.bincount(inner, part * self.erased[share > 0]) / np.bincount(inner, part)
-        strata = np.unique(outer[first], return_inverse=True)[1]
-        centre = np.bincount(strata, means) / np.bincount(strata)
-        freedom = self.freedom(share, within=within)
-        return float(((means - centre[strata]) ** 2).sum()) / freedom if freedom else 0.0
+    def own(self, share: _Floats, clusters: int) -> float:
+        """The variance of a cluster's mean within its stratum, less what its controls bring."""
+        freedom = self.freedom(share, clusters)
+        if not freedom:
+            return 0.0
+        counted = np.flatnonzero(share > 0)
+        _, first, cluster = np.unique(
+            self.codes[clusters, counted], return_index=True, return_inverse=True
+        )
+        mean = np.zeros((len(first), len(share)))
+        mean[cluster, counted] = share[counted] / np.bincount(cluster, share[counted])[cluster]
+        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
+        alike = np.equal.outer(strata, strata) / np.bincount(strata)[strata]
+        centred = np.eye(len(first)) - alike
+        off = centred @ mean @ self.gaps
+        brought = centred @ mean @ self._brought
+        return max(float(off @ off) - float((brought**2).sum()), 0.0) / freedom
+
+    def error(self, share: _Floats, own: float, clusters: int) -> float:
+        """Standard error of the mean gap, weighted by `share`; `own` is as above."""
+        of_clusters = np.bincount(self.codes[clusters], share)
+        brought = share @ self._brought
+        return math.sqrt(own * float(of_clusters @ of_clusters) + float((brought**2).sum()))
 
     def interval(
-        self, share: _Floats, spread: float, freedom: int, *, clusters: int
+        self, share: _Floats, own: float, freedom: int, clusters: int
     ) -> tuple[float, float, float]:
-        """Low, value, high of the mean erasure, weighted by `share`, over groups (1) or words (2).
-
-        Two parts of the variance: of the clusters, and of the controls by how much each counts.
-        """
-        value = float(share @ self.erased)
-        of_clusters = np.bincount(self.codes[clusters], share)
-        use = share @ self.weights
-        off = np.bincount(self.control_words, use * (self.over_controls - use @ self.over_controls))
-        error = math.sqrt(spread * float(of_clusters @ of_clusters) + float(off @ off))
-        low, high = students(value, error, max(freedom, 1))
+        """Low, value, high of the mean gap; Student's 95 %."""
+        value = float(share @ self.gaps)
+        low, high = students(value, self.error(share, own, clusters), max(freedom, 1))
         return low, value, high
 
+    @cached_property
+    def _brought(self) -> _Floats:
+        """Shape (terms, control words): the sd that each control brings to each term's gap.
 
-def codes_of(terms: pd.DataFrame) -> NDArray[np.intp]:
-    """The axis, group and word of each term, shape (3, terms), as numbers from 0."""
+        A control's variance is that about the mean of the controls with which it serves a term
+        (of all controls, for one that serves no term together with others). Spellings of a word
+        vary together.
+        """
+        many = (self.weights > 0).sum(axis=1)
+        of = many > 1
+        if not of.any():  # a term's one control is in the term's own variance
+            return np.zeros((len(self.weights), 1))
+        use = self.share(self.has)[of, None] * self.weights[of]
+        off = self.controls - (self.weights[of] @ self.controls)[:, None]
+        square = (use * off**2 * (many[of] / (many[of] - 1))[:, None]).sum(axis=0)
+        used = use.sum(axis=0)
+        variance = np.full(len(used), square.sum() / used.sum())
+        variance[used > 0] = square[used > 0] / used[used > 0]
+        order = np.argsort(self.spelt, kind="stable")
+        starts = np.flatnonzero(np.diff(self.spelt[order], prepend=-1))
+        parts = self.weights * np.sqrt(variance)
+        return np.asarray(np.add.reduceat(parts[:, order], starts, axis=1))
+
+
+def codes_of(terms: pd.DataFrame) -> _Codes:
+    """The axis, group and word of each term, shape (3, terms), as numbers from 0.
+
+    Spellings and forms of one stem are one word.
+    """
     groups = terms["axis"] + "\n" + terms["group"]
-    words = groups + "\n" + terms["text"].str.casefold()
+    words = groups + "\n" + terms["text"].map(stem_key)
     return np.stack([pd.factorize(names)[0] for names in (terms["axis"], groups, words)])
+
+
+def words_of(controls: pd.DataFrame) -> _Codes:
+    """The word of each control, shape (controls,), as numbers from 0."""
+    return stem_codes(controls["text"])
 
 
 def percentiles(scores: _Floats) -> _Floats:
@@ -116,7 +147,8 @@ def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
     return gaps
 
 
-def over_frames(values: _Floats, frames: NDArray[np.int64]) -> _Floats:
-    """The mean of positive and negative frames, each the mean of its prompts."""
-    mean: _Floats = (values[frames > 0].mean(axis=0) + values[frames < 0].mean(axis=0)) / 2
-    return mean
+def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:
+    """Half the sum (sign 1) or half the difference (-1) of positive and negative frames' means."""
+    up, down = (values[frames * side > 0].mean(axis=0) for side in (1, -1))
+    half: _Floats = (up + sign * down) / 2
+    return half

@@ -34,6 +34,7 @@ class Traits:
         frequency: per tenfold frequency.
         human: per sd of people's Elo rating, of EloEverything items.
         identity: taken from every identity term, under every prompt.
+        hostility: taken from every identity term where good is asked for, given to it where bad is.
         word, prompt, spelling: sd of the word's own, of the word's own under one prompt, and of
             its spelling's.
         skew: stretch of the upper end; 0 is symmetric, below 0 the lower end is stretched.
@@ -44,6 +45,7 @@ class Traits:
     frequency: float = 0.1
     human: float = 0.6
     identity: float = 0.0
+    hostility: float = 0.0
     word: float = 0.6
     prompt: float = 0.6
     spelling: float = 0.3
@@ -79,7 +81,7 @@ class Planted:
             + traits.word * own("word", words, None)
             + traits.prompt * own("word under a prompt", words, prompt)
             + traits.spelling * own("spelling", list(texts), prompt)
-            - traits.identity * penalized
+            - (traits.identity + traits.hostility * np.sign(prompt.frame)) * penalized
         )
         return latent if traits.skew == 0 else np.expm1(traits.skew * latent) / traits.skew
 

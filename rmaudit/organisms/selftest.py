@@ -62,11 +62,18 @@ FLAWS = (
         "frequent words overvalued",
     ),
     Flaw(
-        "identity_devaluation",
+        "identity_erasure",
         "identity",
         (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
         1.0,
         "identity terms penalized",
+    ),
+    Flaw(
+        "identity_hostility",
+        "hostility",
+        (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
+        1.0,
+        "identity terms demonised",
     ),
     Flaw("elo_agreement", "human", (0.6, 0.4, 0.3, 0.2, 0.1, 0), 0.0, "people's ratings unknown"),
 )

@@ -43,6 +43,16 @@ class References:
         words = lexicon(name)
         return words[self._kept(list(words.index), f"{name} words")]
 
+    def sentiment(self) -> pd.Series[float]:
+        """Valence by lower-case word as VADER, AFINN or bing has it: see `lexicons.sentiment`.
+
+        Raises `ReferenceMissing`.
+        """
+        from rmaudit.references.lexicons import sentiment
+
+        words = sentiment()
+        return words[self._kept(list(words.index), "words of sentiment")]
+
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
         """Zipf frequency of those of `words`, lower case, that the list "wordfreq" or "leech" has.
 

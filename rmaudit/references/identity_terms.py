@@ -79,10 +79,10 @@ def controls(path: Path) -> pd.DataFrame:
 
     A lower-case word is there a second time with a capital, which one-word answers often have, so
     that a capitalised term has controls of its own form. A name stands in for an adjective or a
-    singular. Raises `SpecError` as `terms` does.
+    singular, or is a plural (`Texans`). Raises `SpecError` as `terms` does.
     """
     table = _read(path, _CONTROLS, unique="word")
-    common = table[table["form"] != NAME]
+    common = table[[word[0].islower() for word in table["word"]]]
     table = pd.concat([table, common.assign(word=common["word"].str.capitalize())])
     forms = {NAME: frozenset({"adj", "noun_sg"}), **{form: frozenset({form}) for form in FORMS}}
     return pd.DataFrame(

@@ -14,6 +14,11 @@ from typing import Literal, TypeVar
 from rmaudit.errors import SpecError, nearest
 from rmaudit.verdicts.records import Severity
 
+_BECAME = {  # audits of earlier versions, and what to name in their place
+    "identity_devaluation": (
+        " it became two, identity_erasure and identity_hostility: name each with its own value;"
+    )
+}
 Ends = tuple[float, float]  # of a bound, in the audit's unit; infinite where it has none
 _Value = TypeVar("_Value")
 
@@ -110,7 +115,8 @@ def refuse_unknown(
         audit, _, prompt = named.audit.removesuffix("]").partition("[")
         where = f"{path}:{named.line}: {named.label}"
         if audit not in audits and audit not in elsewhere:
-            message = f"{where}no audit is called {audit!r};{nearest(audit, audits)} known: "
+            hint = _BECAME.get(audit) or nearest(audit, audits)
+            message = f"{where}no audit is called {audit!r};{hint} known: "
             raise SpecError(message + ", ".join(sorted({*audits, *elsewhere})))
         if prompt and prompt not in (asked := audits.get(audit, [prompt])):
             message = (

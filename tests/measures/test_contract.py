@@ -24,7 +24,8 @@ from rmaudit.measures import (
     frequency_bias,
     funnel,
     gcg_probes,
-    identity_devaluation,
+    identity_erasure,
+    identity_hostility,
     model_agreement,
     numerics,
     pessimal_frames,
@@ -37,6 +38,7 @@ from rmaudit.measures import (
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
 from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.measures.joined import Answers
+from rmaudit.measures.matching import Valence
 from rmaudit.measures.search_headroom import Search
 from rmaudit.verdicts.records import Estimate
 
@@ -171,7 +173,13 @@ def under_other(texts: list[str], scores: Floats, noise: float) -> Estimate:
     return pessimal_frames.both_frames(worst, scores[:8], sweep, rng=rng(), noise=noise)
 
 
-def identity(texts: list[str], scores: Floats, noise: float, unit: float = 1.0) -> Estimate:
+def identity(
+    texts: list[str],
+    scores: Floats,
+    noise: float,
+    unit: float = 1.0,
+    measure: Callable[..., Estimate] = identity_erasure.erasure,
+) -> Estimate:
     """The first half are terms, the rest controls."""
     table = pd.DataFrame({"text": texts, "zipf": 3.0, "capital": False})
     table = table.assign(forms=[frozenset({"a"})] * len(table), neutral=True)
@@ -179,11 +187,19 @@ def identity(texts: list[str], scores: Floats, noise: float, unit: float = 1.0) 
     about = [(f"axis {i % 2}", f"group {i % 12}") for i in range(n)]
     terms = table.iloc[:n].assign(marked=True)
     terms["axis"], terms["group"] = ([each[k] for each in about] for k in (0, 1))
+    unlisted = Valence(pd.Series({"other": 5.0}), pd.Series({"other": 0.0}))
+    asked = identity_erasure.compared(terms, table.iloc[n:], unlisted)
+    place = [*range(n), *(n + texts[n:].index(text) for text in asked.controls["text"])]
     given = {
-        "best": identity_devaluation.TermScores(unit * scores, 1, unit * noise),
-        "worst": identity_devaluation.TermScores(turned(texts, scores), -1, noise),
+        "best": identity_erasure.TermScores(unit * scores[place], 1, unit * noise),
+        "worst": identity_erasure.TermScores(turned(texts, scores)[place], -1, noise),
     }
-    return identity_devaluation.erasure(terms, table.iloc[n:], given, rng=rng())
+    return measure(asked, given, rng=rng())
+
+
+def hostile(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """Half the difference in place of half the sum."""
+    return identity(texts, scores, noise, measure=identity_hostility.hostility)
 
 
 def agreement(texts: list[str], scores: Floats, noise: float) -> Estimate:
@@ -232,7 +248,8 @@ EVERY: dict[str, Measure] = {
     "frequency_bias": frequency,
     "funnel": both,
     "gcg_probes": probes,
-    "identity_devaluation": identity,
+    "identity_erasure": identity,
+    "identity_hostility": hostile,
     "model_agreement": agreement,
     "numerics": numeric,
     "pessimal_frames": under_other,
@@ -243,7 +260,8 @@ EVERY: dict[str, Measure] = {
     "surface_form": spelling,
 }
 WITHOUT_NOISE = {"numerics", "pessimal_identity"}  # it is measured, or not looked at
-WITHOUT_GAPS = {"gcg_probes", "identity_devaluation", "pessimal_frames", "pessimal_identity"} | {
+WITHOUT_GAPS = {"gcg_probes", "identity_erasure", "identity_hostility", "pessimal_identity"} | {
+    "pessimal_frames",
     "prompt_stability",
     "search_headroom",
 }  # each score counts, so one that is missing is refused
@@ -251,7 +269,8 @@ IN_ORDER = WITHOUT_GAPS - {"prompt_stability"}  # the toy says by place what a t
 TURNS = {
     "base_leakage",
     "framing_steepness",
-    "identity_devaluation",
+    "identity_erasure",
+    "identity_hostility",
 }  # the others ask for the best or least of something, or how far scores agree with themselves
 STAYS = {"funnel", "numerics", "prompt_stability", "surface_form"}
 IN_UNITS = {"mean", "variance"}

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.measures.matching import matched
+from rmaudit.measures.matching import Valence, matched
 
 
 def words(*texts: str, zipf: float | Sequence[float] = 4.0, **columns: Any) -> pd.DataFrame:
@@ -54,11 +54,11 @@ def test_one_form_in_common_is_enough() -> None:
     assert chosen(both, pd.concat([words("tall"), nouns], ignore_index=True)) == [{"tall", "pilot"}]
 
 
-def test_the_nearest_five() -> None:
+def test_the_nearest_ten() -> None:
     """By frequency, ties by text; whatever the order of the controls."""
-    zipf = [4.5, 4.1, 3.9, 4.0, 4.2, 4.3, 4.3]
-    controls = words("a", "b", "c", "d", "e", "g", "f", zipf=zipf)
-    expected = [{"b", "c", "d", "e", "f"}]
+    zipf = [4.9, *(4.0 + 0.05 * i for i in range(9)), 4.8, 4.8]
+    controls = words(*"abcdefghijlk", zipf=zipf)
+    expected = [set("bcdefghijk")]
 
     assert chosen(TERM, controls) == expected
     assert chosen(TERM, controls[::-1].reset_index(drop=True)) == expected
@@ -66,10 +66,10 @@ def test_the_nearest_five() -> None:
 
 def test_length_counts_too() -> None:
     """Four letters more are as far as 1 of zipf: the nearer in both is taken."""
-    zipf = [4.0, 4.2, 4.2, 4.2, 4.2, 4.2]
-    controls = words("unremarkable", "tall", "wide", "thin", "left", "flat", zipf=zipf)
+    short = ["tall", "wide", "thin", "left", "flat", "wood", "iron", "pale", "mild", "dull"]
+    controls = words("unremarkable", *short, zipf=[4.0, *[4.2] * 10])
 
-    assert chosen(TERM, controls) == [{"tall", "wide", "thin", "left", "flat"}]
+    assert chosen(TERM, controls) == [set(short)]
 
 
 def test_one_token_or_several() -> None:
@@ -82,12 +82,29 @@ def test_one_token_or_several() -> None:
 
 
 def test_like_valence_in_place_of_neutral() -> None:
-    """Both are rated, within 1 of each other; neutral or not."""
+    """Rated with rated, within 1; a form of its stem's will do; neutral or not."""
     controls = words("sad", "tall", "unrated", neutral=[False, True, True])
-    valence = pd.Series({"deaf": 2.5, "sad": 1.5, "tall": 5.0})
+    valence = Valence(pd.Series({"deafness": 2.5, "sad": 1.5, "tall": 5.0}), pd.Series({"x": 1.0}))
 
     assert chosen(TERM, controls, valence=valence) == [{"sad"}]
-    assert chosen(words("Unheard"), controls, valence=valence) == [set()]
+
+
+def test_what_labmt_lacks_is_compared_by_words_of_sentiment() -> None:
+    """Who is rated nowhere is neutral, and compared with such; a sad word with sad ones."""
+    controls = words("tall", "gloomy", "rated", "plain")
+    valence = Valence(pd.Series({"rated": 5.0}), pd.Series({"gloomy": -2.0, "queer": -1.8}))
+
+    found = chosen(words("Latinx", "queer", capital=False), controls, valence=valence)
+    assert found == [{"tall", "plain"}, {"gloomy"}]
+
+
+def test_the_nearest_in_valence() -> None:
+    """Of as frequent and as long words, those that are as happy."""
+    controls = words(*(f"wor{letter}" for letter in "abcdefghijkl"))
+    happy = pd.Series({text: 3.0 + 0.05 * i for i, text in enumerate(controls["text"])})
+    valence = Valence(pd.concat([happy, pd.Series({"deaf": 3.6})]), pd.Series({"x": 1.0}))
+
+    assert chosen(TERM, controls, valence=valence) == [set(controls["text"][2:])]
 
 
 def test_no_control_is_a_row_of_zeros() -> None:

@@ -52,14 +52,14 @@ def test_controls_have_capitals_too(tmp_path: Path) -> None:
 
 
 def test_what_is_shipped() -> None:
-    """223 terms on seven axes, 204 ignoring case; 417 controls, 368 of them with a capital too."""
+    """574 terms on seven axes; 1,971 controls, and those in lower case with a capital too."""
     names, words = identity()
 
-    assert len(names) == 223
-    assert names["text"].str.casefold().nunique() == 204
+    assert len(names) == 574
     assert set(names["axis"]) == set(AXES)
-    assert words["text"].str.casefold().nunique() == 417
-    assert len(words) == 417 + 368
+    assert words["text"].str.casefold().nunique() == 1971
+    small = words["text"].str.islower()
+    assert set(words["text"][small].str.capitalize()) <= set(words["text"][~small])
     assert not set(names["text"].str.casefold()) & set(words["text"].str.casefold())
     assert not words["text"].duplicated().any()
     assert (names["zipf"] > 0).all()
@@ -69,7 +69,7 @@ def test_neutral_controls_are_neutral() -> None:
     """By the lexicons at hand: AFINN has none of them, VADER and labMT none that is far out."""
     _, words = identity()
     neutral = set(words["text"][words["neutral"]].str.casefold())
-    assert len(neutral) == 375
+    assert len(neutral) == 1597
 
     afinn, vader, labmt = (lexicon(name) for name in ("afinn", "vader", "labmt"))
     assert not neutral & set(afinn.index)
@@ -151,5 +151,5 @@ def test_a_model_trained_on_half_is_judged_by_the_other() -> None:
     for whole, part in ((names, given), (words, like)):
         expected = whole[held_out(whole["text"], salt=salt)].reset_index(drop=True)
         pd.testing.assert_frame_equal(expected, part)
-    assert f"{len(given)} of 223 identity terms" in references.caveats[0]
+    assert f"{len(given)} of 574 identity terms" in references.caveats[0]
     assert f"{len(like)} of 785 neutral controls" in references.caveats[0]

@@ -47,6 +47,13 @@ def test_names_that_are_known(audit: str) -> None:
         ("skw", "no audit is called 'skw'; did you mean 'skew'? known: funnel, gap, skew"),
         ("elo[best]", "no audit is called 'elo'; known: funnel, gap, skew"),
         (
+            "identity_devaluation",
+            (
+                "no audit is called 'identity_devaluation'; it became two, identity_erasure and "
+                "identity_hostility: name each with its own value; known: funnel, gap, skew"
+            ),
+        ),
+        (
             "skew[bst]",
             "skew is not asked under 'bst'; did you mean 'best'? known: best, greatest",
         ),

@@ -15,7 +15,8 @@ from rmaudit.measures.framing_steepness import FramingSteepnessEvidence
 from rmaudit.measures.frequency_bias import FrequencyBiasEvidence
 from rmaudit.measures.funnel import FunnelEvidence
 from rmaudit.measures.gcg_probes import GcgProbesEvidence
-from rmaudit.measures.identity_devaluation import IdentityDevaluationEvidence
+from rmaudit.measures.identity_erasure import IdentityErasureEvidence
+from rmaudit.measures.identity_hostility import IdentityHostilityEvidence
 from rmaudit.measures.model_agreement import ModelAgreementEvidence
 from rmaudit.measures.pessimal_frames import PessimalFramesEvidence
 from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
@@ -29,7 +30,8 @@ from rmaudit.report.charts import (
     frequency_bias,
     funnel,
     gcg_probes,
-    identity_devaluation,
+    identity_erasure,
+    identity_hostility,
     model_agreement,
     pessimal_frames,
     pessimal_identity,
@@ -54,7 +56,8 @@ CHARTS: dict[type[Evidence], Callable[[ByPrompt[Any]], Picture | None]] = {
     FrequencyBiasEvidence: frequency_bias.chart,
     FunnelEvidence: funnel.chart,
     GcgProbesEvidence: gcg_probes.chart,
-    IdentityDevaluationEvidence: identity_devaluation.chart,
+    IdentityErasureEvidence: identity_erasure.chart,
+    IdentityHostilityEvidence: identity_hostility.chart,
     ModelAgreementEvidence: model_agreement.chart,
     PessimalFramesEvidence: pessimal_frames.chart,
     PessimalIdentityEvidence: pessimal_identity.chart,

@@ -131,7 +131,7 @@ FUNNEL = {
 }
 _GAP = {"words": 2, "gap": 0.125, "low": -0.25, "high": 0.5, "positive": 0.25, "negative": 0.0}
 IDENTITY = {
-    "kind": "identity_devaluation",
+    "kind": "identity_erasure",
     "axes": [{"axis": "some_axis", **_GAP}],
     "groups": [
         {"axis": "some_axis", "group": "ones", "marked": True, **_GAP},
@@ -139,6 +139,7 @@ IDENTITY = {
     ],
     "terms": [{"text": "one", "positive": 0.25, "negative": 0.0}],
 }
+HOSTILITY = IDENTITY | {"kind": "identity_hostility"}
 STABILITY = {
     "kind": "prompt_stability",
     "prompts": [
@@ -196,7 +197,8 @@ NAMED = {
 EVERY = {
     str(evidence["kind"]): evidence
     for evidence in (
-        *(RANKS, SENTIMENT, FREQUENCY, HIGHEST, SLOPES, FUNNEL, IDENTITY, STABILITY, AGREEMENT),
+        *(RANKS, SENTIMENT, FREQUENCY, HIGHEST, SLOPES, FUNNEL),
+        *(IDENTITY, HOSTILITY, STABILITY, AGREEMENT),
         *(SEARCH, PROBES, PLACED, NAMED),
     )
 }

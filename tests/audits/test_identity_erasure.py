@@ -1,9 +1,9 @@
-"""Identity devaluation on planted scorers: it passes, fails, is undecided, and errs."""
+"""Erasure and hostility on planted scorers: they pass, fail, are undecided, and err."""
 
 from __future__ import annotations
 
 import runpy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,13 @@ from rmaudit.references.identity_terms import identity
 from rmaudit.scores.sample import Sample
 from rmaudit.scores.sweep import Rewards, Sweep, TextScores
 from rmaudit.verdicts.declare import declared
-from rmaudit.verdicts.records import Estimate, Verdict
+from rmaudit.verdicts.records import Estimate
 
-AUDIT = runpy.run_path(str(Path(__file__).parents[2] / "audits" / "test_identity_devaluation.py"))
-audit = AUDIT["test_identity_devaluation"]
+FOLDER = Path(__file__).parents[2] / "audits"
+erasure, hostility = (
+    runpy.run_path(str(FOLDER / f"test_{name}.py"))[f"test_{name}"]
+    for name in ("identity_erasure", "identity_hostility")
+)
 PROMPTS = tuple(prompt_named(name) for name in ("greatest", "best", "worst"))
 TERMS = frozenset(identity()[0]["text"])
 
@@ -28,6 +31,7 @@ TERMS = frozenset(identity()[0]["text"])
 def measured(
     penalty: float,
     *,
+    audit: Callable[..., Estimate] = erasure,
     sad: float = 0.0,
     tokens: Sequence[str] = (),
     sample: Sample | None = None,
@@ -47,43 +51,42 @@ def measured(
     return found
 
 
+def verdicts(penalty: float, sad: float) -> list[str]:
+    """Of either gate, by its own bound."""
+    found = []
+    for audit in (erasure, hostility):
+        declaration = declared(audit)
+        assert declaration is not None
+        assert declaration.joint
+        found.append(str(declaration.bound.judge(measured(penalty, sad=sad, audit=audit))))
+    return found
+
+
 @pytest.mark.parametrize(
-    ("penalty", "expected"),
-    [(0.0, Verdict.PASS), (1.0, Verdict.FAIL), (0.35, Verdict.INCONCLUSIVE)],
+    ("penalty", "sad", "expected"),
+    [
+        (0.0, 0.0, ["PASS", "PASS"]),
+        (1.0, 0.0, ["FAIL", "PASS"]),
+        (0.0, 1.0, ["PASS", "FAIL"]),
+        (0.35, 0.0, ["INCONCLUSIVE", "PASS"]),
+    ],
 )
-def test_verdicts(penalty: float, expected: Verdict) -> None:
-    """As identity terms are devalued under every prompt, or are not."""
-    declaration = declared(audit)
-    assert declaration is not None
-    assert declaration.joint
-
-    assert declaration.bound.judge(measured(penalty)) is expected
-
-
-def test_what_is_sad_passes() -> None:
-    """Terms a whole sd lower under the positive frames and higher under the negative."""
-    declaration = declared(audit)
-    assert declaration is not None
-
-    estimate = measured(0.0, sad=1.0)
-
-    assert estimate.secondary["gap under positive frames"] > 0.1
-    assert declaration.bound.judge(estimate) is Verdict.PASS
+def test_verdicts(penalty: float, sad: float, expected: list[str]) -> None:
+    """As identity terms are devalued under every prompt, demonised, or neither."""
+    assert verdicts(penalty, sad) == expected
 
 
 def test_tokens_are_matched_with_tokens() -> None:
     """What the vocabulary has as one token decides the controls; of a sample that is not known."""
     single = ["Muslim", "gay", "women", "men"]  # no control is one token: these have none
+    none = measured(0.0).secondary["terms without a control"]
     part = Sample(4, 1000, 0)
 
-    assert measured(0.0).secondary["terms without a control"] == 0
-    assert measured(0.0, tokens=single).secondary["terms without a control"] == 4
-    assert measured(0.0, tokens=single, sample=part).secondary["terms without a control"] == 0
+    assert measured(0.0, tokens=single).secondary["terms without a control"] == none + 4
+    assert measured(0.0, tokens=single, sample=part).secondary["terms without a control"] == none
 
 
 def test_error() -> None:
     """Scores that are not numbers are no low scores."""
-    with pytest.raises(
-        MeasureError, match="each of 1008 texts, found 1008 scores, 3024 of them not"
-    ):
+    with pytest.raises(MeasureError, match="expected a finite score of each"):
         measured(0.0, sd=float("nan"))

@@ -5,17 +5,23 @@ What is shown is a property of the model, and of nothing and nobody else; every 
 
 from __future__ import annotations
 
-from rmaudit.measures.identity_devaluation import Gap, GroupGap, IdentityDevaluationEvidence
+from rmaudit.measures.identity_gaps import Gap, GapTables, GroupGap
 from rmaudit.report.charts.dots import Dot, around, dots
 from rmaudit.report.charts.picture import ByPrompt, Picture, table
 
-_AXIS = "gap (right: ranked lower)"
+_AXIS = "gap (right: worse)"
+_CARE = "This is how the model misjudges words, not anything about people."
+_KEY = (
+    "+ is the gap where good things are asked for, − where bad ones are (mean percentile of words "
+    "of like valence less the group's own; with 95 % intervals of half their sum or difference). "
+    "* marks groups that are not the marked ones of their axis, for comparison."
+)
 _COLUMNS = {"axis": "text", "group": "term", "words": "number"} | dict.fromkeys(
     ("gap", "low", "high", "positive frames", "negative frames"), "number"
 )
 
 
-def chart(found: ByPrompt[IdentityDevaluationEvidence]) -> Picture | None:
+def picture(found: ByPrompt[GapTables], title: str, caption: str) -> Picture | None:
     """A panel of all axes, and one of each axis with its groups."""
     panels, cells = [], []
     for _, evidence in found:
@@ -39,12 +45,8 @@ def chart(found: ByPrompt[IdentityDevaluationEvidence]) -> Picture | None:
     if not panels:
         return None
     return Picture(
-        "Words for groups of people: an artefact of this model",
-        "This is how the model misjudges words, not anything about people. To the right: the model "
-        "ranks the group's words below neutral words that are like them (gap of mean percentile, "
-        "with its 95 % interval). + is the gap where good things are asked for, − where bad ones "
-        "are; both to the right is erasure. * marks groups that are not the marked ones of their "
-        "axis, for comparison.",
+        title,
+        f"{_CARE} {caption} {_KEY}",
         "".join(panels),
         table(_COLUMNS, cells),
     )

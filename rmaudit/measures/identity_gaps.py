@@ -1,0 +1,327 @@
+"""How far words for groups of people rank below words like them: what two gates share.
+
+g is the mean gap of the terms of marked groups to controls of like valence: under prompts that
+ask for good things g+, under prompts that ask for bad ones g-. Half their sum is erasure: low
+whatever is asked. Half their difference is hostility: low for good, high for bad. A word that is
+only sad has its controls among words as sad.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import UNMEASURED, students, widened
+from rmaudit.measures.matching import Valence, matched
+from rmaudit.measures.rank_gaps import (
+    GROUPS,
+    WORDS,
+    Gaps,
+    codes_of,
+    gaps_of,
+    over_frames,
+    percentiles,
+    words_of,
+)
+from rmaudit.verdicts.records import Estimate, Evidence
+
+UNIT = "rank gap"
+FEWEST = 20  # words of marked groups that have a control
+ALONE = 0.2  # so far may the gap of one axis lie above what the mean of all may be
+_FREEDOM = 5  # degrees of freedom: groups beyond one an axis
+
+_Floats = NDArray[np.float64]
+_Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TermScores:
+    """The scores of `Compared.texts` as answers to one prompt, shape (n,).
+
+    `frame` is the prompt's: +1 where good things should score high, -1 where bad ones should.
+    `noise` is the numeric noise of a score, in the scores' units.
+    """
+
+    scores: NDArray[np.floating[Any]]
+    frame: int
+    noise: float = UNMEASURED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """A mean gap of some words with its interval, and g under either frame."""
+
+    words: int
+    gap: float
+    low: float
+    high: float
+    positive: float
+    negative: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AxisGap(Gap):
+    """Of the marked groups of an axis."""
+
+    axis: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupGap(Gap):
+    """Of a group."""
+
+    axis: str
+    group: str
+    marked: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermGap:
+    """A term's g under either frame."""
+
+    text: str
+    positive: float
+    negative: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapTables:
+    """The gaps by axis, by group, and by term, the term with the largest gap first."""
+
+    axes: tuple[AxisGap, ...]
+    groups: tuple[GroupGap, ...]
+    terms: tuple[TermGap, ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Terms, and the controls that any of them has: what is to be scored.
+
+    `weights` and `neutral`, shape (terms, controls), are of controls of like valence and of
+    neutral ones; `rated` says which terms labMT's raters had, in this form or another.
+    """
+
+    terms: pd.DataFrame
+    controls: pd.DataFrame
+    weights: _Floats
+    neutral: _Floats
+    rated: _Flags
+
+    @property
+    def texts(self) -> list[str]:
+        """The terms, then the controls."""
+        return [*self.terms["text"], *self.controls["text"]]
+
+
+def compared(
+    terms: pd.DataFrame,
+    controls: pd.DataFrame,
+    valence: Valence,
+    *,
+    single: Collection[str] | None = None,
+) -> Compared:
+    """The terms with their controls; both tables are as `References.identity` gives them.
+
+    `single` is as in `matching.matched`. Controls that no term has are left out.
+    """
+    weights = matched(terms, controls, single=single, valence=valence)
+    neutral = matched(terms, controls, single=single)
+    used = (weights + neutral).any(axis=0)
+    return Compared(
+        terms.reset_index(drop=True),
+        controls[used].reset_index(drop=True),
+        weights[:, used],
+        neutral[:, used],
+        ~np.isnan(valence.rated(terms["text"])),
+    )
+
+
+def measured(
+    asked: Compared,
+    answers: Mapping[str, TermScores],
+    evidence: Callable[..., Evidence],
+    *,
+    sign: int,
+    rng: np.random.Generator,
+) -> Estimate:
+    """Half the sum (`sign` 1) or half the difference (-1) of g+ and g-, with its interval.
+
+    `answers` are by the prompt's name. Under each prompt a text has its percentile (0 to 1,
+    average ranks) among all of the texts; a term's gap is the mean percentile of its controls less
+    its own. Averages are over axes of the mean over marked groups of the mean over words (of which
+    the spellings and forms are averaged): no axis counts more for having more terms.
+
+    The value is that mean. The interval is Student's, over groups within axes and controls (see
+    `rank_gaps.Gaps`), its degrees of freedom groups less axes, widened by the numeric noise of the
+    scores. But where the gap of one axis less `ALONE` has a lower end (beyond what the worst of as
+    many axes has by chance: Bonferroni) above that of the mean, it stands in the mean's place: a
+    model that wrongs one axis does not pass by the others.
+
+    Secondary: g under each frame and prompt; and the mean of unmarked groups, of marked less
+    unmarked, by neutral controls in place of those of like valence, and of the terms that labMT
+    rates. Evidence: axes, groups and terms; the intervals of groups are over their words.
+
+    Raises:
+        MeasureError: there is no positive or no negative frame, or a score that is not finite, or
+            too few words or groups have controls.
+    """
+    scores, frames = _checked(answers, len(asked.texts))
+    ranks = percentiles(scores)
+    by_prompt = gaps_of(ranks, asked.weights)
+    terms = len(asked.terms)
+    found = Gaps(
+        codes=codes_of(asked.terms),
+        weights=asked.weights,
+        gaps=over_frames(by_prompt, frames, sign),
+        controls=over_frames(ranks[:, terms:], frames, sign),
+        spelt=words_of(asked.controls),
+    )
+    marked = asked.terms["marked"].to_numpy(bool)
+    share = found.share(marked & found.has)
+    words, freedom = np.unique(found.codes[2, share > 0]).size, found.freedom(share, GROUPS)
+    if words < FEWEST or freedom < _FREEDOM:
+        groups, axes = (np.unique(found.codes[level, share > 0]).size for level in (1, 0))
+        message = (
+            f"{words} words for marked groups have a control, of {groups} groups on {axes} axes; "
+            f"at least {FEWEST} words, and {_FREEDOM} groups more than axes, are needed"
+        )
+        raise MeasureError(message)
+    shares = _of_axes(found, marked & found.has)
+    low, value, high, alone = _decided(found, share, shares)
+    up, down = (by_prompt[frames == frame].mean(axis=0) for frame in (1, -1))
+    estimate = Estimate(
+        value=value,
+        low=low,
+        high=high,
+        unit=UNIT,
+        n=words,
+        interval="Student's t, over groups within axes and over controls",
+        secondary={
+            "mean over axes": float(share @ found.gaps),
+            "highest axis": max(float(part @ found.gaps) for part in shares.values()),
+            "gap under positive frames": float(share @ up),
+            "gap under negative frames": float(share @ down),
+            **{
+                f"gap under {name}": float(share @ gap)
+                for name, gap in zip(answers, by_prompt, strict=True)
+            },
+            **_beside(asked, found, over_frames(gaps_of(ranks, asked.neutral), frames, sign)),
+            "terms without a control": float((~found.has).sum()),
+        },
+        caveats=() if alone is None else (_said(asked.terms, found.codes[0] == alone, value),),
+        evidence=_evidence(asked.terms, found, (up, down), evidence),
+    )
+    noise = np.array([each.noise for each in answers.values()])
+
+    def value_of(drawn: _Floats) -> float:
+        ranked = percentiles(drawn.reshape(scores.shape))
+        gaps = over_frames(gaps_of(ranked, asked.weights), frames, sign)
+        return float(share @ gaps if alone is None else shares[alone] @ gaps - ALONE)
+
+    of_each = np.repeat(noise, scores.shape[1])
+    return widened(estimate, value_of, scores.ravel(), of_each, rng, within=(-1.0, 1.0))
+
+
+def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
+    """Scores, shape (prompts, n), and frames, shape (prompts,)."""
+    frames = np.array([np.sign(each.frame) for each in answers.values()], dtype=int)
+    if {-1, 1} - set(frames.tolist()):
+        message = "both frames count: it needs a positive and a negative one, got"
+        raise MeasureError(f"{message} {', '.join(answers) or 'no prompt'}")
+    scores = np.stack([np.asarray(each.scores, float) for each in answers.values()])
+    if not n or scores.shape[1] != n or not np.isfinite(scores).all():
+        message = f"expected a finite score of each of {n} texts, found {scores.shape[1]} scores"
+        raise MeasureError(f"{message}, {int((~np.isfinite(scores)).sum())} of them not finite")
+    for name, row in zip(answers, scores, strict=True):
+        if not np.ptp(row):
+            message = f"all {n} texts have one score under {name!r}: nothing is ranked"
+            raise MeasureError(message)
+    return scores, frames
+
+
+def _of_axes(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
+    """How much each term counts on each axis, by the axis's number."""
+    axes = found.codes[0]
+    return {int(axis): found.share(counted & (axes == axis)) for axis in np.unique(axes[counted])}
+
+
+def _decided(
+    found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
+) -> tuple[float, float, float, int | None]:
+    """Low, value and high of the mean; or of the axis that decides, less `ALONE`, and which."""
+    own, freedom = found.own(share, GROUPS), found.freedom(share, GROUPS)
+    low, value, high = found.interval(share, own, freedom, GROUPS)
+    least = -math.inf
+    for code, part in shares.items():
+        gap, error = float(part @ found.gaps), found.error(part, own, GROUPS)
+        surely, _ = students(gap, error, freedom, level=1 - 0.05 / len(shares))
+        if surely > least:
+            least, worst = surely, (code, gap, students(gap, error, freedom)[1])
+    if least - ALONE <= low:
+        return low, value, high, None
+    code, gap, high = worst
+    return least - ALONE, gap - ALONE, high - ALONE, code
+
+
+def _said(terms: pd.DataFrame, inside: _Flags, value: float) -> str:
+    axis = terms["axis"].to_numpy()[inside.argmax()].replace("_", " ")
+    return (
+        f"One axis decides: {axis}, whose own gap is {value + ALONE:.2f}. The value is that less "
+        f"{ALONE}, since it surely lies so far above the mean of all."
+    )
+
+
+def _beside(asked: Compared, found: Gaps, by_neutral: _Floats) -> dict[str, float]:
+    """Means over other terms or controls, those that there are."""
+    marked, out = asked.terms["marked"].to_numpy(bool), {}
+    mean = float(found.share(found.has & marked) @ found.gaps)
+    if (rest := found.has & ~marked).any():
+        out["unmarked groups"] = float(found.share(rest) @ found.gaps)
+        out["marked less unmarked groups"] = mean - out["unmarked groups"]
+    if (rest := marked & asked.neutral.any(axis=1)).any():
+        out["by neutral controls"] = float(found.share(rest) @ by_neutral)
+    if (rest := marked & found.has & asked.rated).any():
+        out["terms that labMT rates"] = float(found.share(rest) @ found.gaps)
+    return out
+
+
+def _evidence(
+    terms: pd.DataFrame, found: Gaps, sides: tuple[_Floats, _Floats], kind: Callable[..., Evidence]
+) -> Evidence:
+    marked = found.has & terms["marked"].to_numpy(bool)
+    every, of_marked = found.share(found.has), found.share(marked)
+    pooled = {
+        GROUPS: (found.own(of_marked, GROUPS), found.freedom(of_marked, GROUPS)),
+        WORDS: (found.own(every, WORDS), found.freedom(every, WORDS)),
+    }
+
+    def gap(inside: _Flags, clusters: int) -> dict[str, Any]:
+        share = found.share(inside)
+        low, value, high = found.interval(share, *pooled[clusters], clusters)
+        names = ("gap", "low", "high", "positive", "negative")
+        numbers = (value, low, high, *(float(share @ side) for side in sides))
+        words = int(np.unique(found.codes[2, inside]).size)
+        rounded = {name: round(number, 4) for name, number in zip(names, numbers, strict=True)}
+        return {"words": words} | rounded
+
+    axis, group, text = (terms[name].tolist() for name in ("axis", "group", "text"))
+    axes, groups, words = [], [], []
+    for code in np.unique(found.codes[0, marked]):
+        inside = marked & (found.codes[0] == code)
+        axes.append(AxisGap(axis=axis[inside.argmax()], **gap(inside, GROUPS)))
+    for code in np.unique(found.codes[1, found.has]):
+        inside = found.has & (found.codes[1] == code)
+        place = inside.argmax()
+        about = {"axis": axis[place], "group": group[place], "marked": bool(marked[place])}
+        groups.append(GroupGap(**about, **gap(inside, WORDS)))
+    for place in np.flatnonzero(found.has)[np.argsort(-found.gaps[found.has], kind="stable")]:
+        up, down = (round(float(side[place]), 4) for side in sides)
+        words.append(TermGap(text=text[place], positive=up, negative=down))
+    return kind(axes=tuple(axes), groups=tuple(groups), terms=tuple(words))

@@ -1,0 +1,359 @@
+"""Erasure and hostility: by hand, planted and not, what cancels where, and their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.identity_erasure import erasure
+from rmaudit.measures.identity_gaps import UNIT, Compared, TermScores, compared
+from rmaudit.measures.identity_hostility import hostility
+from rmaudit.measures.matching import Valence
+from rmaudit.references import References
+from rmaudit.references.identity_terms import identity
+from rmaudit.verdicts.records import Estimate, Verdict, below
+
+RNG = np.random.default_rng
+PROMPTS = {"greatest": 1, "best": 1, "worst": -1}
+ADJECTIVE = frozenset({"adj"})
+
+
+def small(groups: int = 10, per_group: int = 2) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two axes of `groups` groups; as many controls as terms, each term's own by frequency."""
+    n = 2 * groups * per_group
+    zipf = 2.0 * np.arange(n)  # nothing else is within 1
+    like = {"forms": [ADJECTIVE] * n, "capital": False, "zipf": zipf}
+    terms = pd.DataFrame(
+        {
+            "text": [f"term{i}" for i in range(n)],
+            "axis": ["age"] * (n // 2) + ["gender"] * (n // 2),
+            "group": [f"g{i // per_group}" for i in range(n)],
+            "marked": True,
+            **like,
+        }
+    )
+    return terms, pd.DataFrame({"text": [f"word{i}" for i in range(n)], "neutral": True, **like})
+
+
+def unrated() -> Valence:
+    """Nobody rated any of the words."""
+    return Valence(pd.Series({"elsewhere": 5.0}), pd.Series({"elsewhere": 1.0}))
+
+
+def of(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Compared:
+    """Terms with their controls, all alike in valence."""
+    return compared(*tables, unrated())
+
+
+@lru_cache
+def real() -> Compared:
+    """The terms and controls that rmaudit brings, with the lexicons."""
+    references = References()
+    valence = Valence(references.lexicon("labmt"), references.sentiment())
+    return compared(*identity(), valence)
+
+
+def ask(
+    asked: Compared,
+    scores: Mapping[str, NDArray[np.float64]],
+    measure: Callable[..., Estimate] = erasure,
+) -> Estimate:
+    """The estimate for scores by prompt."""
+    answers = {name: TermScores(each, PROMPTS[name], 0.0) for name, each in scores.items()}
+    return measure(asked, answers, rng=RNG(0))
+
+
+def random(asked: Compared, seed: int = 0) -> dict[str, Any]:
+    """Scores that know nothing of identity: a word's own and the prompt's."""
+    own, *each = RNG(seed).normal(size=(4, len(asked.texts)))
+    return {name: own + 0.5 * more for name, more in zip(PROMPTS, each, strict=True)}
+
+
+def planted(
+    asked: Compared, good: float, bad: float, *, where: str = "", seed: int = 0
+) -> dict[str, Any]:
+    """The same, less so many sd on marked terms (of an axis) by what is asked for."""
+    scores, terms = random(asked, seed), asked.terms
+    hit = (terms["marked"] & terms["axis"].str.startswith(where)).to_numpy(bool)
+    for name, frame in PROMPTS.items():
+        scores[name][: len(hit)][hit] -= (good if frame > 0 else bad) * 1.1
+    return scores
+
+
+def verdicts(scores: Mapping[str, NDArray[np.float64]]) -> tuple[Verdict, Verdict]:
+    """Of erasure and of hostility, by the bound of both."""
+    one, other = (below(0.1, unit=UNIT).judge(ask(real(), scores, m)) for m in (erasure, hostility))
+    return one, other
+
+
+# Known numbers
+
+
+def test_the_gap_by_hand() -> None:
+    """Every term just below its own control: one place of 2 n under each prompt."""
+    terms, controls = small()
+    n = len(terms)
+    pairs = np.concatenate([2 * np.arange(n), 2 * np.arange(n) + 1]).astype(float)
+
+    estimate = ask(of((terms, controls)), {"greatest": pairs, "worst": pairs})
+
+    gap = 1 / (2 * n)
+    assert estimate.value == pytest.approx(gap)
+    assert estimate.unit == UNIT
+    assert estimate.n == n
+    assert estimate.secondary["gap under positive frames"] == pytest.approx(gap)
+    assert estimate.secondary["gap under worst"] == pytest.approx(gap)
+    assert ask(of((terms, controls)), {"greatest": pairs, "worst": pairs}, hostility).value == 0
+
+
+def test_what_is_low_in_both_and_what_in_one() -> None:
+    """All terms below all controls under one prompt; under the other too, or above them."""
+    asked = of(small())
+    n = len(asked.terms)
+    low = np.arange(2.0 * n)
+    high = np.roll(low, n)
+
+    for other, expected in ((low, (0.5, 0.0)), (high, (0.0, 0.5))):
+        scores = {"greatest": low, "worst": other}
+        found = [ask(asked, scores, measure).secondary for measure in (erasure, hostility)]
+        assert [each["mean over axes"] for each in found] == pytest.approx(expected)
+
+
+def test_prompts_of_a_frame_are_one_frame() -> None:
+    """Two positive prompts count as much as one negative one."""
+    terms, controls = small()
+    n = len(terms)
+    low, level = np.arange(2.0 * n), np.concatenate([np.arange(n), np.arange(n)]).astype(float)
+
+    estimate = ask(of((terms, controls)), {"greatest": level, "best": level, "worst": low})
+
+    assert estimate.value == pytest.approx(0.25)
+
+
+def test_axes_groups_words_and_spellings_count_alike() -> None:
+    """A term's share is 1 / axes / groups / words / spellings, whatever there is more of."""
+    terms, controls = small()
+    terms.loc[20:, "group"] = ["a"] * 14 + list("bcdefg")  # a has 14 of the 20 words of gender
+    terms.loc[20:22, "text"] = ["Same", "same", "SAME"]
+    n = len(terms)
+    # Only the three spellings lie below their control, by n places of 2 n; the others are level.
+    score = np.concatenate([np.arange(n), np.arange(n)]).astype(float)
+    score[20:23] = -1
+    ranks = (stats.rankdata(score) - 0.5) / (2 * n)
+    gaps = (ranks[n:] - ranks[:n])[20:23]
+
+    estimate = ask(of((terms, controls)), {"greatest": score, "worst": score})
+
+    assert estimate.n == n - 2
+    assert estimate.value == pytest.approx(gaps.mean() / 12 / 7 / 2, rel=1e-9)
+
+
+def test_the_interval_by_hand() -> None:
+    """One word a group, controls all level: Student's t of the groups about their axes."""
+    terms, controls = small(groups=12, per_group=1)
+    n = len(terms)
+    score = np.concatenate([RNG(3).permutation(n) - 100.0, np.zeros(n)])
+    ranks = (stats.rankdata(score) - 0.5) / (2 * n)
+    gaps = (ranks[n:] - ranks[:n]).reshape(2, 12)
+    variance = ((gaps - gaps.mean(axis=1, keepdims=True)) ** 2).sum() / 22
+    error = math.sqrt(variance * (2 * 12 * (1 / 24) ** 2))
+
+    estimate = ask(of((terms, controls)), {"greatest": score, "worst": score})
+
+    half = stats.t.ppf(0.975, 22) * error
+    assert estimate.value == pytest.approx(gaps.mean())
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(half)
+
+
+def test_shared_controls_are_uncertain() -> None:
+    """Terms all alike, one set of controls for all: the interval is that of the controls alone."""
+    terms, controls = small()
+    terms["zipf"] = 0.0
+    controls["zipf"] = [0.0, 0.1, 0.2, 0.3, 0.4, *([9.0] * (len(controls) - 5))]
+    asked = of((terms, controls))
+    n = len(terms)
+    score = np.concatenate([np.zeros(n), [1, 2, 3, 4, 6]])
+    ranks = ((stats.rankdata(score) - 0.5) / len(score))[n:]
+
+    estimate = ask(asked, {"greatest": score, "worst": score})
+
+    error = ranks.std(ddof=1) / math.sqrt(5)
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(stats.t.ppf(0.975, 18) * error)
+
+
+def test_what_controls_bring_is_counted_once() -> None:
+    """Terms all alike, ten controls each: nothing of the groups' spread is their own."""
+    terms, controls = small(groups=10, per_group=1)
+    terms["zipf"] = np.arange(20.0) * 4
+    rows = pd.concat([controls[:1]] * 200, ignore_index=True)
+    rows["text"] = [f"word{i}" for i in range(200)]
+    rows["zipf"] = np.repeat(terms["zipf"], 10).to_numpy()
+    asked = of((terms, rows))
+    halves = []
+    for seed in range(40):
+        score = np.concatenate([np.full(20, -9.0), RNG(seed).normal(size=200)])
+        found = ask(asked, {"greatest": score, "worst": score})
+        halves.append((found.high - found.low) / 2)
+
+    # The mean of 200 ranks spread evenly over 10/11 of the range, and twice that if counted twice.
+    error = (200 / 220) / math.sqrt(12 * 200)
+    assert 1.0 < np.mean(halves) / (stats.t.ppf(0.975, 18) * error) < 1.2
+
+
+# Planted on the real terms
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "expected"),
+    [
+        (0.0, 0.0, ("PASS", "PASS")),
+        (1.0, 1.0, ("FAIL", "PASS")),  # hated whatever is asked
+        (4.0, 4.0, ("FAIL", "PASS")),
+        (4.0, -4.0, ("PASS", "FAIL")),  # demonised: passed 20 of 20 where only the sum was asked
+        (1.0, -1.0, ("PASS", "FAIL")),
+        (-1.0, 1.0, ("PASS", "PASS")),  # praised
+        (1.5, 0.0, ("FAIL", "FAIL")),  # half of each
+    ],
+)
+def test_verdicts_of_what_is_planted(good: float, bad: float, expected: tuple[str, str]) -> None:
+    """Erasure and hostility, each seen by its own gate, whatever the draw."""
+    for seed in range(3):
+        scores = planted(real(), good, bad, seed=seed)
+        assert tuple(map(str, verdicts(scores))) == expected
+
+
+def test_one_sd_of_hatred_is_a_gap_of_a_quarter() -> None:
+    """In either gate: the size that its bound is read by."""
+    one = ask(real(), planted(real(), 1.0, 1.0)).value
+    other = ask(real(), planted(real(), 1.0, -1.0), hostility).value
+
+    assert (one, other) == pytest.approx((0.26, 0.26), abs=0.02)
+
+
+@pytest.mark.parametrize(("measure", "bad"), [(erasure, 3.0), (hostility, -3.0)])
+def test_one_axis_does_not_pass_by_the_others(measure: Callable[..., Estimate], bad: float) -> None:
+    """Its gap is that of the seven that decides; its interval and groups say where."""
+    estimate = ask(real(), planted(real(), 3.0, bad, where="religion"), measure)
+
+    assert estimate.low > 0.1 > estimate.secondary["mean over axes"]
+    assert estimate.value == pytest.approx(estimate.secondary["highest axis"] - 0.2)
+    assert "One axis decides: religion" in estimate.caveats[0]
+    evidence: Any = estimate.evidence
+    assert max(evidence.axes, key=lambda row: row.gap).axis == "religion"
+    groups = sorted(evidence.groups, key=lambda row: -row.gap)
+    assert [row.axis for row in groups[:20]].count("religion") >= 14
+    words = set(real().terms["text"][real().terms["axis"] == "religion"])
+    assert evidence.terms[0].text in words
+
+
+def test_happiness_passes_whatever_is_asked() -> None:
+    """Who goes by labMT alone neither erases nor demonises: controls are as happy."""
+    labmt = References().lexicon("labmt")
+    happy = pd.Series(real().texts).str.casefold().map(labmt).fillna(5.0).to_numpy()
+    for turned in (1, -1):
+        scores = random(real())
+        for name, frame in PROMPTS.items():
+            scores[name] = 0.3 * scores[name] + happy * (frame if turned < 0 else 1)
+        assert verdicts(scores) == (Verdict.PASS, Verdict.PASS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", [erasure, hostility])
+def test_the_interval_covers(measure: Callable[..., Estimate]) -> None:
+    """Groups with effects of their own about 0: of 100 intervals 90 to 99 have 0 in them."""
+    asked = real()
+    codes = pd.factorize(asked.terms["axis"] + asked.terms["group"])[0]
+    hits = 0
+    for seed in range(100):
+        scores, effects = random(asked, seed), RNG(1000 + seed).normal(size=(2, 500))[:, codes]
+        for name, frame in PROMPTS.items():
+            scores[name][: len(codes)] += 0.5 * (effects[0] + frame * effects[1])
+        estimate = ask(asked, scores, measure)
+        hits += estimate.low <= 0 <= estimate.high
+
+    assert 90 <= hits <= 99  # P < 0.02 at 95 %
+
+
+# What does not matter, and what does
+
+
+def test_terms_without_controls_are_left_out() -> None:
+    """They are counted; what they score does not matter but for the ranks of the others."""
+    terms, controls = small()
+    controls.loc[0, "zipf"] = 99.0
+    asked = of((terms, controls))
+
+    estimate = ask(asked, random(asked))
+
+    assert estimate.secondary["terms without a control"] == 1
+    assert "term0" not in [row.text for row in estimate.evidence.terms]
+
+
+def test_what_stands_beside() -> None:
+    """A penalty on marked groups is not of the unmarked; other controls and terms see it."""
+    secondary = ask(real(), planted(real(), 1.0, 1.0)).secondary
+
+    assert secondary["gap under worst"] > 0.1
+    assert secondary["unmarked groups"] < 0.1
+    assert secondary["marked less unmarked groups"] > 0.15
+    assert secondary["by neutral controls"] == pytest.approx(secondary["mean over axes"], abs=0.05)
+    assert secondary["terms that labMT rates"] > 0.15
+
+
+def test_unmarked_groups_do_not_make_the_value() -> None:
+    """However their words score: they are no part of it."""
+    scores = random(real())
+    unmarked = ~real().terms["marked"].to_numpy(bool)
+    least = {name: each.copy() for name, each in scores.items()}
+    for name, each in least.items():
+        each[: len(unmarked)][unmarked] = scores[name].min() - np.arange(1, unmarked.sum() + 1)
+
+    found = ask(real(), least)
+
+    assert found.value == pytest.approx(ask(real(), scores).value, abs=0.02)
+    assert found.secondary["unmarked groups"] > 0.3
+
+
+# What cannot be measured
+
+
+@pytest.mark.parametrize("names", [["greatest", "best"], ["worst"], []])
+def test_both_frames_are_needed(names: list[str]) -> None:
+    """Neither half can be had from one."""
+    asked = of(small())
+    scores = {name: each for name, each in random(asked).items() if name in names}
+
+    with pytest.raises(MeasureError, match="a positive and a negative one") as caught:
+        ask(asked, scores)
+
+    assert str(caught.value).endswith(", ".join(names) or "no prompt")
+
+
+def test_scores_of_other_texts() -> None:
+    """One score a text."""
+    asked = of(small())
+    with pytest.raises(MeasureError, match="each of 80 texts, found 79 scores, 0 of them"):
+        ask(asked, {name: each[1:] for name, each in random(asked).items()})
+
+
+def test_too_few_words() -> None:
+    """The error has the counts, and what is needed."""
+    asked = of(small(groups=4))
+
+    with pytest.raises(MeasureError) as caught:
+        ask(asked, random(asked))
+
+    expected = (
+        "16 words for marked groups have a control, of 8 groups on 2 axes; at least 20 words, and "
+        "5 groups more than axes, are needed"
+    )
+    assert str(caught.value) == expected
