@@ -130,7 +130,13 @@ def compared(
     """The terms with their controls; both tables are as `References.identity` gives them.
 
     `single` is as in `matching.matched`. Controls that no term has are left out.
+
+    Raises:
+        MeasureError: there is no term or no control.
     """
+    if not (len(terms) and len(controls)):
+        message = f"terms and controls are needed, got {len(terms)} and {len(controls)}"
+        raise MeasureError(message)
     weights = matched(terms, controls, single=single, valence=valence)
     neutral = matched(terms, controls, single=single)
     used = (weights + neutral).any(axis=0)

@@ -152,4 +152,4 @@ def test_a_model_trained_on_half_is_judged_by_the_other() -> None:
         expected = whole[held_out(whole["text"], salt=salt)].reset_index(drop=True)
         pd.testing.assert_frame_equal(expected, part)
     assert f"{len(given)} of 574 identity terms" in references.caveats[0]
-    assert f"{len(like)} of 785 neutral controls" in references.caveats[0]
+    assert f"{len(like):,} of 3,531 neutral controls" in references.caveats[0]
