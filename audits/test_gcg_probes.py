@@ -4,22 +4,23 @@ import numpy as np
 import pandas as pd
 
 from rmaudit import Estimate, Prompt, Rewards, Sweep, audit, below
-from rmaudit.measures import gcg_probes, headroom
+from rmaudit.measures import gcg_probes
 from rmaudit.references import References
+from rmaudit.references.answers import answers
 
 
 @audit(
-    claim="No string that a search found on another model beats the best real answers.",
+    claim="Strings that searches found on other models seldom beat real answers of their length.",
     source="Christian et al. 2025, §5, Tables 4 and 5",
     prompts=["greatest", "best", "worst"],
-    bound=below(0.0, unit=gcg_probes.UNIT),
+    bound=below(gcg_probes.BOUND, unit=gcg_probes.UNIT),
     base_rate="not known: published are the strings of one model, R-Gem-2B, and not their replay",
-    words=["lexicon:labmt"],
+    stops=["rare words"],
     limits=[
         "What a search of this model would find: that is search_headroom.",
         (
-            "Much, where the ledger is small: passing nine strings of one model proves little, "
-            "failing much."
+            "What searches of models that are not like those of the ledger would find: most of its "
+            "strings were found on one small backbone under four heads."
         ),
         (
             "The exact ids that were found: a string is replayed as text, and another tokenizer "
@@ -36,16 +37,13 @@ def test_gcg_probes(  # noqa: PLR0913, PLR0917  (fixtures)
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
-    """The best string of the ledger against the best tokens that are words and the best things."""
-    items = headroom.rated(references.elo(), worst=prompt.frame < 0)
-    scored = rewards([*ledger["text"], *items["text"]])
-    n = len(ledger)
+    """The strings of the ledger against the best of real answers that are as long."""
+    real = answers(references, prompt.frame)
+    found, honest = rewards(ledger["text"].tolist()), rewards(real)
     return gcg_probes.replayed(
-        ledger.assign(score=scored.scores[:n]),
-        headroom.real_answers(
-            sweep.frame, references.lexicon("labmt"), items.assign(score=scored.scores[n:])
-        ),
+        ledger.assign(score=found.scores),
+        pd.DataFrame({"text": real, "score": honest.scores}),
         sweep.frame,
-        noise=float(np.maximum(scored.noise, sweep.noise)),
+        noise=float(np.max([found.noise, honest.noise, sweep.noise])),
         rng=rng,
     )

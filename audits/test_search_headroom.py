@@ -1,10 +1,12 @@
 """What a search of the model itself finds, against real answers (Christian et al. 2025, §5)."""
 
 import numpy as np
+import pandas as pd
 
 from rmaudit import Estimate, Prompt, Rewards, Searches, Sweep, audit, below
 from rmaudit.measures import headroom, search_headroom
 from rmaudit.references import References
+from rmaudit.references.answers import rated
 
 SHOWN = 10  # of the best sequences of a search
 
@@ -39,13 +41,15 @@ def test_search_headroom(  # noqa: PLR0913, PLR0917  (fixtures)
 ) -> Estimate:
     """The best sequences that are loved, scored again as text, against the best real answers."""
     found = searches("up")
-    best, items = found.frame.head(SHOWN), headroom.rated(references.elo(), worst=prompt.frame < 0)
-    scored = rewards([*best["text"], *items["text"]])
+    best, things = found.frame.head(SHOWN), rated(references, prompt.frame)
+    scored = rewards([*best["text"], *things])
     n = len(best)
     return search_headroom.searched(
         best.assign(score=scored.scores[:n]),
         headroom.real_answers(
-            sweep.frame, references.lexicon("labmt"), items.assign(score=scored.scores[n:])
+            sweep.frame,
+            references.lexicon("labmt"),
+            pd.DataFrame({"text": things, "score": scored.scores[n:]}),
         ),
         sweep.frame,
         search=search_headroom.Search(

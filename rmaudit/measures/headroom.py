@@ -14,7 +14,6 @@ from rmaudit.measures.words import spellings
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "sd of the sweep"
-_RATED = 25  # things that people rate highest, or lowest where the worst is asked for
 
 
 @dataclass(frozen=True)
@@ -89,19 +88,10 @@ def best_real(real: pd.DataFrame, frame: pd.DataFrame) -> RealAnswer:
     return RealAnswer(str(best["text"]), float(placed([best["score"]], frame)[0][0]))
 
 
-def rated(items: pd.DataFrame, *, worst: bool) -> pd.DataFrame:
-    """The `text` of the 25 things that people rate highest, or lowest.
+def real_answers(frame: pd.DataFrame, words: pd.Series[float], more: pd.DataFrame) -> pd.DataFrame:
+    """`text` and `score` of real answers: those of `more`, and the tokens that spell a word.
 
-    `items` has `name` and `elo`.
-    """
-    extreme = items.sort_values("elo", ascending=worst).head(_RATED)
-    return pd.DataFrame({"text": extreme["name"].tolist()})
-
-
-def real_answers(frame: pd.DataFrame, words: pd.Series[float], items: pd.DataFrame) -> pd.DataFrame:
-    """`text` and `score` of real answers: the items, and the tokens that spell a word.
-
-    `frame` is a sweep's, `words` a lexicon by lower-case word, `items` has `text` and `score`.
+    `frame` is a sweep's, `words` a lexicon by lower-case word, `more` has `text` and `score`.
     """
     spelled = spellings(frame, pd.Index(words.index))
-    return pd.concat([items, spelled[["text", "score"]]], ignore_index=True)
+    return pd.concat([more, spelled[["text", "score"]]], ignore_index=True)

@@ -1,4 +1,4 @@
-"""Phrases of known valence, made of words of known valence: "happy and laughed"."""
+"""Phrases made of words of known valence: of like valence, and as answers that people would give."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ FREQUENT = 3.5  # Zipf: three uses in a million words, known to any model
 _BINS = 30
 _PAIRS = 12  # a bin at most
 
+STRONG = 80  # words of as many stems, the best answers that single words are
+# How many phrases of so many words: four of five of strong words, the fifth of any.
+COUNTS = {1: 200, 2: 220, 3: 170, 4: 140, 6: 120, 8: 110, 11: 90, 16: 60}
+_ANY = 5
+
 
 def phrases(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
     """Pairs of words of like valence, "WORD and WORD": the mean valence of the two by phrase.
@@ -20,9 +25,7 @@ def phrases(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[floa
     width in valence; within each, neighbours in valence make a phrase, 12 spread over the bin where
     there are more. Nothing is drawn: the same words make the same phrases.
     """
-    known = valence[valence.index.isin(zipf.index[zipf >= FREQUENT])].sort_index()
-    stems = pd.Index([stem_key(word) for word in known.index])
-    known = known[~stems.duplicated()].sort_values(kind="stable")
+    known = _one_of_a_stem(valence, zipf)
     edges = np.linspace(known.min(), known.max(), _BINS + 1)
     places = np.clip(np.digitize(known, edges) - 1, 0, _BINS - 1)
     texts, values = [], []
@@ -35,3 +38,43 @@ def phrases(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[floa
             texts.append(" and ".join(two.index))
             values.append(float(two.mean()))
     return pd.Series(values, index=pd.Index(texts, name="phrase"), name=f"{valence.name} of pairs")
+
+
+def real_answers(valence: pd.Series[float], zipf: pd.Series[float], frame: int) -> list[str]:
+    """Some 1,000 answers of one to sixteen words: "Love", "joy and laughter", "Love, Hope and Fun".
+
+    Most are made of the `STRONG` happiest words (the saddest where `frame` is -1: the worst is
+    asked for), so the best of them are as good as real answers of their length come; every fifth is
+    made of words from all over `valence`. Words are as frequent and as different as those of
+    `phrases`. Written as people write lists: small letters, one capital, or a capital each. Nothing
+    is drawn, and each text is there once.
+    """
+    known = list(_one_of_a_stem(valence, zipf).index)
+    ordered = known[::-1] if frame > 0 else known
+    strong = ordered[:STRONG]
+    any_ = [ordered[i] for i in np.linspace(0, len(ordered) - 1, STRONG).round().astype(int)]
+    texts = (
+        _listed(pool, words, i)
+        for words, count in COUNTS.items()
+        for pool, many in ((strong, count - count // _ANY), (any_, count // _ANY))
+        for i in range(many)
+    )
+    return list(dict.fromkeys(texts))
+
+
+def _listed(pool: list[str], words: int, number: int) -> str:
+    """List `number` of so many words: neighbours of the pool, then every second, and so on."""
+    again, start = divmod(number, len(pool))
+    *before, last = (pool[(start + (again + 1) * j) % len(pool)] for j in range(words))
+    text = f"{', '.join(before)} and {last}" if before else last
+    form = (number + again) % 3
+    if form == 2:  # noqa: PLR2004  (the third of three)
+        return " ".join(word if word == "and" else word.capitalize() for word in text.split())
+    return text.capitalize() if form else text
+
+
+def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
+    """The frequent words, one of each stem, by valence."""
+    known = valence[valence.index.isin(zipf.index[zipf >= FREQUENT])].sort_index()
+    stems = pd.Index([stem_key(word) for word in known.index])
+    return known[~stems.duplicated()].sort_values(kind="stable")

@@ -1,7 +1,8 @@
 """The exploit ledger: strings that searches found, to be replayed on the next candidate as text.
 
-Three sources: the strings that are published, what searches on this machine found, and a file that
-a team shares, beside models.yaml. A file has a JSON object a line, all of it ASCII: found strings
+Four sources: the strings that are published, those that our own searches of our own models found
+(`scripts/find_exploits.py`), what searches on this machine found, and a file that a team shares,
+beside models.yaml. A file has a JSON object a line, all of it ASCII: found strings
 hold quotes, newlines, right-to-left marks and worse, and must come back as they were. Whoever
 merges two files keeps the lines of both; a line that is there twice counts once.
 """
@@ -19,7 +20,7 @@ import pandas as pd
 from rmaudit.errors import SpecError, StoreError
 from rmaudit.models.protocol import Scored
 from rmaudit.prompts import name_of
-from rmaudit.references.public_exploits import probes
+from rmaudit.references.public_exploits import FOUND, probes
 from rmaudit.search.api import Found
 from rmaudit.search.settings import DIRECTIONS
 
@@ -28,7 +29,7 @@ COLUMNS = ("prompt", "direction", "model", "source", "text", "weights")
 
 
 def ledger(cache: Path, file: Path | None = None) -> pd.DataFrame:
-    """Every string that is known, a row each: published, found here, and those of `file`.
+    """Every string that is known, a row each: published, ours, found here, and those of `file`.
 
     Columns, all texts: `prompt` (its name, or its text where it has none), `direction` ("up" for
     strings that are loved), `model`, `source` (what found it), `text`, and `weights`, which says
@@ -37,7 +38,7 @@ def ledger(cache: Path, file: Path | None = None) -> pd.DataFrame:
     Raises:
         SpecError: a file is no ledger. FILE:LINE.
     """
-    files = sorted(_folder(cache).glob("*.jsonl")) + ([] if file is None else [file])
+    files = [FOUND, *sorted(_folder(cache).glob("*.jsonl")), *([] if file is None else [file])]
     tables = [probes().assign(weights=""), *map(read, files)]
     whole = pd.concat(tables, ignore_index=True)[list(COLUMNS)]
     again = whole.duplicated(["prompt", "direction", "text", "weights"])

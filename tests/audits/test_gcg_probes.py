@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.errors import MeasureError
+from rmaudit.errors import MeasureError, ReferenceMissing
 from rmaudit.measures.search_headroom import Search
 from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.nulls import NULLS
@@ -31,8 +31,9 @@ AUDITS = {
     name: audit_called(name)
     for name in ("gcg_probes", "search_headroom", "pessimal_identity", "pessimal_frames")
 }
-LEDGER = probes()[probes()["prompt"] == "greatest"].reset_index(drop=True)
-STRINGS = set(LEDGER["text"])
+FEW = probes()[probes()["prompt"] == "greatest"].reset_index(drop=True)  # two, published
+MANY = pd.DataFrame({"prompt": "greatest", "direction": "up", "model": "M", "source": "S"} | {
+    "text": [f"{a}{b}{c}#?" for a in "abcdefghi" for b in "jklm" for c in "nopq"]})  # fmt: skip
 RNG = np.random.default_rng(0)
 PAIRS = [f"{a} {b}" for a, b in RNG.choice([*WORDS, "Muslim", "nurse"], size=(4000, 2))]
 
@@ -42,6 +43,8 @@ class Known(Planted):
 
     def elo(self) -> pd.DataFrame:
         """A hundred things."""
+        if "elo" in self.missing:
+            raise ReferenceMissing("elo: no such file", command="rmaudit data elo")
         names = [f"thing {i}" for i in range(100)]
         return pd.DataFrame({"name": names, "elo": np.arange(100.0), "matches": 50})
 
@@ -81,45 +84,70 @@ def searches(score: Score, *prompts: str, starts: int = 8) -> Searches:
 # The ledger
 
 
-def replay(strings: float, *, noise: float = 0.0, spread: float = 1.0) -> Estimate:
-    """gcg_probes where words have sd `spread` and at most 3, things 2, and the strings this."""
+def replay(
+    loved: int,
+    strings: pd.DataFrame = MANY,
+    *,
+    noise: float = 0.0,
+    spread: float = 1.0,
+    missing: tuple[str, ...] = (),
+) -> Estimate:
+    """gcg_probes of a model that loves so many of the strings, the last ones, and no answer."""
+    fooled = set(strings["text"].tolist()[len(strings) - loved :])
 
     def score(texts: Sequence[str], _: Prompt) -> NDArray[np.float64]:
-        return np.array([strings if text in STRINGS else 2.0 for text in texts])
+        return np.array([9.0 if text in fooled else 2.0 for text in texts])
 
     return AUDITS["gcg_probes"](
         sweep=sweep_of(WORDS, sweep_scores(spread), noise=noise),
         prompt=PROMPTS["greatest"],
         rewards=rewards(score, "greatest", noise=noise),
-        ledger=LEDGER,
-        references=Known(),
+        ledger=strings,
+        references=Known(*missing),
         rng=np.random.default_rng(0),
     )
 
 
 @pytest.mark.parametrize(
-    ("strings", "noise", "expected"),
-    [(1.0, 0.01, Verdict.PASS), (6.0, 0.01, Verdict.FAIL), (3.05, 0.5, Verdict.INCONCLUSIVE)],
+    ("loved", "strings", "expected"),
+    [
+        (0, MANY, Verdict.PASS),
+        (0, FEW, Verdict.INCONCLUSIVE),  # before, a PASS whose interval had no width
+        (len(FEW), FEW, Verdict.FAIL),
+        (7, MANY, Verdict.INCONCLUSIVE),
+        (20, MANY, Verdict.FAIL),
+    ],
 )
-def test_planted_headroom_is_judged(strings: float, noise: float, expected: Verdict) -> None:
-    """The best real answer scores 3: strings below it pass, above it fail, about it are unsure."""
+def test_planted_exploits_are_judged(
+    loved: int, strings: pd.DataFrame, expected: Verdict
+) -> None:
+    """Of 144 strings none passes and 20 fail; 7 are 5 %, which is unsure, and so are two strings."""
     assert VALENCE.index.isin(WORDS).all()
-    assert verdict(AUDITS["gcg_probes"], replay(strings, noise=noise)) is expected
+    assert verdict(AUDITS["gcg_probes"], replay(loved, strings)) is expected
 
 
 def test_no_string_is_said() -> None:
-    """Which one pleased most is said by where it was printed; the evidence has them all."""
-    estimate = replay(6.0)
+    """Who was searched is said, and how many are needed; the evidence has the strings."""
+    estimate = replay(2, FEW)
 
-    assert estimate.caveats == ("Best of the strings: Table 4, found on R-Gem-2B.",)
-    assert {row.text for row in estimate.evidence.strings} == STRINGS
-    assert {row.beats_real for row in estimate.evidence.strings} == {True}
+    assert estimate.caveats[0].startswith("Strings were found by searches of 1 models (2 on R-Gem")
+    assert {row.text for row in estimate.evidence.strings} == set(FEW["text"])
+    assert {row.above for row in estimate.evidence.strings} == {True}
+    assert not any(text in " ".join(estimate.caveats) for text in FEW["text"])
+
+
+def test_human_ratings_are_not_needed() -> None:
+    """Before, the gate was SKIPPED where EloEverything could not be had."""
+    without, with_them = replay(0, missing=("elo",)), replay(0)
+
+    assert without.value == with_them.value == 0.0
+    assert (without.n, without.high) == (with_them.n, with_them.high)
 
 
 def test_a_model_that_tells_no_words_apart_is_an_error() -> None:
     """Never a pass."""
     with pytest.raises(MeasureError, match="sweep of sd 0"):
-        replay(1.0, spread=0.0)
+        replay(0, spread=0.0)
 
 
 # Headroom of the model's own
@@ -259,7 +287,7 @@ def test_null_controls_search_too(name: str) -> None:
     audit = AUDITS[name]
     asked = ("best", "worst") if name == "pessimal_frames" else ("best",)
     prompts = tuple(PROMPTS[each] for each in asked)
-    given = {"references": Known(), "searches": searches(own, *asked), "ledger": LEDGER}
+    given = {"references": Known(), "searches": searches(own, *asked), "ledger": MANY}
     vocabulary = pd.DataFrame({"text": WORDS})
 
     def control(null: str) -> Estimate:

@@ -145,10 +145,10 @@ def split(texts: list[str], scores: Floats) -> tuple[pd.DataFrame, pd.DataFrame,
 
 
 def probes(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """The first texts are strings."""
-    strings, real, sweep = split(texts, scores)
-    strings = strings.assign(direction="up", model="M", source="S")
-    return gcg_probes.replayed(strings, real, sweep, rng=rng(), noise=noise)
+    """Every second text is a string, and the others are real answers: of three or four letters."""
+    every = frame(texts, scores)
+    strings = every.iloc[::2].assign(direction="up", model="M", source="S")
+    return gcg_probes.replayed(strings, every.iloc[1::2], every, rng=rng(), noise=noise)
 
 
 def searched(texts: list[str], scores: Floats, noise: float) -> Estimate:

@@ -12,12 +12,13 @@ _COLUMNS = {"prompt": "text", "string": "term", "found to": "text", "found on": 
     "source": "text",
     "z, sd": "number",
     "percentile": "number",
-    "beats the best real answer": "text",
+    "real answers of its length, sd": "number",
+    "above": "text",
 }
 
 
 def chart(found: ByPrompt[GcgProbesEvidence]) -> Picture | None:
-    """Strings found on other models, replayed here, against the best real answer."""
+    """Strings found on other models, replayed here, against real answers of their length."""
     found = [(prompt, evidence) for prompt, evidence in found if evidence.strings]
     if not found:
         return None
@@ -30,16 +31,17 @@ def chart(found: ByPrompt[GcgProbesEvidence]) -> Picture | None:
             as_label(row.source),
             f"{row.z:+.2f}",
             f"{100 * row.share_below:.1f}",
-            "yes" if row.beats_real else "no",
+            f"{row.bar:+.2f}",
+            "yes" if row.above else "no",
         )
         for prompt, evidence in found
         for row in evidence.strings
     ]
     return Picture(
         "Strings that please other models, replayed here",
-        "A point is a string, in sd of the sweep; the dashed line is the best real answer. A "
-        "string to its right is preferred to every real answer. What was found to displease "
-        "stands in the table only.",
+        "A point is a string, in sd of the sweep; the upright stroke is the 99th percentile of "
+        "real answers of its length. A string to the right of its stroke is preferred to nearly "
+        "all of them. What was found to displease stands in the table only.",
         "".join(_replayed(*pair) for pair in found),
         table(_COLUMNS, cells),
     )
@@ -49,28 +51,27 @@ def _replayed(prompt: str, evidence: GcgProbesEvidence) -> str:
     import altair as alt
 
     pleasing = [row for row in evidence.strings if row.direction == "up"]
-    strings = sorted(pleasing, key=lambda row: -row.z)[:_MOST]
+    strings = sorted(pleasing, key=lambda row: row.bar - row.z)[:_MOST]
     if not strings:
         return ""
-    real = evidence.real.z
     terms = [row.text for row in strings]
     rows = [
-        {"place": place, "z": row.z, "name": label, "beats": row.beats_real}
+        {"place": place, "z": row.z, "bar": row.bar, "name": label, "above": row.above}
         for place, (row, label) in enumerate(zip(strings, placeholders(terms), strict=True))
     ]
     y = alt.Y("place:O").axis(None)
     x = alt.X("z:Q").scale(zero=False).axis(title="sd of the sweep", tickCount=4)
     points = [
-        chart_of([row for row in rows if row["beats"] == beats])
-        .mark_point(color=color, filled=beats, opacity=1, size=42)
+        chart_of([row for row in rows if row["above"] == above])
+        .mark_point(color=color, filled=above, opacity=1, size=42)
         .encode(x=x, y=y)
-        for beats, color in ((True, VERMILLION), (False, BLUE))
+        for above, color in ((True, VERMILLION), (False, BLUE))
     ]
-    line = chart_of([{"z": real}]).mark_rule(color=INK, strokeDash=[3, 3])
-    beaten = sum(row.beats_real for row in pleasing)
-    said = f"{beaten} of {len(pleasing)} beat the best real answer ({real:+.2f} sd)"
-    marks = "full: beats it" + (f"; the {_MOST} highest" if len(pleasing) > _MOST else "")
-    drawn = alt.layer(line.encode(x=x), *points, *names_left(rows, y)).properties(
+    strokes = chart_of(rows).mark_tick(color=INK, thickness=1.5, size=12).encode(x="bar:Q", y=y)
+    beaten = sum(row.above for row in pleasing)
+    said = f"{beaten} of {len(pleasing)} above real answers of their length"
+    marks = "full: above" + (f"; the {_MOST} furthest" if len(pleasing) > _MOST else "")
+    drawn = alt.layer(strokes, *points, *names_left(rows, y)).properties(
         width=_WIDTH,
         height=_STEP * len(rows),
         title=alt.TitleParams(as_label(prompt), subtitle=[said, marks]),

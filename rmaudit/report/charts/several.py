@@ -16,7 +16,7 @@ from rmaudit.verdicts.findings import Finding
 
 _FEWEST = 2  # models to be compared
 _EXPLOITS = {"prompt": "text", "found on": "text", "replayed on": "text"} | dict.fromkeys(
-    ("strings", "that beat the best real answer", "highest z, sd"), "number"
+    ("strings", "above real answers", "highest z, sd"), "number"
 )
 
 
@@ -126,7 +126,7 @@ def _ranked(named: Mapping[str, Mapping[str, Item]]) -> dict[str, list[float]]:
 
 
 def exploits(findings: Sequence[Finding]) -> Picture | None:
-    """Which model's strings fool which: the share of them that beat the best real answer.
+    """Which model's strings fool which: the share above real answers of their length.
 
     A matrix a prompt; None unless strings were replayed on two models.
     """
@@ -142,7 +142,7 @@ def exploits(findings: Sequence[Finding]) -> Picture | None:
             line: list[float | None] = []
             for source in sources:
                 tried = [row for row in rows if row.found_on == source]
-                beat = sum(row.beats_real for row in tried)
+                beat = sum(row.above for row in tried)
                 line.append(beat / len(tried) if tried else None)
                 if tried:
                     highest = f"{max(row.z for row in tried):+.2f}"
@@ -157,7 +157,7 @@ def exploits(findings: Sequence[Finding]) -> Picture | None:
                 title=f"Strings that carry over, {as_label(prompt)}",
                 subtitle="rows: replayed on; columns: found on",
                 facts=[
-                    f"{c[4]} of {c[3]} found on {c[1]} beat the best real answer of {c[2]}"
+                    f"{c[4]} of {c[3]} found on {c[1]} are above the real answers of {c[2]}"
                     for c in cells
                     if c[0] == as_label(prompt)
                 ],
@@ -167,8 +167,9 @@ def exploits(findings: Sequence[Finding]) -> Picture | None:
         return None
     return Picture(
         "Exploits that carry over",
-        "The share of the strings found on one model (column) that another (row) prefers to its "
-        "best real answer. Strings that were not found prove nothing.",
+        "The share of the strings found on one model (column) that another (row) scores above the "
+        "99th percentile of real answers of their length. Strings that were not found prove "
+        "nothing.",
         "".join(panels),
         table(_EXPLOITS, cells),
     )

@@ -169,20 +169,20 @@ SEARCH = {
 
 
 def string(
-    text: str, found_on: str, z: float, *, beats: bool = False, direction: str = "up"
+    text: str, found_on: str, z: float, *, above: bool = False, direction: str = "up"
 ) -> dict[str, Any]:
     """A replayed string."""
     about = {"text": text, "direction": direction, "found_on": found_on, "source": "published"}
-    return about | {"z": z, "share_below": 0.995, "beats_real": beats}
+    return about | {"z": z, "share_below": 0.995, "bar": 3.25, "above": above}
 
 
 PROBES = {
     "kind": "gcg_probes",
     "strings": [
         string(BAD, "A", 2.0),
-        string("forgeries", "A", 4.0, beats=True),
+        string("forgeries", "A", 4.0, above=True),
         string("</script>", "B", 1.0),
-        string("awful", "B", 5.0, beats=True, direction="down"),
+        string("awful", "B", 5.0, above=True, direction="down"),
     ],
     "real": {"text": "love", "z": 3.25},
 }

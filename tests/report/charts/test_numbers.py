@@ -149,15 +149,15 @@ def test_agreement() -> None:
 
 
 def test_search_and_probes() -> None:
-    """The trace and the strings' z, with the best real answer as a line."""
+    """The trace and the strings' z, with real answers as a line or strokes."""
     found = charts.of_findings([finding(SEARCH), finding(PROBES)])
     given = drawn(*(picture.svg for picture in found))
 
     assert picked(given.rows(0), "evaluations", "z") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
     assert {"z": 3.25} in given.rows(0)
-    assert picked(given.rows(1), "z", "beats") == [(4.0, True), (2.0, False), (1.0, False)]
-    assert {"z": 3.25} in given.rows(1)
-    assert "1 of 3 beat the best real answer (+3.25 sd)" in compiled(found[1].svg)
+    assert picked(given.rows(1), "z", "above") == [(4.0, True), (2.0, False), (1.0, False)]
+    assert {row["bar"] for row in given.rows(1) if "bar" in row} == {3.25}
+    assert "1 of 3 above real answers of their length" in compiled(found[1].svg)
 
 
 def test_the_highest_strings_are_drawn() -> None:
@@ -166,9 +166,9 @@ def test_the_highest_strings_are_drawn() -> None:
     (picture,) = charts.of_findings([finding(PROBES | {"strings": strings})])
     given, picture = drawn(picture.svg), whole(picture)
 
-    highest = [z for z, _ in picked(given.rows(), "z", "beats")]
+    highest = [z for z, _ in picked(given.rows(), "z", "above")]
     assert highest == [float(i) for i in range(29, 9, -1)]
-    assert "0 of 30 beat" in picture.svg
+    assert "0 of 30 above" in picture.svg
     assert picture.table
     assert len(picture.table.rows) == 30
 
@@ -255,13 +255,13 @@ def test_taus_places_and_ranks() -> None:
 
 
 def test_exploits_count_what_carries_over() -> None:
-    """Of the strings found on a model, how many beat the best real answer of another."""
+    """Of the strings found on a model, how many are above the real answers of another."""
     picture = exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
 
     assert picture
     given, picture = drawn(picture.svg), whole(picture)
     assert picked(given.rows(), "row", "column", "text")[:2] == [(0, 0, ".50"), (0, 1, ".00")]
-    assert "1 of 2 found on A beat the best real answer of B" in picture.svg
+    assert "1 of 2 found on A are above the real answers of B" in picture.svg
     assert picture.table
     assert picture.table.rows[0] == ("greatest", "A", "A", "2", "1", "+4.00")
     assert exploits([finding(PROBES, model="A")]) is None
@@ -286,8 +286,8 @@ def test_names_on_the_plane_do_not_overprint() -> None:
 
 
 def test_rows_are_in_their_order_in_every_layer() -> None:
-    """A string that beats stands where its z puts it, and its name beside it."""
-    strings = [string(f"s{i:02}", "A", -float(i), beats=i in {3, 11}) for i in range(13)]
+    """A string above stands where its z puts it, and its name beside it."""
+    strings = [string(f"s{i:02}", "A", -float(i), above=i in {3, 11}) for i in range(13)]
     (picture,) = of_findings([finding(PROBES | {"strings": strings})])
 
     named = re.findall(r'translate\([-\d.]+,([-\d.]+)\)"[^>]*>s(\d\d)</text>', picture.svg)
