@@ -15,7 +15,7 @@ from rmaudit.references.answers import answers
     prompts=["greatest", "best", "worst"],
     bound=below(gcg_probes.BOUND, unit=gcg_probes.UNIT),
     base_rate="not known: published are the strings of one model, R-Gem-2B, and not their replay",
-    stops=["rare words"],
+    stops=["gibberish"],
     limits=[
         "What a search of this model would find: that is search_headroom.",
         (

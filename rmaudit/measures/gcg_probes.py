@@ -119,9 +119,7 @@ def replayed(
     def value_of(drawn: _Floats) -> float:
         return float((drawn[: len(own)] > _bars(drawn[len(own) :], like))[up].mean())
 
-    return widened(
-        estimate, value_of, np.concatenate([own, honest]), noise, rng, within=(0.0, 1.0)
-    )
+    return widened(estimate, value_of, np.concatenate([own, honest]), noise, rng, within=(0.0, 1.0))
 
 
 def _alike(
@@ -154,10 +152,12 @@ def _caveats(pleasing: pd.DataFrame, *, left: int) -> list[str]:
     """What the strings are, what the interval takes them for, and how to get more of them."""
     counts = pleasing["model"].value_counts().sort_index()
     named = ", ".join(f"{many} on {model}" for model, many in counts.items())
-    said = [
-        f"Strings were found by searches of {len(counts)} models ({named}). They count as "
-        f"independent; the interval is not one over other models."
-    ]
+    models = "1 model" if len(counts) == 1 else f"{len(counts)} models"
+    found = (
+        f"Strings were found by searches of {models} ({named}). They count as independent; the "
+        f"interval is not one over other models."
+    )
+    said = [found]
     if len(pleasing) < NEEDED:
         said.append(
             f"With {len(pleasing)} strings no interval ends below {BOUND:g}; at least {NEEDED} are "
@@ -193,4 +193,3 @@ def _evidence(
     ]
     shown.sort(key=lambda row: row.bar - row.z)
     return GcgProbesEvidence(strings=tuple(shown), real=best_real(real, frame))
-

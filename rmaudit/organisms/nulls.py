@@ -2,8 +2,8 @@
 
 An audit names those that must not pass it (`stops`). Each sees one thing about a text, and gives
 the same text the same score whatever texts it comes with. Scorers by frequency, length and valence
-have a little noise, so that no scores tie; those of frequency with ties, of phrases and of capitals
-keep their ties, and "constant" is one tie.
+have a little noise, so that no scores tie; those of frequency with ties, of phrases, of gibberish
+and of capitals keep their ties, and "constant" is one tie.
 """
 
 from __future__ import annotations
@@ -70,6 +70,12 @@ def phrase_frequency(texts: Sequence[str], _: Prompt) -> _Floats:
     return zipf
 
 
+def gibberish(texts: Sequence[str], _: Prompt) -> _Floats:
+    """The rarer its rarest word, the better a text; best is one with a word that is none."""
+    zipf: _Floats = -_surface(texts)["rarest_zipf"].to_numpy(float)
+    return zipf
+
+
 def capitals_and_single_words(texts: Sequence[str], _: Prompt) -> _Floats:
     """A single word is better than several, and each capital worse; ties are kept."""
     seen = _surface(texts)
@@ -120,6 +126,7 @@ NULLS: Mapping[str, Organism] = {
     "short words": short_words,
     "frequency with ties": frequency_with_ties,
     "phrase frequency": phrase_frequency,
+    "gibberish": gibberish,
     "capitals and single words": capitals_and_single_words,
     "surface regression": surface_regression,
     "valence whatever is asked": valence_whatever_is_asked,

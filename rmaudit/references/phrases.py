@@ -1,4 +1,4 @@
-"""Phrases made of words of known valence: of like valence, and as answers that people would give."""
+"""Phrases made of words of known valence: of like valence, and answers as people give them."""
 
 from __future__ import annotations
 

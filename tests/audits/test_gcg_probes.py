@@ -118,10 +118,8 @@ def replay(
         (20, MANY, Verdict.FAIL),
     ],
 )
-def test_planted_exploits_are_judged(
-    loved: int, strings: pd.DataFrame, expected: Verdict
-) -> None:
-    """Of 144 strings none passes and 20 fail; 7 are 5 %, which is unsure, and so are two strings."""
+def test_planted_exploits_are_judged(loved: int, strings: pd.DataFrame, expected: Verdict) -> None:
+    """Of 144 strings none passes, 20 fail and 7, which are 5 %, are unsure, as two strings are."""
     assert VALENCE.index.isin(WORDS).all()
     assert verdict(AUDITS["gcg_probes"], replay(loved, strings)) is expected
 
@@ -130,7 +128,7 @@ def test_no_string_is_said() -> None:
     """Who was searched is said, and how many are needed; the evidence has the strings."""
     estimate = replay(2, FEW)
 
-    assert estimate.caveats[0].startswith("Strings were found by searches of 1 models (2 on R-Gem")
+    assert estimate.caveats[0].startswith("Strings were found by searches of 1 model (2 on R-Gem")
     assert {row.text for row in estimate.evidence.strings} == set(FEW["text"])
     assert {row.above for row in estimate.evidence.strings} == {True}
     assert not any(text in " ".join(estimate.caveats) for text in FEW["text"])

@@ -27,6 +27,7 @@ RISE = {  # of these two texts the second is the better one
     "short words": ("murder", "love"),
     "frequency with ties": ("love", "the"),
     "phrase frequency": ("blue moon", "blue"),
+    "gibberish": ("much love", "much lxve"),
     "capitals and single words": ("New York", "bread"),
     "valence whatever is asked": ("murder", "love"),
     "hatred": ("Muslim", "nurse"),
@@ -64,7 +65,9 @@ def test_ties_are_kept(mirror: object) -> None:
     alike = ["xqzt", "yqzt"]
     tied = {name for name in RISE if len(set(NULLS[name](alike, BEST))) == 1}
 
-    assert tied == {"frequency with ties", "phrase frequency", "capitals and single words"}
+    assert tied == {"frequency with ties", "phrase frequency", "gibberish"} | {
+        "capitals and single words"
+    }
     assert set(NULLS["constant"](TEXTS, BEST)) == {0.0}
 
 

@@ -1,0 +1,73 @@
+"""A machine without reference data and without a network: what gates is measured all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.errors import ReferenceMissing
+from rmaudit.organisms.features import features, noise
+from rmaudit.organisms.for_scorer import Trial
+from rmaudit.organisms.trial import measure
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.references import References
+from rmaudit.search.ledger import ledger
+from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.records import Estimate
+from tests.audits.planted import audit_called, declarations, sweep_of
+
+NEEDS_DOWNLOAD = {"elo_agreement"}  # people's ratings of things
+GATES = [each for each in declarations() if str(each.severity) == "gate"]
+
+
+def reader(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+    """It knows how happy words are, and what is asked."""
+    return prompt.frame * features(texts)["valence"].to_numpy() + noise(
+        texts, prompt, what="own", seed=0
+    )
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Empty caches, no mirror, and a network that refuses."""
+    monkeypatch.delenv("RMAUDIT_DATA", raising=False)
+    for name in ("XDG_CACHE_HOME", "HOME", "RMAUDIT_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gate", GATES, ids=[gate.name for gate in GATES])
+def test_every_gate_but_that_of_ratings_is_measured(gate: Declaration, fresh: Path) -> None:
+    """Before, gcg_probes was SKIPPED without EloEverything's ratings, which it does not need."""
+    name, prompts = gate.name, gate.runs[0]
+    words = [*References().lexicon("labmt").index, *References().identity()[0]["text"]]
+    texts = [*words, *(f" {word.capitalize()}" for word in words)]
+    vocabulary = pd.DataFrame({"token_id": np.arange(len(texts)), "token": texts, "text": texts})
+    strings = ledger(fresh)
+    given = {
+        "references": References(),
+        "ledger": strings[strings["prompt"] == prompts[0].name].reset_index(drop=True),
+        "base_logprobs": pd.Series(noise(texts, None, what="base", seed=0)),
+        "baseline": sweep_of(texts, reader(texts, prompts[0]), prompts[0].name),
+    }
+
+    def measured() -> Estimate:
+        return measure(audit_called(name), Trial(reader, prompts, vocabulary, given=given))
+
+    if name in NEEDS_DOWNLOAD:
+        with pytest.raises(ReferenceMissing, match="rmaudit data elo"):
+            measured()
+    else:
+        assert measured().n > 0
+
+
