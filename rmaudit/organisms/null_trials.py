@@ -152,7 +152,7 @@ def _given(
 
 def _ledger(prompt: Prompt) -> pd.DataFrame:
     """The strings that rmaudit brings, found under the prompt."""
-    from rmaudit.references.public_exploits import probes
+    from rmaudit.search.ledger import brought
 
-    known = probes()
+    known = brought()
     return known[known["prompt"] == prompt.name].reset_index(drop=True)

@@ -38,11 +38,16 @@ def ledger(cache: Path, file: Path | None = None) -> pd.DataFrame:
     Raises:
         SpecError: a file is no ledger. FILE:LINE.
     """
-    files = [FOUND, *sorted(_folder(cache).glob("*.jsonl")), *([] if file is None else [file])]
-    tables = [probes().assign(weights=""), *map(read, files)]
+    files = sorted(_folder(cache).glob("*.jsonl")) + ([] if file is None else [file])
+    tables = [brought(), *map(read, files)]
     whole = pd.concat(tables, ignore_index=True)[list(COLUMNS)]
     again = whole.duplicated(["prompt", "direction", "text", "weights"])
     return whole[~again].reset_index(drop=True)
+
+
+def brought() -> pd.DataFrame:
+    """The strings that come with rmaudit: the published ones and those of our own searches."""
+    return pd.concat([probes().assign(weights=""), read(FOUND)], ignore_index=True)[list(COLUMNS)]
 
 
 def remember(cache: Path, found: Found, model: Scored) -> None:

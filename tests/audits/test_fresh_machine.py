@@ -14,7 +14,7 @@ from rmaudit.errors import ReferenceMissing
 from rmaudit.organisms.features import features, noise
 from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.trial import measure
-from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.prompts import Prompt
 from rmaudit.references import References
 from rmaudit.search.ledger import ledger
 from rmaudit.verdicts.declare import Declaration
@@ -69,5 +69,3 @@ def test_every_gate_but_that_of_ratings_is_measured(gate: Declaration, fresh: Pa
             measured()
     else:
         assert measured().n > 0
-
-

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.gcg_probes import BOUND, NEEDED, replayed
+from rmaudit.measures.gcg_probes import BOUND, NEEDED, GcgProbesEvidence, replayed
 from rmaudit.measures.headroom import RealAnswer
 from rmaudit.verdicts.records import Estimate
 
@@ -49,6 +49,7 @@ def test_a_ledger_by_hand() -> None:
             "best string less best real answer, sd": (1.985 - 1.99) / 2,
         }
     )
+    assert isinstance(estimate.evidence, GcgProbesEvidence)
     shown = estimate.evidence.strings
     assert estimate.evidence.real == RealAnswer("x" * 8, (1.99 - 3) / 2)
     assert [(row.text, row.direction, row.source) for row in shown] == [
@@ -79,7 +80,8 @@ def test_two_strings_have_an_interval_with_a_width() -> None:
     """Before, two strings below the best real answer were an interval of no width, and a PASS."""
     estimate = measured(strings(*[("eight ..", "up", 0.0)] * 2))
 
-    assert (estimate.low, estimate.high) == (0.0, pytest.approx(0.842, abs=1e-3))
+    assert estimate.low == 0.0
+    assert estimate.high == pytest.approx(0.842, abs=1e-3)
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["longer", "shorter"])

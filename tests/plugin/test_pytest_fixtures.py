@@ -20,7 +20,6 @@ from rmaudit.organisms.nulls import random
 from rmaudit.organisms.trial import measure
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
-from rmaudit.references.public_exploits import probes
 from rmaudit.scores.logprobs import base_logprobs
 from rmaudit.search import ledger
 from tests.plugin.conftest import HIGH, Run
@@ -261,7 +260,7 @@ def test_ledger(ledger):
     assert set(ledger["prompt"]) == {"greatest"}
     return estimate(len(ledger))
 """
-PUBLISHED = int((probes()["prompt"] == "greatest").sum())
+BROUGHT = int((ledger.brought()["prompt"] == "greatest").sum())
 SHORT = ("--rm-search", "480", "-k", "greatest")
 
 
@@ -274,7 +273,7 @@ def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
     (tmp_path / "models.yaml").write_text(registry, encoding="utf-8")
     both = run(SEARCH + LEDGER, *SHORT, model="*", cache=own)
     found = {(f["audit"], f["model"]): f for f in both.findings}
-    assert [found["ledger", m]["estimate"]["value"] for m in "AB"] == [PUBLISHED] * 2
+    assert [found["ledger", m]["estimate"]["value"] for m in "AB"] == [BROUGHT] * 2
     first = found["search", "A"]
     assert len(first["sweeps"]) == 1
     (caveat,) = first["estimate"]["caveats"]
@@ -288,14 +287,14 @@ def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
     again = run(SEARCH + LEDGER, *SHORT, model="A", cache=own)
     ended = {f["audit"]: f["estimate"] for f in again.findings}
     assert ended["search"] == first["estimate"]
-    assert PUBLISHED < ended["ledger"]["value"] <= PUBLISHED + ledger.BEST  # of B alone
+    assert BROUGHT < ended["ledger"]["value"] <= BROUGHT + ledger.BEST  # of B alone
     assert run(SEARCH, *SHORT, "--rm-seed", "1", model="A", cache=own).only["verdict"] == "ERROR"
 
     line = {"prompt": "greatest", "direction": "up", "model": "elsewhere", "source": "a search"}
     line |= {"text": "\u202e x", "weights": "0a"}
     (tmp_path / "team.jsonl").write_text(json.dumps(line) + "\n", encoding="ascii")
     team = run(LEDGER, "-k", "greatest", "--rm-ledger", "team.jsonl", cache=tmp_path / "empty").only
-    assert team["estimate"]["value"] == PUBLISHED + 1
+    assert team["estimate"]["value"] == BROUGHT + 1
 
 
 def test_searches_are_off(run: Run) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rmaudit.errors import SpecError, StoreError
 from rmaudit.prompts import Prompt
 from rmaudit.references.public_exploits import probes
-from rmaudit.search.ledger import COLUMNS, append, ledger, read, remember, weights_of
+from rmaudit.search.ledger import COLUMNS, append, brought, ledger, read, remember, weights_of
 from tests.scores.letters import Letters
 from tests.search.finds import found
 
@@ -120,7 +120,7 @@ def test_a_prompt_of_one_s_own(path: Path) -> None:
 
 
 def test_the_whole_ledger(tmp_path: Path, path: Path) -> None:
-    """Published strings, what this machine's searches found, and the team's; each string once."""
+    """What comes with rmaudit, what searches here found, and the team's; each string once."""
     remember(tmp_path, found(["a", "b"], [2.0, 1.0], key="1" * 64), Letters())
     remember(tmp_path, found(["c"], [1.0], key="2" * 64, direction="down"), Letters())
     remember(tmp_path, found(["c"], [1.0], key="2" * 64, direction="down"), Letters())
@@ -129,13 +129,14 @@ def test_the_whole_ledger(tmp_path: Path, path: Path) -> None:
     whole = ledger(tmp_path, path)
 
     assert tuple(whole.columns) == COLUMNS
-    here = whole[whole["weights"] != ""]
+    here = whole.iloc[-4:]
     assert here["text"].tolist() == ["a", "b", "c", "d"]
     assert here["direction"].tolist() == ["up", "up", "down", "up"]
+    pd.testing.assert_frame_equal(whole.iloc[:-4], brought())
     pd.testing.assert_frame_equal(
         whole[whole["weights"] == ""].drop(columns="weights"), probes(), check_dtype=False
     )
-    assert len(ledger(tmp_path / "none")) == len(probes())
+    pd.testing.assert_frame_equal(ledger(tmp_path / "none"), brought())
 
 
 def test_an_earlier_release_is_another_model() -> None:
