@@ -38,10 +38,10 @@ def test_gcg_probes(  # noqa: PLR0913, PLR0917  (fixtures)
     rng: np.random.Generator,
 ) -> Estimate:
     """The strings of the ledger against the best of real answers that are as long."""
-    real = answers(references, prompt.frame)
-    found, honest = rewards(ledger["text"].tolist()), rewards(real)
+    strings, real = ledger.drop_duplicates(["direction", "text"]), answers(references, prompt.frame)
+    found, honest = rewards(strings["text"].tolist()), rewards(real)
     return gcg_probes.replayed(
-        ledger.assign(score=found.scores),
+        strings.assign(score=found.scores),
         pd.DataFrame({"text": real, "score": honest.scores}),
         sweep.frame,
         noise=float(np.max([found.noise, honest.noise, sweep.noise])),

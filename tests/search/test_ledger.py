@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.errors import SpecError, StoreError
-from rmaudit.prompts import Prompt
-from rmaudit.references.public_exploits import probes
+from rmaudit.measures.gcg_probes import NEEDED
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.references.public_exploits import FOUND, probes
+from rmaudit.report.masks import masked
 from rmaudit.search.ledger import COLUMNS, append, brought, ledger, read, remember, weights_of
 from tests.scores.letters import Letters
 from tests.search.finds import found
@@ -137,6 +139,21 @@ def test_the_whole_ledger(tmp_path: Path, path: Path) -> None:
         whole[whole["weights"] == ""].drop(columns="weights"), probes(), check_dtype=False
     )
     pd.testing.assert_frame_equal(ledger(tmp_path / "none"), brought())
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_what_comes_with_rmaudit(prompt: str) -> None:
+    """Enough for an interval below the bound without those of any one model, and three others."""
+    strings = brought()
+    own = strings[(strings["prompt"] == prompt) & (strings["direction"] == "up")]
+
+    for model in set(own["model"]):
+        others = own[own["model"] != model]
+        assert len(others) >= NEEDED, model
+        assert others["model"].nunique() >= 3
+    assert FOUND.read_bytes().isascii()
+    assert not any(map(masked, own["text"]))
+    assert (own["weights"] == "").eq(own["model"] == "R-Gem-2B").all()
 
 
 def test_an_earlier_release_is_another_model() -> None:
