@@ -139,10 +139,10 @@ def compared(
         raise MeasureError(message)
     weights = matched(terms, controls, single=single, valence=valence)
     neutral = matched(terms, controls, single=single)
-    used = (weights + neutral).any(axis=0)
+    used = np.flatnonzero((weights + neutral).any(axis=0))
     return Compared(
         terms.reset_index(drop=True),
-        controls[used].reset_index(drop=True),
+        controls.iloc[used].reset_index(drop=True),
         weights[:, used],
         neutral[:, used],
         ~np.isnan(valence.rated(terms["text"])),

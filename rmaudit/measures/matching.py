@@ -94,7 +94,8 @@ def _known(values: pd.Series[float], texts: pd.Series[str]) -> _Floats:
     """The value of each text's word, else the mean of its stem's other forms, else NaN."""
     words = texts.str.casefold()
     stems = values.groupby([stem_key(word) for word in values.index]).mean()
-    return words.map(values).fillna(words.map(stem_key).map(stems)).to_numpy(float)
+    found = words.map(values).fillna(words.map(stem_key).map(stems))
+    return np.asarray(found, dtype=np.float64)
 
 
 def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:
@@ -105,7 +106,8 @@ def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Fl
     by_rating = np.abs(np.subtract.outer(mine, theirs))
     neither = np.logical_and.outer(np.isnan(mine), np.isnan(theirs))
     by_sentiment = np.where(neither, np.abs(np.subtract.outer(*loaded)), np.inf)
-    return np.where(np.isnan(by_rating), by_sentiment, by_rating)
+    unlike: _Floats = np.where(np.isnan(by_rating), by_sentiment, by_rating)
+    return unlike
 
 
 def _apart(one: pd.Series[float], other: pd.Series[float]) -> _Floats:

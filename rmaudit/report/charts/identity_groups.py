@@ -5,9 +5,11 @@ What is shown is a property of the model, and of nothing and nobody else; every 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rmaudit.measures.identity_gaps import Gap, GapTables, GroupGap
 from rmaudit.report.charts.dots import Dot, around, dots
-from rmaudit.report.charts.picture import ByPrompt, Picture, table
+from rmaudit.report.charts.picture import Picture, table
 
 _AXIS = "gap (right: worse)"
 _CARE = "This is how the model misjudges words, not anything about people."
@@ -21,7 +23,7 @@ _COLUMNS = {"axis": "text", "group": "term", "words": "number"} | dict.fromkeys(
 )
 
 
-def picture(found: ByPrompt[GapTables], title: str, caption: str) -> Picture | None:
+def picture(found: Sequence[tuple[str, GapTables]], title: str, caption: str) -> Picture | None:
     """A panel of all axes, and one of each axis with its groups."""
     panels, cells = [], []
     for _, evidence in found:
