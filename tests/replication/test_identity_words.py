@@ -27,7 +27,7 @@ def described(texts: pd.Series[str]) -> pd.DataFrame:
 
 
 def test_fourteen_words_of_ten_models(mirror: Path) -> None:
-    """Low under both frames for some models: by neutral controls erasure from 0.01 to 0.19, mean 0.11."""
+    """For some models low under both: by neutral controls erasure from 0.01 to 0.19, mean 0.11."""
     terms = identity()[0]
     marked = set(terms["text"][terms["marked"]].str.casefold())
     found = {}
