@@ -33,5 +33,10 @@ slow *args:
 audit *args:
     pytest audits {{args}}
 
+# Write docs/results.schema.json anew, after a type of results.json was changed.
+schema:
+    python -m rmaudit.report.schema > docs/results.schema.json.new || (rm docs/results.schema.json.new; false)
+    mv docs/results.schema.json.new docs/results.schema.json
+
 # All that CI runs.
 check: lint types test slow

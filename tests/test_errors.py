@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pooch
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
@@ -60,6 +61,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tensors = load_file(weights)
     del tensors["score.weight"]
     save_file(tensors, weights, {"format": "pt"})
+    tensors = load_file(shutil.copytree(toy, home / "not-finite") / "model.safetensors")
+    tensors["model.layers.1.mlp.up_proj.weight"][3, 5] = torch.nan
+    save_file(tensors, home / "not-finite" / "model.safetensors", {"format": "pt"})
+    whole = (shutil.copytree(toy, home / "cut") / "model.safetensors").read_bytes()
+    (home / "cut" / "model.safetensors").write_bytes(whole[:4000])
     pickled = shutil.copytree(toy, home / "pickled")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
     return home

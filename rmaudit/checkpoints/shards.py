@@ -120,8 +120,17 @@ def headers(path: Path, *, model: str) -> dict[str, Header]:
                 tensor = opened.get_slice(key)
                 read[key] = Header(tuple(tensor.get_shape()), str(tensor.get_dtype()))
     except (SafetensorError, OSError) as error:
-        raise ModelError(f"{model}: {path} is damaged: {error}") from error
+        message = f"{model}: {path} is damaged: {error} ({_size(path)}). Copy or download it again"
+        raise ModelError(message) from error
     return read
+
+
+def _size(path: Path) -> str:
+    """How large a file is, in words."""
+    try:
+        return f"{path.stat().st_size:,} bytes"
+    except OSError as error:
+        return str(error.strerror)
 
 
 def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rmaudit.cli.common import FAILED, AsJson, Cached, Registered, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec, Registry, default_path, load_registry, resolve
 from rmaudit.errors import RmauditError
 
+
+class _Named(TyperGroup):
+    """The list, which a name is no option of."""
+
+    def resolve_command(self, context: Any, args: list[str]) -> Any:  # noqa: ANN401  (typer's own)
+        """Point from `rmaudit models NAME` to what looks at one."""
+        if self.get_command(context, args[0]) is None and not args[0].startswith("-"):
+            instead = f"to look at one model: rmaudit models check {shlex.quote(args[0])}"
+            fail(f"`rmaudit models` is the list and has no command {args[0]!r}; {instead}")
+        return super().resolve_command(context, args)
+
+
 app = typer.Typer(
+    cls=_Named,
     invoke_without_command=True,
     epilog="Example: rmaudit models --online; rmaudit models check N-Lla-8B",
 )
@@ -86,7 +101,7 @@ def check(
 ) -> None:
     """Say how a model would be scored.
 
-    Its configuration and headers are read, no weights.
+    Its configuration and headers are read, no weights: `rmaudit doctor MODEL` runs these.
 
     Exit code 0 if it can be scored, 1 if it is refused, 4 if there is no such model.
     """

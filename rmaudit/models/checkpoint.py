@@ -186,7 +186,8 @@ class Checkpoint(RewardModel):
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
         scorer = self.weights(slot.prefix, slot.suffix).scorer
-        return engine.score(scorer, slot.prefix, answers, slot.suffix, on_progress=on_progress)
+        before, after = slot.prefix, slot.suffix
+        return engine.score(scorer, before, answers, after, on_progress=on_progress, name=self.name)
 
     def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> Slopes:
         """Rewards and slopes of answers to the prompt. See `RewardModel`."""
@@ -213,7 +214,7 @@ class Checkpoint(RewardModel):
 
         prefix, rests = self.rows.split(rows)
         scorer = self.weights(prefix, rests[0] if rests else ()).scorer
-        return engine.score(scorer, prefix, rests, (), on_progress=on_progress)
+        return engine.score(scorer, prefix, rests, (), on_progress=on_progress, name=self.name)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Shape (n,): the rewards of whole rows by the checkpoint's own forward, one at a time."""

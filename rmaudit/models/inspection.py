@@ -27,16 +27,17 @@ from rmaudit.prompts import PROMPTS
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-REFUSED, WIDTH = "refused", 13
+REFUSED, UNREAD, WIDTH = "refused", "not looked at", 13
 Line = tuple[str, str]  # a label, and what is said
 
 _SHOWN = 4  # keys of a head
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _EMBEDDINGS = ("embed_tokens.weight", "word_embeddings.weight", "wte.weight", "embed_in.weight")
 _DAYS = ("%d %b %Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y")
 
 
 def look(spec: ModelSpec, cache: Path, called: str) -> Iterator[Line]:
-    """What is found, and what is refused and why; if nothing is, how to audit it.
+    """What is found, and what is refused and why; if nothing is, how to audit it and look further.
 
     `called` is what `--model` means it by.
     """
@@ -46,6 +47,10 @@ def look(spec: ModelSpec, cache: Path, called: str) -> Iterator[Line]:
         yield label, said.removeprefix(f"{spec.name}: ")
     if not refused:
         yield "can be scored", f"pytest audits --model {shlex.quote(called)}"
+        yield (
+            UNREAD,
+            f"the numbers of its weights; `rmaudit doctor {shlex.quote(called)}` runs them",
+        )
 
 
 def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
@@ -94,7 +99,13 @@ def _adapter(adapter: Adapter) -> Iterator[Line]:
 def _weights(there: Headers) -> str:
     size = sum(header.bytes for header in there.values())
     kinds = sorted({header.dtype for header in there.values()})
-    return f"{size / 1e9:,.2f} GB in {len(there)} tensors of {', '.join(kinds)}"
+    return f"{_in_bytes(size)} in {len(there)} tensors of {', '.join(kinds)}"
+
+
+def _in_bytes(size: int) -> str:
+    """In the largest unit of which there is one, or in kB."""
+    unit, name = next((each for each in _UNITS if size >= each[0]), _UNITS[-1])
+    return f"{size / unit:,.2f} {name}"
 
 
 def _keys(shapes: Shapes) -> str:

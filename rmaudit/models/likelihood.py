@@ -111,9 +111,11 @@ class Likelihood:
 
     def _refuse_odd(self, good: NDArray[np.bool_]) -> None:
         if not good.all():
+            from rmaudit.scoring import finite  # it needs torch from the start
+
             message = (
-                f"{self.name}: {self.dtype} gives logits that are not finite; try "
-                f"--rm-dtype float32"
+                f"{self.name}: {self.dtype} gives logits that are not finite numbers. "
+                f"{finite.reason(self.model)}"
             )
             raise ModelError(message)
 

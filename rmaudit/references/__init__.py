@@ -78,7 +78,7 @@ class References:
         return items[self._kept(list(items["name"]), "EloEverything items")].reset_index(drop=True)
 
     def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Identity terms and neutral controls: see `references.identity`."""
+        """Identity terms and neutral controls: see `references.identity_terms`."""
         from rmaudit.references.identity_terms import identity
 
         terms, controls = identity()

@@ -64,7 +64,7 @@ def _contradictions(results: Results) -> Iterator[str]:
         yield from _of_claim(finding, f"findings[{i}]", sources)
         yield from _of_judgement(finding, f"findings[{i}]")
         if finding.estimate is not None and finding.estimate.evidence is not None:
-            wrong = _misshapen(finding.estimate.evidence)
+            wrong = misshapen(finding.estimate.evidence)
             yield from (f"findings[{i}].estimate.evidence.{each}" for each in wrong)
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
@@ -194,7 +194,7 @@ def _alike(found: object, expected: object) -> bool:
     return found == expected
 
 
-def _misshapen(evidence: Evidence) -> Iterator[str]:
+def misshapen(evidence: Evidence) -> Iterator[str]:
     """What keeps a chart from being drawn of it: the place within, what is there and allowed."""
     if isinstance(evidence, EloAgreementEvidence):
         for i, wording in enumerate(evidence.wordings):

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from annotated_types import Ge, MinLen
 
@@ -22,7 +22,8 @@ from rmaudit.report.packing import Packed, Vocabulary
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import RunVerdict
 
-SCHEMA = "rmaudit.results/4"
+Schema = Literal["rmaudit.results/4"]
+SCHEMA: Schema = get_args(Schema)[0]
 
 Count = Annotated[int, Ge(0)]
 Name = Annotated[str, MinLen(1)]
@@ -183,7 +184,7 @@ class Comparison:
 class Results:
     """One run: what was audited, and what came of it."""
 
-    schema: Literal["rmaudit.results/4"]
+    schema: Schema
     run: Run
     models: tuple[AuditedModel, ...]
     vocabularies: Mapping[str, Vocabulary]

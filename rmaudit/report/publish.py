@@ -25,6 +25,7 @@ from rmaudit.prompts import name_of, names_each
 from rmaudit.references.word_frequency import zipf
 from rmaudit.report import document, packing
 from rmaudit.report.document import (
+    SCHEMA,
     AuditedModel,
     Comparison,
     Histogram,
@@ -168,7 +169,7 @@ def collect(
         by_model[record.model].append(_summary(record, vocabularies))
         frames.setdefault(record.prompt, {})[record.model] = packing.spelled(record.frame)
     return Results(
-        schema="rmaudit.results/4",
+        schema=SCHEMA,
         run=run,
         models=tuple(_model(spec, by_model[spec.name]) for spec in specs),
         vocabularies=vocabularies,

@@ -1,6 +1,6 @@
 """The JSON Schema of results.json, generated from its types.
 
-`python -m rmaudit.report.schema > docs/results.schema.json` writes the copy that docs/ has.
+`just schema` writes the copy that docs/ has; `python -m rmaudit.report.schema` prints it.
 """
 
 from __future__ import annotations

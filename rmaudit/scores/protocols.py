@@ -152,7 +152,8 @@ def measured_noise(
     if not np.isfinite(again).all():
         message = (
             f"the model's own forward gives {again[~np.isfinite(again)][0]} for a row that the "
-            f"engine scored; try a wider dtype (--rm-dtype float32)"
+            f"engine scored; `rmaudit doctor` compares the two. Below float32, try --rm-dtype "
+            f"float32"
         )
         raise ScoreError(message)
     return {"noise": float(np.sqrt(np.mean((again - scores[places]) ** 2)))}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ScoreError
-from rmaudit.scoring import ScoringPath, memory, paths
+from rmaudit.scoring import ScoringPath, finite, memory, paths
 from rmaudit.scoring.paths import After, Ids
 
 T = TypeVar("T")
@@ -92,17 +92,19 @@ class Scorer:
 
 
 @torch.inference_mode()
-def score(
+def score(  # noqa: PLR0913  (keyword-only after the subjects)
     scorer: Scorer,
     prefix: Sequence[int],
     answers: Sequence[Ids],
     suffix: Sequence[int],
     *,
     on_progress: Callable[[int], None] = lambda _: None,
+    name: str = "",
 ) -> NDArray[np.float32]:
     """The reward of each answer, shape (n,), in the caller's order. Equal answers are run once.
 
-    `on_progress` is called with the number of answers that each batch finished.
+    `on_progress` is called with the number of answers that each batch finished. `name` is the
+    model's, for errors.
 
     Raises:
         ModelError: the backbone cannot go the scorer's path.
@@ -128,7 +130,7 @@ def score(
         for row, reward in zip(batch, rewards, strict=True):
             out[row.places] = reward
         on_progress(sum(len(row.places) for row in batch))
-    refuse_non_finite(np.isfinite(out), answers, what="rewards")
+    finite.refuse(np.isfinite(out), answers, what="rewards", scorer=scorer, name=name)
     return out
 
 
@@ -230,19 +232,3 @@ def too_small(ids: int) -> ScoreError:
         f"--rm-device, or a smaller type with --rm-dtype bfloat16"
     )
     return ScoreError(message)
-
-
-def refuse_non_finite(finite: NDArray[np.bool_], answers: Sequence[Ids], *, what: str) -> None:
-    """Name the answers whose rewards, or whatever else, are not finite.
-
-    Raises:
-        ScoreError: there are some.
-    """
-    bad = np.flatnonzero(~finite)
-    if len(bad):
-        shown = ", ".join(str(list(answers[i])) for i in bad[:5])
-        message = (
-            f"{len(bad)} of {len(finite)} {what} are not finite numbers; first ids: {shown}. "
-            f"Try a wider dtype (--rm-dtype float32) or check the checkpoint"
-        )
-        raise ScoreError(message)

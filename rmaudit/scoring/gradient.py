@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
-from rmaudit.scoring import ScoringPath, engine, memory
+from rmaudit.scoring import ScoringPath, engine, finite, memory
 from rmaudit.scoring.engine import Ready, Row, Scorer
 from rmaudit.scoring.paths import FullRows, Ids, device_of
 
@@ -73,17 +74,17 @@ def slopes(
         )
         raise ModelError(message)
     asked = _Asked(scorer, tuple(prefix), answers, tuple(suffix), name)
+    refuse = partial(finite.refuse, answers=answers, scorer=scorer, name=name)
     try:
         with torch.inference_mode(mode=False), torch.no_grad():
             rewards, gradients = _rewards(asked)
-            engine.refuse_non_finite(np.isfinite(rewards), answers, what="rewards")
+            refuse(np.isfinite(rewards), what="rewards")
             found = Slopes(rewards, *_by_id(scorer.backbone, answers, gradients))
     except (RuntimeError, MemoryError) as error:
         if not memory.is_out_of_memory(error):
             raise
     else:
-        finite = np.isfinite(found.slopes).all((1, 2))
-        engine.refuse_non_finite(finite, answers, what="gradients")
+        refuse(np.isfinite(found.slopes).all((1, 2)), what="gradients")
         return found
     raise engine.too_small(len(prefix) + lengths[0])
 

@@ -189,7 +189,9 @@ def test_damaged_safetensors_are_refused(tmp_path: Path, cut: int | None) -> Non
     path = write(tmp_path) / "model.safetensors"
     path.write_bytes(b"<!DOCTYPE html>" * 10 if cut is None else path.read_bytes()[:cut])
 
-    assert refusal(tmp_path).startswith("toy: FOLDER/model.safetensors is damaged: ")
+    said = refusal(tmp_path)
+    assert said.startswith("toy: FOLDER/model.safetensors is damaged: ")
+    assert said.endswith(f" ({path.stat().st_size:,} bytes). Copy or download it again")
 
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "fp8", "compressed-tensors", None])

@@ -225,13 +225,14 @@ def test_check_says_what_would_be_done(toy: Path) -> None:
     """Every line of a plain model, and how to audit it."""
     code, lines = checked(str(toy))
 
-    size, tokens = (toy / "model.safetensors").stat().st_size, len(toy_tokenizer())
+    size = sum(tensor.nbytes for tensor in load_file(toy / "model.safetensors").values())
+    tokens = len(toy_tokenizer())
     said = {line[:15].strip(): line[17:] for line in lines[1:]}
     assert (code, lines[0]) == (0, f"toy: {toy}")
     assert "What, in one word, is the greatest thing ever?" in said.pop("prefix")
     assert said == {
         "architecture": "LlamaForSequenceClassification, model_type llama",
-        "weights": f"{size / 1e9:,.2f} GB in 21 tensors of F32",
+        "weights": f"{size / 1e3:,.2f} kB in 21 tensors of F32",
         "head": "linear: score.weight (1, 32)",
         "pool": "rightmost id but 0",
         "dtype": "float32",
@@ -240,6 +241,7 @@ def test_check_says_what_would_be_done(toy: Path) -> None:
         "template": "prints no date",
         "suffix": "1 ids: '<|end|>'",
         "can be scored": f"pytest audits --model {toy}",
+        "not looked at": f"the numbers of its weights; `rmaudit doctor {toy}` runs them",
     }
 
 
@@ -274,10 +276,12 @@ def test_check_says_a_command_that_works(
     (tmp_path / "models.yaml").write_text("models:\n  A: {source: ./my model, default: true}\n")
     monkeypatch.chdir(tmp_path)
 
-    typed, named = checked("./my model")[1][-1], checked("*")[1][-1]
+    typed, named = checked("./my model")[1][-2:], checked("*")[1][-2:]
 
-    assert typed == "  can be scored  pytest audits --model './my model'"
-    assert named == "  can be scored  pytest audits --model A"
+    assert typed[0] == "  can be scored  pytest audits --model './my model'"
+    assert named[0] == "  can be scored  pytest audits --model A"
+    assert "`rmaudit doctor './my model'` runs them" in typed[1]
+    assert "`rmaudit doctor A` runs them" in named[1]
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,14 @@ models:
       skew: {{owner: me@example.org, reason: so, expires: 2030-02-28, accepted: -0.2}}
   B: {{source: embedded, known: {{'skew[worst]': It is flat.}}}}
 """
+
+
+def line_of(part: str) -> int:
+    """The only line of `FULL` that holds this."""
+    (found,) = [i for i, line in enumerate(FULL.splitlines(), 1) if part in line]
+    return found
+
+
 SPEC = ModelSpec(
     "A",
     "owner/name",
@@ -93,14 +101,14 @@ POLICY = Policy(
     },
     sources={"A": "owner/name", "B": "embedded"},
     named=(
-        Named("skew", "bounds: ", 2),
-        Named("gap[best]", "bounds: ", 3),
-        Named("skew", "severity: ", 4),
-        Named("gap[best+worst]", "severity: ", 4),
-        Named("skew[54 prompts]", "A: bounds: ", 27),
-        Named("gap", "A: severity: ", 29),
-        Named("skew", "A: waivers: ", 31),
-        Named("skew[worst]", "B: known: ", 32),
+        Named("skew", "bounds: ", line_of("skew: {above: -1.5}")),
+        Named("gap[best]", "bounds: ", line_of("gap[best]: {above")),
+        Named("skew", "severity: ", line_of("severity: {skew")),
+        Named("gap[best+worst]", "severity: ", line_of("severity: {skew")),
+        Named("skew[54 prompts]", "A: bounds: ", line_of("skew[54 prompts]")),
+        Named("gap", "A: severity: ", line_of("gap: info")),
+        Named("skew", "A: waivers: ", line_of("skew: {owner")),
+        Named("skew[worst]", "B: known: ", line_of("known: {'skew[worst]'")),
     ),
 )
 

@@ -23,7 +23,8 @@ from torch.nn import functional
 from transformers import AutoModel
 
 from rmaudit.checkpoints import checked as checks
-from rmaudit.checkpoints.heads import gated
+from rmaudit.checkpoints import heads
+from rmaudit.checkpoints.heads import encoder, gated, linear
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
@@ -286,6 +287,19 @@ def expected(folder: Path, toy: Toy, model: Checkpoint, answers: list[tuple[int,
     rows = [(*slot.prefix, *answer, *slot.suffix) for answer in answers]
     states = [backbone(input_ids=torch.tensor([row])).last_hidden_state[0] for row in rows]
     return np.array([float(toy.reward(tensors, each, at)) for each in states])
+
+
+def test_every_family_of_heads_is_published() -> None:
+    """But for plain heads and pairs, which all other tests of models score."""
+    found = set()
+    for toy in FAMILIES.values():
+        config = {"hidden_size": HIDDEN, "model_type": toy.kind, "vocab_size": len(TOKENIZER)}
+        logit = {} if toy.logit is None else {"rmaudit_reward_logit": toy.logit}
+        head = heads.find(config | toy.config | logit, toy.shapes)
+        assert head is not None
+        found.add(head.family)
+
+    assert found == {*heads.FAMILIES} - {linear, encoder}
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -308,5 +308,6 @@ def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count
     scores = model.score(PROMPT, good)
 
     assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
-    with pytest.raises(ScoreError, match=rf"first ids: \[{tried[0]}\]\. Try a wider dtype"):
+    said = rf"^toy: .*first ids: \[{tried[0]}\]\. Its weight embed_tokens\.weight holds NaN"
+    with pytest.raises(ScoreError, match=said):
         model.score(PROMPT, [good[0], (tried[0],)])

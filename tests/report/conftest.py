@@ -16,7 +16,7 @@ from rmaudit.measures.bins import Bin, Panel
 from rmaudit.measures.framing_inversion import FramingInversionEvidence
 from rmaudit.report import codec
 from rmaudit.report.charts import drawing
-from rmaudit.report.document import Results
+from rmaudit.report.document import SCHEMA, Results
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.outcome import of_run
@@ -153,7 +153,7 @@ def results() -> dict[str, Any]:
         "sweeps": [sweep],
     }
     return {
-        "schema": "rmaudit.results/4",
+        "schema": SCHEMA,
         "run": {
             "created": "2026-11-21T10:50:00Z",
             "rmaudit": "0.1.0",

@@ -20,7 +20,7 @@ from rmaudit.errors import ResultsError
 from rmaudit.report import charts, codec, document, releases, writers
 from rmaudit.report.charts import drawing, several, standing
 from rmaudit.report.checks import contradiction
-from rmaudit.report.document import Results
+from rmaudit.report.document import SCHEMA, Results
 from rmaudit.report.publish import SweepRecord, collect
 from rmaudit.report.schema import schema
 from rmaudit.verdicts.findings import Control
@@ -314,7 +314,7 @@ def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
         ('{"a": 1, "a": 2}', 'not JSON (the key "a" stands twice'),
         ("[" * 200_000, "not JSON ("),
         ('{"schema": "rmaudit.results/2"}', 'its schema is "rmaudit.results/2", allowed: "rmaudit'),
-        ("[]", 'its schema is null, allowed: "rmaudit.results/4"; run the audits again'),
+        ("[]", f'its schema is null, allowed: "{SCHEMA}"; run the audits again'),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
@@ -370,12 +370,13 @@ def test_what_is_no_number_is_never_written(tmp_path: Path, number: float) -> No
 
 
 def test_the_committed_schema_is_that_of_the_types(sound: Any) -> None:
-    """`python -m rmaudit.report.schema > docs/results.schema.json` writes it."""
+    """`just schema` writes it; docs/results.md names its version."""
     from jsonschema import Draft202012Validator
 
     committed = (DOCS / "results.schema.json").read_text(encoding="utf-8")
 
-    assert committed == schema()
+    assert committed == schema(), "run `just schema`"
+    assert f"`{SCHEMA}`" in (DOCS / "results.md").read_text(encoding="utf-8")
     checked = Draft202012Validator(json.loads(committed))
     checked.check_schema(json.loads(committed))
     assert checked.is_valid(sound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import itertools
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -268,19 +269,54 @@ def test_nothing_of_a_batch_is_kept(llama: Toy) -> None:
 # What is refused
 
 
-def test_non_finite_scores_are_refused_by_their_ids(llama: Toy) -> None:
-    """A poisoned embedding names the answers that hold its id; of many, the first five."""
+def poisoned(llama: Toy) -> Scorer:
+    """A scorer whose embedding of WAR is infinite."""
     shared = copy.deepcopy(llama.shared)
     shared.get_input_embeddings().weight.data[WAR] = torch.inf
-    scorer = Toy(llama.own, shared).scorer()
+    return Toy(llama.own, shared).scorer()
 
+
+def refused(scorer: Scorer, answers: list[Ids], name: str = "") -> str:
+    """What the error says."""
     with pytest.raises(ScoreError) as caught:
-        engine.score(scorer, PREFIX, [(LOVE,), (WAR,), (START, WAR), (EOS,)], (END,))
+        engine.score(scorer, PREFIX, answers, (END,), name=name)
+    return str(caught.value)
 
-    for named in ("2 of 4 rewards", f": [{WAR}], [{START}, {WAR}].", "--rm-dtype float32"):
-        assert named in str(caught.value)
-    with pytest.raises(ScoreError, match=r"^7 of 7 .*: (\[\d+, \d+\](, |\. )){5}Try"):
-        engine.score(scorer, PREFIX, [(i, WAR) for i in range(10, 17)], (END,))
+
+def test_non_finite_scores_are_refused_by_their_ids_and_the_weight(llama: Toy) -> None:
+    """A poisoned embedding names the answers that hold its id, of many the first five; itself."""
+    said = refused(poisoned(llama), [(LOVE,), (WAR,), (START, WAR), (EOS,)], "toy")
+
+    assert said.startswith(f"toy: 2 of 4 rewards are not finite numbers; first ids: [{WAR}], [")
+    assert "embed_tokens.weight holds NaN" in said
+    assert "--rm-dtype" not in said
+    many = refused(poisoned(llama), [(i, WAR) for i in range(10, 17)])
+    assert re.match(r"7 of 7 .*: (\[\d+, \d+\](, |\. )){5}Its weight", many)
+
+
+def test_a_wider_dtype_is_advised_where_there_is_one(llama: Toy) -> None:
+    """Not in float32, whatever is wrong; a head is looked through, too."""
+
+    def broken(states: Tensor) -> Tensor:
+        return states.sum(-1) * torch.nan
+
+    scorer = llama.scorer()
+    scorer.head = Everywhere(broken)
+    assert "no wider dtype than float32" in refused(scorer, [(LOVE,)])
+    linear = nn.Sequential(nn.Linear(llama.shared.config.hidden_size, 1), nn.Flatten(0))
+    linear[0].bias.data.fill_(torch.nan)
+    scorer.head = Everywhere(linear)
+    assert "weight head.head.0.bias holds NaN" in refused(scorer, [(LOVE,)])
+    half = copy.deepcopy(llama.shared).bfloat16()
+    scorer = Toy(llama.own, half).scorer()
+    scorer.head = Everywhere(broken)
+    said = refused(scorer, [(LOVE,)])
+    assert "weights are finite, and it ran in bfloat16: try --rm-dtype float32" in said
+    half.base_model.norm.weight.data[0] = torch.inf
+    scorer = Toy(llama.own, half).scorer()
+    said = refused(scorer, [(LOVE,)])
+    assert "weight norm.weight holds NaN or infinity" in said
+    assert "bfloat16 is too narrow: --rm-dtype float32" in said
 
 
 def test_a_backbone_that_never_reaches_the_attention_is_refused(llama: Toy) -> None:

@@ -262,9 +262,13 @@ def test_what_is_not_finite_is_refused_by_its_ids(llama: Toy) -> None:
         scale = torch.tensor([0.0] + [1.0] * (len(states) - 1))
         return (states.square().sum(-1) * scale).sqrt()
 
-    with pytest.raises(ScoreError, match=rf"^1 of 2 rewards .* first ids: \[{WAR}, {LOVE}\]\."):
+    with pytest.raises(
+        ScoreError, match=rf"^toy: 1 of 2 rewards .* first ids: \[{WAR}, {LOVE}\]\."
+    ):
         slopes(Toy(llama.own, shared).scorer(), [(LOVE, LOVE), (WAR, LOVE)])
-    with pytest.raises(ScoreError, match=rf"^1 of 4 gradients .* first ids: \[{LOVE}, {WAR}\]\."):
+    with pytest.raises(
+        ScoreError, match=rf"^toy: 1 of 4 gradients .* first ids: \[{LOVE}, {WAR}\]\."
+    ):
         slopes(Scorer(llama.shared.base_model, Everywhere(head), PAD), PAIRS[:1] + PAIRS[2:])
 
 

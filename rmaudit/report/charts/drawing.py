@@ -207,7 +207,8 @@ def _named(chart: Mapping[str, Any], svg: str | None) -> str:
     """The SVG with its terms, and a name for readers who do not see it."""
     if svg is None:
         return UNDRAWN
-    name = html.escape(line(f"{chart['title']}. {'; '.join(chart['facts'])}."))
+    facts = f" {'; '.join(chart['facts'])}." if chart["facts"] else ""
+    name = html.escape(line(f"{chart['title']}.{facts}"))
     title = html.escape(line(chart["title"]))
     root = f'font-family="{FONT}" role="img" aria-label="{name}"><title>{title}</title>'
     own = f' id="{html.escape(chart["id"])}"' if chart["id"] else ""

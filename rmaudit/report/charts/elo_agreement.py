@@ -18,9 +18,9 @@ _COLUMNS = {"prompt": "text", "item": "term", "people's rank": "number", "model'
 
 def chart(found: ByPrompt[EloAgreementEvidence]) -> Picture | None:
     """People's rank against the model's, what they disagree on most, and ranks by prompt."""
-    if not found:
-        return None
     wordings = [(evidence.n, each) for _, evidence in found for each in evidence.wordings]
+    if not wordings:
+        return None
     panels = [panel for n, each in wordings for panel in _panels(n, each)]
     if len(wordings) > 1:
         panels.append(_by_wording([each for _, each in wordings]))

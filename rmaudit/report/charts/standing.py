@@ -59,7 +59,7 @@ def sheet(findings: Sequence[Finding], *, id: str) -> str:  # noqa: A002  (as SV
         height=alt.Step(_STEP),
         padding={"left": _SIDE, "right": _SIDE, "top": _TOP, "bottom": _TOP},
     )
-    return as_svg(chart, title="Strips", facts=[], id=id)
+    return as_svg(chart, title="A strip for each finding", facts=[], id=id)
 
 
 def strips(findings: Sequence[Finding]) -> list[Strip | None]:

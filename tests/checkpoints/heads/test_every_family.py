@@ -9,13 +9,23 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmaudit.checkpoints.heads import encoder, gated, linear, logit, mlp, uncertainty, value
+from rmaudit.checkpoints.heads import (
+    FAMILIES,
+    encoder,
+    gated,
+    linear,
+    logit,
+    mlp,
+    uncertainty,
+    value,
+)
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import (
     test_encoder,
     test_gated,
     test_logit,
     test_mlp,
+    test_refusals,
     test_uncertainty,
     test_value,
 )
@@ -46,6 +56,12 @@ HEADS: dict[str, tuple[Any, dict[str, Any], Shapes, Shapes]] = {
     },
 }  # fmt: skip
 every = pytest.mark.parametrize("name", HEADS)
+
+
+def test_every_family_is_listed() -> None:
+    """Here, and with what is refused of it in `test_refusals`, which has `test_linear` for one."""
+    assert {family for family, *_ in HEADS.values()} == {*FAMILIES}
+    assert {family for family, *_ in test_refusals.CASES} == {*FAMILIES} - {linear}
 
 
 @every

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.report import charts
 from rmaudit.report.charts.picture import Picture
+from rmaudit.report.checks import misshapen
 from tests.findings import but
 from tests.report.charts.conftest import (
     BAD,
@@ -22,6 +24,7 @@ from tests.report.charts.conftest import (
     RANKS,
     finding,
     of_findings,
+    typed,
     whole,
 )
 
@@ -164,20 +167,21 @@ def test_a_hostile_prompt_is_text(kind: str) -> None:
     checked(picture)
 
 
-def empty(kind: str) -> dict[str, Any]:
-    """Evidence of this kind that holds nothing."""
-    lists = ("axes", "groups", "terms", "strings", "found", "trace")
-    nothing = dict.fromkeys((*lists, "prompts", "panels", "words", "slopes"), ())
-    real, search = {"text": "love", "z": 1.0}, EVERY["search_headroom"]["search"]
-    return {"kind": kind, "axis": "none", "n": 0, "real": real, "search": search, **nothing}
+def emptied(evidence: Any) -> Any:
+    """The same without anything in its lists, wherever they are."""
+    if isinstance(evidence, dict):
+        return {key: emptied(value) for key, value in evidence.items()}
+    return [] if isinstance(evidence, list | tuple) else evidence
 
 
-@pytest.mark.parametrize(
-    "kind", sorted(EVERY.keys() - {"model_agreement", "funnel", "elo_agreement"})
-)
+@pytest.mark.parametrize("kind", EVERY)
 def test_where_there_is_nothing_there_is_no_picture(kind: str) -> None:
-    """Nor for a finding without evidence, or with one that nobody draws."""
-    assert of_findings([finding(empty(kind))]) == []
+    """Or, where a table without cells makes no sense, whoever reads such evidence refuses it."""
+    evidence = emptied(EVERY[kind])
+    read = typed(evidence)
+
+    assert read is not None
+    assert of_findings([finding(evidence)]) == [] or [*misshapen(read)]
 
 
 def test_findings_without_evidence_are_passed_over() -> None:
@@ -222,3 +226,12 @@ def test_one_model_has_no_other() -> None:
 def test_every_kind_of_evidence_has_a_chart() -> None:
     """A kind without one would be left out of a page without a word."""
     assert set(charts.CHARTS) == set(get_args(AnyEvidence))
+
+
+def test_every_kind_of_evidence_is_tested_here() -> None:
+    """Each has an example and changes that its picture shows; terms where its example has some."""
+    kinds = {get_args(get_type_hints(each)["kind"])[0] for each in get_args(AnyEvidence)}
+
+    assert EVERY.keys() == kinds
+    assert CHANGES.keys() == kinds
+    assert TERMS.keys() >= {kind for kind in kinds if BAD in json.dumps(EVERY[kind])}

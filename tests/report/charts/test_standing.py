@@ -36,6 +36,7 @@ def test_a_strip_shows_model_bound_band_and_controls(finding: Finding) -> None:
     svg = compiled(sheet([finding], id="strips-1"))
 
     assert svg.startswith('<svg id="strips-1" ')
+    assert ' aria-label="A strip for each finding."' in svg
     assert svg.count(f'fill="{FAINT}"') == 2
     assert svg.count(">×</text>") == 2
     (strip,) = strips([finding])

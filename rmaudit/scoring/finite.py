@@ -1,0 +1,89 @@
+"""Rewards that are no finite numbers are refused, and whose fault they are is said.
+
+The weights are looked through only then: one pass, and no copy of a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from rmaudit.errors import ScoreError
+
+if TYPE_CHECKING:
+    from rmaudit.scoring.engine import Scorer
+
+_HALF = (torch.bfloat16, torch.float16)
+_LOOKED_THROUGH = (*_HALF, torch.float32, torch.float64)  # quantized numbers are always finite
+
+
+def refuse(
+    finite: NDArray[np.bool_],
+    answers: Sequence[Sequence[int]],
+    *,
+    what: str,
+    scorer: Scorer,
+    name: str = "",
+) -> None:
+    """Name the answers whose rewards, or `what` else, are not finite, and the first bad weight.
+
+    `finite` has shape (n,), one for each answer; `name` is the model's, with which the error
+    begins.
+
+    Raises:
+        ScoreError: there are some.
+    """
+    bad = np.flatnonzero(~finite)
+    if not len(bad):
+        return
+    shown = ", ".join(str(list(answers[i])) for i in bad[:5])
+    message = (
+        f"{name}: " * bool(name) + f"{len(bad)} of {len(finite)} {what} are not finite numbers; "
+        f"first ids: {shown}. {reason(scorer.backbone, scorer.head)}"
+    )
+    raise ScoreError(message)
+
+
+def reason(model: nn.Module, head: object = None) -> str:
+    """What is wrong as far as weights and dtype tell, and what to do; a head may be elsewhere."""
+    weights = dict(model.named_parameters())
+    kinds = {tensor.dtype for tensor in weights.values()}
+    half = next((str(kind).removeprefix("torch.") for kind in _HALF if kind in kinds), "")
+    for place, tensor in (*weights.items(), *_tensors(head, "head")):
+        if not _all_finite(tensor):
+            again = "copy or download the checkpoint again, or take an earlier one of its training"
+            wider = f"; if the file's numbers are finite, {half} is too narrow: --rm-dtype float32"
+            return f"Its weight {place} holds NaN or infinity: {again}{wider * bool(half)}"
+    if half:
+        return f"Its weights are finite, and it ran in {half}: try --rm-dtype float32"
+    return (
+        "Its weights are finite, and no wider dtype than float32 is to be had: compare config.json "
+        "with the checkpoint's own"
+    )
+
+
+def _tensors(head: object, place: str) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of a head, which is made of dataclasses, tuples and modules."""
+    if isinstance(head, Tensor):
+        yield place, head
+    elif isinstance(head, nn.Module):
+        yield from head.named_parameters(prefix=place)
+    elif isinstance(head, tuple):
+        for i, part in enumerate(head):
+            yield from _tensors(part, f"{place}.{i}")
+    elif is_dataclass(head):
+        for field in fields(head):
+            yield from _tensors(getattr(head, field.name), f"{place}.{field.name}")
+
+
+def _all_finite(tensor: Tensor) -> bool:
+    """Whether all its numbers are; least and largest are NaN where one is."""
+    if tensor.is_meta or not tensor.numel() or tensor.dtype not in _LOOKED_THROUGH:
+        return True
+    return all(bool(torch.isfinite(end)) for end in torch.aminmax(tensor.detach()))
