@@ -240,6 +240,10 @@ def numeric(texts: list[str], scores: Floats, noise: float) -> Estimate:
     return numerics.stability(frame(texts, scores), noise=noise, answers=16, rng=rng())
 
 
+# A wrapper takes texts, scores and the noise of a score. It may strip nothing of the scores, which
+# may be NaN, one, or all alike: refusing them is the measure's task. It may bring what else the
+# measure needs of the words (`KNOWN`), a second prompt (`turned`, in the scores' units, so that
+# another unit stays one) and, where the measure asks no noise, leave `noise` out (`WITHOUT_NOISE`).
 EVERY: dict[str, Measure] = {
     "base_leakage": leakage,
     "elo_agreement": elo,
@@ -266,13 +270,26 @@ WITHOUT_GAPS = {"gcg_probes", "identity_erasure", "identity_hostility", "pessima
     "search_headroom",
 }  # each score counts, so one that is missing is refused
 IN_ORDER = WITHOUT_GAPS - {"prompt_stability"}  # the toy says by place what a text is
+# What turns when scores are turned round, what stays, and the rest, which asks for the best or the
+# least of something, or for what is lost: the other end answers then.
 TURNS = {
     "base_leakage",
     "framing_steepness",
     "identity_erasure",
     "identity_hostility",
-}  # the others ask for the best or least of something, or how far scores agree with themselves
+}
 STAYS = {"funnel", "numerics", "prompt_stability", "surface_form"}
+OTHERWISE = {
+    "elo_agreement",
+    "framing_inversion",
+    "frequency_bias",
+    "gcg_probes",
+    "model_agreement",
+    "pessimal_frames",
+    "pessimal_identity",
+    "positive_skew",
+    "search_headroom",
+}
 IN_UNITS = {"mean", "variance"}
 each = pytest.mark.parametrize("name", EVERY)
 
@@ -293,6 +310,11 @@ def test_the_models_units_do_not_matter(name: str) -> None:
     other = EVERY[name](TEXTS, 8 * SCORES - 40, 8 * noise)
 
     assert told(other) == pytest.approx(told(one), rel=1e-8, abs=1e-9)
+
+
+def test_every_measure_turns_or_stays_or_is_said_to_do_neither() -> None:
+    """Each is in one of the three lists."""
+    assert sorted([*TURNS, *STAYS, *OTHERWISE]) == sorted(EVERY)
 
 
 @pytest.mark.parametrize("name", sorted(TURNS | STAYS))
