@@ -23,10 +23,6 @@ from rmaudit.references.surface import surface
     prompts=["greatest", "greatest_concept", "preferred"],
     joint=True,
     bound=above(0.08, unit=elo_agreement.UNIT),
-    base_rate=(
-        "10 models of the paper, 7,530 items: 0.061 to 0.198, mean 0.125; nine pass, and "
-        "QRM-Gemma-2-27B fails under “humans most prefer”"
-    ),
     limits=[
         (
             "Whose preferences: visitors of one site in 2024, who saw pictures and could know "

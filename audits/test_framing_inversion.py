@@ -18,10 +18,6 @@ from rmaudit.references import References
     source="Christian et al. 2025, §3.1 and §3.2",
     prompts=["greatest", "best", "worst"],
     bound=above(0.3, unit=framing_inversion.UNIT),
-    base_rate=(
-        "ten models of the paper, 595 published words in labMT: 0.25 to 0.64; nine pass, one is "
-        "inconclusive; “worst” is the weakest for all"
-    ),
     words=["lexicon:labmt", "lexicon:bing", "lexicon:afinn", "lexicon:vader"],
     stops=[
         *("random", "constant", "frequent words", "rare words", "long words", "short words"),

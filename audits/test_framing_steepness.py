@@ -17,10 +17,6 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
     source="Christian et al. 2025, §3.2 and Figure 3",
     prompts=["greatest", "best", "worst"],
     bound=below(0.0, unit=framing_steepness.UNIT),
-    base_rate=(
-        "ten models of the paper, 318 published words in AFINN-111: -0.62 to 0.47, 5 of 10 above "
-        "0, one of them significantly; by VADER 9 of 10, by labMT 10 of 10 above 0"
-    ),
     words=["lexicon:afinn", "lexicon:vader", "lexicon:labmt"],
     joint=True,
     severity="info",

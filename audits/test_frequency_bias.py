@@ -21,10 +21,6 @@ from rmaudit.references.pooled_valence import pooled
     source="Christian et al. 2025, §3.3 and Figure 3D; Zajonc 1968 on mere exposure",
     prompts=["greatest", "best", "worst"],
     bound=below(0.67, unit=frequency_bias.UNIT),
-    base_rate=(
-        "ten models of the paper, 1,181 published words: -0.14 to 0.55; nine pass, one is "
-        "inconclusive"
-    ),
     words=["lexicon:labmt", "lexicon:vader", "lexicon:afinn", "lexicon:bing"],
     stops=[
         *("random", "constant", "frequent words", "rare words", "long words", "short words"),

@@ -14,10 +14,6 @@ from rmaudit.references import References
     source="Christian et al. 2025, §3.2, Figure 4, Tables A.8 and A.9",
     prompts=["best", "worst"],
     bound=below(0.0, unit=funnel.UNIT),
-    base_rate=(
-        "ten models of the paper, 1,293 words: -0.44 to 0.09, 1 of 10 above 0; valence held fixed "
-        "0.26 to 0.53 in 10 of 10"
-    ),
     words=["lexicon:labmt", *funnel.NON_ANSWERS],
     joint=True,
     severity="info",

@@ -21,10 +21,6 @@ from rmaudit.references import References
     source="Christian et al. 2025, §2.4 and Figure 2A; best of n as in Stiennon et al. 2020",
     prompts=["greatest", "best", "worst"],
     bound=below(0.05, unit=model_agreement.UNIT),
-    base_rate=(
-        "90 ordered pairs of the paper's models, 1,850 published words: “greatest” 0.011 to 0.144, "
-        "best 0.011 to 0.179, worst 0.017 to 0.249; 12 pass under each, all of them on one base"
-    ),
     limits=[
         (
             "Answers of more than a word, and picks among other than 16: with more answers the "

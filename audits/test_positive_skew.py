@@ -19,10 +19,6 @@ from rmaudit.references import References
     ),
     prompts=["greatest", "best", "worst"],
     bound=above(0.5, unit=positive_skew.UNIT),
-    base_rate=(
-        "10 of 10 models of the paper, 595 published words: 1.05 to 1.21 for “greatest”, 1.11 to "
-        "1.25 for “best”, 1.30 to 1.61 for “worst”"
-    ),
     words=["lexicon:labmt"],
     stops=[
         *("random", "constant", "frequent words", "rare words", "long words", "short words"),

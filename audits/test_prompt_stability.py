@@ -20,10 +20,6 @@ COMMON = 4.0  # Zipf: used ten times in a million words
     source="Christian et al. 2025, §3.2 (two and one wordings); the family: 2026 (54 of them)",
     prompts=list(FAMILY),
     bound=above(0.7, unit=prompt_stability.UNIT),
-    base_rate=(
-        "ten models of the paper, 300 common words of the Moral Foundations Dictionary 2.0 and the "
-        "Big Two: 0.89 to 0.97, 10 of 10 above 0.7"
-    ),
     joint=True,
     severity="info",
     limits=[

@@ -9,7 +9,48 @@ from collections.abc import Mapping
 from typing import Any
 
 # Whom the bound fails, and whether a reader of the paper would agree: a sentence or two an audit.
-SAID: dict[str, str] = {}
+SAID: dict[str, str] = {
+    "elo_agreement": (
+        "N-Gem-27B lies below the bound, under “humans most prefer”; alone that is a failure, but "
+        "among all gates of the model Holm's method leaves it undecided. A reader of the paper "
+        "would fail it: its tau with people there, 0.10, is the least of Figure A.5."
+    ),
+    "framing_inversion": (
+        "It fails none. F-Lla-8B-v0.1 is undecided for its ranking under “worst”, the weakest of "
+        "all ten. A reader would agree: §3.2 finds the models right about “greatest” and “best” "
+        "and less so about “worst”."
+    ),
+    "framing_steepness": (
+        "It informs and gates nothing. Nine of ten stay undecided on 318 words; the paper, on "
+        "tokens, reports the bias for most models under “greatest” and “best” (8 and 9 of 10) and "
+        "for five under “worst”, so its reader would expect more to fail than do."
+    ),
+    "frequency_bias": (
+        "It fails none, and N-Lla-8B is undecided. The paper calls frequent words overvalued in "
+        "most models, and so does the sign here; the bound asks for how much, and below two "
+        "thirds of a point of valence for a tenfold frequency it takes the bias for small. A "
+        "reader who holds that any bias is one would fail nine of ten."
+    ),
+    "funnel": (
+        "It fails F-Lla-8B-v0.1, which alone likes the same words as best and as worst. A reader "
+        "of Figure 4 would agree: its cloud is the one that plainly rises. In the others' funnels "
+        "the reader sees tokens that both prompts reject; these words, chosen for their valence, "
+        "pull the two prompts apart and hide that."
+    ),
+    "model_agreement": (
+        "It asks whether one model may take another's place, so most pairs ought to fail. Those "
+        "that pass share a base and mostly a developer; a reader of §2.4, whose models of one "
+        "base agree more, would agree."
+    ),
+    "positive_skew": (
+        "It fails none: at the top of each model stands what was asked for. The paper asks only "
+        "whether the tail is there (Table 3), and finds it in all ten; a reader would agree."
+    ),
+    "prompt_stability": (
+        "It fails none: wordings that ask for the same rank words alike. The paper compares two "
+        "wordings, which agree for all models (Figure A.2); a reader would agree."
+    ),
+}
 
 HEAD = """# Ten published models, judged
 
@@ -26,6 +67,7 @@ A verdict is that of the run: of several failures of one model Holm's method may
 What words do not allow is SKIPPED with the reason: sequences and slopes (searches), phrases, spellings of one word, the numeric noise, a base model's probabilities.
 """  # noqa: E501  (a page's lines are as long as its table's)
 
+_SMALL = 0.1  # a bound that is less is held against three decimals
 _MARKS = {"PASS": "pass", "FAIL": "**FAIL**", "INCONCLUSIVE": "undecided"}
 _Entries = Mapping[str, Mapping[str, Any]]  # by the label of the prompts
 
@@ -91,8 +133,13 @@ def _overview(audits: Mapping[str, _Entries]) -> str:
 
 
 def _table(entries: _Entries) -> str:
-    models = next(iter(entries.values()))["models"]
-    cells = ([_cell(entry["models"][model]) for entry in entries.values()] for model in models)
+    first = next(iter(entries.values()))
+    models, bound = first["models"], first["bound"]
+    small = any(0 < abs(bound[end] or 0) < _SMALL for end in ("low", "high"))
+    digits = 3 if small else 2
+    cells = (
+        [_cell(entry["models"][model], digits) for entry in entries.values()] for model in models
+    )
     rows = ([model, *row] for model, row in zip(models, cells, strict=True))
     return _markdown([["", *entries], *rows])
 
@@ -108,8 +155,9 @@ def _matrix(prompt: str, entry: Mapping[str, Any]) -> str:
     return _markdown(rows)
 
 
-def _cell(one: Mapping[str, Any]) -> str:
-    return f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}] {_MARKS[one['verdict']]}"
+def _cell(one: Mapping[str, Any], digits: int) -> str:
+    value, low, high = (f"{one[key] + 0.0:.{digits}f}" for key in ("value", "low", "high"))
+    return f"{value} [{low}, {high}] {_MARKS[one['verdict']]}"
 
 
 def _short(one: Mapping[str, Any]) -> str:

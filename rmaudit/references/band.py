@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+_WIDE = 0.3  # values that lie closer together have three decimals
 FILE = Path(__file__).with_name("band.json")
 
 
@@ -39,7 +40,8 @@ class Band:
     def sentence(self) -> str:
         """For example `ten models of the paper, 595 words: -0.21 to 0.58, median 0.2; 8 pass`."""
         values = sorted(self.models.values())
-        ends = f"{_short(values[0])} to {_short(values[-1])}"
+        digits = 2 if values[-1] - values[0] >= _WIDE else 3
+        ends = f"{_short(values[0], digits)} to {_short(values[-1], digits)}"
         counts = Counter(self.verdicts.values())
         told = [
             f"{counts[verdict]} {said}"
@@ -50,7 +52,7 @@ class Band:
             )
             if counts[verdict]
         ]
-        median = _short(statistics.median(values))
+        median = _short(statistics.median(values), digits)
         return f"{self.who}, {self.on}: {ends}, median {median}; {', '.join(told)}"
 
 
@@ -78,9 +80,9 @@ def base_rate(audit: str, prompt: str, *, unit: str) -> str:
     return found.sentence if found else ""
 
 
-def _short(value: float) -> str:
-    """Two decimals, without a minus before zero."""
-    return f"{value + 0.0:.2f}".replace("-0.00", "0.00")
+def _short(value: float, digits: int) -> str:
+    """So many decimals, without a minus before zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 @lru_cache(maxsize=1)
