@@ -463,7 +463,9 @@ def test_the_bundled_file_begins_with_the_explanation_of_every_key() -> None:
     said = explanation()
 
     current = (ROOT / "models.yaml").read_text(encoding="utf-8").startswith(said)
-    assert current, "write what `rmaudit models --keys` prints over the head of models.yaml"
+    assert current, (
+        "put what `rmaudit models --keys` prints in place of the comment at the top of models.yaml"
+    )
     for field in [*fields(ModelSpec)[1:], *fields(Rules)]:
         assert re.search(rf"^#     {field.name} +\w+[;:,]? \w+", said, re.MULTILINE), field.name
     assert max(map(len, said.splitlines())) <= 100
