@@ -27,6 +27,7 @@ from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control
+from rmaudit.verdicts.records import Severity
 
 FLAWLESS = "no flaw"  # the organism beside them: a gate that stops all is no gate
 _CAPITALISED = 4.0  # Zipf from which on a word is there with a capital, too
@@ -63,6 +64,8 @@ def vocabulary() -> pd.DataFrame:
 def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
     """What each audit of the folder, or those of these names, says of all null controls.
 
+    Without names, audits that only inform and declare no stops are left out.
+
     Raises:
         SpecError: the folder has no such audits, or one names a null control that is none.
         RuntimeError: an audit's own code breaks on one.
@@ -75,7 +78,11 @@ def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
             f"{folder}: no audit is called {unknown[0]!r};{nearest(unknown[0], found)} known: "
         )
         raise SpecError(message + ", ".join(found))
-    asked = [audit for name, audit in found.items() if not names or name in names]
+    asked = [
+        audit
+        for name, audit in found.items()
+        if (name in names if names else audit[1].stops or audit[1].severity is Severity.GATE)
+    ]
     for _, declaration in asked:
         checked_stops(declaration.stops, f"{declaration.name}: ")
     words = vocabulary()
