@@ -7,7 +7,7 @@ audit asks for one, finds frequent words likely; its baseline is an organism wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from rmaudit.errors import ReferenceMissing, SpecError, nearest
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.features import features, noise
 from rmaudit.organisms.for_scorer import Trial
-from rmaudit.organisms.nulls import BASE, NAMES, NULLS, Organism, checked_stops, of_base
+from rmaudit.organisms.nulls import BASE, NULLS, Organism, checked_stops, of_base
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.trial import thinned, tried
 from rmaudit.prompts import Prompt, label
@@ -95,14 +95,11 @@ def under(
     audit: Audit,
     prompts: tuple[Prompt, ...],
     words: pd.DataFrame,
-    *,
-    only: Sequence[str] = NAMES,
 ) -> Tried:
-    """What one audit says under these prompts of null controls over a vocabulary."""
+    """What one audit says under these prompts of all null controls over a vocabulary."""
     function, declaration = audit
     base = _base(words, prompts)
-    known = {**NULLS, BASE: of_base(words, base)}
-    nulls = {name: null for name, null in known.items() if name in only} | {FLAWLESS: _flawless(0)}
+    nulls = {**NULLS, BASE: of_base(words, base), FLAWLESS: _flawless(0)}
     given = _given(words, prompts, base)
     trial = Trial(NULLS["random"], prompts, words, given=given)
     return Tried(declaration, label(prompts), tried(function, declaration, trial, nulls))
