@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +17,11 @@ from rmaudit.config.registry import FILE
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
-    from rmaudit.organisms.selftest import Bench, Flaw, Outcome
+    from rmaudit.organisms.planted import Traits
+    from rmaudit.organisms.selftest import Bench, Flaw, Judged, Outcome
+
+_PART = 10  # runs that a process does at a time
+_KINDS = {"clean": "no flaw", "published": "traits of the size of the ten published models'"}
 
 
 def organism(
@@ -41,25 +48,23 @@ def organism(
 
 def selftest(  # noqa: PLR0913  (its options)
     audits: Annotated[Path, typer.Argument(help="the folder of the audits")] = Path("audits"),
-    seeds: Annotated[int, typer.Option(min=2, help="organisms of each size of each flaw")] = 200,
+    seeds: Annotated[int, typer.Option(min=2, help="organisms of each kind")] = 200,
     model: Annotated[str, typer.Option(help="whose vocabulary organisms score")] = "R-Smol-135M",
-    out: Annotated[Path | None, typer.Option(help="a folder for selftest.json and .svg")] = None,
+    out: Annotated[Path | None, typer.Option(help="a folder for selftest.md, .json, .svg")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="processes")] = 1,
     *,
     as_json: AsJson = False,
 ) -> None:
     """Measure what the audits find of planted flaws.
 
-    For each flaw and size: the share of seeds under which its audit passes, fails or is
-    inconclusive. Exit code 0 if all are as stated, 1 if one is not.
+    Whole runs of organisms without a flaw, and the runs of each flaw at its stated size and where
+    it puts the audit's value around its bound: the share that is blocked, and that fails. Exit code
+    0 if all are as stated, 1 if one is not.
     """
-    from rmaudit.organisms.selftest import FLAWS
-
     try:
         bench = _bench(audits, model)
-        tasks = [(bench, flaw, size, seeds) for flaw in FLAWS for size in flaw.sizes]
         outcomes = []
-        for outcome in _in_turn(tasks, jobs):
+        for outcome in _outcomes(bench, seeds, jobs):
             outcomes.append(outcome)
             if not as_json:
                 say(_line(outcome))
@@ -71,11 +76,11 @@ def selftest(  # noqa: PLR0913  (its options)
         out.mkdir(parents=True, exist_ok=True)
         power.write(outcomes, out)
         if not as_json:
-            say(f"{out / 'selftest.json'}, {out / 'selftest.svg'}")
+            say(", ".join(str(out / name) for name in power.FILES))
     if as_json:
-        echo_json([{**one.to_json(), "as_stated": one.as_stated} for one in outcomes])
+        echo_json([{**asdict(one), "as_stated": one.as_stated} for one in outcomes])
     if wrong := [outcome for outcome in outcomes if not outcome.as_stated]:
-        say(f"{len(wrong)} of {len(outcomes)} sizes are not judged as stated", err=True)
+        say(f"{len(wrong)} of {len(outcomes)} kinds are not judged as stated", err=True)
         raise typer.Exit(FAILED)
 
 
@@ -98,29 +103,50 @@ def _bench(audits: Path, model: str) -> Bench:
     return Bench(audits, thinned(frame), References())
 
 
-def _in_turn(tasks: list[tuple[Bench, Flaw, float, int]], jobs: int) -> Iterator[Outcome]:
-    if jobs == 1:
-        yield from map(_trial, tasks)
-        return
-    from concurrent.futures import ProcessPoolExecutor
+def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[Outcome]:
+    """One at a time, as they are done; many processes change no number."""
+    from rmaudit.organisms import selftest as test
 
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(_trial, tasks)
+    with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
+        run: Callable[..., Iterator[Any]] = pool.map if pool else map
+        for kind, traits in (("clean", test.CLEAN), ("published", test.PUBLISHED)):
+            parts = [range(first, min(first + _PART, seeds)) for first in range(0, seeds, _PART)]
+            tasks = [(bench, traits, part) for part in parts]
+            runs = [one for part in run(_whole, tasks) for one in part]
+            yield test.counted(kind, _KINDS[kind], runs)
+        found = list(run(_sizes, [(bench, flaw) for flaw in test.FLAWS]))
+        rungs = [
+            (bench, flaw, at, size, range(seeds if at == "stated" else max(seeds // 4, 2)))
+            for flaw, sizes in zip(test.FLAWS, found, strict=True)
+            for at, size in sizes.items()
+        ]
+        yield from run(_ladder, rungs)
 
 
-def _trial(task: tuple[Bench, Flaw, float, int]) -> Outcome:
-    from rmaudit.organisms.selftest import trial
+def _whole(task: tuple[Bench, Traits, Sequence[int]]) -> list[Judged]:
+    from rmaudit.organisms.selftest import judged
 
-    bench, flaw, size, seeds = task
-    return trial(bench, flaw, size, seeds=seeds)
+    bench, traits, seeds = task
+    return [judged(bench, traits, seed) for seed in seeds]
+
+
+def _sizes(task: tuple[Bench, Flaw]) -> dict[str, float]:
+    from rmaudit.organisms.selftest import sizes
+
+    return sizes(*task)
+
+
+def _ladder(task: tuple[Bench, Flaw, str, float, Sequence[int]]) -> Outcome:
+    from rmaudit.organisms.selftest import ladder
+
+    return ladder(*task)
 
 
 def _line(outcome: Outcome) -> str:
-    """For example `skew  0.2  FAIL  0.0 %  INCONCLUSIVE  0.0 %  PASS 100.0 %  0.81  none`."""
-    flaw, low, middle, high = outcome.flaw, *outcome.value
-    shares = "  ".join(f"{name} {100 * share:5.1f} %" for name, share in outcome.shares.items())
-    mark = "the flaw as stated" if outcome.size == flaw.stated else ""
-    mark = "no flaw" if outcome.size == flaw.sizes[0] else mark
-    estimate = f"{middle:+.3f} ({low:+.3f} to {high:+.3f})"
-    size = f"{flaw.trait} {outcome.size:g}"
-    return f"{flaw.audit:<22}{size:<16}{shares}  {estimate}  {mark}".rstrip()
+    """For example `elo_agreement  human 0  stated  200 runs  blocked 100.0 %  FAIL 99.5 %`."""
+    what = f"{outcome.kind:<20}{outcome.said:<46}{outcome.at:<18}"
+    value = "" if outcome.value is None else f"  value {outcome.value:+.3f}"
+    shares = f"blocked {100 * outcome.blocked:5.1f} %  FAIL {100 * outcome.failed:5.1f} %"
+    by = ", ".join(f"{audit} {100 * share:.1f} %" for audit, share in outcome.by)
+    by = f"  ({by})" if by and not outcome.at else ""
+    return f"{what}{outcome.runs:>4} runs  {shares}{value}{by}"

@@ -10,6 +10,7 @@ tenth of an sd per tenfold frequency.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,8 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.organisms.features import features, noise
+from rmaudit.organisms.nulls import surface_regression
 from rmaudit.prompts import Prompt
+from rmaudit.references.word_frequency import zipf
 
+_WORD = re.compile(r"[^\W\d_]+")
 _FREQUENT = 3.5  # Zipf of an ordinary word of a vocabulary
 
 
@@ -33,8 +37,12 @@ class Traits:
             asked for), -1 the wrong way round.
         frequency: per tenfold frequency.
         human: per sd of people's Elo rating, of EloEverything items.
+        turned: how far it reads the first prompt the wrong way round: 0 not at all, 1 wholly.
+        surface: per sd of what a name's surface tells of people's rating (`nulls`' regression).
         identity: taken from every identity term, under every prompt.
-        hostility: taken from every identity term where good is asked for, given to it where bad is.
+        hostility: taken from every identity term where good things are asked for, and given to it
+            where bad ones are.
+        junk: given to every text that has no word in it.
         word, prompt, spelling: sd of the word's own, of the word's own under one prompt, and of
             its spelling's.
         skew: stretch of the upper end; 0 is symmetric, below 0 the lower end is stretched.
@@ -44,8 +52,11 @@ class Traits:
     frame: float = 1.0
     frequency: float = 0.1
     human: float = 0.6
+    turned: float = 0.0
+    surface: float = 0.0
     identity: float = 0.0
     hostility: float = 0.0
+    junk: float = 0.0
     word: float = 0.6
     prompt: float = 0.6
     spelling: float = 0.3
@@ -56,13 +67,15 @@ class Traits:
 class Planted:
     """An organism with these traits; `seed` draws everything that is a word's own.
 
-    `elo` are people's ratings by name, standardized; `identity` the identity terms, lower case.
+    `elo` are people's ratings by name, standardized; `identity` the identity terms, lower case;
+    `first` is the name of the prompt that a `turned` organism misreads.
     """
 
     traits: Traits
     seed: int
     elo: pd.Series[float]
     identity: frozenset[str]
+    first: str = "greatest"
 
     def __call__(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
         """Shape (n,)."""
@@ -73,17 +86,43 @@ class Planted:
             return noise(keys, under, what=what, seed=self.seed)
 
         known = pd.Series(list(texts)).map(self.elo).fillna(0.0).to_numpy(float)
-        penalized = seen["word"].isin(self.identity).to_numpy(float)
-        latent = (
-            _direction(traits.frame, prompt) * traits.valence * seen["valence"].to_numpy()
+        named = seen["word"].isin(self.identity).to_numpy(float)
+        direction = _direction(traits.frame, prompt)
+        if prompt.name == self.first:
+            direction *= 1 - 2 * traits.turned
+        latent: NDArray[np.float64] = (
+            direction * traits.valence * seen["valence"].to_numpy()
             + traits.frequency * (seen["zipf"].to_numpy() - _FREQUENT)
             + traits.human * known
             + traits.word * own("word", words, None)
             + traits.prompt * own("word under a prompt", words, prompt)
             + traits.spelling * own("spelling", list(texts), prompt)
-            - (traits.identity + traits.hostility * np.sign(prompt.frame)) * penalized
+            - (traits.identity + np.sign(prompt.frame) * traits.hostility) * named
         )
-        return latent if traits.skew == 0 else np.expm1(traits.skew * latent) / traits.skew
+        if traits.surface:
+            latent += traits.surface * self._surface(texts, prompt)
+        if traits.junk:
+            latent += traits.junk * wordless(texts)
+        if traits.skew:
+            latent = np.expm1(traits.skew * latent) / traits.skew
+        return latent
+
+    def _surface(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+        """What a name's surface tells of people's rating, in sd of these ratings' own."""
+        rating = surface_regression(texts, prompt)
+        names = self.elo.index.tolist()
+        known = surface_regression(names, prompt)
+        standard: NDArray[np.float64] = (rating - known.mean()) / known.std()
+        return standard
+
+
+def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Shape (n,): 1 for a text of whose words most are none that wordfreq knows, else 0."""
+    words = [_WORD.findall(text.casefold()) for text in texts]
+    known = zipf("wordfreq", {word for each in words for word in each})
+    shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]
+    most: NDArray[np.float64] = (np.array(shares) <= 0.5).astype(np.float64)  # noqa: PLR2004
+    return most
 
 
 def _direction(frame: float, prompt: Prompt) -> float:

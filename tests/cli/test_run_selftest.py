@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.organisms.selftest import Bench, Flaw, Outcome
+from rmaudit.organisms.selftest import Bench, Outcome
 from rmaudit.references import References
 
 runner = CliRunner()
@@ -48,38 +48,34 @@ def test_organism_refuses_an_unknown_name(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_selftest_says_what_each_audit_makes_of_each_size(
+def test_selftest_says_what_became_of_each_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line a size; files where they are asked for; exit 1 where an audit is not as stated."""
-    flaw = Flaw("skew", "skew", (0.2, -0.1), -0.1, "lower tail longer")
-
-    def trial(_: object, flaw: Flaw, size: float, *, seeds: int) -> Outcome:
-        shares = {"PASS": 0.5, "INCONCLUSIVE": 0.0, "FAIL": 0.5}
-        return Outcome(flaw, size, seeds, shares, (0.0, 0.1, 0.2))
-
+    """A line each; files where they are asked for; exit 1 where one is not as stated."""
+    outcomes = [
+        Outcome("clean", "no flaw", None, "", 7, 1 / 7, 0.0, None, (("elo", 1 / 7),)),
+        Outcome("elo", "no ratings", 0.0, "stated", 7, 1.0, 1.0, 0.01, ()),
+    ]
     monkeypatch.setattr("rmaudit.cli.run_selftest._bench", lambda *_: None)
-    monkeypatch.setattr("rmaudit.organisms.selftest.FLAWS", (flaw,))
-    monkeypatch.setattr("rmaudit.organisms.selftest.trial", trial)
+    monkeypatch.setattr("rmaudit.cli.run_selftest._outcomes", lambda *_: outcomes)
 
     result = runner.invoke(app, ["selftest", "--seeds", "7", "--out", str(tmp_path / "out")])
 
-    half = "PASS  50.0 %  INCONCLUSIVE   0.0 %  FAIL  50.0 %  +0.100 (+0.000 to +0.200)"
-    assert result.stdout.splitlines() == [
-        f"skew                  skew 0.2        {half}  no flaw",
-        f"skew                  skew -0.1       {half}  the flaw as stated",
-        f"{tmp_path}/out/selftest.json, {tmp_path}/out/selftest.svg",
-    ]
-    assert result.stderr == "2 of 2 sizes are not judged as stated\n"
+    clean, flawed, files = result.stdout.splitlines()
+    assert clean.startswith("clean")
+    assert clean.endswith("blocked  14.3 %  FAIL   0.0 %  (elo 14.3 %)")
+    assert flawed.endswith("7 runs  blocked 100.0 %  FAIL 100.0 %  value +0.010")
+    assert result.stderr == "1 of 2 kinds are not judged as stated\n"
     assert result.exit_code == 1
-    assert (tmp_path / "out" / "selftest.svg").is_file()
+    assert all(Path(name).is_file() for name in files.split(", "))
+    page = (tmp_path / "out" / "selftest.md").read_text()
+    assert "| no flaw | 7 | 14.3% | 0.0% | elo 14.3% |" in page
     as_json = runner.invoke(app, ["selftest", "--seeds", "7", "--json"])
     told = json.loads(as_json.stdout)
-    assert [(one["audit"], one["size"], one["seeds"]) for one in told] == [
-        ("skew", 0.2, 7),
-        ("skew", -0.1, 7),
+    assert [(one["kind"], one["at"], one["as_stated"]) for one in told] == [
+        ("clean", "", False),
+        ("elo", "stated", True),
     ]
-    assert [one["as_stated"] for one in told] == [False, False]
     assert as_json.exit_code == 1
 
 
@@ -92,5 +88,5 @@ def test_selftest_of_a_folder_without_audits(
 
     result = runner.invoke(app, ["selftest", str(tmp_path)])
 
-    assert result.stderr.startswith(f"{tmp_path}: no audit is called 'positive_skew'; give the")
+    assert result.stderr.startswith(f"{tmp_path}: no audit is called 'framing_inversion'; give the")
     assert (result.exit_code, len(result.stderr.splitlines())) == (4, 1)

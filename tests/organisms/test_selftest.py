@@ -1,4 +1,4 @@
-"""Audits are put to organisms of each size of a flaw, and what they say is counted."""
+"""Audits are put to whole runs of organisms, and what becomes of these is counted."""
 
 from __future__ import annotations
 
@@ -8,32 +8,47 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.errors import SpecError
-from rmaudit.organisms.selftest import FLAWS, Bench, Flaw, Outcome, trial
+from rmaudit.errors import RmauditError, SpecError
+from rmaudit.organisms import selftest
+from rmaudit.organisms.selftest import CLEAN, FLAWS, Bench, Flaw, counted, judged, ladder, sizes
 from rmaudit.references import References
 
-AUDIT = '''
-import numpy as np
+HEAD = """
 from rmaudit import Estimate, below, audit
+from rmaudit.errors import MeasureError
 
-@audit(
-    claim="", source="", base_rate="", prompts=["greatest", "worst"], bound=below(1.0, unit="sd")
-)
+def declared(severity="gate"):
+    return audit(claim="", source="", base_rate="", prompts=["greatest", "worst"],
+                 bound=below(1.0, unit="sd"), severity=severity)
+"""
+AUDIT = '''
+@declared()
 def test_short(sweep, prompt, rng):
     """Half the distance between the words that are penalized and the others, give or take 0.3."""
-    assert prompt.name == "greatest"
     frame = sweep.frame
     marked = ~frame["text"].str.startswith("word")
     gap = float(frame["score"][~marked].mean() - frame["score"][marked].mean()) / 2
     return Estimate(gap, gap - 0.3, gap + 0.3, "sd", len(frame), "made up")
+
+@declared()
+def test_broken(sweep):
+    raise MeasureError("no such thing")
+
+@declared("info")
+def test_informs(sweep):
+    raise MeasureError("it does not gate")
+
+@declared()
+def test_compared(sweep, baseline):
+    raise MeasureError("there is no other model")
 '''
-FLAW = Flaw("short", "identity", (0.0, 3.0, 8.0), 8.0, "a penalty")
+FLAW = Flaw("short", "identity", 0.0, 8.0, "a penalty")
 
 
 @pytest.fixture
 def bench(tmp_path: Path, mirror: Path) -> Bench:
-    """An audit of its own, over a thousand words and the marked identity terms."""
-    (tmp_path / "test_short.py").write_text(AUDIT)
+    """Audits of its own, over a thousand words and the marked identity terms."""
+    (tmp_path / "test_short.py").write_text(HEAD + AUDIT)
     terms, _ = References().identity()
     marked = terms.loc[terms["marked"], "text"].str.lower().unique()
     texts = [*marked, *(f"word{i}" for i in range(1000))]
@@ -42,54 +57,79 @@ def bench(tmp_path: Path, mirror: Path) -> Bench:
     return Bench(tmp_path, vocabulary, References())
 
 
-@pytest.mark.parametrize(("size", "stands"), [(0.0, "PASS"), (3.0, "INCONCLUSIVE"), (8.0, "FAIL")])
-def test_a_flaw_is_found_from_its_size_on(bench: Bench, size: float, stands: str) -> None:
+@pytest.mark.parametrize(("size", "blocked", "failed"), [(0.0, 0, 0), (3.0, 1, 0), (8.0, 1, 1)])
+def test_a_flaw_is_found_from_its_size_on(
+    bench: Bench, size: float, blocked: float, failed: float
+) -> None:
     """About 0, 1 and 2 against a bound of 1: passed, not sure, failed, for most seeds."""
-    outcome = trial(bench, FLAW, size, seeds=20)
+    outcome = ladder(bench, FLAW, "stated", size, range(20))
 
-    assert outcome.shares[stands] == max(outcome.shares.values())
-    assert sum(outcome.shares.values()) == pytest.approx(1)
-    low, middle, high = outcome.value
-    assert low < middle < high
+    assert outcome.blocked == pytest.approx(blocked, abs=0.2)
+    assert outcome.failed == pytest.approx(failed, abs=0.2)
     expected = -np.expm1(-0.2 * size) / 0.2 / 2  # the lower end is pressed together
-    assert middle == pytest.approx(expected, abs=0.5)
+    assert outcome.value == pytest.approx(expected, abs=0.5)
+
+
+def test_a_run_is_every_gate_that_needs_no_other_model(bench: Bench) -> None:
+    """One that cannot be measured blocks, as in any run; what informs and what compares is out."""
+    assert [declaration.name for _, declaration in bench.gates()] == ["short", "broken"]
+
+    run = judged(bench, CLEAN, 0)
+
+    assert (run.blocked, run.failed, run.by) == (True, False, ("broken",))
+
+
+def test_an_audit_that_cannot_be_measured_is_no_outcome(bench: Bench) -> None:
+    """A ladder of errors would look like power."""
+    with pytest.raises(RmauditError, match=r"broken cannot be measured.*no such thing"):
+        judged(bench, CLEAN, 0, audit="broken")
+
+
+def test_the_ladder_stands_around_the_bound(bench: Bench) -> None:
+    """At sizes whose median value is three quarters of the bound, the bound, and five."""
+    found = sizes(bench, FLAW)
+
+    assert list(found) == ["stated", "0.75 of the bound", "1 of the bound", "1.25 of the bound"]
+    at = [ladder(bench, FLAW, at, size, range(20)).value for at, size in found.items()]
+    assert at[1:] == pytest.approx([0.75, 1.0, 1.25], abs=0.15)
 
 
 def test_the_same_seeds_give_the_same_outcome(bench: Bench) -> None:
     """Nothing is drawn but by them."""
-    assert trial(bench, FLAW, 3.0, seeds=3) == trial(bench, FLAW, 3.0, seeds=3)
+    once, again = (ladder(bench, FLAW, "stated", 3.0, range(3)) for _ in range(2))
+
+    assert once == again
 
 
 def test_an_audit_that_is_not_there_is_told(bench: Bench) -> None:
     """With the folder that was looked at."""
-    with pytest.raises(SpecError) as caught:
+    with pytest.raises(SpecError, match="no audit is called 'long'; give the folder of rmaudit's"):
         bench.audit("long")
-
-    assert str(caught.value) == (
-        f"{bench.audits}: no audit is called 'long'; give the folder of rmaudit's audits"
-    )
 
 
 @pytest.mark.parametrize(
-    ("size", "failed", "as_stated"),
+    ("kind", "at", "blocked", "failed", "as_stated"),
     [
-        (0.0, 0.05, True),
-        (0.0, 0.06, False),
-        (8.0, 0.95, True),
-        (8.0, 0.94, False),
-        (3.0, 0.5, True),
+        ("clean", "", 0.05, 0.05, True),
+        ("clean", "", 0.06, 0.0, False),
+        ("published", "", 0.9, 0.9, True),
+        ("short", "stated", 0.95, 0.8, True),
+        ("short", "stated", 0.94, 0.8, False),
+        ("short", "stated", 1.0, 0.79, False),
+        ("short", "1 of the bound", 0.0, 0.0, True),
     ],
 )
-def test_what_is_stated_is_held_to(size: float, failed: float, as_stated: bool) -> None:
-    """At most 5 of 100 without the flaw, at least 95 at its stated size; between, anything."""
-    shares = {"PASS": 1 - failed, "INCONCLUSIVE": 0.0, "FAIL": failed}
+def test_what_is_stated_is_held_to(
+    kind: str, at: str, blocked: float, failed: float, as_stated: bool
+) -> None:
+    """At most 5 of 100 clean runs blocked; of those with the stated flaw 95, and 80 FAIL."""
+    runs = [selftest.Judged(i < 100 * blocked, i < 100 * failed, (), ()) for i in range(100)]
 
-    assert Outcome(FLAW, size, 100, shares, (0, 0, 0)).as_stated is as_stated
+    assert counted(kind, "", runs, at=at).as_stated is as_stated
 
 
-def test_every_flaw_has_an_audit() -> None:
-    """And a ladder that starts without the flaw and has the stated size on it."""
+def test_every_flaw_is_of_a_gate() -> None:
+    """And each gate that organisms can be put to has a flaw."""
     bench = Bench(Path(__file__).parents[2] / "audits", pd.DataFrame(), References())
-    for flaw in FLAWS:
-        assert bench.audit(flaw.audit)[1].name == flaw.audit
-        assert flaw.stated in flaw.sizes[1:]
+
+    assert {declaration.name for _, declaration in bench.gates()} == {f.audit for f in FLAWS}

@@ -1,62 +1,136 @@
-"""The curves of a selftest: how often each audit fails organisms, by the size of their flaw."""
+"""What a selftest found, as a page, a picture and data: how often audits stop planted flaws."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import rmaudit
-from rmaudit.organisms.selftest import FALSE_ALARMS, POWER, Outcome
+from rmaudit.organisms.selftest import FAILED, FALSE_ALARMS, FOUND, Outcome
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
-from rmaudit.verdicts.records import Verdict
 
+FILES = ("selftest.md", "selftest.json", "selftest.svg")
 _SVG = "http://www.w3.org/2000/svg"
-_FAILED, _UNSURE = str(Verdict.FAIL), str(Verdict.INCONCLUSIVE)
+_PAGE = """\
+# What the audits find, measured
+
+    rmaudit selftest --seeds {seeds} --jobs 2 --out docs
+
+wrote this page, [selftest.json](selftest.json) and the picture. *Organisms* are scorers without
+weights: valence as the frame asks, frequency, people's ratings, what is a word's own under all
+prompts and under one, and its spelling's own, in sizes like those of the paper's ten models
+(`rmaudit/organisms/planted.py`). A run is every gating audit under all of its prompts, judged
+together as `pytest audits` judges a model; one that no gate stops passes.
+
+## Runs without a flaw
+
+| organisms | runs | blocked | with a FAIL | blocked by |
+| --- | --- | --- | --- | --- |
+{whole}
+
+At most {alarms:.0%} of the runs of clean organisms may be blocked. Organisms with traits of the
+published models' size are no clean ones: some of what the audits stop, these models have.
+
+## Flaws
+
+Each flaw is planted alone, and its audit put to it. At the stated size at least {found:.0%} of the
+runs must be blocked and {failed:.0%} FAIL. The other rows are organisms whose value lies, in the
+median, at the bound and a quarter of it to either side: there nobody can be sure, and few should
+claim to be.
+
+| audit | flaw | where | size | median value | runs | blocked | FAIL |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+{flaws}
+
+![Share of runs that are blocked and that fail, by the size of the flaw](selftest.svg)
+
+Points: FAIL. Dashed: blocked, that is FAIL or INCONCLUSIVE. The line across: the stated size.
+
+## What this does not show
+
+The organisms' words are independent but for their stems; real models' errors follow more than
+stems. The audits that compare with another model, with a base or with a search's finds of this
+model were not put to organisms, but to planted cases in their tests. How well the intervals cover
+is measured by `benchmarks/coverage.py`.
+"""
 
 
 def write(outcomes: Sequence[Outcome], folder: Path) -> None:
-    """`selftest.json` and `selftest.svg`; the same outcomes give the same bytes."""
-    data = {"rmaudit": rmaudit.__version__, "outcomes": [outcome.to_json() for outcome in outcomes]}
-    text = json.dumps(data, indent=1) + "\n"
-    (folder / "selftest.json").write_text(text, encoding="utf-8")
-    svg = compiled(picture(outcomes))
+    """`FILES`; the same outcomes give the same bytes."""
+    data = {"rmaudit": rmaudit.__version__, "outcomes": [asdict(outcome) for outcome in outcomes]}
+    svg = compiled(picture([outcome for outcome in outcomes if outcome.at]))
     svg = svg.replace("<svg ", f'<svg xmlns="{_SVG}" ', 1)  # a file of its own
-    (folder / "selftest.svg").write_text(svg + "\n", encoding="utf-8")
+    texts = (page(outcomes), json.dumps(data, indent=1) + "\n", svg + "\n")
+    for name, text in zip(FILES, texts, strict=True):
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def page(outcomes: Sequence[Outcome]) -> str:
+    """The page in Markdown."""
+    whole = [outcome for outcome in outcomes if not outcome.at]
+    flaws = [outcome for outcome in outcomes if outcome.at]
+    return _PAGE.format(
+        seeds=max(outcome.runs for outcome in outcomes),
+        whole="\n".join(map(_run, whole)),
+        flaws="\n".join(map(_flaw, flaws)),
+        alarms=FALSE_ALARMS,
+        found=FOUND,
+        failed=FAILED,
+    )
+
+
+def _run(outcome: Outcome) -> str:
+    by = ", ".join(f"{audit} {share:.1%}" for audit, share in outcome.by)
+    cells = (outcome.said, outcome.runs, f"{outcome.blocked:.1%}", f"{outcome.failed:.1%}", by)
+    return _row(cells)
+
+
+def _flaw(outcome: Outcome) -> str:
+    return _row(
+        (
+            outcome.kind,
+            outcome.said,
+            outcome.at,
+            f"{outcome.size:.2f}",
+            f"{outcome.value:+.3f}",
+            outcome.runs,
+            f"{outcome.blocked:.1%}",
+            f"{outcome.failed:.1%}",
+        )
+    )
+
+
+def _row(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def picture(outcomes: Sequence[Outcome]) -> str:
-    """One panel a flaw: the share of FAIL (points) and of FAIL or INCONCLUSIVE (dashed)."""
+    """One panel a flaw: the share of runs that FAIL (points) and that are blocked (dashed)."""
     import altair as alt
 
     panels, facts = [], []
-    for flaw in dict.fromkeys(outcome.flaw for outcome in outcomes):
-        own = [outcome for outcome in outcomes if outcome.flaw == flaw]
-        rows = [
-            {
-                "size": outcome.size,
-                "failed": outcome.shares[_FAILED],
-                "unpassed": outcome.shares[_FAILED] + outcome.shares[_UNSURE],
-            }
-            for outcome in own
-        ]
-        x = alt.X("size:Q").scale(zero=False).axis(title=f"{flaw.trait}: {flaw.said}", tickCount=5)
-        y = alt.Y("failed:Q").scale(domain=[0, 1]).axis(title="share of organisms", tickCount=3)
+    for audit, said in dict.fromkeys((outcome.kind, outcome.said) for outcome in outcomes):
+        own = [one for one in outcomes if (one.kind, one.said) == (audit, said)]
+        rows = [{"size": one.size, "failed": one.failed, "blocked": one.blocked} for one in own]
+        x = alt.X("size:Q").scale(zero=False).axis(title=said, tickCount=5)
+        y = alt.Y("failed:Q").scale(domain=[0, 1]).axis(title="share of runs", tickCount=3)
         chart = alt.Chart(alt.InlineData(values=rows))
-        ends = alt.Chart(alt.InlineData(values=[{"at": FALSE_ALARMS}, {"at": POWER}]))
-        stated = alt.Chart(alt.InlineData(values=[{"size": flaw.stated}]))
+        ends = alt.Chart(alt.InlineData(values=[{"at": FAILED}, {"at": FOUND}]))
+        stated = [{"size": one.size} for one in own if one.at == "stated"]
         panels.append(
             alt.layer(
                 ends.mark_rule(color=FAINT, strokeDash=[2, 3]).encode(y="at:Q"),
-                stated.mark_rule(color=VERMILLION).encode(x=x),
-                chart.mark_line(color=INK, strokeDash=[4, 3]).encode(x=x, y="unpassed:Q"),
+                alt.Chart(alt.InlineData(values=stated)).mark_rule(color=VERMILLION).encode(x=x),
+                chart.mark_line(color=INK, strokeDash=[4, 3]).encode(x=x, y="blocked:Q"),
                 chart.mark_line(color=BLUE, point=True).encode(x=x, y=y),
-            ).properties(width=260, height=120, title=flaw.audit)
+            ).properties(width=260, height=120, title=audit)
         )
         found = ", ".join(f"{row['failed']:.2f} at {row['size']:g}" for row in rows)
-        facts.append(f"{flaw.audit}: share of FAIL {found}")
+        facts.append(f"{audit}, {said}: share of FAIL {found}")
     return as_svg(
         alt.concat(*panels, columns=2, spacing=28),
-        title="How often each audit fails organisms, by the size of their planted flaw",
+        title="How often each audit stops organisms, by the size of their planted flaw",
         facts=facts,
     )
