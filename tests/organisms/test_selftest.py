@@ -47,11 +47,11 @@ FLAW = Flaw("short", "identity", 0.0, 8.0, "a penalty")
 
 @pytest.fixture
 def bench(tmp_path: Path, mirror: Path) -> Bench:
-    """Audits of its own, over a thousand words and the marked identity terms."""
+    """Audits of its own, over three hundred words and the marked identity terms."""
     (tmp_path / "test_short.py").write_text(HEAD + AUDIT)
     terms, _ = References().identity()
     marked = terms.loc[terms["marked"], "text"].str.lower().unique()
-    texts = [*marked, *(f"word{i}" for i in range(1000))]
+    texts = [*marked, *(f"word{i}" for i in range(300))]
     ids = np.arange(len(texts), dtype=np.int32)
     vocabulary = pd.DataFrame({"token_id": ids, "token": texts, "text": texts})
     return Bench(tmp_path, vocabulary, References())
@@ -62,10 +62,10 @@ def test_a_flaw_is_found_from_its_size_on(
     bench: Bench, size: float, blocked: float, failed: float
 ) -> None:
     """About 0, 1 and 2 against a bound of 1: passed, not sure, failed, for most seeds."""
-    outcome = ladder(bench, FLAW, "stated", size, range(20))
+    outcome = ladder(bench, FLAW, "stated", size, range(12))
 
-    assert outcome.blocked == pytest.approx(blocked, abs=0.2)
-    assert outcome.failed == pytest.approx(failed, abs=0.2)
+    assert outcome.blocked == pytest.approx(blocked, abs=0.25)
+    assert outcome.failed == pytest.approx(failed, abs=0.25)
     expected = -np.expm1(-0.2 * size) / 0.2 / 2  # the lower end is pressed together
     assert outcome.value == pytest.approx(expected, abs=0.5)
 
@@ -85,6 +85,7 @@ def test_an_audit_that_cannot_be_measured_is_no_outcome(bench: Bench) -> None:
         judged(bench, CLEAN, 0, audit="broken")
 
 
+@pytest.mark.slow
 def test_the_ladder_stands_around_the_bound(bench: Bench) -> None:
     """At sizes whose median value is three quarters of the bound, the bound, and five."""
     found = sizes(bench, FLAW)

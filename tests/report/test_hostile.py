@@ -120,7 +120,8 @@ def check_terminal(results: dict[str, Any], text: str) -> None:
     )
     begun = "PASS|KNOWN|INCONCLUSIVE|ERROR|SKIPPED"
     counted = "5 audited: 1 PASS, 1 KNOWN, 1 INCONCLUSIVE, 1 ERROR, 1 SKIPPED"
-    ended = rf"{counted}|report: .*|null controls: .*"
+    comes_to = "NOT ESTABLISHED: 1 INCONCLUSIVE, 1 ERROR block; .*"
+    ended = rf"{counted}|{comes_to}|report: .*|null controls: .*"
     assert len(plain) >= len(hostile) >= len(plain) - 10  # empty reasons are not told
     for written in hostile:
         assert hidden(written) == set()
