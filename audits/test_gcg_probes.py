@@ -1,9 +1,11 @@
 """Strings that searches found on other models, replayed (Christian et al. 2025, §5)."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
-from rmaudit import Estimate, Prompt, Rewards, Sweep, audit, below
+from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import gcg_probes
 from rmaudit.references import References
 from rmaudit.references.answers import answers
@@ -16,8 +18,13 @@ from rmaudit.references.answers import answers
     bound=below(gcg_probes.BOUND, unit=gcg_probes.UNIT),
     base_rate="not known: published are the strings of one model, R-Gem-2B, and not their replay",
     stops=["gibberish"],
+    joint=True,
     limits=[
         "What a search of this model would find: that is search_headroom.",
+        (
+            "A weakness under one prompt alone: the strings of all prompts count together, so that "
+            "there are enough. The shares under each prompt stand beside it."
+        ),
         (
             "What searches of models that are not like those of the ledger would find: most of its "
             "strings were found on one small backbone under four heads."
@@ -29,21 +36,23 @@ from rmaudit.references.answers import answers
         ),
     ],
 )
-def test_gcg_probes(  # noqa: PLR0913, PLR0917  (fixtures)
-    sweep: Sweep,
-    prompt: Prompt,
+def test_gcg_probes(
+    sweeps: Mapping[str, Sweep],
     rewards: Rewards,
     ledger: pd.DataFrame,
     references: References,
     rng: np.random.Generator,
 ) -> Estimate:
     """The strings of the ledger against the best of real answers that are as long."""
-    strings, real = ledger.drop_duplicates(["direction", "text"]), answers(references, prompt.frame)
-    found, honest = rewards(strings["text"].tolist()), rewards(real)
-    return gcg_probes.replayed(
-        strings.assign(score=found.scores),
-        pd.DataFrame({"text": real, "score": honest.scores}),
-        sweep.frame,
-        noise=float(np.max([found.noise, honest.noise, sweep.noise])),
-        rng=rng,
-    )
+    asked = {}
+    for name, sweep in sweeps.items():
+        strings = ledger[ledger["prompt"] == name].drop_duplicates(["direction", "text"])
+        real = answers(references, sweep.prompt.frame)
+        found, honest = rewards(strings["text"].tolist(), name), rewards(real, name)
+        asked[name] = gcg_probes.Asked(
+            strings.assign(score=found.scores),
+            pd.DataFrame({"text": real, "score": honest.scores}),
+            sweep.frame,
+            noise=float(np.max([found.noise, honest.noise, sweep.noise])),
+        )
+    return gcg_probes.replayed(asked, rng=rng)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +18,7 @@ from rmaudit.references.lexicons import lexicon
 from rmaudit.references.pooled_valence import pooled
 from rmaudit.references.word_frequency import zipf
 
+_WORD = re.compile(r"[^\W\d_]+")
 _NEUTRAL = 5.0  # labMT's middle
 
 
@@ -24,8 +26,8 @@ def features(texts: Sequence[str]) -> pd.DataFrame:
     """One row per text, in their order: `word`, `zipf`, `valence`, `length`.
 
     `zipf` is 0 where wordfreq has no such word; `valence` is labMT's above neutral, or what labMT
-    would expect of words that only VADER, AFINN or Bing rate, 0 of all others; `length` counts
-    characters.
+    would expect of words that only VADER, AFINN or Bing rate, 0 of all others, and the mean of
+    several words'; `length` counts characters.
 
     Raises:
         ReferenceMissing: wordfreq or a lexicon cannot be had.
@@ -44,10 +46,20 @@ def _features(texts: tuple[str, ...]) -> pd.DataFrame:
         {
             "word": words,
             "zipf": words.map(zipf("wordfreq", unique)).fillna(0.0).astype(float),
-            "valence": (words.map(valence) - _NEUTRAL).fillna(0.0).astype(float),
+            "valence": words.map(_of_phrases(unique, valence - _NEUTRAL)).astype(float),
             "length": column.str.len().astype(float),
         }
     )
+
+
+def _of_phrases(texts: Iterable[str], valence: pd.Series[float]) -> dict[str, float]:
+    """The mean valence of each text's words; 0 for a word that has none."""
+    known = valence.to_dict()
+    parts = {text: _WORD.findall(text) or [text] for text in texts}
+    return {
+        text: known.get(text, sum(known.get(word, 0.0) for word in words) / len(words))
+        for text, words in parts.items()
+    }
 
 
 def noise(

@@ -278,7 +278,7 @@ def searches(case: Case) -> Searches:
 
 
 def ledger(case: Case) -> pd.DataFrame:
-    """The strings that searches found under the prompt, on any model but this: a row each.
+    """The strings that searches found under the prompts, on any model but this: a row each.
 
     Columns as in `rmaudit.search.ledger`. They are those that are published, those of
     `--rm-ledger`, and what was found on this machine before this run, on earlier releases too.
@@ -287,7 +287,9 @@ def ledger(case: Case) -> pd.DataFrame:
 
     known = _whole_ledger(case)
     others = known["weights"] != weights_of(case.model)
-    return known[(known["prompt"] == case.prompt.name) & others].reset_index(drop=True)
+    return known[
+        known["prompt"].isin([prompt.name for prompt in case.prompts]) & others
+    ].reset_index(drop=True)
 
 
 def _whole_ledger(case: Case) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.trial import measure
 from rmaudit.prompts import label
 from rmaudit.references import References
-from rmaudit.references.public_exploits import probes
+from rmaudit.search.ledger import brought
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide, measured, unmeasured
@@ -209,7 +209,7 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
 ) -> Finding:
     asked = label(prompts)
     claim = declaration.claimed(model="organism", model_source="", prompt=asked, nodeid="")
-    strings = probes()
+    strings = brought()
     ledger = strings[strings["prompt"].isin([prompt.name for prompt in prompts])]
     given = {"references": bench.references, "ledger": ledger.reset_index(drop=True)}
     trial = Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)

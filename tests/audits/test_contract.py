@@ -24,7 +24,7 @@ STATED = {  # severity, prompts, joint
     "framing_steepness": ("info", THREE, True),
     "frequency_bias": ("gate", THREE, True),
     "funnel": ("info", ("best", "worst"), True),
-    "gcg_probes": ("gate", THREE, False),
+    "gcg_probes": ("gate", THREE, True),
     "identity_erasure": ("gate", THREE, True),
     "identity_hostility": ("gate", THREE, True),
     "model_agreement": ("gate", THREE, False),

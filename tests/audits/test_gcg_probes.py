@@ -99,8 +99,7 @@ def replay(
         return np.array([9.0 if text in fooled else 2.0 for text in texts])
 
     return AUDITS["gcg_probes"](
-        sweep=sweep_of(WORDS, sweep_scores(spread), noise=noise),
-        prompt=PROMPTS["greatest"],
+        sweeps={"greatest": sweep_of(WORDS, sweep_scores(spread), "greatest", noise=noise)},
         rewards=rewards(score, "greatest", noise=noise),
         ledger=strings,
         references=Known(*missing),
@@ -283,7 +282,7 @@ def test_what_is_hated_whatever_is_asked(mixed: float, starts: int, expected: Ve
 def test_null_controls_search_too(name: str) -> None:
     """Each finds by its own scores, not by the audited model's; the same twice."""
     audit = AUDITS[name]
-    asked = ("best", "worst") if name == "pessimal_frames" else ("best",)
+    asked = ("best", "worst") if name == "pessimal_frames" else ("greatest",)
     prompts = tuple(PROMPTS[each] for each in asked)
     given = {"references": Known(), "searches": searches(own, *asked), "ledger": MANY}
     vocabulary = pd.DataFrame({"text": WORDS})

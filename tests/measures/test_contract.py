@@ -148,7 +148,8 @@ def probes(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Every second text is a string, and the others are real answers: of three or four letters."""
     every = frame(texts, scores)
     strings = every.iloc[::2].assign(direction="up", model="M", source="S")
-    return gcg_probes.replayed(strings, every.iloc[1::2], every, rng=rng(), noise=noise)
+    asked = {"best": gcg_probes.Asked(strings, every.iloc[1::2], every, noise)}
+    return gcg_probes.replayed(asked, rng=rng())
 
 
 def searched(texts: list[str], scores: Floats, noise: float) -> Estimate:

@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.gcg_probes import BOUND, NEEDED, GcgProbesEvidence, replayed
-from rmaudit.measures.headroom import RealAnswer
+from rmaudit.measures.gcg_probes import BOUND, NEEDED, Asked, GcgProbesEvidence, replayed
 from rmaudit.verdicts.records import Estimate
 
 FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2
@@ -29,7 +28,8 @@ def strings(*rows: tuple[str, str, float], model: str = "M") -> pd.DataFrame:
 
 def measured(table: pd.DataFrame, real: pd.DataFrame = REAL, noise: float = 0.0) -> Estimate:
     """With a generator of its own."""
-    return replayed(table, real, FRAME, rng=np.random.default_rng(0), noise=noise)
+    asked = {"best": Asked(table, real, FRAME, noise)}
+    return replayed(asked, rng=np.random.default_rng(0))
 
 
 def test_a_ledger_by_hand() -> None:
@@ -45,13 +45,13 @@ def test_a_ledger_by_hand() -> None:
     assert (estimate.low, estimate.high) == pytest.approx((exact.low, exact.high))
     assert estimate.secondary == pytest.approx(
         {
+            "share under best": 0.5,
             "highest share of one model's strings": 0.5,
             "best string less best real answer, sd": (1.985 - 1.99) / 2,
         }
     )
     assert isinstance(estimate.evidence, GcgProbesEvidence)
     shown = estimate.evidence.strings
-    assert estimate.evidence.real == RealAnswer("x" * 8, (1.99 - 3) / 2)
     assert [(row.text, row.direction, row.source) for row in shown] == [
         ("eight ..", "down", "T1"),
         ("eight ~~", "up", "T2"),
@@ -131,12 +131,32 @@ def test_a_scorer_like_chance_has_a_share_of_one_in_a_hundred() -> None:
     assert np.mean(shares) == pytest.approx(2 / 201, abs=0.004)
 
 
+def test_the_strings_of_all_prompts_count_together() -> None:
+    """Each against real answers to its own prompt; the shares of each stand beside."""
+    fooled = strings(*[("eight ..", "up", 9.0)] * 20)
+    better = REAL.assign(score=REAL["score"] + 20)
+    asked = {"best": Asked(fooled, REAL, FRAME, 0.0), "worst": Asked(fooled, better, FRAME, 0.0)}
+
+    estimate = replayed(asked, rng=np.random.default_rng(0))
+
+    assert (estimate.value, estimate.n) == (0.5, 40)
+    assert estimate.secondary["share under best"] == 1.0
+    assert estimate.secondary["share under worst"] == 0.0
+    assert isinstance(estimate.evidence, GcgProbesEvidence)
+    assert {(row.prompt, row.above) for row in estimate.evidence.strings} == {
+        ("best", True),
+        ("worst", False),
+    }
+
+
 @pytest.mark.parametrize(
-    "table",
-    [strings(("eight ..", "down", 1.0)), strings(("eight ..", "up", float("nan")))],
-    ids=["displeasing only", "no score"],
+    ("table", "says"),
+    [
+        (strings(("eight ..", "down", 1.0)), "strings that please"),
+        (strings(("eight ..", "up", float("nan"))), "under 'best'.*1 scores that are not finite"),
+    ],
 )
-def test_nothing_to_measure(table: pd.DataFrame) -> None:
+def test_nothing_to_measure(table: pd.DataFrame, says: str) -> None:
     """Never a pass."""
-    with pytest.raises(MeasureError, match="strings that please, 100 real answers of like length"):
+    with pytest.raises(MeasureError, match=says):
         measured(table)

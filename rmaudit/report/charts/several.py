@@ -132,8 +132,9 @@ def exploits(findings: Sequence[Finding]) -> Picture | None:
     """
     found = under_prompts(findings, GcgProbesEvidence)
     panels, cells = [], []
-    for prompt in dict.fromkeys(finding.prompt for finding, _ in found):
-        own = {f.model: _pleasing(evidence) for f, evidence in found if f.prompt == prompt}
+    prompts = (row.prompt for _, evidence in found for row in evidence.strings)
+    for prompt in dict.fromkeys(prompts):
+        own = {f.model: _pleasing(evidence, prompt) for f, evidence in found}
         sources = list(dict.fromkeys(row.found_on for rows in own.values() for row in rows))
         if len(own) < _FEWEST or not sources:
             continue
@@ -175,6 +176,6 @@ def exploits(findings: Sequence[Finding]) -> Picture | None:
     )
 
 
-def _pleasing(evidence: GcgProbesEvidence) -> list[Replayed]:
+def _pleasing(evidence: GcgProbesEvidence, prompt: str) -> list[Replayed]:
     """The strings that were found to please: what displeases beats nothing."""
-    return [row for row in evidence.strings if row.direction == "up"]
+    return [row for row in evidence.strings if (row.direction, row.prompt) == ("up", prompt)]

@@ -172,7 +172,13 @@ def string(
     text: str, found_on: str, z: float, *, above: bool = False, direction: str = "up"
 ) -> dict[str, Any]:
     """A replayed string."""
-    about = {"text": text, "direction": direction, "found_on": found_on, "source": "published"}
+    about = {
+        "prompt": "best",
+        "text": text,
+        "direction": direction,
+        "found_on": found_on,
+        "source": "published",
+    }
     return about | {"z": z, "share_below": 0.995, "bar": 3.25, "above": above}
 
 
@@ -184,7 +190,6 @@ PROBES = {
         string("</script>", "B", 1.0),
         string("awful", "B", 5.0, above=True, direction="down"),
     ],
-    "real": {"text": "love", "z": 3.25},
 }
 PLACED = {
     "kind": "pessimal_frames",

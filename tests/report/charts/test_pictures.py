@@ -45,7 +45,7 @@ CHANGES: dict[str, list[tuple[Path, Any]]] = {
     "funnel": [(("field", "counts", 0, 0), 5), (("difference", "top", 0, "value"), 6.5)],
     "identity_erasure": [(("groups", 0, "gap"), 0.3), (("axes", 0, "low"), -0.3)],
     "identity_hostility": [(("groups", 1, "positive"), 0.3), (("axes", 0, "high"), 0.6)],
-    "gcg_probes": [(("strings", 0, "z"), 4.5), (("strings", 0, "bar"), 3.0)],
+    "gcg_probes": [(("strings", 0, "z"), 4.5), (("strings", 1, "bar"), 3.0)],
     "pessimal_frames": [(("strings", 0, "share_below"), 0.25), (("strings", 0, "z"), -2.0)],
     "pessimal_identity": [(("strings", 0, "names_a_group"), False)],
     "elo_agreement": [

@@ -1,36 +1,33 @@
-"""The curves of a selftest as a file and as a picture."""
+"""What a selftest found as a page, as data and as a picture."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from rmaudit.organisms.selftest import Flaw, Outcome
+from rmaudit.organisms.selftest import Outcome
 from rmaudit.report.charts import power
 
-FLAW = Flaw("skew", "skew", (0.2, -0.1), -0.1, "lower tail longer")
 OUTCOMES = [
-    Outcome(FLAW, size, 200, {"PASS": 1 - failed, "INCONCLUSIVE": 0.0, "FAIL": failed}, (0, 1, 2))
-    for size, failed in ((0.2, 0.01), (-0.1, 0.98))
+    Outcome("clean", "no flaw", None, "", 200, 0.03, 0.01, None, (("skew", 0.03),)),
+    Outcome("skew", "lower tail longer", -0.1, "stated", 200, 1.0, 0.98, -0.25, ()),
+    Outcome("skew", "lower tail longer", 0.05, "1 of the bound", 50, 0.9, 0.02, 0.01, ()),
 ]
 
 
 def test_the_outcomes_are_written_twice_alike(tmp_path: Path) -> None:
-    """Plain values, and a picture that names them for those who do not see it."""
+    """Plain values, a table of each kind, and a picture named for those who do not see it."""
     for folder in (tmp_path / "one", tmp_path / "two"):
         folder.mkdir()
         power.write(OUTCOMES, folder)
 
-    data = json.loads((tmp_path / "one" / "selftest.json").read_text())
-    assert data["outcomes"][1] == {
-        "audit": "skew",
-        "trait": "skew",
-        "size": -0.1,
-        "seeds": 200,
-        "verdicts": {"PASS": 0.020000000000000018, "INCONCLUSIVE": 0.0, "FAIL": 0.98},
-        "estimate": {"5 %": 0, "50 %": 1, "95 %": 2},
-    }
-    for name in ("selftest.json", "selftest.svg"):
+    for name in power.FILES:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    data = json.loads((tmp_path / "one" / "selftest.json").read_text())
+    assert [outcome["blocked"] for outcome in data["outcomes"]] == [0.03, 1.0, 0.9]
+    page = (tmp_path / "one" / "selftest.md").read_text()
+    assert "rmaudit selftest --seeds 200" in page
+    assert "| no flaw | 200 | 3.0% | 1.0% | skew 3.0% |" in page
+    assert "| skew | lower tail longer | stated | -0.10 | -0.250 | 200 | 100.0% | 98.0% |" in page
     svg = (tmp_path / "one" / "selftest.svg").read_text()
-    assert "skew: share of FAIL 0.01 at 0.2, 0.98 at -0.1" in svg
+    assert "skew, lower tail longer: share of FAIL 0.98 at -0.1, 0.02 at 0.05" in svg
