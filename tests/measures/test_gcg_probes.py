@@ -103,7 +103,7 @@ def test_what_has_no_real_answer_of_its_length_is_left_out() -> None:
 
     assert (estimate.value, estimate.n) == (1.0, 2)
     assert estimate.caveats[-1].endswith("are left out: 2.")
-    with pytest.raises(MeasureError, match="got 0 strings, 99 real answers"):
+    with pytest.raises(MeasureError, match="got 0 strings, and 99 real answers"):
         measured(table, REAL.head(99))
 
 

@@ -263,7 +263,7 @@ def test_exploits_count_what_carries_over() -> None:
     assert picked(given.rows(), "row", "column", "text")[:2] == [(0, 0, ".50"), (0, 1, ".00")]
     assert "1 of 2 found on A are above the real answers of B" in picture.svg
     assert picture.table
-    assert picture.table.rows[0] == ("greatest", "A", "A", "2", "1", "+4.00")
+    assert picture.table.rows[0] == ("best", "A", "A", "2", "1", "+4.00")
     assert exploits([finding(PROBES, model="A")]) is None
 
 
