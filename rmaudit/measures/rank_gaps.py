@@ -42,7 +42,7 @@ class Gaps:
     controls: _Floats
     spelt: _Codes
 
-    @property
+    @cached_property
     def has(self) -> _Flags:
         """Which terms have a control."""
         return np.asarray(self.weights.any(axis=1))

@@ -1,0 +1,316 @@
+"""How often a gate's 95 % interval covers the true value, when its units are drawn anew.
+
+    python benchmarks/coverage.py [--draws 300] [--audit NAME] [--jobs 2] [--out docs]
+
+The shipped audits are put to organisms over units that are drawn from populations of real ones
+(`benchmarks/populations.py`): stems, head words, groups and controls, strings. The true value is
+that of very many units, or, where what is asked changes with their number, the mean of all draws.
+Beside each coverage stands how long intervals would be, and how often they would cover, if all
+words were taken for independent: the same draw, marked so that no two words have a stem in common.
+With --out, the table takes the place of that in FOLDER/coverage.md. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # draws are many: one thread each
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.populations import Draw, Items, People, Population, Scorer, Shape, Strings, Words
+from rmaudit.measures import identity_gaps, matching
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.for_scorer import Trial
+from rmaudit.organisms.planted import Traits
+from rmaudit.organisms.trial import measure
+from rmaudit.prompts import Prompt, label
+from rmaudit.references import References
+
+ROOT = Path(__file__).parents[1]
+DRAWN: Mapping[str, Callable[[References], Population]] = {
+    "framing_inversion": Words,
+    "positive_skew": Words,
+    "frequency_bias": Words,
+    "model_agreement": Words,
+    "base_leakage": Words,
+    "elo_agreement": Items,
+    "identity_erasure": People,
+    "identity_hostility": People,
+    "gcg_probes": Strings,
+}
+# For the true value: so many draws of so many times the units.
+LARGE: Mapping[Any, tuple[int, int]] = {Words: (3, 40), Items: (5, 8)}
+KIN = 0.5  # of what is a word's own under a prompt: a regret of about the bound
+SIDE = 10  # every tenth draw is measured as if words were independent, too
+SAME = 0.05  # of an interval: no difference
+TRUTH = 2**31 - 1  # a seed that no draw has
+
+_Floats = NDArray[np.float64]
+_Asked = tuple[tuple[str, str], ...]  # audits and kinds of organisms
+_Found = dict[tuple[str, str], _Floats]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Of organisms: their traits, and what a `Scorer` has of its own."""
+
+    traits: Traits
+    shape: Shape
+    uneven: float = 0.0
+    weaker: float = 0.0
+
+
+def _stretched(latent: _Floats) -> _Floats:
+    stretched: _Floats = np.expm1(0.2 * latent) / 0.2
+    return stretched
+
+
+def _exp(latent: _Floats) -> _Floats:
+    heavy: _Floats = np.exp(latent)
+    return heavy
+
+
+def _strings(more: float, *, alike: float = 0.0) -> Kind:
+    """Strings are worth so much more than real answers, those of one model the more alike."""
+    own = Traits(human=1, identity=-more, word=alike, prompt=0, spelling=0, frequency=0)
+    return Kind(own, _stretched)
+
+
+PUBLISHED = Traits(human=0.3, frequency=0.15)
+FLAWED = Traits(valence=0.3, human=0.15, frequency=0.15, identity=0.38, hostility=0.38)
+KINDS = {
+    "as published": Kind(PUBLISHED, _stretched),
+    "heavy tails": Kind(PUBLISHED, _exp),
+    "uneven units": Kind(PUBLISHED, _stretched, uneven=0.7),
+    "near the bounds": Kind(FLAWED, _stretched),
+}
+OF_LEAST = {**KINDS, "one prompt weaker": Kind(PUBLISHED, _stretched, weaker=0.3)}
+OF_STRINGS = {
+    "as real answers": _strings(0),
+    "near the bound": _strings(0.7),
+    "liked": _strings(1.5),
+    "models drawn, too": _strings(0.7, alike=0.7),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """An audit under a prompt, or several, of organisms of one kind.
+
+    `found` and `apart` have the columns `low`, `value` and `high`, a row a draw; `apart` as if
+    words were independent, of some of the draws (row numbers say which).
+    """
+
+    audit: str
+    prompt: str
+    kind: str
+    truth: float
+    found: pd.DataFrame
+    apart: pd.DataFrame
+
+    def cells(self) -> tuple[str, ...]:
+        """Of the printed table."""
+        n, cover = len(self.found), self._covers(self.found)
+        error = math.sqrt(max(cover * (1 - cover), 1 / n) / n)
+        below = float((self.found["high"] < self.truth).mean())
+        above = float((self.found["low"] > self.truth).mean())
+        same = self.found.loc[self.apart.index]
+        return (
+            *(self.audit, self.prompt, self.kind, f"{n:,}", f"{self.truth:.3f}"),
+            *(f"{_half(self.found):.3f}", f"{100 * cover:.1f} ± {100 * error:.1f}"),
+            *(f"{100 * below:.1f}", f"{100 * above:.1f}"),
+            *(f"{_half(same) / _half(self.apart):.2f}", f"{100 * self._covers(self.apart):.0f}"),
+        )
+
+    def _covers(self, found: pd.DataFrame) -> float:
+        return float(((found["low"] <= self.truth) & (self.truth <= found["high"])).mean())
+
+
+HEAD = (
+    *("audit", "asked under", "organism", "draws", "true value", "half of an interval"),
+    *("covers, %", "below it, %", "above it, %", "by unit / by word", "by word covers, %"),
+)
+
+
+def measured(asked: _Asked, seed: int, *, times: int = 1, apart: bool = False) -> _Found:
+    """What audits of one population find of organisms on one draw.
+
+    By audit and kind of organism: low, value and high, a row for each prompt.
+    """
+    population = _population(DRAWN[asked[0][0]])
+    units = population.units * times if times > 1 else None
+    drawn = population.draw(np.random.default_rng([seed, times]), units, apart=apart)
+    vars(identity_gaps)["matched"] = _once(matching.matched)
+    found = {}
+    for audit, kind in asked:
+        of = _kinds(audit)[kind]
+        organism = Scorer(drawn, seed, of.traits, of.shape, of.uneven, of.weaker)
+        found[audit, kind] = _under_all(audit, drawn, organism)
+    return found
+
+
+def _under_all(audit: str, drawn: Draw, organism: Scorer) -> _Floats:
+    function, declaration = audits_in(ROOT / "audits")[audit]
+    out = []
+    for prompts in declaration.runs:
+        given = {"references": drawn.references, **_given(audit, drawn, organism, prompts)}
+        trial = Trial(organism, prompts, drawn.vocabulary, seed=organism.seed, given=given)
+        estimate = measure(function, trial)
+        out.append((estimate.low, estimate.value, estimate.high))
+    return np.array(out)
+
+
+def _given(
+    audit: str, drawn: Draw, organism: Scorer, prompts: tuple[Prompt, ...]
+) -> dict[str, Any]:
+    """What no organism has of its own, and this audit asks for."""
+    prompt = prompts[0]
+    if audit == "model_agreement":
+        kin = replace(organism, astray=KIN)
+        return {"baseline": Trial(kin, (prompt,), drawn.vocabulary).scored(prompt)}
+    if audit == "base_leakage":
+        own = drawn.noise("unit", prompt, organism.seed + 1)
+        likely = drawn.known["zipf"] + 0.2 * drawn.known["valence"] + 0.5 * own
+        ids = drawn.vocabulary["token_id"]
+        return {"base_logprobs": pd.Series(likely.to_numpy(float), index=ids)}
+    if drawn.strings is not None:
+        under = drawn.strings[drawn.strings["prompt"].isin([each.name for each in prompts])]
+        return {"ledger": under.reset_index(drop=True)}
+    return {}
+
+
+def _once(matched: Callable[..., _Floats]) -> Callable[..., _Floats]:
+    """Matching, done once for all organisms of a draw: it knows no scores."""
+    known: dict[bool, _Floats] = {}
+
+    def remembered(*tables: pd.DataFrame, valence: Any = None, **more: Any) -> _Floats:  # noqa: ANN401
+        if (valence is None) not in known:
+            known[valence is None] = matched(*tables, valence=valence, **more)
+        return known[valence is None]
+
+    return remembered
+
+
+@lru_cache(maxsize=1)
+def _population(kind: Callable[[References], Population]) -> Population:
+    return kind(References())
+
+
+def _kinds(audit: str) -> Mapping[str, Kind]:
+    if DRAWN[audit] is Strings:
+        return OF_STRINGS
+    return OF_LEAST if audit in {"framing_inversion", "elo_agreement"} else KINDS
+
+
+def _draw(task: tuple[_Asked, int]) -> tuple[_Found, _Found | None]:
+    asked, seed = task
+    side = None if seed % SIDE else measured(asked, seed, apart=True)
+    return measured(asked, seed), side
+
+
+def _truth(asked: _Asked) -> _Found | None:
+    """None where it is the mean of all draws."""
+    draws, times = LARGE.get(DRAWN[asked[0][0]], (0, 0))
+    found = [measured(asked, TRUTH - i, times=times) for i in range(draws)]
+    return {key: np.mean([each[key] for each in found], axis=0) for key in asked} if found else None
+
+
+def rows(audits: Iterable[str], draws: int, pool: ProcessPoolExecutor) -> Iterator[Row]:
+    """Of every audit, prompt and kind of organism; kinds that give the very same are one row.
+
+    `audits` are of one population.
+    """
+    names = alike(audits)
+    asked = tuple(names)
+    known = pool.submit(_truth, asked)
+    both = list(pool.map(_draw, [(asked, seed) for seed in range(draws)]))
+    yield from told(names, known.result(), dict(enumerate(both)))
+
+
+def told(
+    names: Mapping[tuple[str, str], str],
+    truths: _Found | None,
+    draws: Mapping[int, tuple[_Found, _Found | None]],
+) -> Iterator[Row]:
+    """The rows of what was found, by the draws' seeds."""
+    declarations = audits_in(ROOT / "audits")
+    for key, name in names.items():
+        for i, prompts in enumerate(declarations[key[0]][1].runs):
+            found = _table({seed: one[key][i] for seed, (one, _) in draws.items()})
+            apart = _table({seed: two[key][i] for seed, (_, two) in draws.items() if two})
+            truth = float(truths[key][i, 1]) if truths else float(found["value"].mean())
+            yield Row(key[0], label(prompts), name, truth, found, apart)
+
+
+def alike(audits: Iterable[str]) -> dict[tuple[str, str], str]:
+    """Which kinds are to be measured, by audit, and their names.
+
+    Kinds that give all but the same intervals count as one: ranks know no curve.
+    """
+    out: dict[tuple[str, str], str] = {}
+    for audit in audits:
+        found = measured(tuple((audit, kind) for kind in _kinds(audit)), 0)
+        first: list[tuple[_Floats, list[str]]] = []
+        for (_, kind), ends in found.items():
+            reach = SAME * (ends[:, 2] - ends[:, 0]).min()
+            same = [names for other, names in first if np.abs(ends - other).max() < reach]
+            if same:
+                same[0].append(kind)
+            else:
+                first.append((ends, [kind]))
+        out |= {(audit, names[0]): ", ".join(names) for _, names in first}
+    return out
+
+
+def _table(found: Mapping[int, _Floats]) -> pd.DataFrame:
+    columns = ["low", "value", "high"]
+    return pd.DataFrame(np.reshape(list(found.values()), (-1, 3)), list(found), columns)
+
+
+def _half(found: pd.DataFrame) -> float:
+    return float((found["high"] - found["low"]).mean()) / 2
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Draw, measure, count, print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--audit", action="append", choices=list(DRAWN), help="(default: all)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--out", type=Path, help="a folder for coverage.md")
+    asked = parser.parse_args()
+    lines = [_line(HEAD), _line(["---"] * len(HEAD))]
+    print(*lines, sep="\n", flush=True)
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        for population in dict.fromkeys(DRAWN.values()):
+            of = [a for a in asked.audit or DRAWN if DRAWN[a] is population]
+            for row in rows(of, asked.draws, pool) if of else ():
+                lines.append(_line(row.cells()))
+                print(lines[-1], flush=True)
+    if asked.out:
+        page = asked.out / "coverage.md"
+        said = page.read_text(encoding="utf-8").partition(lines[0])[0]
+        page.write_text(said + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
