@@ -84,7 +84,8 @@ class Gaps:
     def error(self, share: _Floats, own: float, clusters: int) -> float:
         """Standard error of the mean gap, weighted by `share`; `own` is as above."""
         of_clusters = np.bincount(self.codes[clusters], share)
-        brought = share @ self._brought
+        counted = np.flatnonzero(share)  # of a group few of many hundred terms
+        brought = share[counted] @ self._brought[counted]
         return math.sqrt(own * float(of_clusters @ of_clusters) + float((brought**2).sum()))
 
     def interval(
