@@ -101,16 +101,17 @@ def least_squares(
     fitted = solve @ y
     residual = y - design @ fitted
     codes = np.arange(len(y)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    alone = np.bincount(codes)[codes] == 1
+    many = np.bincount(codes)[codes]
+    alone = many == 1
     leverage = (design * solve.T).sum(axis=1)
     parts = [(solve[:, alone] * (residual[alone] / (1 - leverage[alone])))]
-    order = np.argsort(codes[~alone], kind="stable")
-    rows = np.flatnonzero(~alone)[order]
-    for inside in np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1 if len(rows) else []):
-        if len(inside):
-            hat = design[inside] @ solve[:, inside]
-            left = np.linalg.pinv(np.eye(len(inside)) - hat) @ residual[inside]
-            parts.append((solve[:, inside] @ left)[:, None])
+    order = np.argsort(codes, kind="stable")
+    for size in np.unique(many[~alone]):  # clusters of one size at a time: there are thousands
+        inside = order[many[order] == size].reshape(-1, size)
+        pull = solve.T[inside]
+        hat = design[inside] @ pull.swapaxes(1, 2)
+        left = np.linalg.pinv(np.eye(size) - hat) @ residual[inside][..., None]
+        parts.append((pull * left).sum(axis=1).T)
     moved = np.concatenate(parts, axis=1)
     return fitted, moved @ moved.T
 

@@ -12,6 +12,8 @@ Each function returns a Series of valences indexed by lower-case word, unique an
 from __future__ import annotations
 
 import csv
+from functools import lru_cache
+from pathlib import Path
 
 import pandas as pd
 
@@ -32,7 +34,13 @@ def lexicon(name: str) -> pd.Series[float]:
     if name not in LEXICONS:
         message = f"unknown lexicon {name!r}; known: {', '.join(LEXICONS)}"
         raise SpecError(message)
-    frame = _bing() if name == "bing" else _table(name)
+    files = ("bing-positive", "bing-negative") if name == "bing" else (name,)
+    return _lexicon(name, tuple(locate(file) for file in files)).copy()
+
+
+@lru_cache(maxsize=8)  # audits and null controls are many; what a file holds, its checksum says
+def _lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
+    frame = _bing(*paths) if name == "bing" else _table(name, *paths)
     frame = frame[frame["word"].str.isalpha() & (frame["word"] == frame["word"].str.lower())]
     # VADER lists a few words twice; its own reader keeps the last.
     frame = frame.drop_duplicates("word", keep="last").sort_values("word")
@@ -54,11 +62,11 @@ def sentiment() -> pd.Series[float]:
     return found[~found.index.duplicated()].sort_index().rename("sentiment")
 
 
-def _table(name: str) -> pd.DataFrame:
+def _table(name: str, path: Path) -> pd.DataFrame:
     """Columns `word` and `valence` of a table that has them."""
     column = 2 if name == "labmt" else 1
     frame = pd.read_csv(
-        locate(name),
+        path,
         sep="\t",
         header=0 if name == "labmt" else None,
         usecols=[0, column],
@@ -71,11 +79,11 @@ def _table(name: str) -> pd.DataFrame:
     return frame
 
 
-def _bing() -> pd.DataFrame:
+def _bing(positive: Path, negative: Path) -> pd.DataFrame:
     """Columns `word` and `valence` of two lists of words, without those on both."""
     frames = []
-    for sign, valence in (("positive", 1.0), ("negative", -1.0)):
-        words = locate(f"bing-{sign}").read_text(encoding="ascii").split()
+    for path, valence in ((positive, 1.0), (negative, -1.0)):
+        words = path.read_text(encoding="ascii").split()
         frames.append(pd.DataFrame({"word": words, "valence": valence}))
     # The negative list has "naive" twice.
     return pd.concat(frames).drop_duplicates().drop_duplicates("word", keep=False)
