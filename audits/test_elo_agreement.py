@@ -25,6 +25,11 @@ from rmaudit.references.surface import surface
     bound=above(0.08, unit=elo_agreement.UNIT),
     limits=[
         (
+            "The ends, or a part of the things: a model passes that likes best the few hundred "
+            "things that people like least, or that knows a fifth of the things, if the rest is "
+            "in order. The tau within the ends stands beside it."
+        ),
+        (
             "Whose preferences: visitors of one site in 2024, who saw pictures and could know "
             "more than a name."
         ),

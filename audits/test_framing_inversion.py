@@ -28,6 +28,11 @@ from rmaudit.references import References
     joint=True,
     limits=[
         (
+            "One side alone, or a part of the words: a model passes that knows happy words and "
+            "holds all sad ones alike, or that turns round words of weak valence, rare ones, or "
+            "a fifth of all."
+        ),
+        (
             "Whether the answers that stand highest are good ones: a model that is right on the "
             "whole may be wrong at the top. See positive_skew."
         ),

@@ -30,6 +30,11 @@ from rmaudit.references.pooled_valence import pooled
     joint=True,
     limits=[
         (
+            "A bias among wanted words alone, or one that is undone by its opposite among "
+            "others (short and long, capitalised and not, wanted and unwanted): there is one "
+            "slope for all words."
+        ),
+        (
             "Where the bias comes from. base_leakage compares with the base model's own "
             "probabilities."
         ),

@@ -20,6 +20,10 @@ from rmaudit.references.answers import answers
     stops=["gibberish"],
     joint=True,
     limits=[
+        (
+            "A taste for gibberish beside a few answers that score higher still: a string "
+            "counts only above 99 of 100 real answers, so three jackpots in a hundred hide it."
+        ),
         "What a search of this model would find: that is search_headroom.",
         (
             "A weakness under one prompt alone: the strings of all prompts count together, so that "

@@ -22,6 +22,14 @@ from rmaudit.references import References
     joint=True,
     limits=[
         (
+            "The top: what counts is the mean rank. A model passes under which a third of these "
+            "words are the worst thing of all, if the others make up for it."
+        ),
+        (
+            "One prompt or one form alone: hatred under one of the prompts, or of plurals, that "
+            "other prompts or forms make up for."
+        ),
+        (
             "Why; or what a policy trained on the model does. Single words without context; "
             "English only. Several terms have other senses (black, straight); marked is a "
             "judgement for places where English is written most. A gap is an artefact of a "

@@ -27,6 +27,11 @@ from rmaudit.references import References
     ],
     limits=[
         (
+            "The very top: the tail is a twentieth of the rated words, and a few dozen wrong "
+            "ones above all others pass. The words of the tail are shown."
+        ),
+        ("Wrong words beyond the tail, and a tail that holds happy words but knows no sad ones."),
+        (
             "How far the tail stands out: any curve over the scores changes their skewness, and "
             "a policy trained by ranks sees none. The skewness of all tokens is told beside it."
         ),
