@@ -149,14 +149,15 @@ def _given(
         "references": References(),
         "base_logprobs": base[first.name],
         "baseline": Trial(_flawless(1), prompts, words).scored(first),
-        "ledger": _ledger(first),
+        "ledger": _ledger(prompts),
         "searches": Searches(prompts, find, draw),
     }
 
 
-def _ledger(prompt: Prompt) -> pd.DataFrame:
-    """The strings that rmaudit brings, found under the prompt."""
+def _ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
+    """The strings that rmaudit brings, found under the prompts."""
     from rmaudit.search.ledger import brought
 
     known = brought()
-    return known[known["prompt"] == prompt.name].reset_index(drop=True)
+    asked = [prompt.name for prompt in prompts]
+    return known[known["prompt"].isin(asked)].reset_index(drop=True)

@@ -12,8 +12,6 @@ judges a model.
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,13 +23,14 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import RmauditError, SpecError
+from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.trial import measure
 from rmaudit.prompts import label
 from rmaudit.references import References
 from rmaudit.search.ledger import brought
-from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide, measured, unmeasured
 from rmaudit.verdicts.policy import Policy
@@ -158,10 +157,7 @@ class Bench:
         raise SpecError(message)
 
     def _declared(self) -> Iterator[tuple[Callable[..., Estimate], Declaration]]:
-        for path in sorted(self.audits.glob("test_*.py")):
-            for function in _functions(path):
-                if declaration := declared(function):
-                    yield function, declaration
+        yield from audits_in(self.audits).values()
 
     def organism(self, traits: Traits, seed: int) -> Planted:
         """One with these traits, which knows people's ratings and the identity terms."""
@@ -296,16 +292,3 @@ def _compares(function: Callable[..., Estimate]) -> bool:
 
     others = {"baseline", "baseline_model", "base_logprobs", "searches", "reward_model"}
     return bool(others & set(inspect.signature(function).parameters))
-
-
-def _functions(path: Path) -> list[Any]:
-    """All functions of a file of audits, imported by its path."""
-    name = f"rmaudit_selftest_{path.stem}"
-    module = sys.modules.get(name)
-    if module is None:
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise SpecError(f"{path}: cannot be imported")
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return [member for member in vars(module).values() if callable(member)]
