@@ -130,11 +130,12 @@ class Row:
         below = float((self.found["high"] < self.truth).mean())
         above = float((self.found["low"] > self.truth).mean())
         same = self.found.loc[self.apart.index]
+        beside = (f"{_half(same) / _half(self.apart):.2f}", f"{100 * self._covers(self.apart):.0f}")
         return (
             *(self.audit, self.prompt, self.kind, f"{n:,}", f"{self.truth:.3f}"),
             *(f"{_half(self.found):.3f}", f"{100 * cover:.1f} ± {100 * error:.1f}"),
             *(f"{100 * below:.1f}", f"{100 * above:.1f}"),
-            *(f"{_half(same) / _half(self.apart):.2f}", f"{100 * self._covers(self.apart):.0f}"),
+            *(("", "") if DRAWN[self.audit] is Strings else beside),
         )
 
     def _covers(self, found: pd.DataFrame) -> float:
