@@ -80,11 +80,33 @@ def clustered_error(influence: _Floats, clusters: NDArray[np.integer[Any]] | Non
     before they are squared. Without clusters every row is its own. The factor G/(G - 1) for G
     clusters makes the variance of a mean unbiased.
     """
-    off = influence - influence.mean()
-    if clusters is not None:
-        off = np.bincount(np.unique(clusters, return_inverse=True)[1], off)
+    off = _of_clusters(influence, clusters)
     many = len(off)
     return math.sqrt(float(off @ off) * many / (many - 1)) / len(influence)
+
+
+def clustered_freedom(
+    influence: _Floats, clusters: NDArray[np.integer[Any]] | None = None
+) -> float:
+    """Degrees of freedom of the square of `clustered_error`: infinite where it is 0.
+
+    Where a few clusters make most of a variance, it is known badly. The square of its own relative
+    error, with G clusters whose sums have the kurtosis k, is (k - 1)/G, and of a chi-square with f
+    degrees of freedom 2/f: so f is 2 G/(k - 1) (as Satterthwaite 1946 has it).
+    """
+    off = _of_clusters(influence, clusters)
+    square, fourth = float(off @ off), float((off**2) @ (off**2))
+    spread = len(off) * fourth - square**2
+    return 2 * len(off) * square**2 / spread if spread > 0 else math.inf
+
+
+def _of_clusters(influence: _Floats, clusters: NDArray[np.integer[Any]] | None) -> _Floats:
+    """The sums of the clusters' influences, centred."""
+    off: _Floats = influence - influence.mean()
+    if clusters is None:
+        return off
+    sums: _Floats = np.bincount(np.unique(clusters, return_inverse=True)[1], off).astype(np.float64)
+    return sums
 
 
 def least_squares(

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, clustered_error, normal, widened
+from rmaudit.measures._stats import (
+    UNMEASURED,
+    clustered_error,
+    clustered_freedom,
+    normal,
+    students,
+    widened,
+)
 from rmaudit.measures.rank_correlation import above, kendall_error
 from rmaudit.measures.words import word_of
 from rmaudit.stems import stem_codes
@@ -78,11 +85,11 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     Percentiles, so that no outlier decides. A tie is broken at random.
 
     It is computed and not drawn: the word of rank r of n is the best of sixteen with probability
-    C(r - 1, 15) / C(n, 16). The interval is normal, with the variance of the words' influences
-    (`_moved`), stems as one draw, and widened by the numeric noise of both (the sd of that of a
-    score, each in its model's units). Secondary: the baseline's gain and the model's, tau-b of
-    these words; over all shared tokens what `correlation` tells, and rank-biased overlap (`rbo`)
-    from the top and from the bottom.
+    C(r - 1, 15) / C(n, 16). The interval is Student's, with the variance of the words' influences
+    (`_moved`), stems as one draw, and with its degrees of freedom: a few stems may make most of it.
+    It is widened by the numeric noise of both (the sd of that of a score, each in its model's
+    units). Secondary: the baseline's gain and the model's, tau-b of these words; over all shared
+    tokens what `correlation` tells, and rank-biased overlap (`rbo`) from the top and the bottom.
 
     Raises:
         MeasureError: fewer than `FEWEST` words or stems are shared, or a model scores all of them
@@ -104,8 +111,9 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
         )
         raise MeasureError(message)
     own, got = _gain(y, y), _gain(x, y)
-    error = clustered_error((got / own * _moved(y, y) - _moved(x, y)) / own, stems)
-    low, high = normal(1 - got / own, error, within=(0.0, 2.0))
+    influence = (got / own * _moved(y, y) - _moved(x, y)) / own
+    error, freedom = clustered_error(influence, stems), clustered_freedom(influence, stems)
+    low, high = students(1 - got / own, error, freedom, within=(0.0, 2.0))
     ranked = correlation(both, rng=rng, noise=0.0, baseline_noise=0.0)
     every, other = (both[side].to_numpy(float) for side in ("model", "baseline"))
     texts = both["text"]
@@ -115,7 +123,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
         high=high,
         unit=UNIT,
         n=len(names),
-        interval="normal, over words by stem",
+        interval="Student's t, over words by stem",
         secondary={
             "the baseline's own gain, percentiles": 100 * own,
             "the model's gain, percentiles": 100 * got,

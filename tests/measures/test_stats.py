@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.measures._stats import NOISE, clustered_error, least_squares, widened
+from rmaudit.measures._stats import (
+    NOISE,
+    clustered_error,
+    clustered_freedom,
+    least_squares,
+    widened,
+)
 from rmaudit.verdicts.records import Estimate
 
 LETTERS = "abcdefghij"
@@ -113,3 +119,23 @@ def test_the_covariance_is_that_of_leaving_clusters_out() -> None:
         for g in range(12)
     ]
     assert covariance == pytest.approx(sum(np.outer(m, m) for m in moved))
+
+
+def test_the_freedom_of_a_variance_is_that_of_its_spread() -> None:
+    """Over many draws the squared error spreads as chi-square with so many degrees of freedom."""
+    draws = rng().standard_t(12, size=(2_000, 50))
+    squares = np.array([clustered_error(draw) ** 2 for draw in draws])
+    spread = 2 * squares.mean() ** 2 / squares.var()
+
+    whole = clustered_freedom(draws.ravel()) / len(draws)
+    assert whole == pytest.approx(spread, rel=0.15)
+    assert spread < 45  # of normal draws it would be 49
+
+
+def test_one_cluster_that_decides_leaves_little_freedom() -> None:
+    """Its rows are summed before they count; equal ones all around leave no doubt."""
+    y = np.concatenate([rng().standard_normal(500), np.full(10, 10.0)])
+    clusters = np.concatenate([np.arange(500), np.full(10, 500)])
+    assert clustered_freedom(y, clusters) < 3
+    assert clustered_freedom(y) > 30
+    assert clustered_freedom(np.tile([1.0, -1.0], 20)) == math.inf
