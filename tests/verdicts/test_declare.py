@@ -111,9 +111,7 @@ def test_an_unknown_prompt_is_refused_where_it_is_declared() -> None:
     with pytest.raises(SpecError) as caught:
         declare(prompts=["best", "finest"])
 
-    assert str(caught.value).startswith(
-        "unknown prompt 'finest'; known: greatest, best, worst, and"
-    )
+    assert str(caught.value).startswith("unknown prompt 'finest'; known: greatest, best, worst, ")
 
 
 @pytest.mark.parametrize("missing", ["claim", "source", "prompts", "bound"])
