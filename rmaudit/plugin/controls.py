@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rmaudit.errors import RmauditError
+from rmaudit.errors import NoBase, RmauditError
 from rmaudit.organisms.fixtures import shared
 from rmaudit.organisms.for_model import Case
 from rmaudit.organisms.for_scorer import Trial
@@ -51,7 +51,8 @@ def controls(
             hashes = pd.util.hash_pandas_object(sweep.frame["text"])
             session.vocabularies[sweep.key] = int(hashes.sum())
         texts = session.vocabularies[sweep.key]
-    common = all(map(shared, given)) and BASE not in audit.declaration.stops
+    of_base = BASE in audit.declaration.stops and audit.spec.base is not None
+    common = all(map(shared, given)) and not of_base
     model = "" if common else audit.spec.name
     key = ControlsKey(audit.declaration, texts, audit.prompt, audit.spec.trained_on, model)
     if key not in session.controls:
@@ -96,6 +97,8 @@ def _of_base(item: pytest.Function, asked: set[str]) -> dict[str, Organism]:
     case = cast("Case | None", item.funcargs.get(CASE))
     if BASE not in asked or case is None:
         return {}
+    if case.model.spec.base is None:  # in the same words for all models that share these controls
+        return {BASE: unavailable(NoBase("models.yaml gives no base: for the model"))}
     cache, device = case.options.cache, case.options.device
     try:
         model = case.model.with_weights("log-probabilities of its base are not recorded")
