@@ -118,7 +118,7 @@ def test_who_sees_only_names_does_not_pass(name: str) -> None:
     raw, scorer = BLIND[name]
     items = References().elo()
     scores = np.asarray(scorer(list(items["name"])), dtype=np.float32)
-    assert stats.kendalltau(scores, items["elo"]).statistic == pytest.approx(raw, abs=0.002)
+    assert stats.kendalltau(scores, items["elo"]).statistic == pytest.approx(raw, abs=0.01)
 
     rewards = Rewards(WORDINGS, lambda texts, _: TextScores(scores, 0.0, ""))
     try:
