@@ -57,6 +57,7 @@ def bench(tmp_path: Path, mirror: Path) -> Bench:
     return Bench(tmp_path, vocabulary, References())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "blocked", "failed"), [(0.0, 0, 0), (3.0, 1, 0), (8.0, 1, 1)])
 def test_a_flaw_is_found_from_its_size_on(
     bench: Bench, size: float, blocked: float, failed: float
