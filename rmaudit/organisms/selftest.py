@@ -12,6 +12,7 @@ judges a model.
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -288,7 +289,5 @@ def _end(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
 
 
 def _compares(function: Callable[..., Estimate]) -> bool:
-    import inspect
-
     others = {"baseline", "baseline_model", "base_logprobs", "searches", "reward_model"}
     return bool(others & set(inspect.signature(function).parameters))

@@ -189,7 +189,11 @@ def pytest_terminal_summary(
     terminalreporter.section("rmaudit")
     workers = config.getoption("numprocesses", None)  # they collect, and the header is silent
     named = [] if config.getoption("rm_model") or not workers else [_audited(config)]
-    gaps = state.results[0].run.gaps if state.results else [state.interrupted or "not written"]
+    gaps = (
+        state.results[0].run.gaps
+        if state.results
+        else [state.interrupted or "results.json was not written"]
+    )
     for text in (*named, *terminal.lines(state.findings, None, gaps)):
         terminalreporter.write_line(text)
     if state.interrupted:

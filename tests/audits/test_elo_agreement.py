@@ -106,7 +106,7 @@ BLIND: dict[str, tuple[float, Callable[[Sequence[str]], Any]]] = {
     "fewer words": (0.213, lambda names: -surface(names)["words"]),
     "no capitals": (0.265, lambda names: -surface(names)["capitals"]),
     "least squares": (0.375, fitted(LinearRegression())),
-    "boosted trees": (0.399, fitted(TREES)),
+    "boosted trees": (0.397, fitted(TREES)),
 }
 SLOW = {"boosted trees": pytest.mark.slow}
 
@@ -118,7 +118,7 @@ def test_who_sees_only_names_does_not_pass(name: str) -> None:
     raw, scorer = BLIND[name]
     items = References().elo()
     scores = np.asarray(scorer(list(items["name"])), dtype=np.float32)
-    assert stats.kendalltau(scores, items["elo"]).statistic == pytest.approx(raw, abs=0.01)
+    assert stats.kendalltau(scores, items["elo"]).statistic == pytest.approx(raw, abs=0.002)
 
     rewards = Rewards(WORDINGS, lambda texts, _: TextScores(scores, 0.0, ""))
     try:
