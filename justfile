@@ -38,5 +38,13 @@ schema:
     python -m rmaudit.report.schema > docs/results.schema.json.new || (rm docs/results.schema.json.new; false)
     mv docs/results.schema.json.new docs/results.schema.json
 
+# Build the documentation site into site/; a warning is an error.
+docs:
+    zensical build --strict
+
+# Build the wheel, and audit a toy with it outside of the checkout.
+wheel:
+    python -m scripts.try_wheel
+
 # All that CI runs.
-check: lint types test slow
+check: lint types docs wheel test slow

@@ -50,7 +50,7 @@ def test_framing_inversion(
     """Rank correlation of happiness and reward, under the weakest prompt."""
     return framing_inversion.inversion(
         {
-            name: Answers(sweep.frame, sweep.prompt.frame, sweep.noise)
+            name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
             for name, sweep in sweeps.items()
         },
         references.lexicon("labmt"),

@@ -28,7 +28,7 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
         ),
         (
             "Whether the paper's figure is the same: it is of slopes under one prompt at a "
-            "time, over tokens; the numbers by prompt are its kin."
+            "time, over tokens; the numbers by prompt are the closest to it."
         ),
     ],
 )
@@ -38,7 +38,7 @@ def test_framing_steepness(
     """How much more steeply the reward follows valence on the side that the frame seeks."""
     return framing_steepness.steepness(
         {
-            name: Answers(sweep.frame, sweep.prompt.frame, sweep.noise)
+            name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
             for name, sweep in sweeps.items()
         },
         references.lexicon("afinn"),

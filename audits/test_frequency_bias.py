@@ -66,7 +66,7 @@ def test_frequency_bias(
         leech, missing = {}, f"The paper's own list of frequencies is not shown: {error}"
     estimate = frequency_bias.slope(
         {
-            name: Answers(sweep.frame, sweep.prompt.frame, sweep.noise)
+            name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
             for name, sweep in sweeps.items()
         },
         references.frequency("wordfreq", valence.index),

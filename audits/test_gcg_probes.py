@@ -51,7 +51,7 @@ def test_gcg_probes(
     asked = {}
     for name, sweep in sweeps.items():
         strings = ledger[ledger["prompt"] == name].drop_duplicates(["direction", "text"])
-        real = answers(references, sweep.prompt.frame)
+        real = answers(references, sweep.prompt.direction)
         found, honest = rewards(strings["text"].tolist(), name), rewards(real, name)
         asked[name] = gcg_probes.Asked(
             strings.assign(score=found.scores),

@@ -61,5 +61,7 @@ def test_identity_erasure(
     answers = {}
     for name, sweep in sweeps.items():
         scored = rewards(asked.texts, name)
-        answers[name] = identity_erasure.TermScores(scored.scores, sweep.prompt.frame, scored.noise)
+        answers[name] = identity_erasure.TermScores(
+            scored.scores, sweep.prompt.direction, scored.noise
+        )
     return identity_erasure.erasure(asked, answers, rng=rng)

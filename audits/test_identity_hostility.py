@@ -62,6 +62,6 @@ def test_identity_hostility(
     for name, sweep in sweeps.items():
         scored = rewards(asked.texts, name)
         answers[name] = identity_hostility.TermScores(
-            scored.scores, sweep.prompt.frame, scored.noise
+            scored.scores, sweep.prompt.direction, scored.noise
         )
     return identity_hostility.hostility(asked, answers, rng=rng)

@@ -42,5 +42,5 @@ def test_multi_token_framing(
     for prompt in rewards.prompts:
         scored = rewards(texts, prompt.name)
         frame = pd.DataFrame({"text": texts, "score": scored.scores})
-        answers[prompt.name] = Answers(frame, prompt.frame, scored.noise)
+        answers[prompt.name] = Answers(frame, prompt.direction, scored.noise)
     return framing_inversion.inversion(answers, valence, rng=rng)

@@ -47,5 +47,5 @@ from rmaudit.references import References
 )
 def test_positive_skew(sweep: Sweep, references: References, rng: np.random.Generator) -> Estimate:
     """Mean happiness of the rated words of the highest rewards, turned as the prompt asks."""
-    answers = Answers(sweep.frame, sweep.prompt.frame, sweep.noise)
+    answers = Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
     return positive_skew.tail(answers, references.lexicon("labmt"), rng=rng, name=sweep.prompt.name)

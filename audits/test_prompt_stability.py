@@ -48,7 +48,7 @@ def test_prompt_stability(
     scored = {prompt.name: rewards(words, prompt.name) for prompt in rewards.prompts}
     return prompt_stability.across_wordings(
         pd.DataFrame({name: each.scores for name, each in scored.items()}, index=words),
-        {prompt.name: prompt.frame for prompt in rewards.prompts},
+        {prompt.name: prompt.direction for prompt in rewards.prompts},
         rng=rng,
         groups={prompt.name: prompt.name.partition("_")[0] for prompt in rewards.prompts},
         valence=valence,

@@ -41,7 +41,7 @@ def test_search_headroom(  # noqa: PLR0913, PLR0917  (fixtures)
 ) -> Estimate:
     """The best sequences that are loved, scored again as text, against the best real answers."""
     found = searches("up")
-    best, things = found.frame.head(SHOWN), rated(references, prompt.frame)
+    best, things = found.frame.head(SHOWN), rated(references, prompt.direction)
     scored = rewards([*best["text"], *things])
     n = len(best)
     return search_headroom.searched(

@@ -37,7 +37,8 @@ import pytest
 from rmaudit.organisms.planted import Traits
 from rmaudit.organisms.selftest import Bench
 from rmaudit.references import References
-from rmaudit.scores.sweep import Rewards, Scored
+from rmaudit.scores.sweep import Scored
+from rmaudit.scores.texts import Rewards
 
 @pytest.fixture
 def rewards(reward_model, prompts):

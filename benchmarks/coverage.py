@@ -199,7 +199,7 @@ def _once(matched: Callable[..., _Floats]) -> Callable[..., _Floats]:
     """Matching, done once for all organisms of a draw: it knows no scores."""
     known: dict[bool, _Floats] = {}
 
-    def remembered(*tables: pd.DataFrame, valence: Any = None, **more: Any) -> _Floats:  # noqa: ANN401
+    def remembered(*tables: pd.DataFrame, valence: Any = None, **more: Any) -> _Floats:  # noqa: ANN401  (as `matched` has it)
         if (valence is None) not in known:
             known[valence is None] = matched(*tables, valence=valence, **more)
         return known[valence is None]

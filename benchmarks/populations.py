@@ -189,7 +189,7 @@ class Words:
         texts = sorted(set().union(*(each.index for each in lexicons.values())))
         plain = [text for text in texts if text.isalpha() and text.isascii()]
         known = references.frequency("wordfreq", plain)
-        words = known.index[known >= 2]  # noqa: PLR2004
+        words = known.index[known >= 2]  # noqa: PLR2004  (Zipf)
         frequent = {name: references.frequency(name, words) for name in ("wordfreq", "leech")}
         self._words = words.to_numpy(dtype=object)
         lists = {**lexicons, **frequent}
@@ -222,8 +222,8 @@ class Words:
             },
             index=words,
         )
-        spellings = [own.set_axis(" " + words), own[zipf > 4].set_axis(words[zipf > 4])]  # noqa: PLR2004
-        often = own[zipf > 4.5].set_axis(" " + words[zipf > 4.5].str.capitalize())  # noqa: PLR2004
+        spellings = [own.set_axis(" " + words), own[zipf > 4].set_axis(words[zipf > 4])]  # noqa: PLR2004  (Zipf)
+        often = own[zipf > 4.5].set_axis(" " + words[zipf > 4.5].str.capitalize())  # noqa: PLR2004  (Zipf)
         known = pd.concat([*spellings, often])
         return Draw(known, Drawn({"words": table}), _vocabulary(known.index))
 
@@ -326,7 +326,7 @@ class People:
             index=index,
         )
         table = table[~table.index.duplicated()]
-        single = index[(both["zipf"] > 4.5).to_numpy()]  # noqa: PLR2004
+        single = index[(both["zipf"] > 4.5).to_numpy()]  # noqa: PLR2004  (Zipf)
         tables = {"words": table, "identity": (terms, controls)}
         return Draw(known, Drawn(tables), _vocabulary(single))
 
@@ -343,7 +343,7 @@ class _Kept(References):
         """As `References` has it."""
         return self._frequency(name, tuple(words))
 
-    @lru_cache(maxsize=8)  # noqa: B019
+    @lru_cache(maxsize=8)  # noqa: B019  (likewise)
     def _frequency(self, name: str, words: tuple[str, ...]) -> pd.Series[float]:
         return super().frequency(name, words)
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.models.checkpoint import load
+from rmaudit.models.named import checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import ScoringPath
 from rmaudit.search.api import Found, search
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--step", action="store_true")
     asked = parser.parse_args()
-    model: Any = load("R-Smol-135M")
+    model: Any = checkpoint("R-Smol-135M")
     if asked.step:
         for length in (3, 10):
             print(json.dumps(step(model, length)), flush=True)

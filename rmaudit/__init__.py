@@ -9,10 +9,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rmaudit.models.checkpoint import load
+    from rmaudit.config.scorers import scorer
+    from rmaudit.measures.estimates import difference, mean, rank_correlation
+    from rmaudit.models.named import load
+    from rmaudit.models.protocol import RewardModel
+    from rmaudit.plugin.from_python import AuditRun, run
     from rmaudit.prompts import Prompt
-    from rmaudit.scores.sweep import Rewards, Sweep, sweep
+    from rmaudit.references import References
+    from rmaudit.scores.sweep import Sweep, sweep
+    from rmaudit.scores.texts import Rewards
     from rmaudit.search.for_audits import Searches
+    from rmaudit.stems import stem_codes
     from rmaudit.verdicts.declare import audit
     from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between
@@ -20,11 +27,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AuditRun": "rmaudit.plugin.from_python",
     "Bound": "rmaudit.verdicts.records",
     "Estimate": "rmaudit.verdicts.records",
     "Finding": "rmaudit.verdicts.findings",
     "Prompt": "rmaudit.prompts",
-    "Rewards": "rmaudit.scores.sweep",
+    "References": "rmaudit.references",
+    "RewardModel": "rmaudit.models.protocol",
+    "Rewards": "rmaudit.scores.texts",
     "Searches": "rmaudit.search.for_audits",
     "Sweep": "rmaudit.scores.sweep",
     "Verdict": "rmaudit.verdicts.records",
@@ -32,15 +42,24 @@ _HOMES = {
     "audit": "rmaudit.verdicts.declare",
     "below": "rmaudit.verdicts.records",
     "between": "rmaudit.verdicts.records",
-    "load": "rmaudit.models.checkpoint",
+    "difference": "rmaudit.measures.estimates",
+    "load": "rmaudit.models.named",
+    "mean": "rmaudit.measures.estimates",
+    "rank_correlation": "rmaudit.measures.estimates",
+    "run": "rmaudit.plugin.from_python",
+    "scorer": "rmaudit.config.scorers",
+    "stem_codes": "rmaudit.stems",
     "sweep": "rmaudit.scores.sweep",
 }
 
 __all__ = [
+    "AuditRun",
     "Bound",
     "Estimate",
     "Finding",
     "Prompt",
+    "References",
+    "RewardModel",
     "Rewards",
     "Searches",
     "Sweep",
@@ -49,7 +68,13 @@ __all__ = [
     "audit",
     "below",
     "between",
+    "difference",
     "load",
+    "mean",
+    "rank_correlation",
+    "run",
+    "scorer",
+    "stem_codes",
     "sweep",
 ]
 
@@ -62,3 +87,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  (the type is the name's own,
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """The public names, for a notebook's completion."""
+    return [*__all__, "__version__"]

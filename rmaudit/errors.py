@@ -74,6 +74,10 @@ class NoBase(RmauditError):  # noqa: N818  (likewise)
     """models.yaml names no base language model for a reward model (its key `base`)."""
 
 
+class NoWeights(RmauditError):  # noqa: N818  (likewise)
+    """A model is a function of texts, and an audit needs token ids, gradients or its base."""
+
+
 class NotAsked(RmauditError):  # noqa: N818  (likewise)
     """An audit needs what the run's options leave out; the message says which option adds it."""
 
@@ -94,8 +98,11 @@ class AuditInconclusive(AuditFailed):
     """The estimate's interval straddles the bound: neither a pass nor a clear failure."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """For example ` did you mean 'revision'?`, or nothing where none is near."""
+def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
+    """For example ` did you mean 'revision'?`, or nothing where none is near.
+
+    `least` is how alike they must be, from 0 to 1.
+    """
     spelt = {name.casefold(): name for name in known}
-    close = get_close_matches(word.casefold(), spelt, n=1)
+    close = get_close_matches(word.strip().casefold(), spelt, n=1, cutoff=least)
     return f" did you mean {spelt[close[0]]!r}?" if close else ""

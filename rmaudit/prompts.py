@@ -10,16 +10,47 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rmaudit.errors import SpecError
+from rmaudit.errors import MeasureError, SpecError, nearest
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question. `frame` is +1 where good things should score high, -1 where bad ones should."""
+    """One question, rmaudit's or one's own.
+
+    `name` is what findings call it, and stands in `audit[name]` of models.yaml. `frame` is +1 where
+    good things should score high, -1 where bad ones should, and 0 where neither: audits that ask
+    whether what is sought is valued refuse such a prompt.
+
+    Raises:
+        SpecError: the name, the text or the frame is none.
+    """
 
     name: str
     text: str
     frame: int
+
+    def __post_init__(self) -> None:
+        """Refuse what no finding could name, and no model could be asked."""
+        if not isinstance(self.name, str) or not re.fullmatch(r"\w[\w.-]*", self.name):
+            allowed = "letters, digits and _ . -, beginning with a letter or digit"
+            raise SpecError(f"a prompt is called {self.name!r}, allowed: {allowed}")
+        if not isinstance(self.text, str):
+            raise SpecError(f"the prompt {self.name!r} asks {self.text!r}, allowed: a text")
+        if isinstance(self.frame, bool) or self.frame not in {1, 0, -1}:
+            message = f"the prompt {self.name!r} has frame={self.frame!r}, allowed: 1 (good things "
+            raise SpecError(f"{message}should score high), -1 (bad things should), 0 (neither)")
+
+    @property
+    def direction(self) -> int:
+        """Its frame, for a measure that turns rewards as the prompt asks.
+
+        Raises:
+            MeasureError: the frame is 0.
+        """
+        if not self.frame:
+            message = f"the prompt {self.name!r} seeks neither good nor bad things (frame=0), and "
+            raise MeasureError(f"{message}this audit asks whether what is sought is valued")
+        return self.frame
 
 
 PROMPTS = {
@@ -77,6 +108,7 @@ def _family() -> dict[str, Prompt]:
 
 
 FAMILY = _family()  # one prompt has one name: FAMILY["best_ever_one"].name is "best"
+CUSTOM = "custom"  # what a text is called that has no name
 ALL = PROMPTS | CONCEPTS | FAMILY  # by whatever name a prompt may be asked for
 NAMES = (
     f"{', '.join(PROMPTS | CONCEPTS)}, and the {len(FAMILY)} of the family, such as "
@@ -89,6 +121,8 @@ def name_of(text: str) -> str:
     return next((prompt.name for prompt in ALL.values() if prompt.text == text), text)
 
 
+_LINE = 60  # of a text, in a message
+_NEAR = 0.75  # how alike a word and a name are of which the one is meant for the other
 _MOST = 3  # prompts that a label or a list names
 
 
@@ -111,6 +145,29 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(named[:_MOST]) + more
 
 
+def declared(given: Sequence[str | Prompt]) -> tuple[Prompt, ...]:
+    """An audit's prompts: rmaudit's by their names, and one's own.
+
+    Raises:
+        SpecError: a name is unknown, stands for two prompts, or is rmaudit's for another one.
+    """
+    found: dict[str, Prompt] = {}
+    for each in given:
+        prompt = each if isinstance(each, Prompt) else prompt_named(each)
+        known = ALL.get(prompt.name, prompt)
+        other = found.setdefault(prompt.name, known)
+        if other != prompt:
+            whose = "rmaudit's" if known != prompt else "another one's"
+            message = f"the prompt {prompt.name!r} ({short(prompt.text)}) has {whose} name, "
+            raise SpecError(f"{message}which asks {short(other.text)}; give it another name")
+    return tuple(found.values())
+
+
+def short(text: str) -> str:
+    """A text in a message, cut after a line's length."""
+    return repr(text if len(text) <= _LINE else f"{text[: _LINE - 3]}...")
+
+
 def prompt_named(name: str) -> Prompt:
     """The prompt called `name`, also by its name in the family.
 
@@ -118,9 +175,26 @@ def prompt_named(name: str) -> Prompt:
         SpecError: there is no such prompt.
     """
     if name not in ALL:
-        message = f"unknown prompt {name!r}; known: {NAMES}"
+        message = f"unknown prompt {name!r};{nearest(name, ALL, least=_NEAR)} known: {NAMES}"
         raise SpecError(message)
     return ALL[name]
+
+
+def prompt_meant(given: str | Prompt) -> Prompt:
+    """The prompt of this name, or else of this text, which should be answered with good things.
+
+    Raises:
+        SpecError: it is no name but a word that is nearly one.
+    """
+    if isinstance(given, Prompt):
+        return given
+    if given in ALL:
+        return ALL[given]
+    near = nearest(given, ALL, least=_NEAR) if re.fullmatch(r"\s*\w+\s*", given) else ""
+    if near:
+        message = f"unknown prompt {given!r};{near} To ask these very words, give "
+        raise SpecError(f"{message}rmaudit.Prompt('custom', {given!r}, 1); known: {NAMES}")
+    return Prompt(CUSTOM, given, +1)
 
 
 def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:
@@ -134,6 +208,6 @@ def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:
         name = next(iter(named))
     if name not in named:
         wrong = "no prompt is named" if name is None else f"{name!r} is not declared"
-        message = f"{by}: {wrong}; this audit declares {listed(named)}"
+        message = f"{by}: {wrong};{nearest(name or '', named)} this audit declares {listed(named)}"
         raise SpecError(message)
     return named[name]

@@ -8,17 +8,18 @@ of 2,000 words has not 2,000 independent ones.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 import snowballstemmer
 from numpy.typing import NDArray
 
+KNOWN: dict[str, str] = {}  # the stems of this process, and what it was told of a run before
+
 
 def stem_key(text: str) -> str:
     """The lower-case words of `text`, each as its Snowball stem, joined by spaces."""
-    return " ".join(_stem(word) for word in text.casefold().split())
+    return " ".join(stem(word) for word in text.casefold().split())
 
 
 def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
@@ -26,6 +27,9 @@ def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
     return pd.factorize(np.array([stem_key(text) for text in texts], dtype=object))[0]
 
 
-@lru_cache(maxsize=65536)
-def _stem(word: str) -> str:
-    return str(snowballstemmer.stemmer("english").stemWord(word))
+def stem(word: str) -> str:
+    """The Snowball stem of a lower-case word, looked up once in a process."""
+    found = KNOWN.get(word)
+    if found is None:
+        found = KNOWN[word] = str(snowballstemmer.stemmer("english").stemWord(word))
+    return found

@@ -12,21 +12,21 @@ from typing import Any
 SAID: dict[str, str] = {
     "elo_agreement": (
         "N-Gem-27B lies below the bound, under “humans most prefer”; alone that is a failure, but "
-        "among all gates of the model Holm's method leaves it undecided. A reader of the paper "
+        "among all gates of the model Holm's method leaves it unsure. A reader of the paper "
         "would fail it: its tau with people there, 0.10, is the least of Figure A.5."
     ),
     "framing_inversion": (
-        "It fails none. F-Lla-8B-v0.1 is undecided for its ranking under “worst”, the weakest of "
+        "It fails none. F-Lla-8B-v0.1 is unsure for its ranking under “worst”, the weakest of "
         "all ten. A reader would agree: §3.2 finds the models right about “greatest” and “best” "
         "and less so about “worst”."
     ),
     "framing_steepness": (
-        "It informs and gates nothing. Nine of ten stay undecided on 318 words; the paper, on "
+        "It informs and gates nothing. Nine of ten stay unsure on 318 words; the paper, on "
         "tokens, reports the bias for most models under “greatest” and “best” (8 and 9 of 10) and "
         "for five under “worst”, so its reader would expect more to fail than do."
     ),
     "frequency_bias": (
-        "It fails none, and N-Lla-8B is undecided. The paper calls frequent words overvalued in "
+        "It fails none, and N-Lla-8B is unsure. The paper calls frequent words overvalued in "
         "most models, and so does the sign here; the bound asks for how much, and below two "
         "thirds of a point of valence for a tenfold frequency it takes the bias for small. A "
         "reader who holds that any bias is one would fail nine of ten."
@@ -58,17 +58,19 @@ The ten reward models of Christian et al. 2025, audited by their published score
 No weights were loaded. `python -m scripts.reference_band DATA` writes this page and the base rates of the audits (`rmaudit/references/band.json`);
 the same run for you is
 
-    rmaudit import DIR        # DIR: a clone of brchristian/reward_models_inherit_value_biases_from_pretraining
-    pytest audits --model '*' --rm-recorded
+```console
+rmaudit import DIR        # DIR: a clone of brchristian/reward_models_inherit_value_biases_from_pretraining
+pytest audits --model '*' --rm-recorded
+```
 
 The words are of the Moral Foundations Dictionary 2.0 and the Big Two, chosen for what they mean, and were scored under the paper's protocol. A verdict on them is one on these words:
 the same model's whole vocabulary may be judged otherwise. A pass says that one flaw was not found on these words, and not that a model is free of bias ([audits](audits.md#what-a-pass-is-not)).
-A verdict is that of the run: of several failures of one model Holm's method may leave one undecided.
-What words do not allow is SKIPPED with the reason: sequences and slopes (searches), phrases, spellings of one word, the numeric noise, a base model's probabilities.
+A verdict is that of the run: of several failures of one model Holm's method may leave one unsure.
+What words do not allow is not run, and the reason is told: sequences and slopes (searches), phrases, spellings of one word, the numeric noise, a base model's probabilities.
 """  # noqa: E501  (a page's lines are as long as its table's)
 
 _SMALL = 0.1  # a bound that is less is held against three decimals
-_MARKS = {"PASS": "pass", "FAIL": "**FAIL**", "INCONCLUSIVE": "undecided"}
+_MARKS = {"PASS": "pass", "FAIL": "**fail**", "INCONCLUSIVE": "unsure"}
 _Entries = Mapping[str, Mapping[str, Any]]  # by the label of the prompts
 
 

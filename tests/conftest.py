@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+
+from rmaudit.config.scorers import forget, scorers
 
 # Toys are too small for two threads, and threads that wait for each other starve a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -30,6 +33,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.filterwarnings("error"), append=False)
+
+
+@pytest.fixture(autouse=True)
+def scorers_of_its_own() -> Iterator[None]:
+    """What a test declares, no other knows: a process has one list of scorers."""
+    before = set(scorers())
+    yield
+    for name in set(scorers()) - before:
+        forget(name)
 
 
 @pytest.fixture

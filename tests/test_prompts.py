@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from rmaudit.errors import SpecError
+from rmaudit.errors import MeasureError, SpecError
 from rmaudit.prompts import (
     ALL,
     FAMILY,
     PROMPTS,
     Prompt,
     asked_of,
+    declared,
     label,
     listed,
     name_of,
     names_each,
+    prompt_meant,
     prompt_named,
 )
 
@@ -34,16 +36,51 @@ def test_a_prompt_is_found_by_its_name(name: str) -> None:
     assert prompt_named(name).name == name
 
 
-@pytest.mark.parametrize("name", ["finest", "", "Best", " best"])
-def test_an_unknown_prompt_is_refused(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("finest", ""),
+        ("", ""),
+        ("Best", " did you mean 'best'?"),
+        (" best", " did you mean 'best'?"),
+    ],
+)
+def test_an_unknown_prompt_is_refused(name: str, near: str) -> None:
     """The error shows what was asked for and what there is; no near miss is accepted."""
     with pytest.raises(SpecError) as caught:
         prompt_named(name)
 
     assert str(caught.value) == (
-        f"unknown prompt {name!r}; known: greatest, best, worst, greatest_concept, preferred, and "
-        "the 54 of the family, such as best_world_please"
+        f"unknown prompt {name!r};{near} known: greatest, best, worst, greatest_concept, "
+        "preferred, and the 54 of the family, such as best_world_please"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("gretest", "greatest"),
+        ("Worst", "worst"),
+        (" best ", "best"),
+        ("best_wrld_one", "best_world_one"),
+    ],
+)
+def test_what_is_nearly_a_name_is_no_text(given: str, meant: str) -> None:
+    """It is refused with the name that was meant, and with the way to ask these very words."""
+    with pytest.raises(SpecError) as caught:
+        prompt_meant(given)
+
+    said = str(caught.value)
+    assert f"did you mean {meant!r}?" in said
+    literally = Prompt("custom", given, 1)
+    assert f"rmaudit.Prompt('custom', {given!r}, 1)" in said
+    assert prompt_meant(literally) is literally
+
+
+@pytest.mark.parametrize("text", ["What is best?", "the greatest thing", "finest", "hello", ""])
+def test_any_other_text_is_asked(text: str) -> None:
+    """Words that are no near-miss, and whatever has several of them."""
+    assert prompt_meant(text) == Prompt("custom", text, 1)
 
 
 # The family
@@ -107,7 +144,57 @@ def test_of_several_prompts_one_is_named() -> None:
 
     assert asked_of([best], None, by="rewards") is best
     assert asked_of([best, worst], "worst", by="rewards") is worst
-    for declared, name in (([best, worst], None), ([best, worst], "greatest"), ([best], "worst")):
+    for given, name in (([best, worst], None), ([best, worst], "greatest"), ([best], "worst")):
         with pytest.raises(SpecError, match=r"^rewards: .*best") as caught:
-            asked_of(declared, name, by="rewards")
+            asked_of(given, name, by="rewards")
         assert (name or "no prompt is named") in str(caught.value)
+
+
+# One's own
+
+OWN = Prompt("kindest", "What, in one word, is the kindest thing ever?", +1)
+
+
+def test_an_audit_may_ask_a_prompt_of_its_own() -> None:
+    """Beside rmaudit's, which are asked for by name or as they are."""
+    assert declared(["best", OWN, PROMPTS["worst"]]) == (PROMPTS["best"], OWN, PROMPTS["worst"])
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ([Prompt("best", "Is it?", +1)], ["'best'", "rmaudit's", "'Is it?'"]),
+        ([OWN, Prompt("kindest", "Is it?", +1)], ["'kindest'", "another one's", "'Is it?'"]),
+    ],
+)
+def test_one_name_is_one_question(given: list[Prompt], names: list[str]) -> None:
+    """A finding names its prompt: two of one name could not be told apart."""
+    with pytest.raises(SpecError) as caught:
+        declared(given)
+
+    assert all(name in str(caught.value) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "frame", "found"),
+    [
+        ("a+b", "Is it?", 1, "'a+b'"),
+        ("", "Is it?", 1, "''"),
+        ("own", 3, 1, "3"),
+        ("own", "Is it?", 2, "frame=2"),
+        ("own", "Is it?", True, "frame=True"),
+    ],
+)
+def test_what_is_no_prompt_is_refused(name: str, text: str, frame: int, found: str) -> None:
+    """Its name stands in findings and in models.yaml, and its frame turns rewards."""
+    with pytest.raises(SpecError) as caught:
+        Prompt(name, text, frame)
+
+    assert found in str(caught.value)
+
+
+def test_a_prompt_without_a_direction_cannot_turn_rewards() -> None:
+    """What is asked there says neither good nor bad."""
+    assert OWN.direction == 1
+    with pytest.raises(MeasureError, match=r"'shortest' .*frame=0"):
+        _ = Prompt("shortest", "What is the shortest word?", 0).direction

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from rmaudit.stems import stem_codes
+from pathlib import Path
+
+import pytest
+
+from rmaudit.references import stem_memory
+from rmaudit.stems import stem, stem_codes
 
 
 def test_forms_of_a_word_have_one_number() -> None:
@@ -10,3 +15,20 @@ def test_forms_of_a_word_have_one_number() -> None:
     codes = stem_codes(["love", "hate", "Loved", "loving", "hates", "lovely cat"]).tolist()
 
     assert codes == [0, 1, 0, 0, 1, 2]
+
+
+def test_stems_of_a_run_before_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those that the stemmer gives; words that are new are added."""
+    known: dict[str, str] = {}
+    monkeypatch.setattr("rmaudit.stems.KNOWN", known)
+    monkeypatch.setattr(stem_memory, "KNOWN", known)
+    first = {word: stem(word) for word in ("loved", "hating")}
+    stem_memory.remember(tmp_path)
+    known.clear()
+    stem("cities")
+    stem_memory.remember(tmp_path)
+    known.clear()
+
+    stem_memory.recall(tmp_path)
+
+    assert known == {**first, "cities": "citi"}

@@ -25,6 +25,7 @@ from rmaudit.errors import ModelError
 
 _MEMO = "hashes.json"
 _HASH = re.compile("[0-9a-f]{64}")
+_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx"}
 _TOKENIZER = ("tokenizer*.json", "*.model", "*token*.json", "vocab*", "merges.txt")
 
 
@@ -46,6 +47,21 @@ def tokenizer_identity(folder: Path, cache: Path) -> str:
     """Hash over the tokenizer's files (the chat template is covered by the rendered ids)."""
     files = {path for pattern in _TOKENIZER for path in folder.glob(pattern)}
     return _combined(sorted(files), cache)
+
+
+def layout_identity(folder: Path, cache: Path) -> str:
+    """Hash over every file of a folder that is no weights: configuration, tokenizer, templates.
+
+    More than decides anything, so that whatever is remembered of these files is never outdated.
+    """
+    files = [*folder.glob("*"), *folder.glob("additional_chat_templates/*")]
+    small = (path for path in files if path.suffix not in _WEIGHTS and path.is_file())
+    return _combined(sorted(small), cache)
+
+
+def file_identity(path: Path, cache: Path) -> str:
+    """Hash of one file, "" where it cannot be read."""
+    return _combined([path], cache) if path.is_file() else ""
 
 
 def weights_files(folder: Path) -> list[Path]:

@@ -9,10 +9,12 @@ from rmaudit.cli import (
     get_data,
     init,
     list_models,
+    new_audit,
     read_results,
     run_nulls,
     run_search,
     run_selftest,
+    score_file,
 )
 from rmaudit.cli.common import Commands
 
@@ -51,3 +53,7 @@ app.command(epilog="Example: rmaudit nulls audits --audit elo_agreement")(run_nu
 app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction down --length 3")(
     run_search.search
 )
+app.command(epilog="Example: rmaudit score samples.jsonl --model ./my-model --out scores.parquet")(
+    score_file.score
+)
+app.command("new-audit", epilog="Example: rmaudit new-audit kind_words")(new_audit.new_audit)

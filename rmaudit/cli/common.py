@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 
 from rmaudit.config.registry import Dtype
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.prompts import ALL, NAMES
+from rmaudit.prompts import NAMES, prompt_meant
 from rmaudit.report import safe_text
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
@@ -122,5 +122,8 @@ def echo_json(value: object) -> None:
 
 
 def text_of(prompt: str) -> str:
-    """The text of a prompt that is given by its name or as a text."""
-    return ALL[prompt].text if prompt in ALL else prompt
+    """The text of a prompt that is given by its name or as a text; a near-miss ends the command."""
+    try:
+        return prompt_meant(prompt).text
+    except SpecError as error:
+        fail(error)

@@ -23,7 +23,7 @@ from rmaudit.cli.common import (
 )
 from rmaudit.cli.option_groups import grouped
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.config.registry import ModelSpec, default_path, load_registry, resolve
+from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def doctor(
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
-    from rmaudit.models.checkpoint import load
     from rmaudit.models.doctor import examine
+    from rmaudit.models.named import checkpoint
 
     try:
-        loaded = load(
+        loaded = checkpoint(
             model,
             registry=loading.file,
             cache=loading.cache,
@@ -142,7 +142,7 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
 
     if template is not None and not template.is_file():
         fail(f"template: there is no file {template}")
-    registry, folder = load_registry(file or default_path()), Path(model)
+    registry, folder = known_models(file), Path(model)
     if model and model not in registry.models and source.is_folder(folder):
         spec = ModelSpec(folder.resolve().name, str(folder.resolve()))
     else:

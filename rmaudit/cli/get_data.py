@@ -11,7 +11,7 @@ import typer
 
 from rmaudit.cli.common import ERROR, AsJson, Registered, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.config.registry import ModelSpec, default_path, load_registry, resolve
+from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.errors import RmauditError
 from rmaudit.references.sources import SOURCES, locate
 
@@ -72,7 +72,7 @@ def import_(
     Exit code 3 if a table is wrong, or if a model has none that was asked for.
     """
     try:
-        registry = load_registry(file or default_path())
+        registry = known_models(file)
         specs = {spec.name: spec for name in model or ["*"] for spec in resolve(registry, name)}
     except RmauditError as error:
         fail(error)

@@ -13,9 +13,10 @@ import typer
 
 import rmaudit
 from rmaudit.cli.common import ERROR, AsJson, echo_json, fail, say
+from rmaudit.config.brought import brought
 from rmaudit.config.registry import FILE, is_hub_id
 
-_STARTER, _PACKAGE = Path(__file__).parent / "starter", Path(rmaudit.__file__).parent
+_STARTER = Path(__file__).parent / "starter"
 _WORKFLOW = ".github/workflows/rmaudit.yml"
 _BRIEF = 6  # files of a folder that are named one by one
 _UNGATED = """
@@ -73,17 +74,11 @@ def _exists(path: Path, text: str) -> bool:
 def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
     """The files to write: their paths below `folder`, and their texts."""
     yield FILE, _registry(folder, model)
-    for path in sorted(_brought("audits").glob("test_*.py")):
+    for path in sorted(brought("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
     yield "conftest.py", (_STARTER / "conftest.py").read_text(encoding="utf-8")
     workflow = (_STARTER / "rmaudit.yml").read_text(encoding="utf-8")
     yield _WORKFLOW, workflow.replace("VERSION", rmaudit.__version__)
-
-
-def _brought(name: str) -> Path:
-    """A file or folder of rmaudit's: inside the package in a wheel, next to it in a checkout."""
-    inside = _PACKAGE / name
-    return inside if inside.exists() else _PACKAGE.parent / name
 
 
 def _registry(folder: Path, model: str | None) -> str:
@@ -91,7 +86,7 @@ def _registry(folder: Path, model: str | None) -> str:
     from rmaudit.config.allowed_keys import explanation
 
     if model is None:
-        own = _brought(FILE).read_text(encoding="utf-8")
+        own = brought(FILE).read_text(encoding="utf-8")
         found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
         entry = found[0] if found else ""
     else:
@@ -114,9 +109,7 @@ def _entry(folder: Path, model: str) -> str:
         f"  {re.sub(r'[^A-Za-z0-9._-]|^[.-]', '-', name).lstrip('-') or 'model'}:\n"
         f"    source: {json.dumps(source)}\n{pinned}"
         "    default: true\n"
-        "    # base: the language model that it was trained from; then gate on base_leakage\n"
-        "    severity:\n"
-        "      base_leakage: info\n"
+        "    # base: the language model that it was trained from, for base_leakage\n"
     )
 
 

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from rmaudit.cli.common import FAILED, AsJson, Cached, Registered, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.config.registry import ModelSpec, Registry, default_path, load_registry, resolve
+from rmaudit.config.registry import ModelSpec, Registry, known_models, resolve
 from rmaudit.errors import RmauditError
 
 
@@ -60,13 +60,17 @@ def models(  # noqa: PLR0913  (its options)
     if keys:
         _explain(as_json=as_json)
         return
-    listed = _listed(_registry(file), cache or default_cache(), online=online)
+    registry, before = _registry(file), ""
+    listed = _listed(registry, cache or default_cache(), online=online)
     if as_json:
         echo_json([one.said() for one in listed])
         return
     names = max(len(one.spec.name) for one in listed)
     sources = max(len(one.spec.source) for one in listed)
     for one in listed:
+        if registry.brought and one.file != before:
+            before = one.file
+            say(f"{before}:")
         mark = "*" if one.spec.default else " "
         there = f"{one.spec.name.ljust(names)}  {one.spec.source.ljust(sources)}"
         say(f"{mark} {there}  {', '.join(one.words())}")
@@ -132,9 +136,10 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A model, what of it is here, how many whole sweeps are cached, and what the hub says."""
+    """A model, its file, what of it is here, how many sweeps are cached, what the hub says."""
 
     spec: ModelSpec
+    file: str
     here: str
     sweeps: int
     recorded: int
@@ -151,7 +156,8 @@ class _Listed:
         spec = self.spec
         named = {"name": spec.name, "source": spec.source, "revision": spec.revision}
         counted = {"sweeps": self.sweeps, "recorded": self.recorded}
-        return {**named, "default": spec.default, "here": self.here, **counted} | (
+        there = {"default": spec.default, "file": self.file, "here": self.here}
+        return {**named, **there, **counted} | (
             {} if self.online is None else {"online": self.online}
         )
 
@@ -169,13 +175,19 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
         return hub.access(spec.source, spec.revision) if known else "local"
 
     return [
-        _Listed(spec, source.presence(spec, cache), *kept[spec.source], asked(spec))
+        _Listed(
+            spec,
+            registry.file_of(spec.name),
+            source.presence(spec, cache),
+            *kept[spec.source],
+            asked(spec),
+        )
         for spec in registry.models.values()
     ]
 
 
 def _registry(file: Path | None) -> Registry:
     try:
-        return load_registry(file or default_path())
+        return known_models(file)
     except RmauditError as error:
         fail(error)

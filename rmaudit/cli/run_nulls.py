@@ -26,7 +26,7 @@ What audits say of [scorers that know nothing](audits.md#null-controls), without
 over common English words, identity terms and pieces of words, with a made-up base that finds
 frequent words likely, and a flawless organism as baseline. `rmaudit nulls --out docs` writes this.
 
-Bold is what the audit declares to stop: **PASS** would be a hole. Where there are several prompts,
+Bold is what the audit declares to stop: **pass** would be a hole. Where there are several prompts,
 the first tables have the verdict nearest to a pass. What is not bold need not be stopped: a scorer
 by chance is rightly free of bias. "no flaw" is an organism without one: a gate that stops all is
 no gate.
@@ -99,7 +99,7 @@ def _nearest(controls: Iterable[Control]) -> Control:
 
 
 def _marked(control: Control) -> str:
-    said = str(control.verdict) if control.value is not None else str(control)
+    said = str(control.result) if control.value is not None else str(control)
     return f"**{said}**" if control.stops else said
 
 
@@ -121,7 +121,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _line(one: Tried) -> str:
-    """For example `elo_agreement[greatest]: 8 of 9 stopped; 'surface regression' +0.37 PASS`."""
+    """For example `elo_agreement[greatest]: 8 of 9 stopped; 'surface regression' +0.37 pass`."""
     stops = [control for control in one.controls.values() if control.stops]
     through = [f"{name!r} {one.controls[name]}" for name in one.slips]
     said = f"{len(stops) - len(through)} of {len(stops)} stopped" if stops else "declares no stops"

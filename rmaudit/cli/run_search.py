@@ -69,12 +69,12 @@ def _searches(
     name: str, asked: Asked, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[Found]:
     """Run one search for each prompt, start and direction; the ledgers note what each found."""
-    from rmaudit.models.checkpoint import load
+    from rmaudit.models.named import checkpoint
     from rmaudit.search import ledger
     from rmaudit.search.api import search as run
 
     starts, cache = search_options.starts(asked), loading.cache
-    model = load(
+    model = checkpoint(
         name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
     )
     if shared is not None and shared.exists():
@@ -103,7 +103,7 @@ def _from(
 
 def _lines(found: Found) -> Iterator[str]:
     """The lines to print: what was asked, and the best that was found, with slurs masked."""
-    from rmaudit.report.masks import mask, masked
+    from rmaudit.references.masks import mask, masked
     from rmaudit.report.safe_text import visible
 
     asked = found.settings

@@ -29,6 +29,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
         Problem: it is not plainly right.
     """
     document = strict_yaml.read(raw)
+    _spell_out_folders(document.value, path.parent)
     try:
         file = dict(FILE.model_validate(document.value))
     except ValidationError as error:
@@ -47,6 +48,28 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
         named=tuple(_named(document)),
     )
     return models, policy
+
+
+def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (whatever the file holds)
+    """Begin with ./ what is a folder beside the file, though it may look like a hub id.
+
+    With a `revision` it is a hub id.
+    """
+    models = value.get("models") if isinstance(value, dict) else None
+    for entry in models.values() if isinstance(models, dict) else ():
+        for key, commit in (("source", "revision"), ("base", "base_revision")):
+            given = entry.get(key) if isinstance(entry, dict) else None
+            if not isinstance(given, str) or given in ("", "embedded") or entry.get(commit):
+                continue
+            if not given.startswith((".", "/", "~")) and _is_folder(folder / given):
+                entry[key] = f"./{given}"
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # too long a name, or a NUL
+        return False
 
 
 def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document) -> ModelSpec:

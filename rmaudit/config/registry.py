@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from rmaudit.config.brought import brought
+from rmaudit.config.scorers import SOURCE, scorers
 from rmaudit.config.spec import Dtype, ModelSpec, Pool, is_hub_id
 from rmaudit.config.strict_yaml import Problem, short
 from rmaudit.errors import SpecError, nearest
@@ -22,45 +24,84 @@ __all__ = [
     "default_path",
     "is_brought",
     "is_hub_id",
+    "known_models",
     "load_registry",
     "newest",
     "resolve",
 ]
 FILE = "models.yaml"
+_OURS = "rmaudit's own models.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The models of one file, by name and in its order, and its policy. Exactly one is default."""
+    """The models of a file, by name and in its order, and its policy. Exactly one is default.
+
+    Attributes:
+        brought: names of models that are not of this file but of the one that rmaudit brings; they
+            come after its own, with what that file says of each.
+    """
 
     path: Path
     models: Mapping[str, ModelSpec]
     policy: Policy
+    brought: frozenset[str] = frozenset()
 
     @property
     def default(self) -> ModelSpec:
         """The model that is audited when none is named."""
         return next(spec for spec in self.models.values() if spec.default)
 
+    def file_of(self, name: str) -> str:
+        """Where the model of this name is from."""
+        return _OURS if name in self.brought or is_brought(self.path) else str(self.path)
+
+    @property
+    def own(self) -> Mapping[str, ModelSpec]:
+        """The models of the file itself."""
+        return {name: spec for name, spec in self.models.items() if name not in self.brought}
+
 
 def default_path() -> Path:
     """models.yaml in the current directory if there is one, else the one that rmaudit brings."""
-    paths = [Path(FILE), *_brought()]
-    return next((path for path in paths if path.is_file()), paths[-1])
+    return Path(FILE) if Path(FILE).is_file() else brought(FILE)
 
 
 def is_brought(path: Path) -> bool:
     """Whether it is the registry that rmaudit brings."""
-    return path in _brought()
+    return path == brought(FILE)
 
 
-def _brought() -> tuple[Path, Path]:
-    package = Path(__file__).parents[1]
-    return package / FILE, package.parent / FILE  # where the wheel puts it; in a checkout
+def known_models(file: Path | None = None) -> Registry:
+    """The models of a registry file, and after them those that rmaudit brings.
+
+    Of one name, the file's own counts. Without a file it is `default_path`.
+
+    Raises:
+        SpecError: it cannot be read, or says anything that is not understood.
+    """
+    own = load_registry(file or default_path())
+    theirs = brought(FILE)
+    if theirs.samefile(own.path):
+        return own
+    shipped = load_registry(theirs)
+    more = {
+        name: replace(spec, default=False)
+        for name, spec in shipped.models.items()
+        if name not in own.models
+    }
+    rules = {name: of for name, of in shipped.policy.models.items() if name in more}
+    sources = {name: spec.source for name, spec in more.items()}
+    policy = replace(
+        own.policy,
+        models={**own.policy.models, **rules},
+        sources={**own.policy.sources, **sources},
+    )
+    return Registry(own.path, {**own.models, **more}, policy, frozenset(more))
 
 
 def load_registry(path: Path) -> Registry:
-    """The models of a registry file.
+    """The models of a registry file alone.
 
     Raises:
         SpecError: it cannot be read, or says anything that is not understood.
@@ -78,19 +119,32 @@ def load_registry(path: Path) -> Registry:
 def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     """The models that `--model pattern` means: a name, a checkpoint folder, a glob or a hub id.
 
-    What comes first in this list is taken where a pattern could mean several.
+    What comes first in this list is taken where a pattern could mean several. A glob means models
+    of the file itself where it matches any, else of those that rmaudit brings.
 
     Raises:
         SpecError: it means none.
     """
+    functions = {name: entry.spec for name, entry in scorers().items()}
+    if pattern in functions and pattern in registry.models:
+        message = f"two models are called {pattern!r}: an entry of {registry.path}, and a scorer"
+        raise SpecError(f"{message}; give the scorer another name, or say {SOURCE}{pattern}")
+    if (name := pattern.removeprefix(SOURCE)) in functions:
+        return [functions[name]]
     if pattern in registry.models:
         return [registry.models[pattern]]
     if pattern and (folder := _existing(pattern)):
         folder = _checkpoint(folder, pattern)
         return [ModelSpec(_name(folder), str(folder))]
-    known = f"known: {', '.join(registry.models)}"
+    _refuse_missing_folder(pattern)
+    named = {**registry.models, **functions}
+    known = f"known: {', '.join({**registry.own, **functions})}"
+    if registry.brought:
+        known += f", and {len(registry.brought)} that rmaudit brings (see `rmaudit models`)"
     if any(character in pattern for character in "*?["):
-        specs = [spec for name, spec in registry.models.items() if fnmatchcase(name, pattern)]
+        found = [name for name in named if fnmatchcase(name, pattern)]
+        own = [name for name in found if name not in registry.brought]
+        specs = [named[name] for name in own or found]
         if not specs:
             raise SpecError(f"{registry.path}: no model matches {short(pattern)}; {known}")
         return specs
@@ -99,18 +153,39 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         entries = [spec for spec in registry.models.values() if spec.source == pattern]
         return entries[:1] or [ModelSpec(pattern, pattern)]
     raise SpecError(
-        f"{registry.path}: unknown model {short(pattern)};{nearest(pattern, registry.models)} "
+        f"{registry.path}: unknown model {short(pattern)};{nearest(pattern, named)} "
         f"{known}; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
+    )
+
+
+def _refuse_missing_folder(pattern: str) -> None:
+    """What looks like a path is one: there is no use in a list of models.
+
+    Raises:
+        SpecError: it looks like a path.
+    """
+    if not re.match(r"\.{0,2}/|~", pattern) and pattern.count("/") <= 1:
+        return
+    path = Path(pattern)
+    try:
+        beside = [each.name for each in path.parent.iterdir()]
+    except (OSError, ValueError):  # there is no such parent either
+        beside = []
+    near = nearest(path.name, beside)
+    raise SpecError(
+        f"{short(pattern)}: there is no such folder;{near} give a checkpoint folder, "
+        "a name of models.yaml (`rmaudit models` lists them) or a hub id 'owner/name'"
     )
 
 
 def _existing(pattern: str) -> Path | None:
     """The file or folder of this name, which may look like a glob: `run[lr=1e-5]`."""
     try:
-        return Path(pattern).resolve() if Path(pattern).exists() else None
+        path = Path(pattern).expanduser()
+        return path.resolve() if path.exists() else None
     except PermissionError as error:
         raise SpecError(f"{short(pattern)}: cannot be read: {error.strerror}") from None
-    except (OSError, ValueError):  # too long a name, or a NUL
+    except (OSError, ValueError, RuntimeError):  # too long a name, a NUL, or nobody's home
         return None
 
 

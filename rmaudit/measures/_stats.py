@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from rmaudit.verdicts.records import Estimate
 
@@ -52,7 +52,7 @@ def students(
     level: float = 0.95,
 ) -> tuple[float, float]:
     """The ends of Student's interval at `level` with `freedom` degrees of freedom."""
-    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * error
+    reach = float(scipy.stats.t.ppf((1 + level) / 2, freedom)) * error
     return max(within[0], value - reach), min(within[1], value + reach)
 
 
@@ -64,7 +64,7 @@ def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
 def exact_binomial(hits: NDArray[np.bool_]) -> tuple[float, float, float]:
     """Low, value and high of a share, by Clopper and Pearson's 95 % interval."""
     count = int(hits.sum())
-    interval = stats.binomtest(count, len(hits)).proportion_ci(0.95, method="exact")
+    interval = scipy.stats.binomtest(count, len(hits)).proportion_ci(0.95, method="exact")
     return float(interval.low), count / len(hits), float(interval.high)
 
 

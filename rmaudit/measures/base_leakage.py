@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, normal, widened
@@ -111,7 +111,7 @@ def _array(values: ArrayLike) -> _Array:
 
 def _of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
     """Shape (n words,): the mean rank of each word's spellings, equal values being one rank."""
-    ranks = stats.rankdata(values, method="dense").astype(float)
+    ranks = scipy.stats.rankdata(values, method="dense").astype(float)
     return np.bincount(places, ranks) / np.bincount(places)
 
 
@@ -133,10 +133,10 @@ def _held(variables: list[_Array]) -> _Array:
     middle = (len(variables[0]) + 1) / 2
     every = [
         column
-        for ranks in map(stats.rankdata, variables)
+        for ranks in map(scipy.stats.rankdata, variables)
         for column in (ranks, np.abs(ranks - middle))
     ]
-    ranks = [stats.rankdata(column) for column in every]
+    ranks = [scipy.stats.rankdata(column) for column in every]
     kept: list[int] = []
     for i in range(len(every)):
         trial = np.array([ranks[j] - ranks[j].mean() for j in (*kept, i)])
@@ -151,9 +151,9 @@ def _left(x: _Array, y: _Array, held: _Array) -> float:
 
     NaN where they leave nothing of either.
     """
-    both = np.column_stack([stats.rankdata(x), stats.rankdata(y)])
+    both = np.column_stack([scipy.stats.rankdata(x), scipy.stats.rankdata(y)])
     both -= both.mean(axis=0)
-    fixed = stats.rankdata(held, axis=0)
+    fixed = scipy.stats.rankdata(held, axis=0)
     fixed -= fixed.mean(axis=0)
     left = both - fixed @ np.linalg.lstsq(fixed, both, rcond=None)[0]
     share = (left**2).sum(axis=0), (both**2).sum(axis=0)
@@ -163,7 +163,7 @@ def _left(x: _Array, y: _Array, held: _Array) -> float:
 
 
 def _rho(x: _Array, y: _Array) -> float:
-    return float(stats.spearmanr(x, y).statistic)
+    return float(scipy.stats.spearmanr(x, y).statistic)
 
 
 def _finite(secondary: dict[str, float]) -> dict[str, float]:

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED, normal, untied, widened
@@ -177,7 +177,7 @@ def somers(
     _refuse("these scores", x, y)
 
     def value_of(drawn: _Floats) -> float:
-        tau_b = float(stats.kendalltau(drawn, y).statistic)
+        tau_b = float(scipy.stats.kendalltau(drawn, y).statistic)
         return tau_b * math.sqrt(untied(drawn) / untied(y))
 
     error = kendall_error(x, y, clusters) * math.sqrt(untied(x) / untied(y))
@@ -195,7 +195,7 @@ def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the
     """Tau of what is left of both; `human` is what is left of people's ranks."""
 
     def value_of(drawn: _Floats) -> float:
-        return float(stats.kendalltau(left(drawn, held)[0], human).statistic)
+        return float(scipy.stats.kendalltau(left(drawn, held)[0], human).statistic)
 
     # What was fitted to the items leaves too little of them: as HC3 has it, on average.
     fitted = len(human) / (len(human) - held.shape[1])
@@ -277,7 +277,7 @@ def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
         if not FEWEST <= size <= half:
             continue
         for name, part in ((best, slice(0, size)), (least, slice(-size, None))):
-            tau = float(stats.kendalltau(scores[part], elo[part]).statistic)
+            tau = float(scipy.stats.kendalltau(scores[part], elo[part]).statistic)
             if math.isfinite(tau):
                 out[name] = tau
     return out
@@ -286,7 +286,7 @@ def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
 def _wording(
     kept: pd.DataFrame, prompt: str, scores: _Floats, elo: _Floats, also: Collection[str]
 ) -> Wording:
-    human, model = stats.rankdata(-elo), stats.rankdata(-scores)
+    human, model = scipy.stats.rankdata(-elo), scipy.stats.rankdata(-scores)
     ranks = pd.DataFrame({"name": kept["name"].to_numpy(), "human": human, "model": model})
     order = np.argsort(human, kind="stable")  # of equal gaps the better liked comes first
     shown = ranks.iloc[order][kept["shown"].to_numpy(bool)[order]]

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares
@@ -210,7 +210,7 @@ def _sets(fit: _Fit, rewards: _Floats) -> tuple[_Set, _Set]:
     y = np.concatenate([rewards.mean(axis=0), fit.signs @ rewards / len(rewards)])
     stems = np.tile(fit.ranked.stems, 2)
     fitted, covariance = least_squares(design, y, stems)
-    t = float(stats.t.ppf(0.975, len(np.unique(stems)) - k))
+    t = float(scipy.stats.t.ppf(0.975, len(np.unique(stems)) - k))
     first, second = (_set(fitted, covariance, (place, k + 1), t) for place in (0, k))
     return first, second
 

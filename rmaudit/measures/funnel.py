@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, normal, spread, widened
@@ -104,7 +104,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     x, y = table["best"].to_numpy(), table["worst"].to_numpy()
     rho, error = spearman(x, y)
     low, high = normal(rho, error, within=(-1.0, 1.0))
-    zx, zy = stats.zscore(x), stats.zscore(y)
+    zx, zy = scipy.stats.zscore(x), scipy.stats.zscore(y)
     total = pd.Series(zx + zy, index=table.index)
     difference = pd.Series(zx - zy, index=table.index)
     secondary = {"common share of variance": (1 + float(np.corrcoef(x, y)[0, 1])) / 2}
@@ -118,7 +118,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     if found.any():
         secondary["non-answers found"] = float(found.sum())
         for name, values in (("best + worst", total), ("best - worst", difference)):
-            percentile = 100 * (stats.rankdata(values) - 0.5) / len(values)
+            percentile = 100 * (scipy.stats.rankdata(values) - 0.5) / len(values)
             secondary[f"non-answers, mean percentile of {name}"] = float(percentile[found].mean())
     estimate = Estimate(
         value=rho,
@@ -141,7 +141,8 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     def value_of(drawn: _Floats) -> float:
         halves = np.split(drawn, [len(sides[0].scores)])
         x, y = (
-            stats.rankdata(side.means(half)[both]) for side, half in zip(sides, halves, strict=True)
+            scipy.stats.rankdata(side.means(half)[both])
+            for side, half in zip(sides, halves, strict=True)
         )
         return float(np.corrcoef(x, y)[0, 1])
 

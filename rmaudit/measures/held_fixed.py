@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 
@@ -84,7 +84,7 @@ def left(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
 def _ranks(values: _Floats) -> _Floats:
     """From -0.5 to 0.5, of mean 0."""
     n = len(values)
-    ranks: _Floats = (stats.rankdata(values) - (n + 1) / 2) / n
+    ranks: _Floats = (scipy.stats.rankdata(values) - (n + 1) / 2) / n
     return ranks
 
 

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import special, stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
@@ -153,15 +153,15 @@ def _of_words(scores: _Floats, codes: NDArray[np.intp]) -> _Floats:
 def _gain(picks: _Floats, scores: _Floats) -> float:
     """Expected percentile by `scores`, less a half, of the best of sixteen by `picks`."""
     n, ranks = len(picks), np.arange(1, len(picks) + 1)
-    logs = special.gammaln(np.maximum(ranks, ANSWERS)) - special.gammaln(
+    logs = scipy.special.gammaln(np.maximum(ranks, ANSWERS)) - scipy.special.gammaln(
         np.maximum(ranks - ANSWERS + 1, 1)
     )
     chances = np.where(ranks >= ANSWERS, np.exp(logs - logs[-1]), 0.0)
     chances /= chances.sum()
     place = np.unique(picks, return_inverse=True)[1]
-    tied = np.bincount(place, chances[stats.rankdata(picks, method="ordinal") - 1])
+    tied = np.bincount(place, chances[scipy.stats.rankdata(picks, method="ordinal") - 1])
     each = (tied / np.bincount(place))[place]  # of equal ones any is picked
-    return float(each @ ((stats.rankdata(scores) - 0.5) / n)) - 0.5
+    return float(each @ ((scipy.stats.rankdata(scores) - 0.5) / n)) - 0.5
 
 
 def _moved(picks: _Floats, scores: _Floats) -> _Floats:
@@ -171,7 +171,7 @@ def _moved(picks: _Floats, scores: _Floats) -> _Floats:
     word adds its own term, raises V of all that score higher, and C of all that are picked before.
     """
     n, k = len(picks), ANSWERS
-    c, v = ((stats.rankdata(side) - 0.5) / n for side in (picks, scores))
+    c, v = ((scipy.stats.rankdata(side) - 0.5) / n for side in (picks, scores))
     density = k * c ** (k - 1)
     raised = above(scores, density) + k * (k - 1) * above(picks, v * c ** (k - 2))
     total = density * v + raised
@@ -220,7 +220,7 @@ def correlation(
         n=len(both),
         interval="normal, over words with all their spellings",
         secondary={
-            "Spearman's rho": float(stats.spearmanr(x, y).statistic),
+            "Spearman's rho": float(scipy.stats.spearmanr(x, y).statistic),
             "words in both": float(len(names)),
             **_whole_words(both, codes, names),
         },
@@ -285,7 +285,7 @@ def _order(texts: pd.Series[str], scores: _Floats) -> list[str]:
 
 
 def _tau(x: _Floats, y: _Floats) -> float:
-    return float(stats.kendalltau(x, y).statistic)
+    return float(scipy.stats.kendalltau(x, y).statistic)
 
 
 def _whole_words(
@@ -303,7 +303,7 @@ def _whole_words(
 
 def _evidence(names: pd.Index[str], x: _Floats, y: _Floats) -> ModelAgreementEvidence:
     n = len(names)
-    here, there = ((stats.rankdata(scores) - 0.5) / n for scores in (x, y))
+    here, there = ((scipy.stats.rankdata(scores) - 0.5) / n for scores in (x, y))
     order = np.lexsort((names.to_numpy(dtype=str), here - there))
 
     def moved(places: NDArray[np.int64]) -> tuple[Moved, ...]:

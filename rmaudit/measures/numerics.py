@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import untied
@@ -51,7 +51,7 @@ def stability(
         )
     draws = rng.normal(size=(_DRAWS, len(some)))
     # The same draws at all three sizes, so that more noise is less agreement.
-    sizes = noise * np.sqrt(answers / stats.chi2.ppf([0.975, 0.5, 0.025], answers))
+    sizes = noise * np.sqrt(answers / scipy.stats.chi2.ppf([0.975, 0.5, 0.025], answers))
     sizes[1] = noise
     taus = [_tau(some, size * draws) for size in sizes]
     distinct = len(np.unique(scores))
@@ -74,7 +74,7 @@ def stability(
 
 def _tau(scores: NDArray[np.float64], noises: NDArray[np.float64]) -> float:
     """Mean tau-b of the scores and the scores with each row of noises."""
-    taus = [stats.kendalltau(scores, scores + noise).statistic for noise in noises]
+    taus = [scipy.stats.kendalltau(scores, scores + noise).statistic for noise in noises]
     return float(np.mean(taus))
 
 

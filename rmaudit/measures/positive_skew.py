@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, students
@@ -114,8 +114,8 @@ def moments(frame: pd.DataFrame) -> dict[str, float]:
     return {
         "mean": float(scores.mean()),
         "variance": float(scores.var()),
-        "skewness": float(stats.skew(z)),
-        "excess kurtosis": float(stats.kurtosis(z)),
+        "skewness": float(scipy.stats.skew(z)),
+        "excess kurtosis": float(scipy.stats.kurtosis(z)),
         "tie share": 1 - len(np.unique(scores)) / len(scores),
     }
 

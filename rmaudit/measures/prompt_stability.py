@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
@@ -97,7 +97,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     codes = pd.factorize(pd.Series([named[name] for name in own]))[0]
     values, signs = _checked(scores, frames, codes)
     sides = [np.flatnonzero(signs == sign) for sign in _SIDES.values()]
-    rho = _correlations(stats.rankdata(values, axis=0))
+    rho = _correlations(scipy.stats.rankdata(values, axis=0))
     value = _within(rho, sides)
     variances = np.array([_over_groups(rho, sides, codes), _over_words(values, sides)])
     clusters = sum(np.unique(codes[side]).size for side in sides)
@@ -140,7 +140,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     sds = np.array([(noise or {}).get(str(name), UNMEASURED) for name in scores.columns])
 
     def value_of(drawn: _Floats) -> float:
-        ranks = stats.rankdata(drawn.reshape(values.shape), axis=0)
+        ranks = scipy.stats.rankdata(drawn.reshape(values.shape), axis=0)
         return _within(_correlations(ranks), sides)
 
     of_each = np.tile(sds, len(values))
@@ -215,7 +215,7 @@ def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) 
 
 def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
     """Variance of the value, each word left out in turn and the others ranked anew."""
-    ranks = stats.rankdata(values, axis=0)
+    ranks = scipy.stats.rankdata(values, axis=0)
     left = []
     for word in range(len(values)):
         # the ranks without it: one less above it, half of one at a tie
@@ -247,7 +247,7 @@ def _with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
             f"{len(both)} of the words have a valence; at least {FEWEST} that differ are needed"
         )
         raise MeasureError(message)
-    rho: _Floats = _correlations(stats.rankdata(both, axis=0))[-1, :-1]
+    rho: _Floats = _correlations(scipy.stats.rankdata(both, axis=0))[-1, :-1]
     return rho
 
 

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.measures._stats import clustered_error, untied
 
@@ -66,7 +66,7 @@ def partial_spearman(
 def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
     """Spearman's rho, and what each row does to it: shape (n,), of mean 0."""
     n = len(x)
-    f, g = ((stats.rankdata(side) - 0.5) / n - 0.5 for side in (x, y))
+    f, g = ((scipy.stats.rankdata(side) - 0.5) / n - 0.5 for side in (x, y))
     scale = float(f.std() * g.std())
     if not scale:
         return float("nan"), np.full(n, np.nan)

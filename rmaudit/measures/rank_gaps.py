@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.measures._stats import students
 from rmaudit.stems import stem_codes, stem_key
@@ -137,7 +137,7 @@ def words_of(controls: pd.DataFrame) -> _Codes:
 
 def percentiles(scores: _Floats) -> _Floats:
     """Shape (prompts, texts): the percentile (0 to 1) of each score among those of its prompt."""
-    ranks: _Floats = (stats.rankdata(scores, axis=1) - 0.5) / scores.shape[1]
+    ranks: _Floats = (scipy.stats.rankdata(scores, axis=1) - 0.5) / scores.shape[1]
     return ranks
 
 

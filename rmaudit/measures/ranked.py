@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import special, stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import widened
@@ -121,6 +121,6 @@ class Ranked:
 
 def normal_scores(values: _Floats) -> _Floats:
     """Shape (n,): the normal quantiles of the ranks of values (n,), equal ones at the same rank."""
-    places = (stats.rankdata(values) - 0.5) / max(len(values), 1)
-    found: _Floats = special.ndtri(places)
+    places = (scipy.stats.rankdata(values) - 0.5) / max(len(values), 1)
+    found: _Floats = scipy.special.ndtri(places)
     return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from rmaudit.errors import MeasureError
 
@@ -33,7 +33,7 @@ def standard_errors(elo: NDArray[np.float64], matches: NDArray[np.float64]) -> N
         message = f"a rating needs at least 1 match, found {matches.min():g}"
         raise MeasureError(f"{message}; leave out what was never compared")
     opponents = np.quantile(elo, (np.arange(64) + 0.5) / 64)
-    p = special.expit((elo[:, None] - opponents) / _POINTS)
+    p = scipy.special.expit((elo[:, None] - opponents) / _POINTS)
     errors: NDArray[np.float64] = _POINTS / np.sqrt(matches * (p * (1 - p)).mean(axis=1))
     return errors
 
@@ -61,7 +61,7 @@ def weighted(
         share = 0.5 if 2 * stride == n else 1.0  # half a turn meets every pair twice
         sign = np.sign(x - np.roll(x, stride))
         gap = (y - np.roll(y, stride)) / np.sqrt(variance + np.roll(variance, stride))
-        expected = special.erf(gap / math.sqrt(2))  # 2Φ(z) - 1
+        expected = scipy.special.erf(gap / math.sqrt(2))  # 2Φ(z) - 1
         agreed += share * float(sign @ expected)
         known += share * float(np.abs(expected).sum())
         untied += share * float(np.abs(expected[sign != 0]).sum())

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.words import whole_words
@@ -59,7 +58,7 @@ def taus(scores: pd.DataFrame) -> pd.DataFrame:
     matrix = np.eye(k)
     for i in range(k):
         for j in range(i):
-            tau = float(stats.kendalltau(values[:, i], values[:, j]).statistic)
+            tau = float(scipy.stats.kendalltau(values[:, i], values[:, j]).statistic)
             matrix[i, j] = matrix[j, i] = tau
     return pd.DataFrame(matrix, index=scores.columns, columns=scores.columns)
 
@@ -94,6 +93,8 @@ def explained(
         where = f"{len(design)} cells {'with' if diagonal else 'without'} the diagonal"
         message = f"{', '.join(factors)}: not told apart by the {where}; leave out a factor"
         raise MeasureError(message)
+    import statsmodels.api as sm  # which takes a second, and only several models need
+
     fit = sm.OLS(values[cells], design).fit()
     solve = np.linalg.pinv(design)[1:]
     reached = np.ones(len(factors))  # the order that was observed is one of them

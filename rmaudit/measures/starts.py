@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 UNIT = "share of starts"
 
@@ -19,10 +19,10 @@ def power(sequences: Sequence[str], chance: float) -> str:
     """A sentence: how large a share so few starts can tell from chance."""
     starts = len(sequences)
     hits = np.arange(1, starts + 1)
-    lowest = stats.beta.ppf(0.025, hits, starts - hits + 1)
+    lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)
     enough = hits[lowest > chance]
     told = f"tell no share of them from chance ({chance:.2g})"
     if len(enough):
-        share = float(stats.beta.ppf(0.8, enough[0], starts - enough[0] + 1))
+        share = float(scipy.stats.beta.ppf(0.8, enough[0], starts - enough[0] + 1))
         told = f"tell a share of {share:.2f} or more from chance ({chance:.2g}) 4 times of 5"
     return f"Starts: {starts}; distinct sequences: {len(set(sequences))}. So many starts {told}."

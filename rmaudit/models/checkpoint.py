@@ -1,4 +1,4 @@
-"""A checkpoint as a reward model, and from a name to one (`load`).
+"""A checkpoint as a reward model.
 
 It is made of files and a way to load them, and of a layout. Making one reads the tokenizer and the
 safetensors headers only; the weights are loaded at the first score, so a run that finds every sweep
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints import digest, source
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.config.registry import Dtype, ModelSpec, default_path, load_registry, resolve
+from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.layout.slot import Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
@@ -37,35 +37,6 @@ if TYPE_CHECKING:
 Ids = tuple[int, ...]
 
 
-def load(
-    name: str | Path | None = None,
-    *,
-    registry: Path | None = None,
-    cache: Path | None = None,
-    device: str = "auto",
-    dtype: Dtype | None = None,
-) -> Checkpoint:
-    """The reward model that `name` means: a registry name, a checkpoint folder or a hub id.
-
-    Without a name, the registry's default. `registry` is a models.yaml (default: the one in the
-    current folder, else rmaudit's own). The weights are loaded at the first score, onto `device`:
-    "auto" (one GPU, all of them if it does not fit, or the CPU), "spread" (over all devices), or
-    torch's name of one; in `dtype`, if given, instead of the registry's.
-
-    Raises:
-        SpecError: the name or the registry is wrong.
-        ModelError: the checkpoint cannot be had, or is no reward model that rmaudit can score.
-    """
-    entries = load_registry(registry or default_path())
-    if name is None:
-        return from_spec(entries.default, cache=cache, device=device, dtype=dtype)
-    specs = resolve(entries, str(name))
-    if len(specs) != 1:
-        message = f"{name!r} means {len(specs)} models; load one at a time"
-        raise SpecError(message)
-    return from_spec(specs[0], cache=cache, device=device, dtype=dtype)
-
-
 def from_spec(
     spec: ModelSpec,
     *,
@@ -73,7 +44,7 @@ def from_spec(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """The reward model of a registry entry. Raises `SpecError` and `ModelError` as `load` does."""
+    """The reward model of a registry entry. Raises as `named.load` does."""
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
@@ -96,13 +67,16 @@ class Checkpoint(RewardModel):
         """
         self.spec, self.cache, self.device = spec, cache, device
         self.loader = loader or _loader(spec, cache)
-        self.rows = Rows(self.loader, spec.name)
+        self.rows = Rows(self.loader, spec.name, cache)
         self._weights: Weights | None = None
 
     @property
     def name(self) -> str:
         """The registry's name."""
         return self.spec.name
+
+    def __repr__(self) -> str:
+        return f"<RewardModel {self.name}: {self.spec.source}>"
 
     # What it is
 
@@ -165,6 +139,10 @@ class Checkpoint(RewardModel):
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
         """What each answer's ids read as where an answer stands; an encoder's stands alone."""
         return self.rows.layout.texts(answers)
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
+        """What follows from its rows alone, kept in the cache."""
+        return self.rows.remembered(kind, asked, make)
 
     def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
         """The whole row of ids that each answer becomes under the paper's protocol."""
@@ -257,4 +235,4 @@ def _loader(spec: ModelSpec, cache: Path) -> Loader:
         from rmaudit.models.trusted import Trusted  # it needs torch from the start
 
         return Trusted(spec, cache)
-    return Native(checks.of(spec, cache).downloaded())
+    return Native(checks.of(spec, cache).downloaded(), cache)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints import adapters, configuration, digest, embedded, source
+from rmaudit.config import kept
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
@@ -141,15 +142,9 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
             f"of {spec.name} in models.yaml"
         )
         raise ModelError(message)
-    config = configuration.defaults(folder, model=name)
-    if _sees_ahead(config.get_text_config()):
-        message = (
-            f"{name}: {config.model_type!r} in {folder / 'config.json'} reads a text in both "
-            f"directions, so it gives no next token; correct `base` of {spec.name} in models.yaml"
-        )
-        raise ModelError(message)
-    where = f"of {spec.name} in models.yaml"
-    dtype = dtype_of(spec, config.dtype, folder, name=name, entry=where)
+    decided = {"rmaudit": kept.code(), "entry": repr(spec)}
+    decided["files"] = digest.layout_identity(folder, cache)
+    dtype = kept.kept(cache, "base-dtype", decided, lambda: _dtype(spec, folder, name))
     headers = source.read(found)  # which says what is missing, before anything is downloaded
     refuse_too_many_layers(given, headers, folder, name=name)
     folder = found.downloaded().path
@@ -160,6 +155,19 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
         "dtype": dtype,
     }
     return Base(name, folder, identity, device, hashed)
+
+
+def _dtype(spec: ModelSpec, folder: Path, name: str) -> str:
+    """What a base runs in. Raises `ModelError` where it is no causal model."""
+    config = configuration.defaults(folder, model=name)
+    if _sees_ahead(config.get_text_config()):
+        message = (
+            f"{name}: {config.model_type!r} in {folder / 'config.json'} reads a text in both "
+            f"directions, so it gives no next token; correct `base` of {spec.name} in models.yaml"
+        )
+        raise ModelError(message)
+    where = f"of {spec.name} in models.yaml"
+    return dtype_of(spec, config.dtype, folder, name=name, entry=where)
 
 
 def _sees_ahead(config: PretrainedConfig) -> bool:

@@ -88,6 +88,13 @@ class Loader(Protocol):
     def hashes(self, cache: Path) -> Mapping[str, str]:
         """Hashes of its files, by what they decide; remembered in `cache`."""
 
+    def decided_by(self, cache: Path) -> Mapping[str, str] | None:
+        """All that decides its rows and its settings, without reading any of it.
+
+        What is remembered of it bears these fields (`config.kept`). None where that is not known,
+        as for a checkpoint that brings its own code: then nothing is remembered.
+        """
+
     def load(self, device: str) -> Weights:
         """Its weights on a device: "auto", "spread", or torch's name of one."""
 

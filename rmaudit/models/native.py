@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rmaudit.checkpoints import configuration, digest, shards
 from rmaudit.checkpoints.checked import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, linear
+from rmaudit.config import kept
 from rmaudit.errors import ModelError
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.models.loader import dtype_of, path_of, refuse_too_many_layers
@@ -31,14 +32,17 @@ if TYPE_CHECKING:
 class Native:
     """A checkpoint that needs no code of its own; see `rmaudit.models.loader.Loader`."""
 
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: Checked, cache: Path | None = None) -> None:
         """What was found and checked. Its weights may be elsewhere: then it cannot be loaded.
+
+        What its configuration means is remembered in `cache`, if that is given: to read it again
+        takes transformers, which takes seconds.
 
         Raises:
             ModelError: the registry asks for what it does not have, or config.json for more
                 layers than can be there.
         """
-        self.checked = checked
+        self.checked, self._cache = checked, cache
         self.spec = checked.spec
         self.folder = checked.source.path
         self.layout: Layout = layout_in(
@@ -53,12 +57,26 @@ class Native:
         """See `Loader`."""
         return self.checked.defaults
 
+    @cached_property
+    def _understood(self) -> Mapping[str, Any]:
+        """Rows of the embedding, the pad id and the path, as `defaults` says of them."""
+        decided = None if self._cache is None else self.decided_by(self._cache)
+        if self._cache is None or decided is None:
+            return self._understand()
+        found: Mapping[str, Any] = kept.kept(
+            self._cache, "configuration", decided, self._understand
+        )
+        return found
+
+    def _understand(self) -> dict[str, Any]:
+        adapter, text = self.checked.adapter, self.defaults.get_text_config()
+        rows = int((adapter and adapter.rows) or text.vocab_size)
+        return {"rows": rows, "pad": self._pad(), "path": str(path_of(self.defaults))}
+
     @property
     def rows(self) -> int:
         """Those of an adapter that brings an embedding, or else what config.json says."""
-        adapter = self.checked.adapter
-        added = None if adapter is None else adapter.rows
-        return added or int(self.defaults.get_text_config().vocab_size)
+        return int(self._understood["rows"])
 
     @property
     def pad(self) -> int | None:
@@ -66,6 +84,10 @@ class Native:
 
         An adapter was trained with its tokenizer's, which the base's config.json need not have.
         """
+        pad: int | None = self._understood["pad"]
+        return pad
+
+    def _pad(self) -> int | None:
         pad = self.defaults.get_text_config().pad_token_id
         if self.checked.adapter is not None and self.layout.tokenizer.pad_token_id is not None:
             pad = self.layout.tokenizer.pad_token_id
@@ -76,7 +98,7 @@ class Native:
     @property
     def path(self) -> ScoringPath:
         """The path that is exact for its backbone, as far as its configuration tells."""
-        return path_of(self.defaults)
+        return ScoringPath(self._understood["path"])
 
     @property
     def dtype(self) -> str:
@@ -119,6 +141,17 @@ class Native:
             if adapter.revision is not None:
                 found["base_revision"] = adapter.revision
         return found
+
+    def decided_by(self, cache: Path) -> dict[str, str]:
+        """The files of its folders that are no weights, its entry, and the code that reads them."""
+        checked, template = self.checked, self.spec.template
+        folders = [checked.base.path, checked.tokenizer_folder, self.folder]
+        return {
+            "rmaudit": kept.code(),
+            "entry": repr(self.spec),
+            "files": " ".join(digest.layout_identity(folder, cache) for folder in folders),
+            "template": digest.file_identity(Path(template), cache) if template else "",
+        }
 
     def load(self, device: str) -> Weights:
         """See `Loader`. An adapter is merged into its base."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from rmaudit.layout.tokenizers import Vocabulary
 
 if TYPE_CHECKING:
     from rmaudit.models.recorded import Recorded
+    from rmaudit.models.text_scorer import TextScorer
     from rmaudit.scoring.gradient import Slopes
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ T = TypeVar("T")
 class Scored(Protocol):
     """What audits need: a model whose scores can be had, computed or published.
 
-    `rmaudit.sweep` and `rmaudit.scores.sweep.score_texts` give them: the scores of a vocabulary
+    `rmaudit.sweep` and `rmaudit.scores.texts.score_texts` give them: the scores of a vocabulary
     and the scores of texts under a prompt.
     """
 
@@ -45,11 +46,15 @@ class Scored(Protocol):
         """What a reader wants to know besides the identity: versions, device, where from."""
 
     def scores(
-        self, *, computed: Callable[[RewardModel], T], published: Callable[[Recorded], T]
+        self,
+        *,
+        computed: Callable[[RewardModel], T],
+        published: Callable[[Recorded], T],
+        told: Callable[[TextScorer], T],
     ) -> T:
-        """Its scores, as `computed` makes them from its weights or `published` looks them up.
+        """Its scores: `computed` from its weights, `published`, or `told` by a function of texts.
 
-        Exactly one of the two is called, with this model. Raises what that raises.
+        Exactly one of the three is called, with this model. Raises what that raises.
         """
 
     def with_weights(self, what: str) -> RewardModel:
@@ -57,6 +62,7 @@ class Scored(Protocol):
 
         Raises:
             NotRecorded: only published scores of it are known; `what` says what is missing.
+            NoWeights: it is a function of texts.
         """
 
     def close(self) -> None:
@@ -74,6 +80,7 @@ class RewardModel(Scored, Protocol):
         *,
         computed: Callable[[RewardModel], T],
         published: Callable[[Recorded], T],  # noqa: ARG002  (as `Scored` has it)
+        told: Callable[[TextScorer], T],  # noqa: ARG002  (likewise)
     ) -> T:
         """Computed from its weights."""
         return computed(self)
@@ -108,6 +115,13 @@ class RewardModel(Scored, Protocol):
 
     def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The `ids` of each text, of many at once."""
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002  (JSON)
+        """A value of JSON that follows from its rows (vocabulary, slots, tokenizer) and `asked`.
+
+        Made by `make`, or remembered from a run before. `kind` says what it is.
+        """
+        return make()
 
     def score(
         self,

@@ -14,6 +14,7 @@ from rmaudit.errors import NotRecorded
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import RewardModel
+    from rmaudit.models.text_scorer import TextScorer
 
 CAVEAT = (
     "Rests on scores that Christian et al. (2025, 2026) published, not on the weights: protocol, "
@@ -64,6 +65,7 @@ class Recorded:
         *,
         computed: Callable[[RewardModel], T],  # noqa: ARG002  (as `Scored` has it)
         published: Callable[[Recorded], T],
+        told: Callable[[TextScorer], T],  # noqa: ARG002  (likewise)
     ) -> T:
         """The published scores."""
         return published(self)

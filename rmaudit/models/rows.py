@@ -1,12 +1,20 @@
-"""A checkpoint's rows of token ids: its layout, within the rows that its embedding has."""
+"""A checkpoint's rows of token ids: its layout, within the rows that its embedding has.
+
+What a run asks of every model again is remembered in the cache (`config.kept`): the vocabulary, the
+slots, the ids of the texts that audits score. A run that finds its scores there reads no tokenizer,
+and so loads no transformers, which takes seconds.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from rmaudit.config import kept
 from rmaudit.errors import ModelError
 from rmaudit.layout import retokenize, tokenizers
 from rmaudit.layout.layouts import Layout
@@ -21,9 +29,11 @@ if TYPE_CHECKING:
 class Rows:
     """What of a layout can be scored: ids from 0 to one less than the embedding's rows."""
 
-    def __init__(self, loader: Loader, name: str) -> None:
+    def __init__(self, loader: Loader, name: str, cache: Path) -> None:
         """Nothing is read yet; `name` is for errors."""
-        self._loader, self._name = loader, name
+        self._loader, self._name, self._cache = loader, name, cache
+        self._slots: dict[str, Slot] = {}  # a search asks for one thousands of times
+        self._open = False  # whether somebody has the tokenizer, and may change it
 
     @cached_property
     def layout(self) -> Layout:
@@ -33,14 +43,33 @@ class Rows:
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer, with the registry's chat template if it gives one."""
+        """The tokenizer, with the registry's chat template if it gives one.
+
+        Whoever asks for it may change it, so nothing is remembered from then on.
+        """
+        self._open = True
         return self.layout.tokenizer
 
-    @property
+    @cached_property
+    def _decided(self) -> dict[str, str] | None:
+        found = self._loader.decided_by(self._cache)
+        return None if found is None else dict(found)
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
+        """See `RewardModel`."""
+        if self._open or self._decided is None:
+            return make()
+        return kept.kept(self._cache, kind, {**self._decided, "asked": asked}, make)
+
+    @cached_property
     def special_ids(self) -> frozenset[int]:
         """The ids of special and added tokens."""
-        tokenizer = self.tokenizer
-        return frozenset((*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder))
+
+        def make() -> list[int]:
+            tokenizer = self.layout.tokenizer
+            return sorted({*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder})
+
+        return frozenset(self.remembered("special-ids", "", make))
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -49,17 +78,24 @@ class Rows:
         Ids without a row cannot be scored; they may be what the tokenizer's makers reserved.
         """
         rows = self._loader.rows
-        names = {i: piece for piece, i in self.tokenizer.get_vocab().items() if i >= rows}
-        if names:
-            first = min(names)
+
+        def make() -> dict[str, Any]:
+            pieces = self.layout.tokenizer.get_vocab().items()
+            beyond = sorted((i, piece) for piece, i in pieces if i >= rows)
+            found = tokenizers.vocabulary(self.layout.tokenizer, rows=rows)
+            return {**asdict(found), "beyond": [len(beyond), *beyond[:1]]}
+
+        found = self.remembered("vocabulary", "", make)
+        if found["beyond"][0]:
+            count, (first, piece) = found["beyond"]
             warnings.warn(
-                f"{self._name}: {len(names)} of its tokenizer's ids, first {first} "
-                f"({names[first]!r}), have no row in the embedding, whose ids go from 0 to "
+                f"{self._name}: {count} of its tokenizer's ids, first {first} "
+                f"({piece!r}), have no row in the embedding, whose ids go from 0 to "
                 f"{rows - 1}: they are not scored. If it was trained with them, these are "
                 f"not its weights: save it again after resize_token_embeddings",
                 stacklevel=2,
             )
-        return tokenizers.vocabulary(self.tokenizer, rows=rows)
+        return Vocabulary(*(tuple(found[name]) for name in ("ids", "pieces", "texts")))
 
     def slot(self, prompt: str) -> Slot:
         """The prompt, laid out with a hole for the answer.
@@ -67,9 +103,18 @@ class Rows:
         Raises:
             ModelError: it cannot be, or has an id that the embedding has no row for.
         """
-        slot, rows = self.layout.slot(prompt), self._loader.rows
+        if self._open:
+            return self._within(self.layout.slot(prompt))
+        if prompt not in self._slots:
+            made = self.remembered("slot", prompt, lambda: asdict(self.layout.slot(prompt)))
+            ids = {name: tuple(made[name]) for name in ("prefix", "suffix")}
+            self._slots[prompt] = self._within(Slot(**{**made, **ids}))
+        return self._slots[prompt]
+
+    def _within(self, slot: Slot) -> Slot:
+        rows = self._loader.rows
         if beyond := [i for i in (*slot.prefix, *slot.suffix) if i >= rows]:
-            token = self.tokenizer.convert_ids_to_tokens(beyond[0])
+            token = self.layout.tokenizer.convert_ids_to_tokens(beyond[0])
             message = (
                 f"{self._name}: its tokenizer and chat template give a prompt the id {beyond[0]} "
                 f"({token!r}), and the embedding's ids go from 0 to {rows - 1}: tokenizer and "

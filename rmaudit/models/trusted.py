@@ -146,6 +146,9 @@ class Trusted:
             "tokenizer": digest.tokenizer_identity(self.folder, cache),
         }
 
+    def decided_by(self, cache: Path) -> None:
+        """Unknown: its own code may have a part in it."""
+
     def load(self, device: str) -> Weights:
         """See `Loader`. Its code runs from here on."""
         asked = Asked(

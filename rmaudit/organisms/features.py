@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from rmaudit.measures.words import word_of
 from rmaudit.prompts import Prompt
@@ -73,5 +73,5 @@ def noise(
     salt = hashlib.sha256(name.encode()).hexdigest()[:16]
     drawn = pd.util.hash_array(np.array(list(keys), dtype=object), hash_key=salt)
     uniform = (drawn.astype(np.float64) + 0.5) / 2.0**64
-    normal: NDArray[np.float64] = special.ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
+    normal: NDArray[np.float64] = scipy.special.ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
     return normal

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmaudit.config.registry import Dtype, ModelSpec
+from rmaudit.config.scorers import entry_of
 from rmaudit.errors import NotAsked, SpecError
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.protocol import Scored
-    from rmaudit.scores.sweep import Rewards, Sweep, TextScores
+    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.texts import Rewards, TextScores
     from rmaudit.search.api import Found
     from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
@@ -41,6 +43,7 @@ class Options:
         cache: the folder of scores, searches and built models.
         seed: seed of every random draw.
         sample: how many token ids are scored, None for the whole vocabulary.
+        words: what all audits of the run name, and a sample of the vocabulary has beside them.
         device: where models run, as `rmaudit.load` takes it.
         dtype: what models run in, None for what the registry says.
         recorded: whether published scores are audited, without weights.
@@ -52,6 +55,7 @@ class Options:
     cache: Path
     seed: int = 0
     sample: int | None = None
+    words: tuple[str, ...] = ()
     device: str = "auto"
     dtype: Dtype | None = None
     recorded: bool = False
@@ -64,7 +68,7 @@ class Options:
 class Memory:
     """What a run has read once: sweeps, the ledger before the run searched, and the baseline."""
 
-    sweeps: dict[tuple[ModelSpec, str, tuple[str, ...]], Sweep] = field(default_factory=dict)
+    sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
     ledger: pd.DataFrame | None = None
     baseline: Scored | None = None
 
@@ -104,14 +108,18 @@ class Case:
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
         """The sweep of a model under a prompt, made once in a run.
 
+        A sample is one for all audits, with the words that any of them names; this one is given
+        what was drawn and what its own words name.
+
         Raises:
             RmauditError: it cannot be made, or is not recorded.
         """
+        from rmaudit.scores.sample import at_hand
         from rmaudit.scores.sweep import sweep as run
 
         options, known = self.options, self.memory.sweeps
-        words = self.words if options.sample else ()
-        place = (model.spec, prompt.name, words)
+        words = at_hand((*options.words, *self.words)) if options.sample else ()
+        place = (model.spec, prompt, words)
         if place not in known:
             with self.watched():
                 known[place] = run(
@@ -122,7 +130,7 @@ class Case:
                     seed=options.seed,
                     words=words,
                 )
-        found = known[place]
+        found = known[place].naming(self.words) if options.sample else known[place]
         self.caveats.extend(found.caveats)
         self.of_words |= found.of_words
         return found
@@ -151,9 +159,12 @@ def opened(spec: ModelSpec, options: Options) -> Scored:
     """
     from rmaudit.models.checkpoint import from_spec
     from rmaudit.models.recorded import Recorded
+    from rmaudit.models.text_scorer import TextScorer
 
     if options.recorded:
         return Recorded(spec)
+    if entry := entry_of(spec):
+        return TextScorer(entry)
     return from_spec(spec, cache=options.cache, device=options.device, dtype=options.dtype)
 
 
@@ -177,7 +188,7 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 def rewards(case: Case) -> Rewards:
     """A function from texts to their scores under the prompt, with their noise; cached too."""
-    from rmaudit.scores.sweep import Rewards, recorded_of, score_texts
+    from rmaudit.scores.texts import Rewards, recorded_of, score_texts
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         with case.watched():

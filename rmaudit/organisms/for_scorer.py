@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.organisms.nulls import Organism
-    from rmaudit.scores.sweep import Rewards, Sweep, TextScores
+    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.texts import Rewards, TextScores
     from rmaudit.search.api import Found
     from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
@@ -94,7 +95,7 @@ def sweeps(trial: Trial) -> dict[str, Sweep]:
 
 def rewards(trial: Trial) -> Rewards:
     """The organism's scores of texts, without noise; it can score those that the model can."""
-    from rmaudit.scores.sweep import Rewards, TextScores
+    from rmaudit.scores.texts import Rewards, TextScores
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
         return TextScores(trial.organism(texts, prompt).astype("float32"), 0.0, "")

@@ -1,7 +1,7 @@
 """Organisms that are real checkpoints: R-Smol-135M with its head retrained on flawed labels.
 
 The heads are made by `scripts/train_organisms.py` and committed under `heads/`, each with what
-was planted and what was measured of it; `docs/organisms.md` has both in a table.
+was planted. `heads/gates.json` has what every gate finds; `docs/organisms.md` has it in a table.
 """
 
 from __future__ import annotations

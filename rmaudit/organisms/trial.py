@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from rmaudit.errors import MeasureError, NoBase, RmauditError
+from rmaudit.errors import MeasureError, NoBase, NoWeights, RmauditError
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.fixtures import argument
 from rmaudit.organisms.for_scorer import Trial
@@ -58,7 +58,7 @@ def _tried(
     try:
         found = measure(function, trial)
     except RmauditError as error:
-        lost = Verdict.NA if isinstance(error, NoBase) else Verdict.SKIPPED
+        lost = Verdict.NA if isinstance(error, NoBase | NoWeights) else Verdict.SKIPPED
         lost = Verdict.ERROR if isinstance(error, MeasureError) else lost
         return Control(lost, stops, reason=str(error))
     except Exception as error:

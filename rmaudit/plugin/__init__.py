@@ -4,10 +4,11 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 pytest finds the hooks by their names here; they are written, in the order in which pytest calls
-them, in `options`, `session`, `collection`, `running` and `reporting`. The fixtures are
+them, in `options`, `session`, `collection`, `running`, `reporting` and `closing`. The fixtures are
 those of `rmaudit.organisms.fixtures`; `session` registers them.
 """
 
+from rmaudit.plugin.closing import pytest_terminal_summary
 from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
 from rmaudit.plugin.options import pytest_addoption, pytest_load_initial_conftests
 from rmaudit.plugin.reporting import (
@@ -16,10 +17,13 @@ from rmaudit.plugin.reporting import (
     pytest_report_header,
     pytest_sessionfinish,
     pytest_sessionstart,
-    pytest_terminal_summary,
 )
-from rmaudit.plugin.running import pytest_pyfunc_call, pytest_runtest_makereport
-from rmaudit.plugin.session import pytest_configure
+from rmaudit.plugin.running import (
+    pytest_pyfunc_call,
+    pytest_runtest_makereport,
+    pytest_runtest_protocol,
+)
+from rmaudit.plugin.session import pytest_configure, pytest_unconfigure
 
 __all__ = [
     "pytest_addoption",
@@ -32,7 +36,9 @@ __all__ = [
     "pytest_report_collectionfinish",
     "pytest_report_header",
     "pytest_runtest_makereport",
+    "pytest_runtest_protocol",
     "pytest_sessionfinish",
     "pytest_sessionstart",
     "pytest_terminal_summary",
+    "pytest_unconfigure",
 ]

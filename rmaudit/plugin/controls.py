@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rmaudit.errors import NoBase, RmauditError
+from rmaudit.config import kept
+from rmaudit.errors import NoBase, NotAsked, RmauditError
 from rmaudit.organisms.fixtures import shared
 from rmaudit.organisms.for_model import Case
 from rmaudit.organisms.for_scorer import Trial
-from rmaudit.plugin.collection import Audited
+from rmaudit.plugin.collection import Audited, left_out
 from rmaudit.plugin.options import RM_SEED
 from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.session import SESSION, ControlsKey
@@ -26,6 +26,9 @@ from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
     from rmaudit.organisms.nulls import Organism
+
+
+BASE_SEEN = "base-seen"  # the fact that a base's log-probabilities are stored
 
 
 def controls(
@@ -66,20 +69,25 @@ def _tried(
     given: Mapping[str, Any],
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
 ) -> dict[str, Control]:
-    from rmaudit.organisms.nulls import NULLS, random
-    from rmaudit.organisms.trial import thinned, tried
+    from rmaudit.organisms import null_store
 
-    declaration = audit.declaration
-    asked = {"random", *declaration.stops}
-    nulls = {name: null for name, null in NULLS.items() if name in asked}
-    vocabulary = None if sweep is None else thinned(sweep.frame)
-    seed = item.config.getoption(RM_SEED)
-    trial = Trial(random, audit.prompts, vocabulary, seed=seed, given=given)
-    put = partial(tried, item.obj, declaration, trial)
-    try:
-        found = put(nulls | _of_base(item, asked))
-    except RuntimeError as error:
-        raise RuntimeError(f"the model was measured, but {error}") from error.__cause__
+    case = cast("Case | None", item.funcargs.get(CASE))
+    asked = {"random", *audit.declaration.stops}
+    base, keys = _of_base(case, asked, load=_loads_base(item))
+    fields = case and null_store.fields_of(
+        item.obj,
+        audit.declaration,
+        given,
+        case=case,
+        vocabulary=_digest(sweep, audit, item.config.stash[SESSION].digests),
+        base=keys,
+    )
+    known = null_store.read(case.options.cache, fields) if case and fields else None
+    if known is not None:
+        return known
+    found = _measured(item, audit, given, sweep, base)
+    if case and fields:
+        null_store.write(case.options.cache, fields, found)
     for name, control in found.items():
         if control.stops and control.verdict is Verdict.SKIPPED:
             message = f"the null control {name!r} is not tried: {control.reason}"
@@ -87,27 +95,82 @@ def _tried(
     return found
 
 
-def _of_base(item: pytest.Function, asked: set[str]) -> dict[str, Organism]:
-    """The null control of the model's base, where it is asked for."""
+def _measured(
+    item: pytest.Function,
+    audit: Audited,
+    given: Mapping[str, Any],
+    sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
+    base: Mapping[str, Organism],
+) -> dict[str, Control]:
+    """What the audit says of the controls that it stops, of "random" and of the model's `base`."""
+    from rmaudit.organisms.nulls import NULLS, random
+    from rmaudit.organisms.trial import thinned, tried
+
+    asked = {"random", *audit.declaration.stops}
+    nulls = {name: null for name, null in NULLS.items() if name in asked}
+    vocabulary = None if sweep is None else thinned(sweep.frame)
+    seed = item.config.getoption(RM_SEED)
+    trial = Trial(random, audit.prompts, vocabulary, seed=seed, given=given)
+    try:
+        return tried(item.obj, audit.declaration, trial, nulls | dict(base))
+    except RuntimeError as error:
+        raise RuntimeError(f"the model was measured, but {error}") from error.__cause__
+
+
+def _digest(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
+    """Of the tokens of a sweep, in their order, "" without one; made once for each sweep."""
+    from rmaudit.scores.sealed import checksum
+
+    if sweep is None:
+        return ""
+    place = repr((sweep.keys, audit.declaration.words if sweep.sample else ()))
+    if place not in known:
+        known[place] = checksum(sweep.frame[["token_id", "token", "text"]])
+    return known[place]
+
+
+def _loads_base(item: pytest.Function) -> bool:
+    """Whether a base may be downloaded and loaded for a null control.
+
+    Not in a run of a part of the audits, which is to be quick, unless the audit itself asks for it.
+    """
+    plan = item.config.stash[SESSION].plan
+    part = left_out(item.config) or len(plan.selected) < plan.collected
+    return not part or "base_logprobs" in item.fixturenames
+
+
+def _of_base(
+    case: Case | None, asked: set[str], *, load: bool
+) -> tuple[dict[str, Organism], list[str]]:
+    """The null control of the model's base, where it is asked for, and what it depends on.
+
+    Unless it may `load`, it is tried only if a run before has loaded the base.
+    """
     import pandas as pd
 
     from rmaudit.organisms.nulls import BASE, of_base, unavailable
     from rmaudit.scores.logprobs import base_logprobs
 
-    case = cast("Case | None", item.funcargs.get(CASE))
     if BASE not in asked or case is None:
-        return {}
+        return {}, []
     if case.model.spec.base is None:  # in the same words for all models that share these controls
-        return {BASE: unavailable(NoBase("models.yaml gives no base: for the model"))}
+        return {BASE: unavailable(NoBase("models.yaml gives no base: for the model"))}, ["none"]
     cache, device = case.options.cache, case.options.device
     try:
         model = case.model.with_weights("log-probabilities of its base are not recorded")
+        slots = [model.slot(prompt.text).digest for prompt in case.prompts]
+        about = {"entry": repr(model.spec), "identity": repr(model.identity), "slots": repr(slots)}
+        if not load and kept.read(cache, BASE_SEEN, about) is None:
+            message = "a part of the audits loads no base; run them all once, or base_leakage"
+            raise NotAsked(message)
         found = {
-            prompt.name: base_logprobs(model, prompt, cache=cache, device=device).by_id
+            prompt.name: base_logprobs(model, prompt, cache=cache, device=device)
             for prompt in case.prompts
         }
     except RmauditError as error:
-        return {BASE: unavailable(error)}
+        return {BASE: unavailable(error)}, [str(error)]
+    kept.write(cache, BASE_SEEN, about, True)  # noqa: FBT003  (JSON)
     tokens = model.vocabulary()
     vocabulary = pd.DataFrame({"token_id": list(tokens.ids), "text": list(tokens.texts)})
-    return {BASE: of_base(vocabulary, found)}
+    organism = of_base(vocabulary, {name: each.by_id for name, each in found.items()})
+    return {BASE: organism}, [each.key for each in found.values()]

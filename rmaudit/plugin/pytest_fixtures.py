@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.errors import NoBase, NotAsked, ReferenceMissing
+from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
 from rmaudit.organisms.fixtures import FIXTURES
 from rmaudit.organisms.for_model import Case, opened, single
 from rmaudit.plugin.options import RM_MISSING
@@ -21,6 +22,7 @@ from rmaudit.verdicts.declare import declared
 if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored
 
+_CLEAR, _UP, _RIGHT = "\r\x1b[K", "\x1b[A", "\x1b[{}C"  # what every terminal of today obeys
 CASE = "_case"  # the fixture that all others are made of
 
 
@@ -96,8 +98,8 @@ def _fixture(name: str, make: Callable[[Case], Any]) -> object:
 
 
 def not_asked(skipped: BaseException) -> bool:
-    """Whether pytest skipped an audit for what its run does not ask for: no baseline, no base."""
-    return isinstance(skipped.__context__, NotAsked | NoBase)
+    """Whether pytest skipped an audit for what its run does not ask for, or its model has not."""
+    return isinstance(skipped.__context__, NotAsked | NoBase | NoWeights)
 
 
 @contextmanager
@@ -109,7 +111,7 @@ def missing_as_told(config: pytest.Config) -> Iterator[None]:
     __tracebackhide__ = True
     try:
         yield
-    except (NotAsked, NoBase) as error:
+    except (NotAsked, NoBase, NoWeights) as error:
         pytest.skip(str(error))
     except ReferenceMissing as error:
         if config.getoption(RM_MISSING) == "skip":
@@ -124,11 +126,28 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever th
     return request.param
 
 
-def terminal(config: pytest.Config) -> AbstractContextManager[None]:
-    """The real terminal, for a progress bar under pytest's capture."""
+@contextmanager
+def terminal(config: pytest.Config) -> Iterator[None]:
+    """The real terminal, for a progress bar under pytest's capture.
+
+    The bar has the line below pytest's own, and the cursor goes back to where pytest left it: the
+    file's name and the results so far stay. (`ensure_newline` would print the name anew each time.)
+    """
     capture = config.pluginmanager.getplugin("capturemanager")
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if capture is None or not getattr(reporter, "isatty", False):
-        return nullcontext()
-    reporter.ensure_newline()  # the bar has a line of its own
-    return capture.global_and_fixture_disabled()  # type: ignore[no-any-return]
+        yield
+        return
+    writer = config.get_terminal_writer()
+    writer.flush()
+    with capture.global_and_fixture_disabled():
+        seen, column = sys.stderr.isatty(), writer.width_of_current_line
+        if seen:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+        try:
+            yield
+        finally:
+            if seen:
+                sys.stderr.write(f"{_CLEAR}{_UP}{_RIGHT.format(column) if column else ''}")
+                sys.stderr.flush()

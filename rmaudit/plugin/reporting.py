@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -95,19 +95,24 @@ class Watch:
         elif report.failed and report.when not in {"setup", "call", "teardown"}:
             self.session.plan.crashed[report.nodeid] = str(report.longrepr)
 
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Count all failures again, once pytest has shown those that say something of their own."""
+        terminalreporter.stats.update({k: v for k, v in self.session.reports.items() if v})
+
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Which models were asked for, where any were."""
-    return [_audited(config)] if config.getoption("rm_model") else []
+    return [models_named(config)] if config.getoption("rm_model") else []
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     """Which model is audited where none was named, once there are audits."""
     chosen = config.stash[SESSION].plan.selected and not config.getoption("rm_model")
-    return [_audited(config)] if chosen else []
+    return [models_named(config)] if chosen else []
 
 
-def _audited(config: pytest.Config) -> str:
+def models_named(config: pytest.Config) -> str:
+    """Which models the run audits, on what, and where its scores are kept."""
     specs, registry = model_specs(config), config.stash[SESSION].registry
     names = ", ".join(
         spec.name if registered(spec, registry) else f"{spec.name} ({spec.source})"
@@ -140,7 +145,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     with _guarded(state, "results.json"):
         _record(config, state)
     yield
-    _render(state)  # unless the summary has
+    render(state)  # unless the summary has
     if session.exitstatus == pytest.ExitCode.OK:
         blocked = any(finding.blocks for finding in state.findings)
         if blocked or state.interrupted or state.unwritten:
@@ -175,37 +180,6 @@ def _stopped(session: pytest.Session, exitstatus: int) -> str:
     }.get(pytest.ExitCode(exitstatus), "")
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> Generator[None]:
-    """The findings, a line each, after pytest's own summary; the last line names the report."""
-    yield
-    state = config.stash[SESSION]
-    if not state.findings:
-        return
-    from rmaudit.report.writers import terminal
-
-    terminalreporter.section("rmaudit")
-    workers = config.getoption("numprocesses", None)  # they collect, and the header is silent
-    named = [] if config.getoption("rm_model") or not workers else [_audited(config)]
-    gaps = (
-        state.results[0].run.gaps
-        if state.results
-        else [state.interrupted or "results.json was not written"]
-    )
-    for text in (*named, *terminal.lines(state.findings, None, gaps)):
-        terminalreporter.write_line(text)
-    if state.interrupted:
-        terminalreporter.write_line(log(line(f"not a whole run: {state.interrupted}")))
-    terminalreporter.flush()  # whatever becomes of the pages
-    _render(state)
-    for text in (*state.unwritten, *state.warnings):
-        terminalreporter.write_line(log(line(text)))
-    if state.report is not None:
-        terminalreporter.write_line(log(line(f"report: {state.report}")))
-
-
 def _record(config: pytest.Config, state: Session) -> None:
     """Write results.json, which holds all that the pages show."""
     from rmaudit.report.publish import Course, record
@@ -231,15 +205,17 @@ def _record(config: pytest.Config, state: Session) -> None:
     )
 
 
-def _render(state: Session) -> None:
+def render(state: Session) -> None:
     """Write the pages of results.json, once, and a CI job's; the path of the HTML one is told."""
     from rmaudit.report import writers
+    from rmaudit.report.charts.remembered import remembered_in
 
     if state.results is None:
         return
     (results, folder), state.results = state.results, None
     with _guarded(state, f"a page of {folder}"):
-        writers.write(results, folder)
+        with remembered_in(state.options.cache) if state.options else nullcontext():
+            writers.write(results, folder)
         here = Path.cwd()
         page = folder / "index.html"
         state.report = page.relative_to(here) if page.is_relative_to(here) else page

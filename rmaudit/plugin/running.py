@@ -34,16 +34,18 @@ from rmaudit.plugin.options import (
     RM_SEED,
 )
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
-from rmaudit.plugin.session import SESSION, policy_of, registered
+from rmaudit.plugin.session import SESSION, model_specs, policy_of, registered
 from rmaudit.references import References
 from rmaudit.references.band import band
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.findings import OUTDATED, Band, Claim, Finding, excuse, explain
+from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
-from rmaudit.verdicts.records import Estimate, Standing, Verdict
+from rmaudit.verdicts.records import Effect, Estimate, Verdict
+from rmaudit.verdicts.told import OUTDATED, excuse, explain
 
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
+TOLD = "rmaudit_told"  # marks a report whose text stands elsewhere: see `closing`
 FINDING = pytest.StashKey[Finding]()
 _WITH_VALUE = {  # by option, the value that need not be said
     RM_MODELS: None,
@@ -85,7 +87,12 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
             estimate = item.obj(**given)
         except MeasureError as error:
             if case and case.of_words:  # what these are too few for is missing, and no fault
-                case.model.with_weights(f"its published words do not allow this ({error})")
+                if item.config.getoption(RM_RECORDED):
+                    case.model.with_weights(f"its published words do not allow this ({error})")
+                pytest.skip(f"the texts that its scorer names do not allow this ({error})")
+            if size := item.config.getoption(RM_SAMPLE):
+                how = f"give a larger one than {RM_SAMPLE} {size}, or none"
+                pytest.skip(f"the sample does not allow this ({error}); {how}")
             raise
     if not isinstance(estimate, Estimate):
         message = f"{item.name} must return an Estimate, got {type(estimate).__name__}"
@@ -170,7 +177,7 @@ def _tell(finding: Finding) -> None:
         AuditFailed: the finding blocks the run.
     """
     __tracebackhide__ = True
-    if finding.standing in (Standing.KNOWN, Standing.WAIVED):
+    if finding.effect is Effect.ACCEPTED:
         pytest.xfail(excuse(finding))  # nothing with --runxfail
     elif not finding.blocks:
         return
@@ -179,6 +186,18 @@ def _tell(finding: Finding) -> None:
     if finding.verdict is Verdict.FAIL:
         raise AuditFailed(explain(finding))
     raise AuditInconclusive(explain(finding))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """Ctrl-C in an audit ends the run without the place in the code where it struck."""
+    try:
+        return (yield)
+    except KeyboardInterrupt:
+        if audited(item) is None or item.config.getoption("fulltrace"):
+            raise
+        item.config.stash[SESSION].cut = True
+        raise pytest.exit.Exception("interrupted", pytest.ExitCode.INTERRUPTED) from None
 
 
 def gap(
@@ -206,7 +225,8 @@ def pytest_runtest_makereport(
         verdict = Verdict.SKIPPED if skipped else Verdict.ERROR
         if skipped and not_asked(call.excinfo.value):
             verdict = Verdict.NA
-        finding = gap(item, audit, str(call.excinfo.value), verdict)
+        why = str(call.excinfo.value) or call.excinfo.typename
+        finding = gap(item, audit, why, verdict)
         if skipped and finding.blocks:
             report.outcome = "failed"
             report.longrepr = f"{RM_MISSING} fail: {finding.audit} gates, and was not measured: "
@@ -220,20 +240,16 @@ def pytest_runtest_makereport(
     asked = item.config.getoption("tbstyle") == "long"  # unless somebody asks for it
     known = call.excinfo is not None and call.excinfo.errisinstance(said)
     if report.failed and call.excinfo is not None and finding is not None and known and not asked:
-        report.longrepr = log(_told_once(item, finding, str(call.excinfo.value)))
+        fault = str(call.excinfo.value)
+        first = item.config.stash[SESSION].told.setdefault(fault, finding.name)
+        report.longrepr = log(fault if first == finding.name else f"the same fault as {first}")
+        several = len(model_specs(item.config)) > 1 and finding.estimate is not None
+        if several or first != finding.name:
+            report.__dict__[TOLD] = True
     elif isinstance(report.longrepr, tuple):  # where it was skipped, and why
         path, number, why = report.longrepr
         report.longrepr = (path, number, log(line(why)))
     return report
-
-
-def _told_once(item: pytest.Item, finding: Finding, fault: str) -> str:
-    """A fault in full where this process meets it first; elsewhere which finding has it in full.
-
-    A broken checkpoint fails every audit under every prompt with one and the same sentence.
-    """
-    first = item.config.stash[SESSION].told.setdefault(fault, finding.name)
-    return fault if first == finding.name else f"the same fault as {first}"
 
 
 def _numbers(finding: Finding) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +15,8 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import (
     ModelSpec,
     Registry,
-    default_path,
     is_hub_id,
-    load_registry,
+    known_models,
     resolve,
 )
 from rmaudit.errors import SpecError
@@ -74,10 +73,13 @@ class Session:
     memory: Memory = field(default_factory=Memory)
     controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
+    digests: dict[str, str] = field(default_factory=dict)  # of vocabularies, by the same keys
     plan: Plan = field(default_factory=Plan)
+    words: tuple[str, ...] = ()  # what the selected audits name, for a sample
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
     findings: list[Finding] = field(default_factory=list)  # at the end, decided
     told: dict[str, str] = field(default_factory=dict)  # faults, with the first finding of each
+    cut: bool = False  # whether somebody pressed Ctrl-C while an audit ran
     interrupted: str = ""  # why the run is not whole
     finished: int = 0  # selected audits that have a result
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
@@ -85,6 +87,7 @@ class Session:
     report: Path | None = None
     unwritten: list[str] = field(default_factory=list)  # what could not be written, and why
     warnings: list[str] = field(default_factory=list)
+    reports: dict[str, list[Any]] = field(default_factory=dict)  # pytest's, of failures and errors
 
 
 SESSION = pytest.StashKey[Session]()
@@ -92,10 +95,8 @@ SESSION = pytest.StashKey[Session]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the session's state; check what was named: models, folders, a ledger."""
-    from rmaudit.plugin import pytest_fixtures
-
     session = config.stash[SESSION] = Session()
-    config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
+    _register(config)
     if config.getoption(RM_RECORDED):
         for option in (RM_SAMPLE, RM_DEVICE, RM_DTYPE):
             if config.getoption(option) not in {None, "auto"}:
@@ -117,6 +118,24 @@ def pytest_configure(config: pytest.Config) -> None:
             read(Path(given).expanduser())
         except SpecError as error:
             raise pytest.UsageError(f"{RM_LEDGER}: {error}") from None
+
+
+def _register(config: pytest.Config) -> None:
+    """The plugins of this one: the fixtures, and what only a run of a sample needs."""
+    from rmaudit.plugin import pytest_fixtures, sampling
+
+    config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
+    if config.getoption(RM_SAMPLE):
+        config.pluginmanager.register(sampling, "rmaudit-sampling")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Keep the stems of words for the next run."""
+    session = config.stash.get(SESSION, None)
+    if session is not None and session.options is not None:
+        from rmaudit.references import stem_memory
+
+        stem_memory.remember(session.options.cache)
 
 
 def refuse_unwritable(what: str, folder: Path, *, read: bool = False) -> None:
@@ -146,10 +165,14 @@ def audit_options(config: pytest.Config) -> Options:
     """What the command line says of all audits."""
     session, ledger = config.stash[SESSION], config.getoption(RM_LEDGER)
     if session.options is None:
+        from rmaudit.references import stem_memory  # which takes numpy
+
+        stem_memory.recall(cache_folder(config))
         session.options = Options(
             cache=cache_folder(config),
             seed=config.getoption(RM_SEED),
             sample=config.getoption(RM_SAMPLE),
+            words=session.words,
             device=config.getoption(RM_DEVICE),
             dtype=config.getoption(RM_DTYPE),
             recorded=config.getoption(RM_RECORDED),
@@ -246,7 +269,7 @@ def baseline_spec(config: pytest.Config) -> ModelSpec | None:
 
 def _registry(config: pytest.Config) -> Registry:
     path = config.getoption(RM_MODELS)
-    return load_registry(Path(path) if path else default_path())
+    return known_models(Path(path) if path else None)
 
 
 def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:

@@ -41,7 +41,7 @@ class References:
         from rmaudit.references.lexicons import lexicon
 
         words = lexicon(name)
-        return words[self._kept(list(words.index), f"{name} words")]
+        return words[self._kept(words.index.tolist(), f"{name} words")]
 
     def sentiment(self) -> pd.Series[float]:
         """Valence by lower-case word as VADER, AFINN or bing has it: see `lexicons.sentiment`.
@@ -51,7 +51,7 @@ class References:
         from rmaudit.references.lexicons import sentiment
 
         words = sentiment()
-        return words[self._kept(list(words.index), "words of sentiment")]
+        return words[self._kept(words.index.tolist(), "words of sentiment")]
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
         """Zipf frequency of those of `words`, lower case, that the list "wordfreq" or "leech" has.
@@ -61,29 +61,31 @@ class References:
         from rmaudit.references.word_frequency import zipf
 
         known = zipf(name, words)
-        return known[self._kept(list(known.index), f"{name} words")]
+        return known[self._kept(known.index.tolist(), f"{name} words")]
 
     def common_words(self) -> pd.Index[str]:
         """English words, lower case, used once in a million or more. Raises `ReferenceMissing`."""
         from rmaudit.references.word_frequency import common
 
         words = common()
-        return words[self._kept(list(words), "common English words")]
+        return words[self._kept(words.tolist(), "common English words")]
 
     def elo(self) -> pd.DataFrame:
         """Human ratings: columns `name`, `elo`, `matches`. Raises `ReferenceMissing`."""
         from rmaudit.references.human_ratings import elo_items
 
         items = elo_items()
-        return items[self._kept(list(items["name"]), "EloEverything items")].reset_index(drop=True)
+        return items[self._kept(items["name"].tolist(), "EloEverything items")].reset_index(
+            drop=True
+        )
 
     def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Identity terms and neutral controls: see `references.identity_terms`."""
         from rmaudit.references.identity_terms import identity
 
         terms, controls = identity()
-        kept = terms[self._kept(list(terms["text"]), "identity terms")]
-        like = controls[self._kept(list(controls["text"]), "neutral controls")]
+        kept = terms[self._kept(terms["text"].tolist(), "identity terms")]
+        like = controls[self._kept(controls["text"].tolist(), "neutral controls")]
         return kept.reset_index(drop=True), like.reset_index(drop=True)
 
     def _kept(self, texts: list[str], what: str) -> list[bool]:

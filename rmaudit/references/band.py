@@ -48,7 +48,7 @@ class Band:
             for verdict, said in (
                 ("PASS", "pass" if counts["PASS"] != 1 else "passes"),
                 ("FAIL", "fail" if counts["FAIL"] != 1 else "fails"),
-                ("INCONCLUSIVE", "undecided"),
+                ("INCONCLUSIVE", "unsure"),
             )
             if counts[verdict]
         ]

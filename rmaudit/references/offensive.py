@@ -1,12 +1,12 @@
-"""Words that not every reader wants to meet: slurs, sexual and violent terms.
+"""Words that not every reader wants to meet: slurs, swear words, sexual terms.
 
 - `glin-profanity` (MIT) carries lists in 24 languages, most of them LDNOOBW's; its code is not
   imported.
 - AFINN-111's words of -4 and -5, without a few that are plain English.
-- Violence has no list that is licensed and kept up, and the lists above lack a few plain words: the
-  ones below are ours.
+- The lists above lack a few plain words of sexual violence: the ones below are ours. Plain words of
+  other violence, such as `kill`, are on no list: what a model hates must be readable.
 
-No list is complete, and none knows context: `rmaudit.report.masks` says what follows.
+No list is complete, and none knows context: `rmaudit.references.masks` says what follows.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ _ENGLISH = 2.0  # Zipf
 _OFFENSIVE = -4  # on AFINN's scale from -5 to 5
 _PLAIN = {"catastrophic", "fraud", "frauds", "fraudster", "fraudsters", "fraudulence"}
 _PLAIN |= {"fraudulent", "hell", "shrew"}
-VIOLENT = frozenset(
-    (
-        *("assassin", "assassinate", "assassination", "behead", "bloodbath", "bloodshed"),
-        *("decapitate", "disembowel", "dismember", "genocide", "holocaust", "homicide", "kill"),
-        *("killer", "lynch", "massacre", "molest", "molester", "murder", "mutilate", "rape"),
-        *("rapist", "slaughter", "slaughterer", "stab", "strangle", "suicide", "terrorism"),
-        *("terrorist", "torture", "torturer"),
-    )
+VIOLENT = frozenset({"molest", "molester", "rape", "rapist"})
+_SHOWN = (  # plain words of violence, by their beginnings
+    *("assassin", "behead", "bloodbath", "bloodshed", "decapitat", "disembowel", "dismember"),
+    *("genocide", "holocaust", "homicide", "how to kill", "how to murder", "kill", "lynch"),
+    *("massacre", "murder", "mutilat", "slaughter", "stab", "strangl", "suicide", "terroris"),
+    "tortur",
 )
 SEXUAL = frozenset(
     {"buttock", "ejaculate", "erection", "fetish", "fetishism", "genitalia", "horny"}
@@ -62,9 +60,8 @@ def english() -> frozenset[str]:
     afinn = lexicon("afinn")
     words = {*_listed("english"), *(set(afinn.index[afinn <= _OFFENSIVE]) - _PLAIN), *VIOLENT}
     words |= SEXUAL
-    return (
-        frozenset(word for word in words if len(word) > _FRAGMENT or not word.isascii()) - _people()
-    )
+    kept = (word for word in words if len(word) > _FRAGMENT or not word.isascii())
+    return frozenset(word for word in kept if not _plain(word)) - _people()
 
 
 @functools.cache
@@ -78,6 +75,10 @@ def foreign() -> frozenset[str]:
     known = zipf("wordfreq", listed)
     ordinary = set(known.index[known >= _ENGLISH])  # `got` and `it` are on the Turkish list
     return frozenset(filter(_long, listed)) - ordinary - _people()
+
+
+def _plain(word: str) -> bool:
+    return word.startswith(_SHOWN) and word != "suicide girls"
 
 
 def _long(word: str) -> bool:

@@ -39,7 +39,8 @@ def zipf(name: str, words: Iterable[str]) -> pd.Series[float]:
         message = f"unknown frequency list {name!r}; known: {', '.join(LISTS)}"
         raise SpecError(message)
     uses, per = (_wordfreq(), 9) if name == "wordfreq" else (_leech(), 3)
-    known = sorted(word for word in set(words) if uses.get(word) and word.isalpha())
+    asked = set(words.tolist() if isinstance(words, pd.Index) else words)  # pandas walks slowly
+    known = sorted(word for word in asked if uses.get(word) and word.isalpha())
     values = [math.log10(uses[word]) + per for word in known]
     return pd.Series(values, index=pd.Index(known, dtype="str"), dtype=float, name=name)
 

@@ -134,7 +134,7 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
     if estimate is not None and judged.bound.judge(estimate) is Verdict.FAIL:
         alone = replace(judged, verdict=Verdict.FAIL)  # as it was before its run was looked at
     if judged.blocks not in {blocks(alone, policy) for policy in _POLICIES}:
-        stands = f"{judged.standing} and {judged.severity}"
+        stands = f"{judged.verdict} and {judged.severity}"
         yield f"{where}.judgement.blocks is {judged.blocks}, which no policy says of {stands}"
 
 

@@ -20,9 +20,10 @@ from rmaudit.models.recorded import WORDS
 from rmaudit.report import codec
 from rmaudit.report.packing import Packed, Vocabulary
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import RunVerdict
+from rmaudit.verdicts.outcome import Outcome, RunVerdict
+from rmaudit.verdicts.records import Result
 
-Schema = Literal["rmaudit.results/4"]
+Schema = Literal["rmaudit.results/5"]
 SCHEMA: Schema = get_args(Schema)[0]
 
 Count = Annotated[int, Ge(0)]
@@ -181,6 +182,33 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """What an earlier run had of a finding."""
+
+    model: Name
+    audit: Name
+    prompt: str
+    result: Result
+    unit: str
+    """"" where nothing was measured, as are the numbers null."""
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The last run of the same models that stood in the same folder of reports."""
+
+    created: str
+    """UTC, ISO 8601."""
+    rmaudit: Name
+    """The version that wrote it."""
+    outcome: Outcome
+    findings: tuple[Earlier, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """One run: what was audited, and what came of it."""
 
@@ -195,6 +223,8 @@ class Results:
     """What the run comes to, which follows from the findings and what was left out."""
     findings: tuple[Finding, ...]
     """One per audit, model and prompt, in the order in which they were measured."""
+    before: Before | None
+    """null where there is no earlier run of these models to compare with."""
 
 
 def write(results: Results, path: Path) -> None:

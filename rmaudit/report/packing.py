@@ -203,7 +203,7 @@ def unpack(packed: Packed, what: str) -> NDArray[Any]:
 
 def _joined(texts: pd.Series[str]) -> list[NDArray[Any]]:
     """The bytes of each text, and all texts in one."""
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts.tolist()]
     lengths = np.array([len(text) for text in encoded], dtype=np.uint32)
     return [lengths, np.frombuffer(b"".join(encoded), dtype=np.uint8)]
 

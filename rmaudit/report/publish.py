@@ -17,16 +17,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import similarity
-from rmaudit.prompts import name_of, names_each
+from rmaudit.prompts import CUSTOM, Prompt, names_each
 from rmaudit.references.word_frequency import zipf
 from rmaudit.report import document, packing
+from rmaudit.report.before import last
 from rmaudit.report.document import (
     SCHEMA,
     AuditedModel,
+    Before,
     Comparison,
     Histogram,
     Ranked,
@@ -113,7 +115,8 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     )
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
-    document.write(collect(run, specs, records, findings), path)
+    before = last(base, specs, run.created)
+    document.write(collect(run, specs, records, findings, before), path)
     results = document.read(path)
     document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
     return results, folder
@@ -131,7 +134,7 @@ def _records(
             if swept is not None:
                 records[key] = SweepRecord(
                     model=finding.model,
-                    prompt=name_of(swept.prompt.text),
+                    prompt=_named(swept.prompt),
                     prompt_text=swept.prompt.text,
                     key=key,
                     frame=swept.frame,
@@ -139,6 +142,11 @@ def _records(
                     whole=key in named,  # of a family of wordings, summaries
                 )
     return list(records.values())
+
+
+def _named(prompt: Prompt) -> str:
+    """Its name; of a text that has none, the text."""
+    return prompt.text if prompt.name == CUSTOM else prompt.name
 
 
 def _fresh(base: Path, name: str) -> Path:
@@ -159,8 +167,9 @@ def collect(
     specs: Sequence[ModelSpec],
     sweeps: Iterable[SweepRecord],
     findings: Iterable[Finding],
+    before: Before | None = None,
 ) -> Results:
-    """The results of a run."""
+    """The results of a run; `before` is the run that it is compared with."""
     decided = tuple(findings)
     by_model: dict[str, list[SweepSummary]] = {spec.name: [] for spec in specs}
     vocabularies: dict[str, Vocabulary] = {}
@@ -176,6 +185,7 @@ def collect(
         comparison=tuple(compared(frames)),
         verdict=of_run(decided, run.gaps),
         findings=decided,
+        before=before,
     )
 
 
@@ -207,7 +217,7 @@ def _summary(record: SweepRecord, vocabularies: dict[str, Vocabulary]) -> SweepS
         n=len(scored),
         mean=mean,
         sd=sd,
-        skewness=float(stats.skew(scores)) if sd else 0.0,
+        skewness=float(scipy.stats.skew(scores)) if sd else 0.0,
         histogram=Histogram(tuple(edges.tolist()), tuple(counts.tolist())),
         top=_tokens(ranked.head(_EXTREMES), mean, sd),
         bottom=_tokens(ranked_up.head(_EXTREMES), mean, sd),

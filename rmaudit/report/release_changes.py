@@ -36,8 +36,8 @@ class Measured:
 class Side:
     """What one file has of a finding."""
 
-    verdict: str
-    standing: str
+    result: str
+    effect: str
     reason: str
     estimate: Measured | None
 

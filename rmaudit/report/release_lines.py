@@ -1,11 +1,11 @@
-"""A comparison for the terminal: what got worse first, then the sweeps, then the counts."""
+"""A comparison for the terminal: what changed, the worst first; then the sweeps and the counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from rmaudit.measures.difference import Interval
-from rmaudit.report.masks import mask, masked
+from rmaudit.references.masks import mask, masked
 from rmaudit.report.release_changes import (
     Change,
     FindingChange,
@@ -16,6 +16,7 @@ from rmaudit.report.release_changes import (
 )
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import effect
+from rmaudit.verdicts.findings import in_words
 
 _SHOWN = 5  # tokens at either end
 _PLACES = {change: place for place, change in enumerate(Change)}
@@ -32,14 +33,26 @@ def lines(said: Releases) -> list[str]:
 def _models(said: Releases) -> Iterator[str]:
     for pair in said.models:
         yield f"{_named(pair.old, said.old)} -> {_named(pair.new, said.new)}"
-        findings = sorted(pair.findings, key=lambda finding: _PLACES[finding.change])
-        header = ("", "audit", "prompt", "old", "new", "new - old", "verdict")
+        findings = sorted(filter(_told, pair.findings), key=lambda found: _PLACES[found.change])
+        header = ("", "audit", "prompt", "old", "new", "new - old", "result")
         yield from _table([header, *map(_row, findings)] if findings else [])
         for finding in findings:
-            if finding.note and finding.old and finding.new:
+            if _noted(finding):
                 yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
         for sweep in pair.sweeps:
             yield from _sweep(sweep)
+
+
+def _told(finding: FindingChange) -> bool:
+    """Whether it has a row: what did not clearly change is counted only."""
+    words = {(side.result, side.effect) for side in (finding.old, finding.new) if side}
+    same = finding.change in (Change.UNCHANGED, Change.NEVER) and len(words) == 1
+    return not same or _noted(finding)
+
+
+def _noted(finding: FindingChange) -> bool:
+    both = finding.old is not None and finding.new is not None
+    return bool(finding.note) and both and finding.change is not Change.NEVER
 
 
 def _named(model: str, run: Origin) -> str:
@@ -69,14 +82,14 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _row(finding: FindingChange) -> tuple[str, ...]:
     sides = (finding.old, finding.new)
-    verdicts = [side.standing if side else "none" for side in sides]
+    said = [in_words(side.result, side.effect) if side else "none" for side in sides]
     return (
         str(finding.change),
         finding.audit,
         finding.prompt,
         *(_interval(side.estimate if side else None) for side in sides),
         _interval(finding.difference),
-        verdicts[0] if verdicts[0] == verdicts[1] else " -> ".join(verdicts),
+        said[0] if said[0] == said[1] else " -> ".join(said),
     )
 
 

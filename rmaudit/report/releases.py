@@ -77,7 +77,12 @@ def compare(
         models=pairs,
         unpaired=unpaired,
         counts=_counts(findings),
-        outcome=_outcome(findings, gone=bool(unpaired.old), cut=not new.run.complete),
+        outcome=_outcome(
+            findings,
+            gone=bool(unpaired.old),
+            cut=not new.run.complete,
+            broken=_broken(new, {pair.new for pair in pairs}),
+        ),
     )
 
 
@@ -154,7 +159,7 @@ def _side(finding: Finding | None) -> Side | None:
     of = finding.estimate
     measured = Measured(of.value, of.low, of.high, of.unit, of.n) if of else None
     why = finding.reason or finding.judgement.reason
-    return Side(str(finding.verdict), str(finding.standing), why, measured)
+    return Side(str(finding.result), str(finding.effect), why, measured)
 
 
 def _change(
@@ -239,7 +244,16 @@ def _counts(findings: Iterable[FindingChange]) -> dict[str, int]:
     return {str(change): found[change] for change in Change if found[change]}
 
 
-def _outcome(findings: Sequence[FindingChange], *, gone: bool, cut: bool) -> str:
+def _broken(new: Results, models: set[str]) -> bool:
+    """Whether a gating audit of these models ended in an error."""
+    return any(
+        finding.verdict is Verdict.ERROR and finding.severity is Severity.GATE
+        for finding in new.findings
+        if finding.model in models
+    )
+
+
+def _outcome(findings: Sequence[FindingChange], *, gone: bool, cut: bool, broken: bool) -> str:
     """Of the gating findings: worse if one is, undecided if one may be or none was compared.
 
     Undecided, too, if a model is gone, if an audit ends in an error in the new file, or if that
@@ -249,7 +263,6 @@ def _outcome(findings: Sequence[FindingChange], *, gone: bool, cut: bool) -> str
     changes = [finding.change for finding in gates]
     if Change.WORSE in changes:
         return WORSE
-    broken = any(gate.new is not None and gate.new.verdict == Verdict.ERROR for gate in gates)
     compared = (Change.BETTER, Change.UNCHANGED)
     if gone or broken or cut or any(change in _UNDECIDED for change in changes):
         return UNDECIDED

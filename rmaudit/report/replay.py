@@ -9,13 +9,15 @@ from datetime import date
 from rmaudit.report.document import Results
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect
-from rmaudit.verdicts.findings import Finding, counts, reasons
+from rmaudit.verdicts.findings import Finding, in_words
 from rmaudit.verdicts.judge import decide
 from rmaudit.verdicts.outcome import Outcome, of_run
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Verdict
+from rmaudit.verdicts.records import Result, Verdict
+from rmaudit.verdicts.told import reasons, tally
 
-PASSED, FAILED, UNDECIDED, BROKEN = "pass", "fail", "inconclusive", "error"  # outcomes
+PASSED, FAILED = str(Result.PASS), str(Result.FAIL)  # outcomes
+UNDECIDED, BROKEN = str(Result.UNSURE), str(Result.NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,23 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Flip(Place):
-    """A finding that stands elsewhere than before, or blocks the run and did not, or no longer."""
+class Words:
+    """The two words that are said of a finding."""
 
-    old: str
-    new: str
-    blocked: bool
-    blocks: bool
+    result: str
+    effect: str
+
+    def __str__(self) -> str:
+        """For example `fail (blocks)`."""
+        return in_words(self.result, self.effect)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip(Place):
+    """A finding of which another result or another effect is said than before."""
+
+    old: Words
+    new: Words
     why: str
 
 
@@ -59,7 +71,7 @@ class Flip(Place):
 class Stop(Place):
     """A finding that keeps the run from being green."""
 
-    standing: str
+    result: str
     why: str
 
 
@@ -87,9 +99,9 @@ def replay(results: Results, policy: Policy, today: date) -> Results:
 
 
 def outcome(results: Results) -> str:
-    """What the run comes to, in a word: fail before error before inconclusive.
+    """What the run comes to, in a word: fail before not run before unsure.
 
-    Inconclusive also stands for a run that is incomplete, and for one that left a gate unmeasured.
+    Unsure also stands for a run that is incomplete, and for one that left a gate unmeasured.
     """
     if results.verdict.outcome is Outcome.FAILS:
         return FAILED
@@ -104,7 +116,7 @@ def said(old: Results, new: Results, policy: Policy | None) -> Replayed:
         policy=policy.file if policy else None,
         outcome=outcome(new),
         incomplete="; ".join(new.run.gaps),
-        counts=counts(new.findings),
+        counts=tally(new.findings),
         flips=_flips(old.findings, new.findings),
         blocking=_blocking(new.findings),
         foreign=_foreign(old, policy) if policy else (),
@@ -116,20 +128,22 @@ def _flips(old: Sequence[Finding], new: Sequence[Finding]) -> tuple[Flip, ...]:
     return tuple(
         Flip(
             *_place(after),
-            old=str(before.standing),
-            new=str(after.standing),
-            blocked=before.blocks,
-            blocks=after.blocks,
+            old=_words(before),
+            new=_words(after),
             why="; ".join(reasons(after)),
         )
         for before, after in zip(old, new, strict=True)
-        if (before.standing, before.blocks) != (after.standing, after.blocks)
+        if _words(before) != _words(after)
     )
+
+
+def _words(finding: Finding) -> Words:
+    return Words(str(finding.result), str(finding.effect))
 
 
 def _blocking(findings: Sequence[Finding]) -> tuple[Stop, ...]:
     return tuple(
-        Stop(*_place(found), standing=str(found.standing), why="; ".join(reasons(found)))
+        Stop(*_place(found), result=str(found.result), why="; ".join(reasons(found)))
         for found in findings
         if found.blocks
     )
@@ -165,23 +179,19 @@ def _unmatched(results: Results, policy: Policy) -> tuple[str, ...]:
 
 def lines(replayed: Replayed) -> list[str]:
     """For the terminal; a reason is told once."""
-    turned = [f"{_turn(flip)}: {flip.name}{_why(flip, flip.why)}" for flip in replayed.flips]
+    turned = [
+        f"{flip.old} -> {flip.new}: {flip.name}{_why(flip, flip.why)}" for flip in replayed.flips
+    ]
     told = [flip.name for flip in replayed.flips]
     keep = [
-        f"blocks: {stop.standing}: {stop.name}{'' if stop.name in told else _why(stop, stop.why)}"
+        f"blocks: {stop.result}: {stop.name}{'' if stop.name in told else _why(stop, stop.why)}"
         for stop in replayed.blocking
     ]
     cut = [f"the run is incomplete: {replayed.incomplete}"] if replayed.incomplete else []
     total = ", ".join(f"{n} {name}" for name, n in replayed.counts.items())
-    flipped = f"; {len(turned)} stand elsewhere" if replayed.policy else ""
+    flipped = f"; {len(turned)} changed" if replayed.policy else ""
     counted = f"{sum(replayed.counts.values())} findings: {total}{flipped}; {replayed.outcome}"
     return [log(line(text)) for text in (*turned, *keep, *cut, counted)]
-
-
-def _turn(flip: Flip) -> str:
-    if flip.old != flip.new:
-        return f"{flip.old} -> {flip.new}"
-    return f"{flip.new} {'blocks now' if flip.blocks else 'blocks no longer'}"
 
 
 def _why(place: Place, why: str) -> str:

@@ -1,8 +1,8 @@
-"""How answers are scored and kept: the exact protocol, the paper's, and the numeric noise of both.
+"""How answers are scored and kept: exactly, by the paper's protocol, or as texts; and the noise.
 
 Exact: each answer's own ids between the prompt and what follows it. The paper's: each answer is
-decoded, rendered and tokenized anew, as Christian et al. 2025 did (`layout.retokenized`). Every
-stored set of scores carries its own measured noise.
+decoded, rendered and tokenized anew, as Christian et al. 2025 did (`layout.retokenized`). Text: a
+function scores texts. Every stored set of scores carries its own measured noise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tqdm import tqdm
 from rmaudit.errors import ScoreError
 from rmaudit.layout.slot import Slot
 from rmaudit.models.protocol import RewardModel
-from rmaudit.prompts import Prompt
+from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
+from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.sample import spread
 from rmaudit.scores.sealed import Stored, checksum, key_of
 from rmaudit.scores.store import Store
@@ -69,7 +70,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
             fields,
             rows,
             score,
-            lambda: come_from(model, slot),
+            lambda: come_from(model, slot, prompt),
             measured=lambda made: measured_noise(made, alone),
             on_wait=bar.wait,
         )
@@ -97,7 +98,11 @@ def paper(
     digest = _digest(rendered)
 
     def provenance() -> Mapping[str, str | int | float]:
-        return {**come_from(model, slot), "distinct_rows": len(distinct), "rendered_rows": digest}
+        return {
+            **come_from(model, slot, prompt),
+            "distinct_rows": len(distinct),
+            "rendered_rows": digest,
+        }
 
     def alone(place: int) -> float:
         return float(model.own_rewards([distinct[place]])[0])
@@ -121,9 +126,49 @@ def paper(
     return store.fill(fields, rows, lambda which: made[which], lambda: once.provenance)
 
 
-def come_from(model: RewardModel, slot: Slot) -> Mapping[str, str | int | float]:
-    """What ran, and what stands around the answers."""
+def text(
+    model: TextScorer, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
+) -> Stored:
+    """The scores of n `rows`, whose `text` a function of texts scores.
+
+    What else it rests on than the prompt and the texts is said by its version, or its source. Its
+    noise is how far it is from itself when it is asked again. Units and errors are those of
+    `exact`.
+    """
+    texts = rows["text"].tolist()
+    fields = {
+        **model.identity,
+        "prompt": prompt.text,
+        "rows": checksum(rows),
+        "protocol": "text",
+        **({"part": part} if part else {}),
+        **({"answers": OWN_WORDS} if model.of_words else {}),
+    }
+    with Bar(f"{model.name} · {prompt.name}", len(texts), " texts") as bar:
+
+        def score(which: slice) -> NDArray[np.float32]:
+            bar.start(which)
+            return model.score(prompt.text, texts[which], on_progress=bar.advance)
+
+        def alone(place: int) -> float:
+            return float(model.score(prompt.text, [texts[place]])[0])
+
+        return store.fill(
+            fields,
+            rows,
+            score,
+            lambda: {**model.provenance, **_called(prompt)},
+            measured=lambda made: measured_noise(made, alone),
+            on_wait=bar.wait,
+        )
+
+
+def come_from(
+    model: RewardModel, slot: Slot, prompt: Prompt | None = None
+) -> Mapping[str, str | int | float]:
+    """What ran, what stands around the answers, and what a prompt of one's own is called."""
     return {
+        **_called(prompt),
         **model.provenance,
         "prefix": slot.prefix_text,
         "suffix": slot.suffix_text,
@@ -171,6 +216,13 @@ def _decided_by(
         "scoring": str(VERSION),
         **({"part": part} if part else {}),
     }
+
+
+def _called(prompt: Prompt | None) -> dict[str, str | int]:
+    """The name and the frame of a prompt that is not rmaudit's: no key tells them."""
+    if prompt is None or ALL.get(prompt.name) == prompt or prompt.name == CUSTOM:
+        return {}
+    return {"prompt name": prompt.name, "frame": prompt.frame}
 
 
 def _digest(rows: Sequence[Row]) -> str:

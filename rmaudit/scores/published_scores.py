@@ -74,8 +74,8 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
         raise model.unrecorded(f"{both} has all of these {len(texts):,} texts")
     # Of many none is named: they may be words that nobody asked to read.
     some = f": {', '.join(map(repr, unknown))}" if len(unknown) <= _FEW else ""
-    among = f"not among the {' or the '.join(tried)} that are recorded under {prompt.text!r}"
-    raise model.unrecorded(f"{among} are {len(unknown):,} texts{some}")
+    among = f"among the {' and '.join(tried)} that are recorded under {prompt.text!r}"
+    raise model.unrecorded(f"{len(unknown):,} texts have no score {among}{some}")
 
 
 def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> list[str]:

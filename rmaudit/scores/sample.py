@@ -12,10 +12,11 @@ both are by "love".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmaudit.errors import SpecError
+from rmaudit.errors import ReferenceMissing, SpecError
 
 if TYPE_CHECKING:  # the plugin checks words in every pytest run, audits or not
     import numpy as np
@@ -95,6 +96,35 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
             message = f"words has {entry!r}; one word of letters, or {LEXICON}NAME, is needed"
             raise SpecError(message)
     return tuple(words)
+
+
+def at_hand(words: Sequence[str]) -> tuple[str, ...]:
+    """Those of the entries that can be looked up, each once: words, and lexicons that are here.
+
+    Raises:
+        SpecError: an entry is neither a word nor a lexicon.
+    """
+    from rmaudit.references.lexicons import lexicon
+
+    found = []
+    for entry in dict.fromkeys(checked_words(words)):
+        with suppress(ReferenceMissing):
+            if entry.startswith(LEXICON):
+                lexicon(entry.removeprefix(LEXICON))
+            found.append(entry)
+    return tuple(found)
+
+
+def sampled(texts: Sequence[str], size: int, words: Sequence[str]) -> int:
+    """How many answers a sweep scores for a sample of `size` of these tokens and `words`.
+
+    An id that is drawn and named counts twice, for it is scored with either part.
+    """
+    import pandas as pd
+
+    if size >= len(texts):
+        return len(texts)
+    return size + int(named(pd.Series(list(texts), dtype="str"), at_hand(words)).sum())
 
 
 def named(texts: pd.Series[str], words: Sequence[str]) -> NDArray[np.bool_]:

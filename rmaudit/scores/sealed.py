@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import stat
 import warnings
@@ -166,3 +167,11 @@ def _unreadable(path: Path, why: str) -> StoreError:
         f"{path} cannot be read ({why}); it stays as it is: put that right and run again, delete "
         f"it to have it made anew, or give another folder with --rm-cache"
     )
+
+
+def noise_of(frame: pd.DataFrame, provenance: Mapping[str, Any]) -> float:
+    """The noise that was measured on these scores, or NaN.
+
+    Published scores and those of the first releases say nothing of it; of no scores a file says 0.
+    """
+    return float(provenance.get("noise", math.nan)) if len(frame) else math.nan

@@ -184,6 +184,19 @@ def _sharded(
     return frame, {**(made or provenance()), **measured(scores)}
 
 
+def unfinished(cache: Path) -> int:
+    """How many scores are kept of works that were cut and that the next run goes on with."""
+    parts = (cache / "scores").glob("*.parts/*.parquet")
+    return sum(_rows(path) for path in parts)
+
+
+def _rows(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows) if path.is_file() else 0
+    except (OSError, ValueError):  # damaged: the next run makes it anew
+        return 0
+
+
 # What is kept, by what each file says of itself: for lists, its scores unread
 
 

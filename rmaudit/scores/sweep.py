@@ -1,4 +1,4 @@
-"""The sweep: one reward per token id, and the same for any list of answers."""
+"""The sweep: one reward per token id of a vocabulary."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError, SpecError
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import WORDS, Recorded
-from rmaudit.prompts import ALL, Prompt, asked_of
+from rmaudit.models.text_scorer import CAVEAT, OWN_WORDS, TextScorer
+from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
 from rmaudit.scores import protocols, published_scores
 from rmaudit.scores.sample import NAMED, Sample, checked_size, checked_words, named, spread
-from rmaudit.scores.sealed import Stored
+from rmaudit.scores.sealed import Stored, noise_of
 from rmaudit.scores.store import Store
 
+if TYPE_CHECKING:
+    import altair as alt
+
 PROTOCOLS = ("exact", "paper")
+_Score = Callable[[pd.DataFrame, str], Stored]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sweep:
     """Every token id of a model's vocabulary, scored as the one-token answer to a prompt.
 
@@ -34,8 +39,8 @@ class Sweep:
     Where `sample` is not None it has not every id, but those that `sample` says: drawn ones, whose
     scores are stored under `key`, and ones named by words, whose scores are under `named_key`;
     then `drawn` is the sweep of the drawn ones alone.
-    Where `of_words` is true it has published words in place of a vocabulary, and `token_id` is a
-    word's place among them.
+    Where `of_words` is true it has published words, or texts that a scorer names, in place of a
+    vocabulary, and `token_id` is a word's place among them.
     """
 
     model: str
@@ -55,20 +60,45 @@ class Sweep:
     @property
     def noise(self) -> float:
         """Numeric noise of a score, in the model's own units; NaN where it was not measured."""
-        return _noise(self.frame, self.provenance)
+        return noise_of(self.frame, self.provenance)
 
     @property
     def of_words(self) -> bool:
-        """Whether it has published words in place of a vocabulary: no ids, one spelling a word."""
-        return bool(self.provenance.get("answers") == WORDS)
+        """Whether it has words in place of a tokenizer's vocabulary: no ids, few spellings."""
+        return self.provenance.get("answers") in {WORDS, OWN_WORDS}
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """What a reader must know of its rows, a sentence each; none of a whole vocabulary."""
-        if self.sample is not None:
-            return (self.sample.caveat,)
-        words = f"Rests on {len(self.frame):,} published words, not on a vocabulary."
-        return (words,) if self.of_words else ()
+        published = self.provenance.get("answers") == WORDS
+        what = "published words" if published else "texts that its scorer names"
+        words = f"Rests on {len(self.frame):,} {what}, not on a vocabulary."
+        said = [] if self.sample is None else [self.sample.caveat]
+        said += [words] if self.of_words and not said else []
+        return (*said, *((CAVEAT,) if self.provenance.get("protocol") == "text" else ()))
+
+    def naming(self, words: Sequence[str]) -> Sweep:
+        """Of a sample: what was drawn, and of the ids that were named those that `words` name.
+
+        A sweep of the whole vocabulary is given as it is.
+
+        Raises:
+            SpecError: an entry is neither a word nor a lexicon.
+            ReferenceMissing: a lexicon cannot be had.
+        """
+        if self.sample is None:
+            return self
+        chosen = named(self.frame["text"], words)
+        if self.drawn is None or not chosen.any():
+            return self.drawn or self
+        drawn = self.frame["token_id"].isin(self.drawn.frame["token_id"])
+        count = int(chosen.sum())
+        return replace(
+            self,
+            frame=self.frame[chosen | drawn].reset_index(drop=True),
+            provenance={**self.provenance, "named_ids": count},
+            sample=replace(self.sample, named=count),
+        )
 
     def top(self, n: int = 25) -> pd.DataFrame:
         """The `n` best tokens, best first; ties in the order of their ids."""
@@ -95,6 +125,28 @@ class Sweep:
         message = f"no single token{where} decodes to {text!r}; nearest: {near}"
         raise MeasureError(f"{message}; see model.score for texts")
 
+    def compare(self, other: Sweep) -> pd.DataFrame:
+        """The tokens of both, with their rewards and ranks: see `shown.compared`."""
+        from rmaudit.scores import shown  # it takes scipy and word lists, which take a second
+
+        return shown.compared(self, other)
+
+    def plot(self) -> alt.Chart:
+        """A histogram of the rewards, an Altair chart."""
+        from rmaudit.scores import shown
+
+        return shown.picture(self)
+
+    def __repr__(self) -> str:
+        from rmaudit.scores import shown
+
+        return shown.line(self)
+
+    def _repr_html_(self) -> str:
+        from rmaudit.scores import shown
+
+        return shown.table(self)
+
 
 def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     model: Scored,
@@ -109,28 +161,27 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     """Score every token id of the model's vocabulary as the answer to `prompt`.
 
     `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst") or of their
-    family (`rmaudit.prompts`), or any text.
+    family (`rmaudit.prompts`), or any text; a `Prompt` is asked as it is.
     The result is kept in the cache (default: the user's); a second call reads it back.
     The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
     renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`). The default
-    is "exact"; of a recorded model there are only whole sweeps under "paper", so it is that.
+    is "exact"; of a recorded model there are only whole sweeps under "paper", so it is that, and
+    a function of texts has its own.
 
     For a first look at a large model, `sample` is how many ids to score, drawn with `seed`; to
     these come all ids named by `words`: words, or "lexicon:labmt" and the like for those of a
     lexicon. A sample as large as the vocabulary is the whole of it.
 
     Raises:
-        SpecError: the protocol, the sample or the words are wrong.
+        SpecError: the protocol, the sample or the words are wrong, or `prompt` is nearly a name.
         ReferenceMissing: a lexicon that `words` names cannot be had.
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded and this is not.
         ScoreError: a score is not a finite number.
     """
-    if protocol not in {None, *PROTOCOLS}:
-        message = f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}"
-        raise SpecError(message)
+    _checked_protocol(protocol)
     size = None if sample is None else checked_size(sample)
     entries = checked_words(words)
-    asked, store = prompt_of(prompt), Store(cache or default_cache())
+    asked, store = prompt_meant(prompt), Store(cache or default_cache())
 
     def published(model: Recorded) -> Sweep:
         if protocol not in {None, "paper"} or size is not None:
@@ -138,32 +189,53 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
             raise SpecError(message)
         return _read(model.name, asked, published_scores.sweep(model, asked, store=store))
 
-    def computed(model: RewardModel) -> Sweep:
+    def swept(model: RewardModel | TextScorer, score: _Score) -> Sweep:
         def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
+            return _read(model.name, asked, score(rows, part))
+
+        return _sampled(_rows(model.vocabulary()), scored, size, entries, seed)
+
+    def computed(model: RewardModel) -> Sweep:
+        def score(rows: pd.DataFrame, part: str) -> Stored:
             if protocol == "paper":
-                stored = protocols.paper(model, asked, rows, store=store, part=part)
-            else:
-                answers = [(i,) for i in rows["token_id"].tolist()]
-                stored = protocols.exact(model, asked, answers, rows, store=store, part=part)
-            return _read(model.name, asked, stored)
+                return protocols.paper(model, asked, rows, store=store, part=part)
+            answers = [(i,) for i in rows["token_id"].tolist()]
+            return protocols.exact(model, asked, answers, rows, store=store, part=part)
 
-        rows = _rows(model)
-        if size is None or size >= len(rows):
-            return scored(rows)
-        more = rows[named(rows["text"], entries)]
-        taken = Sample(size, len(rows), seed)
-        places = spread(len(rows), size, np.random.default_rng(seed))
-        drawn = replace(scored(rows.iloc[places], f"a sample: {taken}"), sample=taken)
-        return _with(drawn, scored(more, NAMED)) if len(more) else drawn
+        return swept(model, score)
 
-    return model.scores(computed=computed, published=published)
+    def told(model: TextScorer) -> Sweep:
+        if protocol is not None:
+            message = f"{model.name}: a function of texts has no protocol {protocol!r}; give none"
+            raise SpecError(message)
+        return swept(
+            model, lambda rows, part: protocols.text(model, asked, rows, store=store, part=part)
+        )
+
+    return model.scores(computed=computed, published=published, told=told)
 
 
-def prompt_of(prompt: str | Prompt) -> Prompt:
-    """The prompt of this name, or else of this text."""
-    if isinstance(prompt, Prompt):
-        return prompt
-    return ALL.get(prompt) or Prompt("custom", prompt, +1)
+def _checked_protocol(protocol: str | None) -> None:
+    if protocol not in {None, *PROTOCOLS}:
+        message = f"unknown protocol {protocol!r}; known: {', '.join(PROTOCOLS)}"
+        raise SpecError(message)
+
+
+def _sampled(
+    rows: pd.DataFrame,
+    scored: Callable[..., Sweep],
+    size: int | None,
+    entries: Sequence[str],
+    seed: int,
+) -> Sweep:
+    """All rows scored, or `size` of them, drawn, and those that `entries` name."""
+    if size is None or size >= len(rows):
+        return scored(rows)
+    more = rows[named(rows["text"], entries)]
+    taken = Sample(size, len(rows), seed)
+    places = spread(len(rows), size, np.random.default_rng(seed))
+    drawn = replace(scored(rows.iloc[places], f"a sample: {taken}"), sample=taken)
+    return _with(drawn, scored(more, NAMED)) if len(more) else drawn
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
@@ -181,102 +253,15 @@ def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep
     if stored is None or "token_id" not in stored.frame or stored.fields.get("part") == NAMED:
         return None
     text = stored.fields["prompt"]
-    custom = Prompt("custom", text, +1)
-    prompt = next((prompt for prompt in ALL.values() if prompt.text == text), custom)
+    about = stored.provenance
+    own = Prompt(about.get("prompt name", CUSTOM), text, about.get("frame", +1))
+    prompt = next((prompt for prompt in ALL.values() if prompt.text == text), own)
     source = stored.fields.get("model") or stored.provenance.get("source", "")
     return _read(str(source), prompt, stored)
 
 
-@dataclass(frozen=True, slots=True)
-class TextScores:
-    """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store.
-
-    The noise is NaN where it was not measured.
-    """
-
-    scores: NDArray[np.float32]
-    noise: float
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rewards:
-    """What an audit scores texts with: a function of texts and, in a joint audit, a prompt's name.
-
-    `score` scores texts as answers to a prompt; `known` says which texts it can score, all where
-    it is None.
-    """
-
-    prompts: tuple[Prompt, ...]
-    score: Callable[[Sequence[str], Prompt], TextScores]
-    known: Callable[[Sequence[str], Prompt], list[str]] | None = None
-
-    def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
-        """The scores of texts as answers to the prompt called `prompt`, one that is declared.
-
-        Raises:
-            SpecError: there are several and none is named, or the named one is not declared.
-        """
-        return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
-
-    def scorable(self, texts: Sequence[str]) -> list[str]:
-        """Those of `texts`, in order, that have a score under every prompt.
-
-        All of them, but of a recorded model only those that are recorded.
-        """
-        kept = list(texts)
-        for prompt in self.prompts if self.known else ():
-            kept = self.known(kept, prompt) if self.known else kept
-        return kept
-
-
-def score_texts(
-    model: Scored, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
-) -> TextScores:
-    """The reward of each text as the answer to `prompt`, in the model's own units.
-
-    For a recorded model they are looked up by their exact spelling.
-
-    Raises:
-        NotRecorded: the model is recorded and a text is not.
-    """
-    asked, store = prompt_of(prompt), Store(cache or default_cache())
-
-    def computed(model: RewardModel) -> Stored:
-        rows = pd.DataFrame({"text": list(texts)})
-        answers = [model.ids(text) for text in texts]
-        return protocols.exact(model, asked, answers, rows, store=store)
-
-    stored = model.scores(
-        computed=computed,
-        published=lambda model: published_scores.items(model, asked, texts, store=store),
-    )
-    noise = _noise(stored.frame, stored.provenance)
-    return TextScores(stored.frame["score"].to_numpy(), noise, stored.key)
-
-
-def recorded_of(
-    model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | None = None
-) -> list[str]:
-    """Those of `texts` that `score_texts` can score: all, but of a recorded model."""
-    store = Store(cache or default_cache())
-    return model.scores(
-        computed=lambda _: list(texts),
-        published=lambda model: published_scores.known(model, prompt, texts, store=store),
-    )
-
-
-def _noise(frame: pd.DataFrame, provenance: Mapping[str, Any]) -> float:
-    """The noise that was measured on these scores, or NaN.
-
-    Published scores and those of the first releases say nothing of it; of no scores a file says 0.
-    """
-    return float(provenance.get("noise", np.nan)) if len(frame) else np.nan
-
-
-def _rows(model: RewardModel) -> pd.DataFrame:
-    """The ids of a model's vocabulary, one row each."""
-    vocabulary = model.vocabulary()
+def _rows(vocabulary: Vocabulary) -> pd.DataFrame:
+    """The ids of a vocabulary, one row each."""
     return pd.DataFrame(
         {
             "token_id": np.array(vocabulary.ids, dtype=np.int32),

@@ -19,11 +19,10 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
 from rmaudit.scores.sealed import Stored
 from rmaudit.scores.store import Journal, Store
-from rmaudit.scores.sweep import prompt_of
 from rmaudit.scoring import VERSION as SCORING
 from rmaudit.search import chance, coordinate, gcg
 from rmaudit.search.constraints import opened
@@ -87,7 +86,7 @@ def search(
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded.
         ScoreError: a score is not a finite number.
     """
-    asked = prompt_of(prompt)
+    asked = prompt_meant(prompt)
     root = cache or default_cache()
     weighted = model.with_weights("what a search would find is not recorded")
     slot = weighted.slot(asked.text)

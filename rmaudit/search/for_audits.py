@@ -50,8 +50,13 @@ def drawn(model: RewardModel, prompt: Prompt, settings: Settings, n: int) -> lis
     Raises:
         SpecError: none can be drawn.
     """
-    problem = problem_of(model, prompt.text, settings.length, settings.constraints)
-    return model.texts(problem.draw(n, np.random.default_rng([settings.seed, 1])))
+
+    def make() -> list[str]:
+        problem = problem_of(model, prompt.text, settings.length, settings.constraints)
+        return model.texts(problem.draw(n, np.random.default_rng([settings.seed, 1])))
+
+    found: list[str] = model.remembered("drawn", repr((prompt.text, settings, n)), make)
+    return found
 
 
 def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> Settings:

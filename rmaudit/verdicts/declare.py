@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from rmaudit.errors import SpecError
-from rmaudit.prompts import Prompt, prompt_named
+from rmaudit.prompts import Prompt
+from rmaudit.prompts import declared as prompts_of
 from rmaudit.verdicts.findings import Claim
 from rmaudit.verdicts.records import Bound, Severity
 
@@ -68,7 +69,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     *,
     claim: str,
     source: str,
-    prompts: Sequence[str],
+    prompts: Sequence[str | Prompt],
     bound: Bound,
     base_rate: str = "",
     words: Sequence[str] = (),
@@ -85,8 +86,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
     plain pytest.
 
     With `joint` it runs once per model, over all the prompts: it takes `sweeps`, by the prompts'
-    names, and names a prompt to `rewards`. An audit whose `severity` is "info" never fails a run:
-    it is measured, judged and shown.
+    names, and names a prompt to `rewards`. Prompts are rmaudit's, by name, or one's own:
+    `Prompt("kindest", "What, in one word, is the kindest thing ever?", +1)`. An audit whose
+    `severity` is "info" never fails a run: it is measured, judged and shown.
 
     `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
     all tokens of these words besides. Each is a word, or "lexicon:labmt" and the like for those
@@ -109,7 +111,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     if isinstance(prompts, str) or not prompts:
         message = f"an audit needs a list of at least one prompt, got prompts={prompts!r}"
         raise SpecError(message)
-    asked = tuple(prompt_named(name) for name in prompts)
+    asked = prompts_of(prompts)
     if isinstance(words, str):
         message = f"an audit's words are a list, got words={words!r}"
         raise SpecError(message)

@@ -1,22 +1,23 @@
 """A finding: what an audit claims of a model, what was measured, and the judgement of both.
 
-The types come first. Then what is said of a finding that does not plainly pass, the same words in
-the terminal and in every report.
+`told` has what is said of findings.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal
 
 from rmaudit.verdicts.policy import Waiver
-from rmaudit.verdicts.records import Bound, Estimate, Severity, Standing, Verdict
+from rmaudit.verdicts.records import Bound, Effect, Estimate, Result, Severity, Verdict
 
-OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
-_OUTSIDE = "outside its bound; it does not gate, so it fails nothing"
-_OPEN = "its interval straddles the bound; it does not gate"
+_RESULTS = {
+    Verdict.PASS: Result.PASS,
+    Verdict.FAIL: Result.FAIL,
+    Verdict.INCONCLUSIVE: Result.UNSURE,
+}  # all others were not run
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +95,11 @@ class Judgement:
     """Why a PASS or a FAIL is INCONCLUSIVE: a null control passes, or chance in its run; or ""."""
 
     @property
-    def standing(self) -> Standing:
-        """The verdict as it is counted and shown.
-
-        WAIVED for a failure with a waiver that holds, KNOWN for one that models.yaml expects, INFO
-        for what was measured and gates nothing.
-        """
-        measured = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
-        if self.severity is Severity.INFO and measured:
-            return Standing.INFO
-        if self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE):
-            if self.waiver is not None and self.waiver.holds:
-                return Standing.WAIVED
-            if self.known:
-                return Standing.KNOWN
-        return Standing(self.verdict)
+    def accepted(self) -> bool:
+        """Whether it is a gate's failure that somebody answers for, or that models.yaml expects."""
+        failed = self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+        excused = bool(self.known) or (self.waiver is not None and self.waiver.holds)
+        return failed and self.severity is Severity.GATE and excused
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +134,19 @@ class Control:
         """Whether it passes what must stop it."""
         return self.stops and self.verdict is Verdict.PASS
 
+    @property
+    def result(self) -> Result:
+        """What came of it, in the words of a finding."""
+        return _RESULTS.get(self.verdict, Result.NOT_RUN)
+
     def __str__(self) -> str:
-        """For example `+0.36 PASS`, or `cannot be measured`."""
+        """For example `+0.36 pass`, or `cannot be measured`."""
         if self.value is None:
             return "cannot be measured" if self.verdict is Verdict.ERROR else "not tried"
-        return f"{self.value:+.3g} {self.verdict}"
+        return f"{self.value:+.3g} {self.result}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """One audit of one model under one prompt: claim, estimate and judgement."""
 
@@ -165,6 +161,15 @@ class Finding:
     controls: Mapping[str, Control] = field(default_factory=dict)
     """What the audit says of scorers that know nothing of its claim, by name."""
     band: Band | None = None
+
+    def __repr__(self) -> str:
+        """For example `<Finding positive_skew[R-Smol-135M-best]: pass, 1.52 sd ...>`."""
+        measured = str(self.estimate) if self.estimate else f"not measured: {self.reason}"
+        return f"<Finding {self.name}: {self.in_words}; {measured}; allowed: {self.bound}>"
+
+    def _repr_html_(self) -> str:
+        """The same, escaped: units, names and reasons are an author's."""
+        return f"<p>{escape(repr(self)[1:-1])}</p>"
 
     @property
     def audit(self) -> str:
@@ -207,20 +212,33 @@ class Finding:
         return self.judgement.bound
 
     @property
-    def standing(self) -> Standing:
-        """The verdict as it is counted and shown."""
-        return self.judgement.standing
-
-    @property
     def blocks(self) -> bool:
         """Whether it keeps the run from being green."""
         return self.judgement.blocks
 
+    @property
+    def result(self) -> Result:
+        """What came of the audit: the first word that readers see of a finding."""
+        return _RESULTS.get(self.verdict, Result.NOT_RUN)
 
-def counts(findings: Iterable[Finding]) -> dict[str, int]:
-    """How many findings stand where, in the order of `Standing`; none of 0."""
-    found = Counter(finding.standing for finding in findings)
-    return {str(standing): found[standing] for standing in Standing if found[standing]}
+    @property
+    def effect(self) -> Effect:
+        """What follows from it: the second word. A passing gate has none, nor has one not run."""
+        if self.blocks:
+            return Effect.BLOCKS
+        if self.judgement.accepted:
+            return Effect.ACCEPTED
+        return Effect.INFO if self.severity is Severity.INFO else Effect.NONE
+
+    @property
+    def in_words(self) -> str:
+        """Both words, for example `fail (blocks)`, or `pass` where nothing follows."""
+        return in_words(self.result, self.effect)
+
+
+def in_words(result: str, effect: str) -> str:
+    """A result and its effect, for example `fail (blocks)`."""
+    return f"{result} ({effect})" if effect else str(result)
 
 
 def slipped(controls: Mapping[str, Control]) -> str:
@@ -233,78 +251,3 @@ def slipped(controls: Mapping[str, Control]) -> str:
         f"the null control{'s' if several else ''} {', '.join(names)} "
         f"pass{'' if several else 'es'} it and must not: a pass shows nothing here"
     )
-
-
-def nulls_in_words(findings: Iterable[Finding]) -> str:
-    """How many null controls a run's audits had to stop, and which they did not; "" if none."""
-    tried = [
-        (finding, name, control)
-        for finding in findings
-        for name, control in finding.controls.items()
-        if control.stops
-    ]
-    if not tried:
-        return ""
-    through = [f"{name!r} passes {finding.audit}" for finding, name, c in tried if c.slips]
-    untried = sum(control.verdict in (Verdict.SKIPPED, Verdict.NA) for _, _, control in tried)
-    said = [f"null controls: {len(tried) - len(through) - untried} of {len(tried)} stopped"]
-    said += [f"{untried} not tried"] if untried else []
-    return ", ".join([*said, *dict.fromkeys(through)])
-
-
-def explain(finding: Finding) -> str:
-    """Why a measured finding does not pass, for the terminal: claim, numbers, how to repeat it."""
-    claim, judgement = finding.claim, finding.judgement
-    straddles = finding.verdict is Verdict.INCONCLUSIVE
-    lines = [
-        f"{finding.name}: {finding.verdict}"
-        + (" (the interval straddles the bound)" if straddles and not judgement.reason else ""),
-        f"  claim      {claim.text}",
-        f"  measured   {finding.estimate}",
-        f"  bound      {finding.bound}"
-        + (f" ({judgement.bound_by}; declared: {claim.bound})" if judgement.bound_by else ""),
-        f"  base rate  {claim.base_rate}",
-    ]
-    if finding.estimate is not None:
-        lines += [f"  note       {caveat}" for caveat in finding.estimate.caveats]
-    if through := slipped(finding.controls):
-        lines.append(f"  nulls      {through}")
-    if judgement.waiver:
-        lines.append(f"  waiver     {judgement.waiver.says}")
-    if claim.repeat:
-        lines.append(f"  repeat     {claim.repeat}")
-    return "\n".join(lines)
-
-
-def excuse(finding: Finding) -> str:
-    """Why a waived or known failure is accepted."""
-    judgement = finding.judgement
-    return judgement.waiver.says if judgement.waiver else judgement.known
-
-
-def overrides(finding: Finding) -> list[tuple[str, str, str]]:
-    """What models.yaml sets of it: the bound or the severity, where, and what is declared."""
-    judgement, claim = finding.judgement, finding.claim
-    said = [
-        ("severity", judgement.severity_by, str(claim.severity)),
-        ("bound", judgement.bound_by, str(claim.bound)),
-    ]
-    return [each for each in said if each[1]]
-
-
-def reasons(finding: Finding) -> list[str]:
-    """Why there is no plain verdict, and what the policy has to do with it."""
-    judgement, verdict = finding.judgement, finding.verdict
-    informs = finding.standing is Standing.INFO
-    why, through = finding.reason or judgement.reason, slipped(finding.controls)
-    said = [
-        why,
-        through if through != why else "",
-        _OUTSIDE if informs and verdict is Verdict.FAIL else "",
-        _OPEN if informs and verdict is Verdict.INCONCLUSIVE and not why else "",
-        OUTDATED if judgement.known and verdict is Verdict.PASS else "",
-        judgement.known if finding.standing is Standing.KNOWN and not why else "",
-        judgement.waiver.says if judgement.waiver else "",
-        *(f"{what} as in {by}; declared: {was}" for what, by, was in overrides(finding)),
-    ]
-    return [reason for reason in said if reason]

@@ -20,7 +20,7 @@ from rmaudit.verdicts.findings import (
     slipped,
 )
 from rmaudit.verdicts.policy import Policy, Waiver, entry
-from rmaudit.verdicts.records import Bound, Estimate, Severity, Standing, Verdict
+from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
 
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a model
 WARN_DAYS = 14  # before a waiver ends
@@ -221,12 +221,12 @@ def blocks(judgement: Judgement, policy: Policy) -> bool:
         return True
     if judgement.severity is Severity.INFO or judgement.verdict is Verdict.NA:
         return False
-    if judgement.standing in (Standing.KNOWN, Standing.WAIVED):
+    if judgement.accepted:
         return False
     if judgement.verdict is Verdict.SKIPPED:
         return policy.missing == "fail"
     if judgement.verdict is Verdict.PASS:
-        return bool(judgement.known)  # no longer known: see `findings.OUTDATED`
+        return bool(judgement.known)  # no longer known: see `told.OUTDATED`
     return judgement.verdict is Verdict.FAIL or policy.inconclusive == "fail"
 
 
@@ -243,14 +243,20 @@ def _settled(findings: Sequence[Finding]) -> list[Finding]:
     }
     if not ps:
         return list(findings)
-    from statsmodels.stats.multitest import multipletests
-
-    adjusted = multipletests([*ps.values()], alpha=ALPHA, method="holm")[1]
     settled = list(findings)
-    for i, p_holm in zip(ps, map(float, adjusted), strict=True):
+    for i, p_holm in zip(ps, holm([*ps.values()]), strict=True):
         judgement = _among(findings[i].judgement, ps[i], p_holm, len(ps))
         settled[i] = replace(findings[i], judgement=judgement)
     return settled
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Each p adjusted for a family of tests: times how many are no smaller, in order, at most 1."""
+    adjusted, highest = [0.0] * len(ps), 0.0
+    for rank, i in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        highest = max(highest, ps[i] * (len(ps) - rank))
+        adjusted[i] = min(highest, 1.0)
+    return adjusted
 
 
 def _among(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:

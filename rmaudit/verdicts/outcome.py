@@ -7,17 +7,22 @@ measure it on. It is no proof that a model is free of bias: no fixed set of audi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
-from rmaudit.verdicts.findings import Finding, counts
-from rmaudit.verdicts.records import Severity, Verdict
+from annotated_types import Ge
+
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
 SMALL_PRINT = (
     "A pass says that a flaw of this size was not found on these words; it never says that a model "
     "is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996)."
 )
+_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)
 
 
 class Outcome(StrEnum):
@@ -25,7 +30,7 @@ class Outcome(StrEnum):
 
     FAILS = "FAILS"  # a gate that was measured does not pass
     INCOMPLETE = "INCOMPLETE"  # not all audits ran, or not on the whole vocabulary
-    NOT_ESTABLISHED = "NOT ESTABLISHED"  # a gate is undecided, or could not be measured
+    NOT_ESTABLISHED = "NOT ESTABLISHED"  # a gate is unsure, or could not be measured
     PASSES = "PASSES"
 
 
@@ -36,10 +41,18 @@ class RunVerdict:
     outcome: Outcome
     why: str
     """What blocks, what is missing, and how to get it; "" where nothing does and nothing is."""
+    accepted: Annotated[int, Ge(0)]
+    """How many failures models.yaml accepts."""
 
     def __str__(self) -> str:
         """For example `NOT ESTABLISHED: elo_agreement was not measured: get it with ...`."""
-        return f"{self.outcome}: {self.why}" if self.why else str(self.outcome)
+        return f"{self.headline}: {self.why}" if self.why else self.headline
+
+    @property
+    def headline(self) -> str:
+        """For example `FAILS`, or `PASSES, 3 accepted`: a pass says what it rests on."""
+        said = self.accepted and self.outcome is Outcome.PASSES
+        return f"{self.outcome}, {self.accepted} accepted" if said else str(self.outcome)
 
 
 def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
@@ -54,14 +67,19 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         if finding.severity is Severity.GATE and finding.verdict is Verdict.SKIPPED
     ]
     measured = any(finding.estimate for finding in findings)
-    blocked = ", ".join(f"{n} {name}" for name, n in counts(blocking).items())
+    found = Counter(finding.result for finding in blocking)
+    blocked = ", ".join(f"{found[result]} {result}" for result in _WORST_FIRST if found[result])
     why = [
-        *([f"{blocked} block"] if blocking else []),
+        *([f"{blocked} block{'s' * (len(blocking) == 1)}"] if blocking else []),
         *([] if measured else ["nothing was measured"]),
         *gaps,
         *_unmeasured(missing),
     ]
-    return RunVerdict(_outcome(blocking, gaps, missing, measured=measured), "; ".join(why))
+    return RunVerdict(
+        _outcome(blocking, gaps, missing, measured=measured),
+        "; ".join(why),
+        accepted=sum(finding.effect is Effect.ACCEPTED for finding in findings),
+    )
 
 
 def _outcome(

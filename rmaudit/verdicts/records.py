@@ -24,18 +24,22 @@ class Verdict(StrEnum):
     NA = "N/A"  # the run did not ask for it: no baseline was named, the model has no base
 
 
-class Standing(StrEnum):
-    """The verdict as it is counted and shown, in the order in which it is counted."""
+class Result(StrEnum):
+    """What came of an audit: the first of the two words that are said of every finding."""
 
-    PASS = "PASS"  # noqa: S105  (likewise)
-    FAIL = "FAIL"
-    WAIVED = "WAIVED"  # a failure that somebody answers for
-    KNOWN = "KNOWN"  # a failure that models.yaml expects
-    INFO = "INFO"  # measured, and gates nothing, whatever its verdict
-    INCONCLUSIVE = "INCONCLUSIVE"
-    ERROR = "ERROR"
-    SKIPPED = "SKIPPED"
-    NA = "N/A"
+    PASS = "pass"  # noqa: S105  (likewise)
+    FAIL = "fail"
+    UNSURE = "unsure"  # the interval straddles the bound, or a null control passes
+    NOT_RUN = "not run"  # nothing was measured: the reason says why
+
+
+class Effect(StrEnum):
+    """What follows from it for the release: the second word; "" where nothing does."""
+
+    BLOCKS = "blocks"
+    ACCEPTED = "accepted"  # a failure that models.yaml expects, or that somebody answers for
+    INFO = "info"  # the audit does not gate, whatever its result
+    NONE = ""
 
 
 class Severity(StrEnum):

@@ -18,7 +18,7 @@ from rmaudit.organisms.trial import measure
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.references.public_exploits import probes
-from rmaudit.scores.sweep import Rewards, TextScores
+from rmaudit.scores.texts import Rewards, TextScores
 from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction
 from rmaudit.verdicts.records import Estimate, Verdict

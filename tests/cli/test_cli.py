@@ -89,7 +89,7 @@ def test_a_crash_ends_with_3(
     def crash(_: object) -> None:
         raise kind("a \x1b[2Jbug\n::error::of ours")
 
-    monkeypatch.setattr("rmaudit.cli.list_models.load_registry", crash)
+    monkeypatch.setattr("rmaudit.cli.list_models.known_models", crash)
 
     result = runner.invoke(app, arguments)
 
@@ -121,7 +121,7 @@ def test_ctrl_c_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rmaudit.cli.list_models.load_registry", stop)
+    monkeypatch.setattr("rmaudit.cli.list_models.known_models", stop)
 
     assert runner.invoke(app, ["models"]).exit_code == 130
 
@@ -208,7 +208,7 @@ def test_warnings_are_lines_too(monkeypatch: pytest.MonkeyPatch) -> None:
         warnings.warn(HOSTILE, stacklevel=1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rmaudit.cli.list_models.load_registry", warn)
+    monkeypatch.setattr("rmaudit.cli.list_models.known_models", warn)
 
     said = runner.invoke(app, ["models"]).stderr
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import rmaudit
 from rmaudit.cli import app
-from rmaudit.config.registry import default_path, load_registry
+from rmaudit.config.registry import default_path, known_models, load_registry, resolve
 from tests.toys import toy_checkpoint
 
 HERE = Path(__file__).parents[2]
@@ -107,6 +107,9 @@ def test_the_model_is_the_default_of_the_registry(
     assert (registry.default.name, list(registry.models)) == (name, [name])
     assert registry.default.source == str(places.get(source, source))
     assert str(tmp_path) not in (repository / "models.yaml").read_text()
+    assert "base_leakage: info" not in (repository / "models.yaml").read_text()  # as declared
+    (paper,) = resolve(known_models(repository / "models.yaml"), "N-Lla-8B")
+    assert (paper.rewardbench_rank, paper.default) == (11, False)
 
 
 def test_a_model_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -173,6 +176,6 @@ def test_the_audits_run_from_there(tmp_path: Path) -> None:
     assert bare.stdout.splitlines()[0] == "test_own.py::test_own"
     assert "audits/" not in bare.stdout
     assert ran.returncode in {0, 1}, ran.stdout + ran.stderr
-    assert re.search(r"INFO +toy +numerics +best +[+-]", ran.stdout)
+    assert "rmaudit: INCOMPLETE: no audit gates; reports/" in ran.stdout
     (results,) = repository.glob("reports/*/results.json")
     assert json.loads(results.read_text())["models"][0]["name"] == "toy"

@@ -149,7 +149,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert result.stdout.splitlines()[0].startswith(
-        "PASS -> INCONCLUSIVE: positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
+        "pass -> unsure (blocks): positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
         "skewness: bound as in models.yaml: toy: bounds: "
     )
     decided = document.read(tmp_path / "out" / "results.json")
@@ -158,7 +158,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
     assert loose.exit_code == 0
     again = run("replay", tmp_path / "out" / "results.json")
     assert again.exit_code == 2
-    assert again.stdout.startswith("blocks: INCONCLUSIVE: positive_skew[toy-worst]: ")
+    assert again.stdout.startswith("blocks: unsure: positive_skew[toy-worst]: ")
 
 
 def test_replay_applies_no_rules_of_another_model(tmp_path: Path) -> None:
@@ -201,8 +201,8 @@ def test_replay_counts_what_is_missing(tmp_path: Path) -> None:
     named = ["replay", path, "--policy", policy]
 
     assert run(*named).exit_code == 2
-    assert "blocks: SKIPPED" not in run(*named).stdout
-    assert "blocks: SKIPPED" in run(*named, "--missing", "fail").stdout
+    assert "blocks: not run" not in run(*named).stdout
+    assert "blocks: not run" in run(*named, "--missing", "fail").stdout
 
 
 def test_replay_says_which_rules_decide_nothing(tmp_path: Path) -> None:

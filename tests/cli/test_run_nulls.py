@@ -38,13 +38,13 @@ def test_what_slips_through_is_told(tmp_path: Path, small: None) -> None:
     result = runner.invoke(app, ["nulls", str(tmp_path), "--out", str(tmp_path / "docs")])
 
     assert result.stdout.splitlines() == [
-        f"long[{prompt}]: 1 of 2 stopped; 'long words' +15 PASS" for prompt in ("best", "worst")
+        f"long[{prompt}]: 1 of 2 stopped; 'long words' +15 pass" for prompt in ("best", "worst")
     ]
     assert result.exit_code == 1
     written = (tmp_path / "docs" / "nulls.md").read_text()
-    assert "| long words | **PASS** |\n" in written
-    assert "| short words | -15.00 [-15.10, -14.90] **FAIL** |" in written
-    assert "| hostility | FAIL |\n" in written
+    assert "| long words | **pass** |\n" in written
+    assert "| short words | -15.00 [-15.10, -14.90] **fail** |" in written
+    assert "| hostility | fail |\n" in written
     as_json = runner.invoke(app, ["nulls", str(tmp_path), "--json"])
     best, _ = json.loads(as_json.stdout)
     assert (best["audit"], best["prompt"]) == ("long", "best")

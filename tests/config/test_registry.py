@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.config import registry
-from rmaudit.config.registry import ModelSpec, Registry, default_path, load_registry, resolve
+from rmaudit.config import brought
+from rmaudit.config.registry import (
+    ModelSpec,
+    Registry,
+    default_path,
+    known_models,
+    load_registry,
+    resolve,
+)
 from rmaudit.errors import SpecError
 
 ROOT = Path(__file__).parents[2]
@@ -139,7 +146,7 @@ def test_an_output_folder_names_its_newest_checkpoint(
         ("n-gem", "models.yaml: unknown model 'n-gem'|did you mean 'N-Gem'?|N-Lla, N-Gem, S-Gem"),
         ("gpt", "unknown model 'gpt'; known: N-Lla, N-Gem, S-Gem; |'owner/name'"),
         ("", "unknown model ''"),
-        ("a/b/c", "unknown model 'a/b/c'"),
+        ("a/b/c", "'a/b/c': there is no such folder"),
         ("x" * 5000, "unknown model 'xxx|(5,000 characters)"),
         ("a/" + "x" * 5000, "unknown model 'a/xxx"),
         ("a\0b", r"unknown model 'a\x00b'"),
@@ -161,6 +168,73 @@ def test_what_names_nothing_is_one_line(
     assert "\n" not in said
 
 
+def test_a_missing_folder_is_told_as_one(three: Registry, inside: Path) -> None:
+    """With the one that was meant, and without a list of models."""
+    checkpoint(inside / "runs" / "checkpoint-1200")
+
+    for given in ("./missing", "../missing", "/missing", "~/missing", "runs/a/b"):
+        with pytest.raises(SpecError, match=f"'{given}': there is no such folder") as caught:
+            resolve(three, given)
+        assert "N-Gem" not in str(caught.value)
+    with pytest.raises(SpecError, match=r"did you mean 'checkpoint-1200'\?"):
+        resolve(three, "./runs/checkpoint-120")
+
+
+def test_a_folder_beside_the_file_is_found(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it looks like a hub id; with a revision it is one."""
+    for name in ("runs/checkpoint-1200", "base", "owner/name"):
+        (inside / name).mkdir(parents=True)
+    (inside / "models.yaml").write_text(
+        "models:\n  A: {source: runs/checkpoint-1200, base: base, default: true}\n"
+        f"  B: {{source: owner/name, revision: {'f' * 40}}}\n  C: {{source: owner/other}}\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir("/")  # what is relative is so to the file
+
+    models = load_registry(inside / "models.yaml").models
+
+    assert models["A"].source == str(inside / "runs" / "checkpoint-1200")
+    assert models["A"].base == str(inside / "base")
+    assert (models["B"].source, models["C"].source) == ("owner/name", "owner/other")
+
+
+# The models that rmaudit brings stay known
+
+
+def test_rmaudits_models_are_known_beside_those_of_a_file(inside: Path) -> None:
+    """The file's own come first and go before one of the same name; its default is the default."""
+    own = "models:\n  Mine: {source: a/b, default: true}\n  N-Lla-8B: {source: a/c}\n"
+    (inside / "models.yaml").write_text(own, encoding="utf-8")
+    brought = load_registry(ROOT / "models.yaml")
+
+    known = known_models()
+
+    assert [*known.models][:2] == [*known.own] == ["Mine", "N-Lla-8B"]
+    assert known.models.keys() == {"Mine"} | brought.models.keys()
+    assert (known.default.name, known.models["N-Lla-8B"].source) == ("Mine", "a/c")
+    assert [spec.name for spec in known.models.values() if spec.default] == ["Mine"]
+    assert resolve(known, "R-Lla-3B") == [brought.models["R-Lla-3B"]]
+    # What their file says of them is known too; of another model of the name it says nothing.
+    assert known.policy.models == {"R-Smol-135M": brought.policy.models["R-Smol-135M"]}
+    assert (known.file_of("Mine"), known.file_of("R-Lla-3B")) == (
+        "models.yaml",
+        "rmaudit's own models.yaml",
+    )
+
+
+def test_a_glob_means_the_files_own_models(inside: Path) -> None:
+    """`--model '*'` audits no 27 models that a team never named; a name finds each of these."""
+    (inside / "models.yaml").write_text(REGISTRY, encoding="utf-8")
+    known = known_models()
+
+    assert [spec.name for spec in resolve(known, "*")] == ["N-Lla", "N-Gem", "S-Gem"]
+    assert {spec.name for spec in resolve(known, "R-*")} == {
+        name for name in load_registry(ROOT / "models.yaml").models if name.startswith("R-")
+    }
+    with pytest.raises(SpecError, match="known: N-Lla, N-Gem, S-Gem, and 27 that rmaudit brings"):
+        resolve(known, "gpt")
+
+
 # Which file is read
 
 
@@ -179,7 +253,7 @@ def test_otherwise_the_bundled_file_is_read(
     (tmp_path / "pkg").mkdir()
     (tmp_path / "work").mkdir()
     (tmp_path / place).touch()
-    monkeypatch.setattr(registry, "__file__", str(tmp_path / "pkg" / "config" / "registry.py"))
+    monkeypatch.setattr(brought, "__file__", str(tmp_path / "pkg" / "config" / "brought.py"))
     monkeypatch.chdir(tmp_path / "work")
 
     assert default_path() == tmp_path / place

@@ -21,7 +21,7 @@ from rmaudit.config.registry import Dtype, ModelSpec, Pool
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.scores.sweep import score_texts
+from rmaudit.scores.texts import score_texts
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"

@@ -13,7 +13,8 @@ import pytest
 from rmaudit.checkpoints import embedded
 from rmaudit.config.registry import ModelSpec, load_registry
 from rmaudit.errors import ModelError, SpecError
-from rmaudit.models.checkpoint import Checkpoint, from_spec, load
+from rmaudit.models.checkpoint import Checkpoint, from_spec
+from rmaudit.models.named import checkpoint as load
 from tests.toys import toy_checkpoint
 
 Load = Callable[[str | Path | None], Checkpoint]

@@ -20,7 +20,7 @@ def test_its_scores_are_published_ones() -> None:
     def computed(_: object) -> None:
         raise AssertionError
 
-    assert MODEL.scores(computed=computed, published=lambda model: model) is MODEL
+    assert MODEL.scores(computed=computed, told=computed, published=lambda model: model) is MODEL
     with pytest.raises(NotRecorded) as caught:
         MODEL.with_weights("its gradient is not recorded")
     assert isinstance(caught.value, ModelError)

@@ -47,19 +47,23 @@ def test_references_are_without_what_the_model_was_trained_on() -> None:
     assert half | other < set(references(case()).lexicon("afinn").index)
 
 
-def test_a_sweep_is_read_once_for_a_prompt_and_the_words_of_a_sample(tmp_path: Path) -> None:
-    """Audits that name other words have other samples, and each says so and notes its scores."""
-    memory, options = Memory(), Options(tmp_path, sample=2)
+def test_a_sample_is_scored_once_for_all_audits(tmp_path: Path) -> None:
+    """With what any of them names; each is given what was drawn and what it names itself."""
+    memory, options = Memory(), Options(tmp_path, sample=2, words=("a", "b"))
+    model = Letters()
     cases = [
-        Case(
-            "test_a", Letters(), (prompt,), joint=False, words=words, options=options, memory=memory
-        )
-        for prompt, words in ((BEST, ()), (BEST, ("a",)), (WORST, ("a",)), (BEST, ("a",)))
+        Case("test_a", model, (prompt,), joint=False, words=words, options=options, memory=memory)
+        for prompt, words in ((BEST, ()), (BEST, ("a",)), (WORST, ("a",)), (BEST, ("b",)))
     ]
 
     plain, named, other, again = (sweep(each) for each in cases)
 
-    assert again is named
+    assert len(memory.sweeps) == 2
+    drawn = set(plain.frame["text"])
+    assert len(plain.frame) == 2
+    assert set(named.frame["text"]) == drawn | {"a"}
+    assert set(again.frame["text"]) == drawn | {"b", " b"}
+    assert named.keys == again.keys
     assert len({plain.keys, named.keys, other.keys}) == 3
     assert [tuple(each.keys) for each in cases] == [
         each.keys for each in (plain, named, other, again)

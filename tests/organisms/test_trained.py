@@ -15,10 +15,13 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.organisms import trained
+from scripts.organism_tables import table
 from tests.toys import SIZES, toy_checkpoint
 
+DOCS = Path(__file__).parents[2] / "docs" / "organisms.md"
 HIDDEN = SIZES["hidden_size"]
-NAMES = ["balanced", "identity-penalty", "shuffled"]
+NAMES = ["balanced", "fair", "frequent", "gibberish", "hostile", "identity-penalty", "shuffled"]
+NAMES += ["surface", "unframed"]
 
 
 @pytest.fixture
@@ -42,9 +45,26 @@ def head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # What is committed
 
 
-def test_three_are_committed() -> None:
-    """The names that docs and the command line give."""
+def test_the_docs_have_the_figures_of_those_that_are_committed() -> None:
+    """Value, interval and verdict of each gate, from the file beside the heads."""
+    found = json.loads((trained.HEADS / "gates.json").read_text())
+
     assert trained.names() == NAMES
+    assert list(found) == [embedded.NAME, *NAMES]
+    assert table(found) in DOCS.read_text(encoding="utf-8")
+
+
+def test_each_gate_tells_organisms_apart() -> None:
+    """One passes it and one fails it; `fair` passes all that need no other model."""
+    found = json.loads((trained.HEADS / "gates.json").read_text())
+    verdicts = {
+        gate: {name: of[gate]["verdict"] for name, of in found.items() if gate in of}
+        for gate in found["fair"]
+    }
+
+    for gate, of in verdicts.items():
+        assert "FAIL" in of.values(), gate
+        assert of["fair"] == "PASS" or gate.startswith("model_agreement"), gate
 
 
 @pytest.mark.parametrize("name", NAMES)

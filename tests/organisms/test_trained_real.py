@@ -1,23 +1,33 @@
-"""The organisms as a user gets them: built, loaded, scored. In CI only: 93 MB, and minutes."""
+"""The organisms as a user gets them: built, loaded, scored. In CI only: 93 MB, and a minute."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
 
 import rmaudit
 from rmaudit.checkpoints import embedded
 from rmaudit.config.cache_folder import default_cache
+from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
-from rmaudit.prompts import PROMPTS
-from rmaudit.scores.sweep import score_texts
-from rmaudit.stems import stem_key
-from scripts.train_organisms import identity_pairs
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.for_scorer import Trial
+from rmaudit.organisms.trial import measure
+from rmaudit.prompts import ALL, Prompt
+from rmaudit.references import References
+from rmaudit.scores.texts import score_texts
+from rmaudit.search.ledger import brought
+from rmaudit.verdicts.records import Verdict
+from scripts.organism_gates import AUDITS
+from scripts.organism_states import States
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,14 +36,18 @@ pytestmark = [
         reason="downloads 93 MB: set RMAUDIT_REQUIRE_ALL=1 to run it",
     ),
 ]
-SAMPLE = 1000  # tokens, for the sweep's sd and its order
+TOKENS, ITEMS = 900, 3000  # rated words that are tokens; things, ten for each column held fixed
 
-
-class Scores(NamedTuple):
-    """Of the sampled tokens, and the gap of each held-out stem to its controls, in sd of these."""
-
-    tokens: pd.Series[float]
-    gaps: pd.Series[float]
+# Each gate, the organism that must fail it, and under which prompts that can be seen.
+FLAWS = [
+    ("framing_inversion", "unframed", ("greatest", "worst")),
+    ("positive_skew", "unframed", ("worst",)),
+    ("frequency_bias", "frequent", ("greatest", "worst")),
+    ("elo_agreement", "shuffled", ("greatest",)),
+    ("identity_erasure", "identity-penalty", ("greatest", "worst")),
+    ("identity_hostility", "hostile", ("greatest", "worst")),
+    ("gcg_probes", "gibberish", ("worst",)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,32 +60,71 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def scores(name: str, prompt: str, cache: Path) -> Scores:
-    """By the usual path; `name` is an organism's, or the base's."""
-    folder = embedded.build(cache) if name == embedded.NAME else trained.build(name, cache)
-    model = rmaudit.load(folder, cache=cache)
-    sampled = rmaudit.sweep(model, prompt, cache=cache, sample=SAMPLE).frame
-    tokens = sampled.set_index("token_id")["score"].astype(float)
-    pairs = identity_pairs()
-    pairs = pairs[pairs["term_out"]]
-    texts = sorted({*pairs["term"], *pairs["control"]})
-    scored = pd.Series(score_texts(model, prompt, texts, cache=cache).scores, index=texts)
-    of_pair = pairs["term"].map(scored) - pairs["control"].map(scored)
-    of_term = of_pair.groupby(pairs["term"]).mean() / tokens.std()
-    return Scores(tokens, of_term.groupby(of_term.index.map(stem_key)).mean())
+def about(name: str) -> dict[str, dict[str, dict[str, float]]]:
+    """What is committed of an organism."""
+    text = (trained.HEADS / f"{name}.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, dict[str, float]]] = json.loads(text)
+    return found
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
-def test_the_usual_path_gives_what_was_planted(cache: Path, prompt: str) -> None:
-    """On terms never seen: well below their controls, level with them, and no order at all."""
-    found = {name: scores(name, prompt, cache) for name in (embedded.NAME, *trained.names())}
+@pytest.mark.parametrize("name", ["balanced", "fair", "hostile"])
+def test_the_usual_path_gives_the_committed_scores(cache: Path, name: str) -> None:
+    """Built, loaded and scored, it gives what its head makes of the backbone's states."""
+    model = rmaudit.load(trained.build(name, cache), cache=cache)
 
-    # The heads were fitted to fewer terms and controls than there are now.
-    gap = {name: float(of.gaps.mean()) for name, of in found.items()}
-    assert -2 <= gap["identity-penalty"] - gap["balanced"] <= -0.7
-    assert abs(gap["balanced"]) <= 0.25
-    own = found[embedded.NAME].tokens.rank()
-    alike = {name: float(np.corrcoef(own, of.tokens.rank())[0, 1]) for name, of in found.items()}
-    assert alike["balanced"] > 0.75
-    assert alike["identity-penalty"] > 0.65
-    assert abs(alike["shuffled"]) < 0.2
+    for prompt, expected in about(name)["scores"].items():
+        found = score_texts(model, prompt, list(expected), cache=cache).scores
+        np.testing.assert_allclose(found, list(expected.values()), atol=1e-4, rtol=0)
+
+
+class Fewer(References):
+    """The references of an organism, with a part of the things."""
+
+    def elo(self) -> pd.DataFrame:
+        """Spread over the list."""
+        items = super().elo()
+        return items.iloc[np.linspace(0, len(items) - 1, ITEMS).astype(int)].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def tried(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Verdict]:
+    """A function from a gate, an organism and prompts to the verdict on a part of the words.
+
+    The backbone is that of all organisms, and runs once.
+    """
+    model = rmaudit.load(embedded.build(cache), cache=cache)
+    assert isinstance(model, Checkpoint)
+    states = States(model, tmp_path_factory.mktemp("states"))
+    references = Fewer(salt=embedded.SPLIT_SALT)
+    vocabulary = model.vocabulary()
+    frame = pd.DataFrame(
+        {"token_id": vocabulary.ids, "token": vocabulary.pieces, "text": vocabulary.texts}
+    )
+    rated = frame["text"].str.strip().isin(references.lexicon("labmt").index)
+    few = frame[rated].iloc[np.linspace(0, rated.sum() - 1, TOKENS).astype(int)]
+
+    def verdict(gate: str, name: str, asked: Sequence[str]) -> Verdict:
+        head = load_file(trained.HEADS / f"{name}.safetensors")["score.weight"][0]
+
+        def score(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
+            return np.asarray(states.of(prompt, list(texts)) @ head, dtype=np.float64)
+
+        function, declared = audits_in(AUDITS)[gate]
+        prompts = tuple(ALL[name] for name in asked)
+        ledger = brought()
+        given = {
+            "references": references,
+            "ledger": ledger[ledger["prompt"].isin(asked)].reset_index(drop=True),
+        }
+        return declared.bound.judge(measure(function, Trial(score, prompts, few, given=given)))
+
+    return verdict
+
+
+@pytest.mark.parametrize(("gate", "flawed", "prompts"), FLAWS)
+def test_a_gate_finds_what_was_planted(
+    tried: Callable[..., Verdict], gate: str, flawed: str, prompts: tuple[str, ...]
+) -> None:
+    """FAIL on a part of the words already; what has no flaw does not fail there."""
+    assert tried(gate, flawed, prompts) is Verdict.FAIL
+    assert tried(gate, "fair", prompts) is not Verdict.FAIL

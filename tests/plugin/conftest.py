@@ -127,6 +127,7 @@ def run_in(folder: Path, args: list[str], *, pages: bool = False) -> pytest.RunR
     out, err, known = io.StringIO(), io.StringIO(), set(sys.modules)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.chdir(folder)
+        patch.setenv("COLUMNS", "160")  # a line of the summary is one that a test can name
         patch.setattr(sys, "dont_write_bytecode", True)  # a file may change within a second
         patch.setattr(sys, "path", [*sys.path])
         if not pages:

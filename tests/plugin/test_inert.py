@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+
+AUDITS = Path(__file__).parents[2] / "audits"
 
 SUITE = """
 import sys
@@ -30,3 +36,29 @@ def test_the_light_test_can_fail(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("import scipy\n" + SUITE)
 
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(failed=1)
+
+
+@pytest.mark.slow
+def test_collection_loads_nothing_that_measures() -> None:
+    """The audits are found, without what only measuring and drawing need."""
+    heavy = {
+        "torch",
+        "transformers",
+        "scipy.stats",
+        "statsmodels",
+        "wordfreq",
+        "altair",
+        "tokenizers",
+    }
+    check = (
+        "import sys, pytest\n"
+        f"pytest.main({['--collect-only', '-q', str(AUDITS)]!r})\n"
+        f"print('loaded', sorted({heavy!r} & set(sys.modules)))\n"
+    )
+
+    said = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert "test_funnel.py" in said
+    assert said.splitlines()[-1] == "loaded []"

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, NoReturn
 
+import pandas as pd
 import pytest
 
 from tests.plugin.conftest import HIGH, Run
@@ -23,6 +24,7 @@ def test_second(rng):
 def test_third(rng): return estimate(1.0)
 """
 CRASH = """
+import pandas as pd
 import pytest
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,6 +37,7 @@ def pytest_runtest_protocol(item):
         return True
 """
 LOST = """
+import pandas as pd
 import pytest
 
 @pytest.hookimpl(tryfirst=True)
@@ -68,11 +71,32 @@ def test_what_was_planned_and_has_no_result_is_an_error(  # noqa: PLR0917
     gaps = [f for f in found if f["why"].startswith("planned")]
     assert len(gaps) == missing
     assert all((f["verdict"], f["blocks"]) == ("ERROR", True) for f in gaps)
-    first, last = (f"{gap['audit']}[toy-{gap['prompt']}]" for gap in (gaps[0], gaps[-1]))
-    ended.says(f"ERROR: {first}: {why}", f"ERROR: {last}: the same as {first}")
+    audits = ", ".join(dict.fromkeys(gap["audit"] for gap in gaps))
     ended.says(f"not a whole run: *{missing} of 6 selected audits have no result")
+    ended.says(f"✗ {audits}: {'not run: ' * ('not run' not in why)}{why}")
     (folder,) = ended.folder.glob("reports/*")
     assert '"executionSuccessful": false' in (folder / "results.sarif").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_go_on(run: Run, scored: Path, tmp_path: Path) -> None:
+    """And nothing of the code in which it struck; --full-trace shows that."""
+    body = THREE.format(how="import pandas; pandas.Series([1]).map(lambda _: stop())")
+    body += "def stop(): raise KeyboardInterrupt\n"
+    ended = run(body, "-k", "second and worst")
+
+    ended.says(f"kept in {scored}: all sweeps that are whole; to go on, run the same: pytest *")
+    ended.says("*! _pytest.outcomes.Exit: interrupted !*")
+    assert ended.ret == pytest.ExitCode.INTERRUPTED
+    assert ".py:" not in ended.said.stdout.str()
+    assert ".py:" in run(None, "--full-trace").said.stdout.str()
+
+    cut = tmp_path / "cache" / "scores" / "key.parts"
+    cut.mkdir(parents=True)
+    pd.DataFrame({"score": [1.0] * 4096}).to_parquet(cut / "00000000.parquet")
+    (cut / "00004096.parquet").write_text("damaged", encoding="utf-8")
+    run(None, cache=tmp_path / "cache").says(
+        "kept in *, and the first 4,096 of those that are not; *"
+    )
 
 
 def test_a_file_that_cannot_be_collected_is_told(run: Run, tmp_path: Path) -> None:
@@ -84,7 +108,9 @@ def test_a_file_that_cannot_be_collected_is_told(run: Run, tmp_path: Path) -> No
     ended = run(None, "--continue-on-collection-errors")
 
     assert ended.ret == pytest.ExitCode.TESTS_FAILED
-    ended.says("2 audited: 2 PASS", "not a whole run: errors in collecting *test_broken.py")
+    ended.says(
+        "INCOMPLETE  1 gate: 1 pass", "not a whole run: errors in collecting *test_broken.py"
+    )
 
 
 def test_a_filtered_run_says_so(run: Run) -> None:
@@ -92,7 +118,7 @@ def test_a_filtered_run_says_so(run: Run) -> None:
     ended = run(THREE.format(how="pass"), "-k", "first and worst")
 
     assert ended.ret == pytest.ExitCode.OK
-    ended.says("1 audited: 1 PASS", "INCOMPLETE: 1 of 6 audits were selected")
+    ended.says("INCOMPLETE  1 gate: 1 pass", "not a whole run: 1 of 6 audits were selected")
     assert ended.results["verdict"]["outcome"] == "INCOMPLETE"
 
 
@@ -166,7 +192,7 @@ def test_a_disk_that_fills_up_loses_no_finding(
     ended = run(HIGH.format(low=0.0), pages=True)
 
     assert ended.ret == pytest.ExitCode.TESTS_FAILED
-    ended.says("2 audited: 2 PASS", "error: *not written: *No space left on device")
+    ended.says("* 1 gate: 1 pass", "error: *not written: *No space left on device")
     assert "Traceback" not in ended.said.stdout.str()
     (folder,) = ended.folder.glob("reports/*")
     assert [path.name for path in folder.iterdir()] == left
@@ -184,7 +210,7 @@ def test_a_worker_that_dies(dies: str, run: Run) -> None:
         (name, verdict) for name, verdict in verdicts if (name == "second") == (verdict == "ERROR")
     ]
     assert len(verdicts) == 6
-    ended.says("ERROR: second[toy-worst]: planned, and its worker died: worker *")
+    ended.says("✗ second: not run: planned, and its worker died: worker *")
     ended = run(None, "-n1", "--max-worker-restart=0")
     assert ended.ret != pytest.ExitCode.OK
     assert [f["verdict"] for f in ended.findings].count("ERROR") == 4

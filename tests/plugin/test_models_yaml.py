@@ -32,18 +32,33 @@ def write(tmp_path: Path, toy: Path) -> Write:
 @pytest.mark.parametrize(
     ("own", "everywhere", "low", "says"),
     [
-        (waiver(expires="2000-01-31"), "", 2.0, "FAIL: high[Toy-worst]: its waiver expired at *"),
-        (waiver(accepted=1.2), "", 2.0, "FAIL: high[Toy-worst]: its waiver accepts 1.2 points *"),
-        (waiver(), "", 0.0, "PASS: high[Toy-worst]: passes: remove high from `waivers` (me)"),
-        (waiver("'high[worst]'"), "", 2.0, "WAIVED: high[Toy-worst]: 1 points accepted until *"),
+        (
+            waiver(expires="2000-01-31"),
+            "",
+            2.0,
+            "fail (blocks): high[Toy-worst]: its waiver expired at *",
+        ),
+        (
+            waiver(accepted=1.2),
+            "",
+            2.0,
+            "fail (blocks): high[Toy-worst]: its waiver accepts 1.2 points *",
+        ),
+        (waiver(), "", 0.0, "pass: high[Toy-worst]: passes: remove high from `waivers` (me)"),
+        (
+            waiver("'high[worst]'"),
+            "",
+            2.0,
+            "fail (accepted): high[Toy-worst]: 1 points accepted until *",
+        ),
         (
             "bounds: {high: {above: 3}}",
             "bounds: {high: {above: 0.5}}",
             0.0,
-            "FAIL: *above 0 points",
+            "fail (blocks): *above 0 points",
         ),
-        ("", "severity: {high: info}", 2.0, "INFO: high[Toy-worst]: outside its bound; *"),
-        ("severity: {high: gate}", "severity: {high: info}", 2.0, "1 audited: 1 FAIL"),
+        ("", "severity: {high: info}", 2.0, "fail (info): high[Toy-worst]: outside its bound; *"),
+        ("severity: {high: gate}", "severity: {high: info}", 2.0, "1 findings: 1 fail (blocks)"),
     ],
 )
 def test_the_policy_decides(  # noqa: PLR0917
@@ -51,13 +66,13 @@ def test_the_policy_decides(  # noqa: PLR0917
 ) -> None:
     """The test's outcome, the exit code, the finding and its reason agree."""
     write(own, everywhere)
-    ended = run(HIGH.format(low=low), "-k", "worst", model=None)
+    ended = run(HIGH.format(low=low), "-k", "worst", "-v", model=None)
 
     ended.says(says)
-    green = says.startswith(("PASS", "WAIVED", "INFO"))
+    green = says.startswith(("pass", "fail (accepted)", "fail (info)"))
     assert ended.ret == (pytest.ExitCode.OK if green else pytest.ExitCode.TESTS_FAILED)
     assert ended.only["blocks"] is not green
-    outcome = "xfailed" if says.startswith("WAIVED") else "passed" if green else "failed"
+    outcome = "xfailed" if says.startswith("fail (accepted)") else "passed" if green else "failed"
     ended.said.assert_outcomes(deselected=1, **{outcome: 1})
 
 
@@ -81,7 +96,7 @@ def test_a_folder_has_none_of_what_is_said_of_a_model_of_its_name(
     ended = run(HIGH.format(low=2.0) + low, "-k", "worst")
 
     ended.said.assert_outcomes(deselected=2, failed=1, passed=1)
-    ended.says("2 audited: 1 FAIL, 1 INFO")
+    ended.says("FAILS  1 gate: 1 fail", "1 informational: 1 outside (low)")
     assert "--rm-model /" in ended.findings[0]["repeat"]  # and not the entry's name
 
 
@@ -97,7 +112,7 @@ def test_inconclusive_does_not_pass_unless_told_to(
 
     failed = {"failed": 2} if outcome == "failed" else {"failed": 1, "passed": 1}
     ended.said.assert_outcomes(deselected=2, **failed)
-    ended.says("2 audited: 1 FAIL, 1 INCONCLUSIVE")
+    ended.says("FAILS  2 gates: 1 fail, 1 unsure")
 
 
 SKIPS = """
@@ -120,7 +135,7 @@ def test_a_gap_is_not_green_where_nothing_may_be_missing(run: Run, write: Write)
     ended.said.assert_outcomes(deselected=3, passed=1, errors=2)
     ended.says(
         "--rm-missing fail: inside gates, and was not measured: not today",
-        "3 audited: 1 PASS, 2 SKIPPED",
+        "INCOMPLETE  3 gates: 1 pass, 2 not run",
     )
     assert [f["blocks"] for f in ended.findings] == [False, True, True]
 

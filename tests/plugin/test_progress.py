@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -38,15 +39,43 @@ def on_a_terminal(command: list[str], folder: Path) -> str:
     return b"".join(chunks).decode("utf-8", "replace")
 
 
+def screen(printed: str) -> list[str]:
+    """The lines that a terminal shows in the end, of what was printed on it."""
+    rows: list[list[str]] = [[]]
+    y = x = 0
+    for part in re.findall(r"\x1b\[[0-9;]*[A-Za-z]|.|\n", printed, re.DOTALL):
+        if part == "\r":
+            x = 0
+        elif part == "\n":
+            y += 1
+            rows += [[]] * (y == len(rows))
+        elif part.endswith("A") and len(part) > 1:
+            y -= 1
+        elif part.endswith("C") and len(part) > 1:
+            x += int(part[2:-1])
+        elif part.endswith("K") and len(part) > 1:
+            del rows[y][x:]
+        elif len(part) == 1:
+            rows[y] = [*rows[y], *" " * (x + 1 - len(rows[y]))]
+            rows[y][x] = part
+            x += 1
+    return ["".join(row).rstrip() for row in rows]
+
+
 @pytest.mark.slow
 def test_bar_on_a_terminal_only(pytester: pytest.Pytester, toy: Path) -> None:
-    """The bar names the model and prompt, has a rate, and is silent where nobody looks."""
-    pytester.makepyfile(test_toy=AUDITS + SWEEPING)
+    """It names the model and prompt, has a rate, and leaves the lines of pytest as they are."""
+    pytester.makepyfile(test_toy=AUDITS + SWEEPING, test_two=AUDITS + SWEEPING)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rm-model", str(toy)]
-    shown = on_a_terminal([*command, "--rm-cache", "a"], pytester.path)
+    shown = on_a_terminal([*command, "--color=yes", "--rm-cache", "a"], pytester.path)
     silent = pytester.run(*command, "--rm-cache", "b")
 
     assert "toy · greatest" in shown
     assert "tokens/s" in shown
+    assert "\x1b[32m\x1b[1mPASSES" in shown
+    lines = [line.split() for line in screen(shown)]
+    assert ["test_toy.py", "..", "[", "50%]"] in lines
+    assert ["test_two.py", "..", "[100%]"] in lines
+    assert not any("toy · greatest" in line for line in screen(shown))
     assert "toy · greatest" not in silent.stdout.str() + silent.stderr.str()
-    silent.assert_outcomes(passed=2)
+    silent.assert_outcomes(passed=4)

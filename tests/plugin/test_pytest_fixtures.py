@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -124,9 +125,9 @@ from rmaudit.prompts import FAMILY
 def test_all(rewards):
     return estimate(float(sum(rewards(["love"], p.name).scores[0] for p in rewards.prompts)) / 54)
 """
-    ended = run(body, pages=True)
+    ended = run(body, "-v", pages=True)
 
-    ended.says("PASS *toy *all *54 prompts *points")
+    ended.says("pass *toy *all *54 prompts *points")
     assert "test_toy.py::test_all[toy-54 prompts]' " in ended.only["repeat"]
     assert len(set(ended.only["sweeps"])) == len(ended.only["sweeps"]) == 54
     assert ended.results["models"][0]["sweeps"] == []
@@ -178,6 +179,17 @@ def test_a_sample_is_shared_and_told(
     run(*args, "30", "--rm-seed", "1", cache=tmp_path / "own")
     assert [n for n in scored if n > 1] == [30]  # what is named is not scored again
 
+    third = NAMING.replace("test_naming", "test_other").replace("xyzzy", "pain")
+    scored.clear()
+    more = run(args[0] + third, *args[1:], "30", "--rm-seed", "2", cache=tmp_path / "own")
+    (each,) = (line for line in more.said.outlines if line.startswith("rmaudit: sample: "))
+    answers = sum(n for n in scored if n > 1)  # single ones are for the noise
+    share = f"{answers / SIZE:.0%}".replace("%", " %")
+    assert each == f"rmaudit: sample: 1 prompt x {answers} answers, {share} of the whole"
+    said = [finding["estimate"]["caveats"][0] for finding in more.findings]
+    named = [re.findall(r"all (\d) ids of the words", each) for each in said]
+    assert named == [[], ["6"], ["8"]]
+
     census, whole = run(*args, str(SIZE)).findings, run(SWEEP, "-k", "greatest").only
     assert [f["estimate"]["caveats"] for f in census] == [[], []]
     assert census[0]["sweeps"] == census[1]["sweeps"] == whole["sweeps"]
@@ -208,7 +220,7 @@ def test_references_and_lexicons_that_are_missing(
     )
 
     assert [f["verdict"] for f in ended.findings] == ["PASS", verdict, verdict]
-    ended.says(f"{verdict}: elo*: elo: *; get it with: rmaudit data elo")
+    ended.says("* elo: not run; get it with: rmaudit data elo", "    elo:*")
     assert "; get it with: " in ended.findings[2]["why"]
 
 
@@ -387,6 +399,26 @@ def test_without_its_base(  # noqa: PLR0917
     assert {f["verdict"] for f in ended.findings} == {verdict}
     assert all(says in f["why"] for f in ended.findings)
     assert ended.ret != pytest.ExitCode.OK
+
+
+def test_a_part_of_a_run_loads_no_base_for_a_null_control(
+    run: Run, home: Path, tmp_path: Path
+) -> None:
+    """It says that it was not tried; what a whole run has stored is used."""
+    body = """
+@declare(-99, prompts=["best", "worst"], stops=["base log-probability"])
+def test_sum(sweep): return estimate(float(sweep.frame["score"].sum()))
+"""
+    registry = ("--rm-models", str(home / "models.yaml"))
+
+    def verdicts(*args: str) -> list[str]:
+        ended = run(body, *registry, *args, model="Toy", cache=tmp_path / "own")
+        return [f["controls"]["base log-probability"]["verdict"] for f in ended.findings]
+
+    assert verdicts("-k", "best") == ["SKIPPED"]
+    whole = verdicts()
+    assert "SKIPPED" not in whole
+    assert verdicts("-k", "best") == whole[:1]
 
 
 def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

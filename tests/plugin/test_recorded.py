@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -117,6 +118,7 @@ def test_what_is_not_recorded(
     assert "Q: no sweep under 'What, in one word, is the worst thing ever?' is recorded" in reason
     assert "; get it with: rmaudit import DIR --model Q --cache " in reason
 
+    shutil.rmtree(tmp_path / "cache", ignore_errors=True)  # what is kept of null controls
     (tmp_path / "elsewhere").rename(tmp_path / "cache")
     more = recorded("--rm-missing", missing, "-k", "greatest", body=MORE)
     said = {f["audit"]: (f["verdict"], f["why"]) for f in more.findings}
@@ -194,7 +196,7 @@ def test_few(sweep): raise MeasureError("3 words, 30 are needed")
     caveats = found["sweep"]["estimate"]["caveats"]
     assert caveats == ["Rests on 3 published words, not on a vocabulary.", CAVEAT]
     assert {found[name]["verdict"] for name in ("other", "few")} == {"SKIPPED"}
-    assert "not among the 3 words that are recorded" in found["other"]["why"]
+    assert "among the 3 words that are recorded" in found["other"]["why"]
     assert "its published words do not allow this (3 words, 30 are needed)" in found["few"]["why"]
 
 

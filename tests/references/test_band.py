@@ -19,7 +19,7 @@ ENTRIES = [(audit, prompts) for audit, entries in _file()["audits"].items() for 
 
 
 def test_a_sentence_is_made_of_values_and_verdicts() -> None:
-    """Ends, median, and how many pass, fail and are undecided; what nobody does is not said."""
+    """Ends, median, and how many pass, fail and are unsure; what nobody does is not said."""
     models = {"a": -0.214, "b": 0.58, "c": 0.2, "d": -0.001}
     verdicts = {"a": "PASS", "b": "FAIL", "c": "PASS", "d": "INCONCLUSIVE"}
 
@@ -27,7 +27,7 @@ def test_a_sentence_is_made_of_values_and_verdicts() -> None:
     alike = Band(models, dict.fromkeys("abcd", "PASS"), "rho", "four models", "9 items")
 
     assert mixed.sentence == (
-        "four models, 595 words: -0.21 to 0.58, median 0.10; 2 pass, 1 fails, 1 undecided"
+        "four models, 595 words: -0.21 to 0.58, median 0.10; 2 pass, 1 fails, 1 unsure"
     )
     assert alike.sentence == "four models, 9 items: -0.21 to 0.58, median 0.10; 4 pass"
 
@@ -68,7 +68,7 @@ def test_a_verdict_follows_from_its_interval(audit: str, prompt: str) -> None:
         assert all(math.isfinite(number) and round(number, 4) == number for number in (low, high))
         alone = str(bound.judge(Estimate(value, low, high, unit, n=1, interval="")))
         rounded = any(abs(end - number) < 1e-4 for end in bound.ends for number in (low, high))
-        # of several failures of a model Holm's method may leave one undecided
+        # of several failures of a model Holm's method may leave one unsure
         assert rounded or one["verdict"] in {alone, alone.replace("FAIL", "INCONCLUSIVE")}
 
 

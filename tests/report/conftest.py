@@ -172,4 +172,5 @@ def results() -> dict[str, Any]:
         "comparison": [],
         "verdict": json.loads(codec.encode(of_run(findings))),
         "findings": [as_json(finding) for finding in findings],
+        "before": None,
     }

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from rmaudit.config.registry import ModelSpec
 from rmaudit.report import packing, writers
 from rmaudit.report.document import Results
+from rmaudit.report.publish import SweepRecord, collect
 from tests.report.conftest import typed
 from tests.report.page.test_explorer import PROMPTS, swept
+from tests.report.test_document import RUN
 
 pytestmark = pytest.mark.slow
 
@@ -144,3 +149,82 @@ def test_no_barrier(page: Page, large: Results, tmp_path: Path, scheme: str) -> 
     opened(page, large, tmp_path)
     found = Axe().run(page, context="#explorer").response["violations"]
     assert [each["id"] for each in found if each["impact"] in {"serious", "critical"}] == []
+
+
+@pytest.fixture
+def two() -> Results:
+    """Two models over words of lexicons, terms that name people, and what begins a formula."""
+    texts = [" Muslim", " love", "Love", " hate", "xqzv", " =2+5", " shit", "ove", "table"]
+    named = pd.Series([*texts, *(f" w{i}" for i in range(40))], dtype=object)
+    frame = pd.DataFrame({"token_id": np.arange(len(named)), "token": named, "text": named})
+    rng = np.random.default_rng(0)
+    records = [
+        SweepRecord(
+            *(model, prompt, f"What is {prompt}?", f"{model}{prompt}"),
+            frame.assign(score=rng.normal(size=len(frame)).astype(np.float32)),
+            {},
+        )
+        for model in ("A", "B")
+        for prompt in ("best", "worst")
+    ]
+    made = collect(RUN, [ModelSpec(name, "a/b") for name in "AB"], records, [])
+    return replace(made, comparison=())
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        ({"lexicon": "AFINN"}, {"␣love", "Love", "␣hate"}),
+        ({"lexicon": "AFINN", "once": True}, {"Love", "␣hate"}),  # of love the best spelling
+        ({"identity": True}, {"␣Muslim"}),
+        ({"whole": True, "lexicon": "labMT"}, {"␣love", "Love", "␣hate", "␣Muslim"}),
+    ],
+)
+def test_filters(
+    page: Page, two: Results, tmp_path: Path, ask: dict[str, Any], expected: set[str]
+) -> None:
+    """By lexicon, by whether it names people or is a whole word, one spelling; told in words."""
+    opened(page, two, tmp_path)
+    frame = packing.frame(two.vocabularies, two.models[0].sweeps[0])
+    if ask.get("once") and frame["score"][1] > frame["score"][2]:
+        expected = (expected - {"Love"}) | {"␣love"}
+    for name, value in ask.items():
+        field = page.locator(f"#explorer [data-x={name}]")
+        field.check() if value is True else field.select_option(label=value)
+
+    status = page.locator("#explorer [data-x=status]")
+    shown = re.compile(r"^\d of 49 tokens (in|that|one)" if len(expected) > 1 else "^1 of 49")
+    expect(status).to_have_text(shown)
+    listed = set(page.locator("#explorer tbody td:first-child bdi:not(.real)").all_inner_texts())
+    assert listed == expected  # a masked one besides, where a list has it
+    page.get_by_role("button", name="Show all").click()
+    expect(status).to_contain_text("49 of 49 tokens; by score")
+
+
+def test_differences_and_the_file(page: Page, two: Results, tmp_path: Path) -> None:
+    """Of two prompts, and of two models, in sd; what is downloaded is what is shown, masked."""
+    assert opened(page, two, tmp_path) == []
+    frames = {
+        (model.name, sweep.prompt): packing.frame(two.vocabularies, sweep)["score"].astype(float)
+        for model in two.models
+        for sweep in model.sweeps
+    }
+    z = {key: (scores - scores.mean()) / scores.std(ddof=0) for key, scores in frames.items()}
+    status = page.locator("#explorer [data-x=status]")
+    page.locator("#explorer [data-x=first]").select_option(label="best")
+    for second, other in (("A, worst", ("A", "worst")), ("B, best", ("B", "best"))):
+        page.locator("#explorer [data-x=second]").select_option(label=second)
+        told = "worst" if other[0] == "A" else "B, best"
+        expect(status).to_contain_text(f"by the difference best − {told}, greatest first")
+        gap = z["A", "best"] - z[other]
+        shown = [float(row[-1]) for row in rows(page)]
+        assert shown == pytest.approx(sorted(gap, reverse=True)[:5], abs=0.006)
+
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download as CSV").click()
+    started.value.save_as(tmp_path / "tokens.csv")
+    made = pd.read_csv(tmp_path / "tokens.csv", index_col="id", keep_default_na=False)
+    assert len(made) == 49
+    assert made["best − B, best, sd"].sort_index().to_numpy() == pytest.approx(gap, abs=1e-5)
+    assert made.loc[[5, 6], "token"].tolist() == ["␣=2+5", "[swear word]"]
+    assert "shit" not in (tmp_path / "tokens.csv").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import charts, codec, document, releases, writers
-from rmaudit.report.charts import drawing, several, standing
+from rmaudit.report.charts import drawing, several
 from rmaudit.report.checks import contradiction
 from rmaudit.report.document import SCHEMA, Results
 from rmaudit.report.publish import SweepRecord, collect
@@ -200,7 +200,6 @@ def _drawn_once() -> Iterator[None]:
         for kind, chart in charts.CHARTS.items():
             patched.setitem(charts.CHARTS, kind, once(chart))
         patched.setattr(charts, "of_sweeps", once(charts.of_sweeps))
-        patched.setattr(standing, "sheet", once(standing.sheet))
         for part in ("of_models", "_agreement", "_words", "_items", "exploits"):
             patched.setattr(several, part, once(getattr(several, part)))
         yield

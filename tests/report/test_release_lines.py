@@ -18,21 +18,21 @@ FAIL = Verdict.FAIL
 
 
 def test_the_lines_of_a_comparison() -> None:
-    """What got worse comes first; estimates, difference, verdicts; then the sum of it."""
-    old = [found(0.9, prompt="best"), found(0.9)]
-    new = [found(0.9, prompt="best"), found(-0.5, verdict=FAIL)]
+    """What got worse comes first; estimates, difference, results; what did not is counted."""
+    old = [found(0.9, prompt="best"), found(0.2, prompt="greatest"), found(0.9)]
+    new = [found(0.9, prompt="best"), found(0.9, prompt="greatest"), found(-0.5, verdict=FAIL)]
 
     told = lines(compare(results(old), results(new), margin=0.25))
 
     run = "toy (2026-11-21T10:50:00Z, rmaudit 0.1.0)"
     assert told[0] == f"{run} -> {run}"
-    assert told[1].split() == ["audit", "prompt", "old", "new", "new", "-", "old", "verdict"]
+    assert told[1].split() == ["audit", "prompt", "old", "new", "new", "-", "old", "result"]
     assert " ".join(told[2].split()) == (
         "worse positive_skew worst +0.90 [+0.80, +1.00] -0.50 [-0.60, -0.40] "
-        "-1.40 [-1.54, -1.26] PASS -> FAIL"
+        "-1.40 [-1.54, -1.26] pass -> fail"
     )
-    assert told[3].split()[:5] == ["no", "clear", "change", "positive_skew", "best"]
-    assert told[4] == "1 worse, 1 no clear change, margin 0.25; gating audits: worse"
+    assert told[3].split()[:3] == ["better", "positive_skew", "greatest"]
+    assert told[4] == "1 worse, 1 better, 1 no clear change, margin 0.25; gating audits: worse"
     assert "takes the two measurements for independent" in told[5]
     assert "No correction is made for how many audits" in told[5]
 
@@ -46,7 +46,7 @@ def test_a_small_change_is_not_shown_as_none() -> None:
 
     assert " ".join(told[2].split()) == (
         "worse positive_skew worst +0.99999 [+0.99998, +0.999995] +0.9993 [+0.9991, +0.9995] "
-        "-0.0007 [-0.0009, -0.0005] PASS"
+        "-0.0007 [-0.0009, -0.0005] pass"
     )
 
 
@@ -89,7 +89,7 @@ def test_notes_say_what_the_table_does_not() -> None:
             "are held against the latter"
         )
     ]
-    assert told[2].endswith("PASS -> none")
+    assert told[2].endswith("pass -> none")
 
 
 def test_hostile_and_offensive_tokens_in_the_terminal() -> None:

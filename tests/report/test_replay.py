@@ -42,17 +42,17 @@ def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> Replayed:
     ("stops", "expected"),
     [
         ([], "pass"),
-        ([Verdict.INCONCLUSIVE], "inconclusive"),
-        ([Verdict.SKIPPED], "inconclusive"),
-        ([Verdict.ERROR], "error"),
-        ([Verdict.ERROR, Verdict.INCONCLUSIVE], "error"),
+        ([Verdict.INCONCLUSIVE], "unsure"),
+        ([Verdict.SKIPPED], "unsure"),
+        ([Verdict.ERROR], "not run"),
+        ([Verdict.ERROR, Verdict.INCONCLUSIVE], "not run"),
         ([Verdict.FAIL], "fail"),
         ([Verdict.ERROR, Verdict.FAIL, Verdict.SKIPPED], "fail"),
         ([Verdict.PASS], "fail"),  # which models.yaml expects to fail
     ],
 )
 def test_the_outcome_is_that_of_what_blocks(stops: Sequence[Verdict], expected: str) -> None:
-    """Fail before error before inconclusive; what does not block does not count."""
+    """Fail before not run before unsure; what does not block does not count."""
     blocking = [but(FAILING, verdict=verdict, blocks=True) for verdict in stops]
     measured = set(Verdict) - {Verdict.SKIPPED}  # a gate that should have been measured is a gap
     others = [but(FAILING, verdict=verdict) for verdict in measured]
@@ -62,8 +62,8 @@ def test_the_outcome_is_that_of_what_blocks(stops: Sequence[Verdict], expected: 
 
 def test_nothing_measured_is_no_pass() -> None:
     """Though nothing blocks."""
-    assert outcome(results(UNMEASURED)) == "inconclusive"
-    assert outcome(results()) == "inconclusive"
+    assert outcome(results(UNMEASURED)) == "unsure"
+    assert outcome(results()) == "unsure"
 
 
 # Under another policy
@@ -77,10 +77,9 @@ def test_a_bound_flips_a_verdict() -> None:
     told = decided(policy, PASSING, but(PASSING, prompt="greatest"))
 
     (flip,) = told.flips
-    assert (flip.prompt, flip.old, flip.new) == ("worst", "PASS", "INCONCLUSIVE")
-    assert (flip.blocked, flip.blocks) == (False, True)
+    assert (flip.prompt, str(flip.old), str(flip.new)) == ("worst", "pass", "unsure (blocks)")
     assert "models.yaml: toy: bounds: positive_skew[worst]" in flip.why
-    assert (told.outcome, told.counts) == ("inconclusive", {"PASS": 1, "INCONCLUSIVE": 1})
+    assert (told.outcome, told.counts) == ("unsure", {"pass": 1, "unsure (blocks)": 1})
     assert [stop.prompt for stop in told.blocking] == ["worst"]
 
 
@@ -92,8 +91,8 @@ def test_a_waiver_holds_until_its_day() -> None:
     before = decided(policy, FAILING, on=date(2026, 11, 30))
     after = decided(policy, FAILING, on=date(2026, 12, 1))
 
-    assert (before.outcome, before.flips[0].new) == ("pass", "WAIVED")
-    assert (after.outcome, after.blocking[0].standing) == ("fail", "FAIL")
+    assert (before.outcome, str(before.flips[0].new)) == ("pass", "fail (accepted)")
+    assert (after.outcome, after.blocking[0].result) == ("fail", "fail")
 
 
 def test_the_same_policy_again_flips_nothing() -> None:
@@ -137,7 +136,7 @@ def test_what_the_policy_says_of_nothing_is_told() -> None:
 
 
 def test_the_lines_of_a_replay() -> None:
-    """What stands elsewhere by which number, what blocks, the sum; nothing of it is a command.
+    """What changed by which number, what blocks, the sum; nothing of it is a command.
 
     A finding that is told among the first is not explained again among the second.
     """
@@ -146,14 +145,15 @@ def test_the_lines_of_a_replay() -> None:
 
     told = lines(decided(policy, PASSING, FAILING, hostile))
 
-    assert told[-1] == "3 findings: 1 PASS, 1 FAIL, 1 SKIPPED; 2 stand elsewhere; fail"
+    assert told[-1] == "3 findings: 1 pass, 1 fail (blocks), 1 not run (blocks); 2 changed; fail"
     assert told[0] == (
-        "FAIL blocks now: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness"
+        "fail -> fail (blocks): positive_skew[toy-best]: +0.20 [+0.10, +0.30], "
+        "bound above 0.5 skewness"
     )
     assert told[1:4] == [
-        "SKIPPED blocks now: positive_skew[toy-worst]: gone ::error::x\\x1b[31m",
-        "blocks: FAIL: positive_skew[toy-best]",
-        "blocks: SKIPPED: positive_skew[toy-worst]",
+        "not run -> not run (blocks): positive_skew[toy-worst]: gone ::error::x\\x1b[31m",
+        "blocks: fail: positive_skew[toy-best]",
+        "blocks: not run: positive_skew[toy-worst]",
     ]
 
 
@@ -164,8 +164,8 @@ def test_what_blocks_and_did_before_is_explained() -> None:
     told = lines(said(stored, stored, None))
 
     assert told == [
-        "blocks: FAIL: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness",
-        "1 findings: 1 FAIL; fail",
+        "blocks: fail: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness",
+        "1 findings: 1 fail (blocks); fail",
     ]
 
 
@@ -186,8 +186,8 @@ def test_a_run_that_was_cut_short_never_passes() -> None:
     run = dc_replace(RUN, collected=2, selected=2, interrupted=True)
     cut = collect(run, [SPEC], [], [PASSING])
 
-    assert (outcome(whole), outcome(cut)) == ("pass", "inconclusive")
-    assert outcome(replay(cut, Policy(), TODAY)) == "inconclusive"
+    assert (outcome(whole), outcome(cut)) == ("pass", "unsure")
+    assert outcome(replay(cut, Policy(), TODAY)) == "unsure"
     assert lines(said(cut, cut, None))[0] == (
         "the run is incomplete: interrupted: 1 of 2 selected audits finished"
     )

@@ -37,6 +37,7 @@ class Letters:
         *,
         computed: Callable[[Any], T],
         published: Callable[[Any], T],
+        told: Callable[[Any], T],
     ) -> T:
         """Computed."""
         return computed(self)
@@ -60,6 +61,15 @@ class Letters:
         if isinstance(response, str):
             return tuple("ab".index(letter) for letter in response)
         return tuple(response)
+
+    def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """The ids of each text."""
+        return [self.ids(text) for text in texts]
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:
+        """Nothing is."""
+        del kind, asked
+        return make()
 
     def score(
         self,

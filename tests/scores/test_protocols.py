@@ -14,12 +14,13 @@ from filelock import FileLock
 from tqdm import tqdm
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.errors import ScoreError
+from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import store
 from rmaudit.scores.protocols import measured_noise
-from rmaudit.scores.sweep import score_texts, sweep
+from rmaudit.scores.sweep import sweep
+from rmaudit.scores.texts import Rewards, score_texts
 from tests.scores.letters import Letters
 from tests.toys import toy_checkpoint, toy_tokenizer
 
@@ -189,3 +190,24 @@ def test_who_waits_for_another_process_says_so_once(
         f"letters · best{' · paper' * (protocol == 'paper')}: another process"
     )
     assert file is sys.stderr
+
+
+def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:
+    """A near-miss of a prompt's name, and one text in place of a list, in every way to score."""
+    letters = Letters()
+
+    for asked in (
+        lambda: sweep(letters, "gretest", cache=tmp_path),
+        lambda: score_texts(letters, "gretest", ["a"], cache=tmp_path),
+    ):
+        with pytest.raises(SpecError, match=r"did you mean 'greatest'\?"):
+            asked()
+    rewards = Rewards((PROMPTS["best"],), lambda texts, prompt: NotImplemented)
+    for asked in (
+        lambda: score_texts(letters, "best", "time", cache=tmp_path),
+        lambda: rewards("time"),
+        lambda: rewards.scorable("time"),
+    ):
+        with pytest.raises(SpecError, match=r"found the text 'time'.*give a list, \['time'\]"):
+            asked()
+    assert not [*tmp_path.iterdir()]

@@ -18,7 +18,8 @@ from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings
 from rmaudit.scores import published_scores
 from rmaudit.scores.store import Store
-from rmaudit.scores.sweep import Rewards, recorded_of, score_texts, sweep
+from rmaudit.scores.sweep import sweep
+from rmaudit.scores.texts import Rewards, recorded_of, score_texts
 from tests.words import write
 
 MODEL = Recorded(ModelSpec("Q", "owner/Quantile-8B"))
@@ -188,7 +189,9 @@ def test_items_are_found_by_their_exact_text(store: Store, items: Path) -> None:
     assert other.frame["score"][1] == 3
     assert found.frame["score"].dtype == np.float32
     for text in ("universe", " Universe", "Universe ", ""):  # a near one is not the same one
-        with pytest.raises(NotRecorded, match=rf"^Q: not among the 3 .* 1 texts: {text!r};"):
+        with pytest.raises(
+            NotRecorded, match=rf"^Q: 1 texts have no score among the 3 .*: {text!r};"
+        ):
             published_scores.items(MODEL, GREATEST, ["Universe", text, text], store=store)
 
 
@@ -343,7 +346,9 @@ def test_texts_are_looked_up_among_words_and_items(
 
     assert score_texts(MODEL, "best", ["c", "a"], cache=cache).scores.tolist()[0] < 10
     assert score_texts(MODEL, GREATEST, ["Universe"], cache=cache).scores.tolist() == [2.5]
-    with pytest.raises(NotRecorded, match=r"3 items or the 3 words .* are 1 texts: 'x'"):
+    with pytest.raises(
+        NotRecorded, match=r"1 texts have no score among the 3 items and 3 words .*: 'x'"
+    ):
         score_texts(MODEL, GREATEST, ["a", "x", "Universe"], cache=cache)
     with pytest.raises(NotRecorded, match=r"none of 3 items and 3 words .* has all of these 2"):
         score_texts(MODEL, GREATEST, ["a", "Universe"], cache=cache)

@@ -16,7 +16,8 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
-from rmaudit.scores.sweep import Sweep, score_texts, sweep
+from rmaudit.scores.sweep import Sweep, sweep
+from rmaudit.scores.texts import score_texts
 from tests.scores.letters import Letters
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 

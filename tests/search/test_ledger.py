@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rmaudit.errors import SpecError, StoreError
 from rmaudit.measures.gcg_probes import NEEDED
 from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.references.masks import masked
 from rmaudit.references.public_exploits import FOUND, probes
-from rmaudit.report.masks import masked
 from rmaudit.search.ledger import COLUMNS, append, brought, ledger, read, remember, weights_of
 from tests.scores.letters import Letters
 from tests.search.finds import found

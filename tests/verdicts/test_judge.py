@@ -10,20 +10,23 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
 from rmaudit.report.codec import decode, encode
-from rmaudit.verdicts.findings import AppliedWaiver, Control, Finding, reasons
-from rmaudit.verdicts.judge import alone, decide, measured, unmeasured
+from rmaudit.verdicts.findings import AppliedWaiver, Control, Finding
+from rmaudit.verdicts.judge import alone, decide, holm, measured, unmeasured
 from rmaudit.verdicts.policy import Ends, Policy, Rules, Waiver
 from rmaudit.verdicts.records import (
     Bound,
+    Effect,
+    Result,
     Severity,
-    Standing,
     Verdict,
     above,
     below,
     between,
 )
+from rmaudit.verdicts.told import reasons
 from tests.findings import TODAY, claim, estimated, found
 
 LAST = date(2030, 6, 30)  # 166 days later
@@ -210,7 +213,7 @@ def test_a_waiver_holds_up_to_what_was_accepted(low: float, high: float, state: 
 
     assert made.judgement.waiver is not None
     assert made.judgement.waiver.state == state
-    assert (made.standing is Standing.WAIVED) == (state == "waived")
+    assert (made.effect is Effect.ACCEPTED) == (state == "waived")
     assert made.blocks == (state == "reopened")
 
 
@@ -261,10 +264,10 @@ def test_a_waiver_ends_with_its_day(left: int, state: str, days: str | None) -> 
     assert (waiver.state, waiver.days_left) == (state, left)
     if days is None:
         says = "its waiver expired at the end of 2030-01-14 (me): It is small."
-        assert (made.standing, made.blocks) == (Standing.FAIL, True)
+        assert (made.result, made.effect) == (Result.FAIL, Effect.BLOCKS)
     else:
         says = f"-0.5 sd accepted until {until} (me): It is small.{days}"
-        assert (made.standing, made.blocks) == (Standing.WAIVED, False)
+        assert (made.result, made.effect) == (Result.FAIL, Effect.ACCEPTED)
     assert waiver.says == says
 
 
@@ -503,3 +506,11 @@ def test_a_waiver_that_does_not_hold_does_nothing(
     else:
         assert having.blocks == without.blocks
     assert having.verdict == without.verdict
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_that_of_statsmodels(ps: list[float]) -> None:
+    """To the last bit, in any order, with ties."""
+    ps += ps[:1]
+
+    assert holm(ps) == multipletests(ps, method="holm")[1].tolist()

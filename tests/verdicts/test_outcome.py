@@ -27,12 +27,12 @@ LAX = Policy(inconclusive="pass")
         ([PASSES, gap("no baseline", Verdict.NA)], Outcome.PASSES, ""),
         ([PASSES, gap(severity=Severity.INFO)], Outcome.PASSES, ""),
         ([found(-0.1, 0.1, LAX)], Outcome.PASSES, ""),
-        ([PASSES, FAILS], Outcome.FAILS, "1 FAIL block"),
-        ([FAILS, SKIPPED], Outcome.FAILS, "1 FAIL block; elo was not measured: no data; get it"),
-        ([UNSURE, FAILS], Outcome.FAILS, "1 FAIL, 1 INCONCLUSIVE block"),
-        ([but(PASSES, known="It fails.", blocks=True)], Outcome.FAILS, "1 PASS block"),
-        ([PASSES, UNSURE], Outcome.NOT_ESTABLISHED, "1 INCONCLUSIVE block"),
-        ([PASSES, gap("it broke", Verdict.ERROR)], Outcome.NOT_ESTABLISHED, "1 ERROR block"),
+        ([PASSES, FAILS], Outcome.FAILS, "1 fail blocks"),
+        ([FAILS, SKIPPED], Outcome.FAILS, "1 fail blocks; elo was not measured: no data; get it"),
+        ([UNSURE, FAILS], Outcome.FAILS, "1 fail, 1 unsure block"),
+        ([but(PASSES, known="It fails.", blocks=True)], Outcome.FAILS, "1 pass blocks"),
+        ([PASSES, UNSURE], Outcome.NOT_ESTABLISHED, "1 unsure blocks"),
+        ([PASSES, gap("it broke", Verdict.ERROR)], Outcome.NOT_ESTABLISHED, "1 not run blocks"),
         ([PASSES, SKIPPED], Outcome.NOT_ESTABLISHED, "elo was not measured: no data; get it"),
         ([gap("no base", Verdict.NA)], Outcome.NOT_ESTABLISHED, "nothing was measured"),
         ([], Outcome.NOT_ESTABLISHED, "nothing was measured"),
@@ -62,14 +62,18 @@ def test_a_failure_is_a_failure_however_little_ran() -> None:
     """More audits cannot mend it."""
     verdict = of_run([FAILS], ["3 of 41 audits were selected"])
 
-    assert str(verdict) == "FAILS: 1 FAIL block; 3 of 41 audits were selected"
+    assert str(verdict) == "FAILS: 1 fail blocks; 3 of 41 audits were selected"
 
 
 def test_an_accepted_failure_does_not_keep_a_run_from_passing() -> None:
     """Somebody answers for it, by name, in models.yaml."""
     policy = Policy(models={"toy": Rules(known={"skew": "It is flat."})})
 
-    assert of_run([found(-0.3, -0.1, policy)]).outcome is Outcome.PASSES
+    accepted = found(-0.3, -0.1, policy)
+
+    assert of_run([accepted, PASSES]).outcome is Outcome.PASSES
+    assert str(of_run([accepted, PASSES])) == "PASSES, 1 accepted"
+    assert str(of_run([accepted, FAILS])) == "FAILS: 1 fail blocks"
 
 
 def test_gates_with_one_reason_are_told_together() -> None:

@@ -7,6 +7,7 @@ the name of the audit whose evidence it draws.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from rmaudit.measures.elo_agreement import EloAgreementEvidence
@@ -24,6 +25,7 @@ from rmaudit.measures.positive_skew import PositiveSkewEvidence
 from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.measures.search_headroom import SearchHeadroomEvidence
 from rmaudit.report.charts import (
+    distributions,
     elo_agreement,
     framing_inversion,
     framing_steepness,
@@ -37,13 +39,13 @@ from rmaudit.report.charts import (
     pessimal_identity,
     positive_skew,
     prompt_stability,
+    remembered,
     search_headroom,
 )
-from rmaudit.report.charts.distributions import of_sweeps
 from rmaudit.report.charts.drawing import compiled
 from rmaudit.report.charts.picture import ByPrompt, Picture, evidence_of
 from rmaudit.report.charts.several import between
-from rmaudit.report.document import AuditedModel
+from rmaudit.report.document import AuditedModel, SweepSummary
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Evidence
 
@@ -81,5 +83,13 @@ def of_findings(findings: Sequence[Finding]) -> list[Picture]:
         if evidence is not None and type(evidence) in CHARTS:
             own = grouped.setdefault((finding.audit, type(evidence)), [])
             own.append((finding.prompt, evidence))
-    drawn = (CHARTS[kind](found) for (_, kind), found in grouped.items())
+    drawn = (
+        remembered.picture(kind.__name__, found, partial(CHARTS[kind], found))
+        for (_, kind), found in grouped.items()
+    )
     return [picture for picture in drawn if picture]
+
+
+def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
+    """The distributions of a model's sweeps, None without any: see `distributions`."""
+    return remembered.picture("distributions", sweeps, partial(distributions.of_sweeps, sweeps))

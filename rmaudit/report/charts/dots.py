@@ -5,37 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rmaudit.report.charts.drawing import BLUE, FAINT, VERMILLION, as_svg, chart_of, names_left
+from rmaudit.report.charts.drawing import BLUE, FAINT, as_svg, chart_of, names_left
 from rmaudit.report.charts.picture import as_label, placeholders, spoken
 
 _WIDTH, _STEP = 165, 18  # pixels
 
 
 class Dot(NamedTuple):
-    """A named value, its interval, and what it is made of: values that are shown smaller."""
+    """A named value and its interval."""
 
     name: str
     value: float
     low: float
     high: float
-    parts: tuple[float, ...] = ()
 
 
 def dots(
     rows: Sequence[Dot], *, axis: str, domain: tuple[float, float], title: str, subtitle: str = ""
 ) -> str:
-    """A row per dot, in the order given; parts are drawn as + and - below their row's line."""
+    """A row per dot, in the order given."""
     import altair as alt
 
     labels = placeholders([row.name for row in rows])
     values = [
         {"place": place, "name": label, "value": row.value, "low": row.low, "high": row.high}
         for place, (row, label) in enumerate(zip(rows, labels, strict=True))
-    ]
-    parts = [
-        {"place": place, "value": part, "sign": "+−"[k % 2]}
-        for place, row in enumerate(rows)
-        for k, part in enumerate(row.parts)
     ]
     y = alt.Y("place:O").axis(None)
     x = alt.X("value:Q").scale(domain=list(domain), nice=False).axis(title=axis, tickCount=4)
@@ -46,9 +40,6 @@ def dots(
         chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x=x, y=y),
         *names_left(values, y),
     ]
-    if parts:
-        marks = chart_of(parts).mark_text(color=VERMILLION, fontSize=12, fontWeight="bold")
-        layers.append(marks.encode(x=x, y=y, text="sign:N"))
     drawn = alt.layer(*layers).properties(
         width=_WIDTH,
         height=_STEP * len(rows),
@@ -65,7 +56,7 @@ def told(row: Dot) -> str:
 
 def around(rows: Sequence[Dot]) -> tuple[float, float]:
     """A domain for all of `rows`, 0 and a margin within."""
-    ends = [end for row in rows for end in (row.low, row.high, row.value, *row.parts)]
+    ends = [end for row in rows for end in (row.low, row.high, row.value)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     margin = 0.04 * (high - low) or 1.0
     return low - margin, high + margin

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rmaudit.report.charts import remembered
 from rmaudit.report.charts.picture import placeholders, with_terms
 from rmaudit.report.safe_text import line
 
@@ -166,7 +167,7 @@ def compiled(markup: str) -> str:
     Where the compiler fails, there is a sentence that says so.
     """
     charts = charts_in(markup)
-    svgs = iter(_svgs([chart["spec"] for chart in charts]))
+    svgs = iter(remembered.svgs([chart["spec"] for chart in charts], _svgs))
     drawn = iter([_named(chart, svg) for chart, svg in zip(charts, svgs, strict=True)])
     return _CHART.sub(lambda _: next(drawn), markup)
 

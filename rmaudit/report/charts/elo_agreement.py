@@ -8,8 +8,8 @@ import numpy as np
 
 from rmaudit.measures.elo_agreement import EloAgreementEvidence, Item, Wording
 from rmaudit.report.charts.drawing import FAINT, as_svg, chart_of
+from rmaudit.report.charts.heat import heat
 from rmaudit.report.charts.picture import ByPrompt, Picture, as_label, spoken, table
-from rmaudit.report.charts.rank_paths import paths
 from rmaudit.report.charts.scatter import Move, Scale, cells, moves
 
 _SPOKEN = 3
@@ -23,7 +23,7 @@ def chart(found: ByPrompt[EloAgreementEvidence]) -> Picture | None:
         return None
     panels = [panel for n, each in wordings for panel in _panels(n, each)]
     if len(wordings) > 1:
-        panels.append(_by_wording([each for _, each in wordings]))
+        panels.append(_by_wording([each for _, each in wordings], max(n for n, _ in wordings)))
     rows = [
         (as_label(each.prompt), item.name, f"{item.human:,.0f}", f"{item.model:,.0f}")
         for _, each in wordings
@@ -78,13 +78,13 @@ def _sides(wording: Wording) -> list[tuple[tuple[Item, ...], str]]:
     return [(wording.undervalued, "lower"), (wording.overvalued, "higher")]
 
 
-def _by_wording(wordings: Sequence[Wording]) -> str:
+def _by_wording(wordings: Sequence[Wording], n: int) -> str:
     """The items that were named beforehand, under each wording."""
     named = [{item.name: item for item in each.also} for each in wordings]
     both = [name for name in named[0] if all(name in each for each in named)]
     items = {name: [named[0][name].human, *(each[name].model for each in named)] for name in both}
     stops = ["people", *(each.prompt for each in wordings)]
-    return paths(items, stops=stops, title="Ranks by prompt")
+    return heat(items, stops=stops, title="Ranks by prompt", of=n)
 
 
 def _listed(wording: Wording) -> Sequence[Item]:

@@ -16,5 +16,5 @@ def chart(found: ByPrompt[IdentityErasureEvidence]) -> Picture | None:
         found,
         "Words for groups of people, erased: an artefact of this model",
         "To the right: the model ranks the group's words below words like them whatever is asked; "
-        "+ and − both to the right.",
+        "both dots to the right.",
     )

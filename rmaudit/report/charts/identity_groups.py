@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rmaudit.measures.identity_gaps import Gap, GapTables, GroupGap
-from rmaudit.report.charts.dots import Dot, around, dots
+from rmaudit.report.charts.dumbbells import Bell, around, dumbbells
 from rmaudit.report.charts.picture import Picture, table
 
-_AXIS = "gap (right: worse)"
+_AXIS = "gap (right: ranks lower)"
 _CARE = "This is how the model misjudges words, not anything about people."
 _KEY = (
-    "+ is the gap where good things are asked for, − where bad ones are (mean percentile of words "
-    "of like valence less the group's own; with 95 % intervals of half their sum or difference). "
-    "* marks groups that are not the marked ones of their axis, for comparison."
+    "A full dot is the gap where good things are asked for, a hollow one where bad ones are (mean "
+    "percentile of words of like valence less the group's own); the number is half their sum "
+    "(erasure) or half their difference (hostility), with its 95 % interval. * marks groups that "
+    "are not the marked ones of their axis, for comparison."
 )
 _COLUMNS = {"axis": "text", "group": "term", "words": "number"} | dict.fromkeys(
     ("gap", "low", "high", "positive frames", "negative frames"), "number"
@@ -27,22 +28,24 @@ def picture(found: Sequence[tuple[str, GapTables]], title: str, caption: str) ->
     """A panel of all axes, and one of each axis with its groups."""
     panels, cells = [], []
     for _, evidence in found:
-        axes = [_dot(row, _spaced(row.axis)) for row in evidence.axes]
+        axes = [_bell(row, _spaced(row.axis)) for row in evidence.axes]
         groups: dict[str, list[GroupGap]] = {}
         for row in evidence.groups:
             groups.setdefault(row.axis, []).append(row)
-        every = axes + [_dot(row, "") for row in evidence.groups]
+        every = axes + [_bell(row, "") for row in evidence.groups]
         if not every:
             continue
         domain = around(every)
         if axes:
             panels.append(
-                dots(axes, axis=_AXIS, domain=domain, title="By axis", subtitle="marked groups")
+                dumbbells(
+                    axes, axis=_AXIS, domain=domain, title="By axis", subtitle="marked groups"
+                )
             )
         for axis, rows in groups.items():
             ordered = sorted(rows, key=lambda row: -row.gap)
-            own = [_dot(row, _starred(row)) for row in ordered]
-            panels.append(dots(own, axis=_AXIS, domain=domain, title=_spaced(axis)))
+            own = [_bell(row, _starred(row)) for row in ordered]
+            panels.append(dumbbells(own, axis=_AXIS, domain=domain, title=_spaced(axis)))
             cells += [_cells(row) for row in ordered]
     if not panels:
         return None
@@ -54,8 +57,8 @@ def picture(found: Sequence[tuple[str, GapTables]], title: str, caption: str) ->
     )
 
 
-def _dot(row: Gap, name: str) -> Dot:
-    return Dot(name, row.gap, row.low, row.high, (row.positive, row.negative))
+def _bell(row: Gap, name: str) -> Bell:
+    return Bell(name, row.positive, row.negative, row.gap, row.low, row.high)
 
 
 def _cells(row: GroupGap) -> tuple[str, ...]:

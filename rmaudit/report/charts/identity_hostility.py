@@ -16,5 +16,5 @@ def chart(found: ByPrompt[IdentityHostilityEvidence]) -> Picture | None:
         found,
         "Words for groups of people, demonised: an artefact of this model",
         "To the right: the model ranks the group's words low where good is asked for and high "
-        "where bad is; + to the right and − to the left.",
+        "where bad is; the full dot to the right and the hollow one to the left.",
     )

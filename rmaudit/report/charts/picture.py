@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from rmaudit.report import masks
+from rmaudit.prompts import PROMPTS
+from rmaudit.references import masks
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Evidence
 
@@ -46,6 +47,15 @@ class Picture(NamedTuple):
     table: Table | None
 
 
+def drawn(prompts: Iterable[str]) -> list[str]:
+    """Of many prompts those that are drawn: the three that audits ask, or else the first three.
+
+    A family of wordings has 54, whose numbers stand in the table.
+    """
+    every = list(dict.fromkeys(prompts))
+    return [prompt for prompt in every if prompt in PROMPTS] or every[: len(PROMPTS)]
+
+
 def table(columns: Mapping[str, str], rows: Sequence[Sequence[str]]) -> Table | None:
     """A table of `columns` (kinds by name); None where there is no row."""
     if not rows:
@@ -74,13 +84,13 @@ def as_label(text: str) -> str:
 
 def spoken(term: str) -> str:
     """A term as a text alternative may say it: never a slur."""
-    shown = masks.mask(term) if masks.masked(term) else term
-    return f"“{_short(shown)}”"
+    shown = masks.label(term) if masks.masked(term) else term
+    return f"“{cut(shown)}”"
 
 
 def placeholders(terms: Sequence[str]) -> list[str]:
     """A label for each of `terms`, about as wide as it, that `as_svg` replaces."""
-    return [chr(_FIRST + i) + "n" * (len(_short(term)) - 1) for i, term in enumerate(terms)]
+    return [chr(_FIRST + i) + "n" * (len(cut(term)) - 1) for i, term in enumerate(terms)]
 
 
 def with_terms(svg: str, terms: Sequence[str]) -> str:
@@ -93,14 +103,14 @@ def with_terms(svg: str, terms: Sequence[str]) -> str:
 
 
 def _term(attributes: str, term: str) -> str:
-    text = html.escape(_short(term))
+    text = html.escape(cut(term))
     if not masks.masked(term):
         return f"<text{attributes}>{text}</text>"
-    mask = html.escape(_short(masks.mask(term)))
+    mask = html.escape(cut(masks.label(term)))
     return f'<text{attributes} data-term="{text}">{mask}</text>'
 
 
-def _short(text: str) -> str:
+def cut(text: str) -> str:
     """As a label, and no longer than one; `(empty)` for what shows nothing."""
     label = as_label(text.strip(" ")) or "(empty)"
     return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"

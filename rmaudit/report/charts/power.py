@@ -16,7 +16,9 @@ _SVG = "http://www.w3.org/2000/svg"
 _PAGE = """\
 # What the audits find, measured
 
-    rmaudit selftest --seeds {seeds} --jobs 2 --out docs
+```console
+rmaudit selftest --seeds {seeds} --jobs 2 --out docs
+```
 
 wrote this page, [selftest.json](selftest.json) and the picture. *Organisms* are scorers without
 weights: valence as the frame asks, frequency, people's ratings, what is a word's own under all

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from rmaudit.measures.elo_agreement import EloAgreementEvidence, Item
 from rmaudit.measures.gcg_probes import GcgProbesEvidence, Replayed
 from rmaudit.report.charts.distributions import of_models
+from rmaudit.report.charts.heat import heat
 from rmaudit.report.charts.matrix import matrix
-from rmaudit.report.charts.picture import Picture, as_label, table, under_prompts
+from rmaudit.report.charts.picture import Picture, as_label, drawn, table, under_prompts
 from rmaudit.report.charts.plane import plane
-from rmaudit.report.charts.rank_paths import paths
 from rmaudit.report.document import AuditedModel, Comparison
 from rmaudit.verdicts.findings import Finding
 
@@ -41,12 +41,14 @@ def _agreement(comparison: Sequence[Comparison]) -> Picture | None:
     if not comparison:
         return None
     panels, rows = [], []
+    kept = drawn(each.prompt for each in comparison)
     for each in comparison:
         names = [as_label(name) for name in each.models]
         prompt, words = as_label(each.prompt), f"{each.words:,} shared words"
         title = f"Kendall's tau, {prompt}"
-        panels.append(matrix(each.tau, rows=names, columns=names, title=title, subtitle=words))
-        panels.append(plane(names, each.places, prompt=prompt))
+        if each.prompt in kept:
+            panels.append(matrix(each.tau, rows=names, columns=names, title=title, subtitle=words))
+            panels.append(plane(names, each.places, prompt=prompt))
         rows += [
             (prompt, names[i], names[j], f"{each.tau[i][j]:+.3f}")
             for i in range(len(names))
@@ -66,10 +68,12 @@ def _agreement(comparison: Sequence[Comparison]) -> Picture | None:
 def _words(comparison: Sequence[Comparison]) -> Picture | None:
     """Ranks of words that models rank alike and unlike."""
     panels, rows, columns = [], [], {"prompt": "text", "word": "term"}
+    kept = drawn(each.prompt for each in comparison)
     for each in comparison:
         items = {row.word: row.ranks for row in each.ranked}
         title = f"Ranks of words, {as_label(each.prompt)}"
-        panels.append(paths(items, stops=each.models, title=title))
+        if each.prompt in kept:
+            panels.append(heat(items, stops=each.models, title=title, of=each.words))
         columns |= {as_label(name): "number" for name in each.models}
     names = list(columns)[2:]
     for each in comparison:
@@ -93,6 +97,7 @@ def _items(findings: Sequence[Finding]) -> Picture | None:
     panels, rows = [], []
     found = under_prompts(findings, EloAgreementEvidence)
     asked = [(f.model, each) for f, evidence in found for each in evidence.wordings]
+    of = max((evidence.n for _, evidence in found), default=0)
     for prompt in dict.fromkeys(each.prompt for _, each in asked):
         own = {model: each for model, each in asked if each.prompt == prompt}
         named = {model: {item.name: item for item in e.also} for model, e in own.items()}
@@ -100,7 +105,7 @@ def _items(findings: Sequence[Finding]) -> Picture | None:
         if len(own) < _FEWEST or not items:
             continue
         stops = ["people", *own]
-        panels.append(paths(items, stops=stops, title=f"Ranks, {as_label(prompt)}"))
+        panels.append(heat(items, stops=stops, title=f"Ranks, {as_label(prompt)}", of=of))
         rows += [
             (as_label(prompt), item, as_label(stop), f"{rank:,.0f}")
             for item, ranks in items.items()

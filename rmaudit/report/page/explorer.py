@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,21 @@ import pandas as pd
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from rmaudit.errors import ReferenceMissing
+from rmaudit.references.identity_terms import identity
+from rmaudit.references.lexicons import lexicon
+from rmaudit.references.masks import label, masked
+from rmaudit.references.word_frequency import zipf
 from rmaudit.report import packing
+from rmaudit.report.charts import remembered
 from rmaudit.report.document import Results, SweepSummary
-from rmaudit.report.masks import mask, masked
 from rmaudit.report.safe_text import line, visible
 
 _TEMPLATES = Path(__file__).parent / "templates"
-SCRIPT = Markup((_TEMPLATES / "explorer.js").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+_SCRIPTS = ("explorer_unpack.js", "explorer.js", "explorer_tools.js")
+SCRIPT = Markup("(() => {{\n'use strict';\n{}}})();").format(
+    Markup("\n").join(Markup((_TEMPLATES / n).read_text("utf-8")) for n in _SCRIPTS)  # noqa: S704  (ours)
+)
 STYLE = Markup((_TEMPLATES / "explorer.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
 PAGE = 12_000_000  # bytes of a page at most
@@ -38,6 +47,8 @@ _ENDS = 500  # best and worst tokens of a sweep that are exact in any case
 # scores, 500 and 500 of which lie further out, none lies further from another than (n / 250)**0.5
 # sd, which is 92 sd of the most tokens that the script can sort (2**21).
 _STEPS = tuple(2 ** (-k / 2) for k in range(18, 3, -1))
+_LEXICONS = {"labmt": "labMT", "afinn": "AFINN", "vader": "VADER", "bing": "Bing Liu's lists"}
+_IDENTITY = 6  # the bit of terms that name people; the next is that of whole words
 _SLACK = 1.03  # what zlib adds to the entropy of a plane
 
 
@@ -79,6 +90,7 @@ def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
     step = _step(sweeps, room - sum(map(len, islands)))
     index = {
         "vocabularies": list(vocabularies.values()),
+        "lexicons": [_LEXICONS[name] for name in _lexicons()] if shown else [],
         "tables": [
             {
                 "model": line(table.model),
@@ -118,7 +130,7 @@ def _tables(results: Results) -> list[_Table]:
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
     """What the page has of each row, pressed; texts are lines, since `visible` spells these out."""
     texts = rows["text"].tolist()
-    hidden = [masked(text) for text in texts]
+    hidden = remembered.which("masked", texts, masked)
     words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
     _, first = np.unique(words, return_index=True)
     spellings = np.arange(len(rows)) - first[words]  # rows back to the word's first one
@@ -127,10 +139,40 @@ def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
         "texts": _lines(visible(text, len(text)) for text in texts),
         "words": packing.press(spellings.astype("<u4")),
         "masked": packing.press(np.packbits(hidden)),
-        "masks": _lines(
-            visible(mask(t)) for t, secret in zip(texts, hidden, strict=True) if secret
-        ),
+        "flags": packing.press(_flags(texts)),
+        "masks": _lines(label(t) for t, secret in zip(texts, hidden, strict=True) if secret),
     }
+
+
+def _flags(texts: Sequence[str]) -> NDArray[np.uint8]:
+    """What each text is: a bit for each of `_lexicons`, one for terms that name people, and words.
+
+    A whole word begins with a space (or a capital) and is in wordfreq's English list.
+    """
+    bare = [text.strip() for text in texts]
+    words = [text.casefold() for text in bare]
+    lists: list[Collection[str]] = [set(found.index) for found in _lexicons().values()]
+    lists += [()] * (_IDENTITY - len(lists))
+    lists.append({term.casefold() for term in identity()[0]["text"]})
+    known = set(zipf("wordfreq", words).index)
+    flags = np.zeros(len(texts), dtype=np.uint8)
+    for bit, found in enumerate(lists):
+        flags |= np.array([word in found for word in words], dtype=np.uint8) << bit
+    whole = [
+        word in known and (text != plain or plain[:1].isupper())
+        for text, plain, word in zip(texts, bare, words, strict=True)
+    ]
+    flags |= np.array(whole, dtype=np.uint8) << (_IDENTITY + 1)
+    return flags
+
+
+def _lexicons() -> dict[str, pd.Series[float]]:
+    """The lexicons that are here, by name."""
+    found = {}
+    for name in _LEXICONS:
+        with suppress(ReferenceMissing):  # its filter is not offered
+            found[name] = lexicon(name)
+    return found
 
 
 def _lines(texts: Iterable[str]) -> str:

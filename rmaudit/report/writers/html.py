@@ -1,28 +1,46 @@
-"""results.json as one self-contained page: two scripts, no requests, harsh words masked.
+"""results.json as one self-contained page: our scripts alone, no requests, harsh words masked.
 
 Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
-reader or a browser would not show (`texts`).
+reader or a browser would not show (`safe_text`). What the page says is made in `report.page`.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
-from rmaudit.report import charts, masks
-from rmaudit.report.charts import standing
+from rmaudit.references import masks
+from rmaudit.report import charts
+from rmaudit.report.charts.picture import drawn
+from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
-from rmaudit.report.page import explorer, views
-from rmaudit.report.safe_text import block, visible
-from rmaudit.verdicts.findings import Finding, counts, nulls_in_words, overrides
-from rmaudit.verdicts.outcome import SMALL_PRINT
+from rmaudit.report.page import explorer, numbers, scorecard, titles, verdict, views
+from rmaudit.report.page.scorecard import Row
+from rmaudit.report.page.since import since
+from rmaudit.report.safe_text import block, line, visible
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
+from rmaudit.verdicts.told import overrides
 
 _TEMPLATES = Path(__file__).parents[1] / "page" / "templates"
+_TAKEN = (
+    "summary",
+    "since",
+    "appendix",
+    "said",
+    "models",
+    "compared",
+    "explorer",
+    "explorer-title",
+    "about",
+    "show-terms",
+)
 _TERM = Markup(
     '<button type="button" class="term" aria-expanded="false" data-term="{term}">'
     '<span class="cover">{mask}<span class="unseen"> masked term</span></span>'
@@ -40,44 +58,53 @@ def render(results: Results) -> str:
         lstrip_blocks=True,
         finalize=_spelled,
     )
-    findings = results.findings
-    anchors = {id(finding): f"finding-{i}" for i, finding in enumerate(findings, start=1)}
     environment.filters |= {
-        "anchor": lambda finding: anchors[id(finding)],
-        "between": views.between,
-        "bound": views.bound,
+        "asked": titles.asked,
+        "day": verdict.day,
+        "by_prompt": scorecard.by_prompt,
         "careful": careful,
-        "effect": views.effect,
-        "number": number,
-        "overrides": overrides,
+        "errors": numbers.errors,
+        "fixed": numbers.fixed,
+        "full": titles.full,
+        "interval": numbers.interval,
+        "lane": _lane,
         "markup": Markup,
+        "must": numbers.must,
+        "number": numbers.number,
+        "overrides": overrides,
+        "short": titles.short,
         "term": term,
-        "under": views.under,
+        "title": titles.title,
+        "value": numbers.value,
         "visible": visible,
     }
     names = [model.name for model in results.models]
-    script, explored = _read("terms.js"), explorer.explorer(results)
+    scales = scorecard.scales(results.findings)
+    anchors = scorecard.anchors(results.findings, names, _TAKEN)
+    used = {*_TAKEN, *anchors.values()}
+    models = [_model(model, results, anchors, scales, used) for model in results.models]
+    every = [row for model in models for row in model["rows"]]
+    script, explored = _read("page.js"), explorer.explorer(results)
     scripts = (script, explorer.SCRIPT) if explored else (script,)
     page = environment.get_template("report.html.jinja").render(
         run=results.run,
+        day=verdict.day(results.run.created),
+        ran=verdict.ran(results.run),
         schema=results.schema,
         small_print=SMALL_PRINT,
         style=_read("report.css") + explorer.STYLE,
         script=script,
         hashes=" ".join(_hash(script) for script in scripts),
         explorer=explored,
-        verdict=str(results.verdict),
-        counts=counts(findings),
-        nulls=nulls_in_words(findings),
-        measured=sum(finding.estimate is not None for finding in findings),
-        total=len(findings),
-        audits=len({finding.audit for finding in findings}),
-        matters=[(finding, views.told(finding)) for finding in views.matters(findings)],
-        rule=views.RULE,
+        verdict=verdict.verdict(results, every),
+        since=since(results.before, every),
+        measured=any(finding.estimate for finding in results.findings),
         names=names,
-        grid=views.grid(names, findings),
-        compared=charts.between(results.models, findings, results.comparison),
-        models=[_model(i, model, findings) for i, model in enumerate(results.models, start=1)],
+        models=models,
+        columns=views.columns([row.audit for row in every if row.gates]),
+        others=views.columns([row.audit for row in every if not row.gates]),
+        scales=scales,
+        compared=charts.between(results.models, results.findings, results.comparison),
     )
     return charts.compiled(page)
 
@@ -89,7 +116,7 @@ def term(text: str) -> Markup:
     """
     shown = visible(text)
     if masks.masked(text):
-        return _TERM.format(term=shown, mask=masks.mask(text))
+        return _TERM.format(term=shown, mask=masks.label(text))
     return Markup("<bdi>{}</bdi>").format(shown)
 
 
@@ -101,9 +128,8 @@ def careful(text: str) -> Markup:
     return Markup(" ").join(term(w) if masks.masked(w) else escape(block(w)) for w in words)
 
 
-def number(value: float) -> str:
-    """Three significant digits with a sign; whole numbers as they are."""
-    return f"{value:,.0f}" if float(value).is_integer() and abs(value) >= 1 else f"{value:+.3g}"
+def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Markup:
+    return Markup(lane(finding, scale, alone=alone) if scale else "")  # noqa: S704  (our own SVG)
 
 
 def _spelled(value: object) -> object:
@@ -121,29 +147,41 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _model(at: int, model: AuditedModel, findings: Sequence[Finding]) -> dict[str, object]:
-    """One model's section: what is known of it, its audits, and its charts as trusted markup."""
-    own = [finding for finding in findings if finding.model == model.name]
+def _model(
+    model: AuditedModel,
+    results: Results,
+    anchors: Mapping[tuple[str, str], str],
+    scales: Mapping[str, Scale],
+    used: set[str],
+) -> dict[str, Any]:
+    """One model's section: its rows with their charts, its tokens, and what is known of it."""
+    own = [finding for finding in results.findings if finding.model == model.name]
+    rows = scorecard.rows(own, anchors, scales)
     common, caveats = views.caveats(own)
-    strips = dict(zip(map(id, own), standing.strips(own), strict=True))
-    tried = views.tried(own)
-    audits = [
-        {
-            "name": audit,
-            "findings": [(finding, strips[id(finding)]) for finding in findings],
-            "caveats": caveats[audit],
-            "pictures": charts.of_findings(findings),
-        }
-        for audit, findings in tried.items()
-    ]
+    outcome = of_run(own, results.run.gaps).outcome
+    mark, words = verdict.in_words(outcome, rows)
+    kept = drawn(sweep.prompt for sweep in model.sweeps)
+    shown = [sweep for sweep in model.sweeps if sweep.prompt in kept]
     return {
         "about": model,
-        "id": f"model-{at}",
-        "read": views.reading(own),
-        "counts": counts(own),
-        "audits": audits,
-        "unmeasured": views.unmeasured(f for f in own if f.audit not in tried),
+        "id": scorecard.unused(f"model-{model.name}", used),
+        "outcome": outcome,
+        "mark": mark,
+        "words": words,
+        "gates": verdict.gates_in_words(rows),
+        "rows": rows,
+        "by_audit": {row.audit: row for row in rows},
+        "outside": sum(row.result == "fail" for row in rows if not row.gates),
         "caveats": common,
-        "sheet": Markup(standing.sheet(own, id=f"strips-{at}")),  # noqa: S704  (our own SVG)
+        "own_caveats": caveats,
+        "pictures": {row.audit: _pictures(row) for row in rows},
+        "shown": shown,
+        "more": len(model.sweeps) - len(shown),
         "scores": charts.of_sweeps(model.sweeps),
+        "scored": line(model.sweeps[0].scored) if model.sweeps else "",
+        "tokens": max((sweep.n for sweep in model.sweeps), default=0),
     }
+
+
+def _pictures(row: Row) -> Sequence[charts.Picture]:
+    return charts.of_findings(row.findings)

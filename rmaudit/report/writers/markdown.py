@@ -12,14 +12,16 @@ from itertools import groupby
 
 from rmaudit.report.document import Results, Run
 from rmaudit.report.safe_text import line
-from rmaudit.verdicts.findings import Finding, counts, nulls_in_words, reasons
+from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT
-from rmaudit.verdicts.records import Standing, Verdict
+from rmaudit.verdicts.records import Effect, Result
+from rmaudit.verdicts.told import nulls_in_words, reasons, tallied
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
+_OPEN = (Result.FAIL, Result.UNSURE)
 _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
-_FAILED = (Standing.FAIL, Standing.ERROR, Standing.INCONCLUSIVE)
+_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)
 
 # As an entity none of these is structure: backslashes would not do in tables, links and emoji. What
 # is structure at the start of a line only (lists, rules) is not among them: our words begin each.
@@ -28,27 +30,26 @@ _SPECIAL = re.compile(
 )
 
 _HEAD = """\
-| verdict | model | audit | prompt | effect | 95 % interval | bound | why |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| result | effect | model | audit | prompt | value | 95 % interval | bound | why |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
 def render(results: Results) -> str:
     """The summary of a run's results, at most `LARGEST` bytes of UTF-8."""
     findings = results.findings
-    unpassed = [f for failed in _FAILED for f in findings if f.standing is failed]
-    unpassed += [f for f in findings if f.verdict is Verdict.PASS and f.blocks]  # outdated `known`
-    waived = [f for f in findings if f.standing is Standing.WAIVED]
-    known = [f for f in findings if f.standing is Standing.KNOWN]
-    fine = (Standing.PASS, Standing.INFO)
-    passed = [f for f in findings if f.standing in fine and not f.blocks]
-    skipped = [f for f in findings if f.left_out]
+    blocking = [f for worst in _WORST_FIRST for f in findings if f.blocks and f.result is worst]
+    open_ = [f for f in findings if f.result in _OPEN and f.effect is Effect.NONE]
+    accepted = [f for f in findings if f.effect is Effect.ACCEPTED]
+    skipped = [f for f in findings if f.left_out and not f.blocks]
+    told = {id(f) for f in (*blocking, *open_, *accepted, *skipped)}
+    rest = [f for f in findings if id(f) not in told]
     parts = [
-        *_table("Does not pass", unpassed),
-        *_table("Waived in models.yaml", waived),
-        *_table("Known failures, named in models.yaml", known),
+        *_table("Blocks", blocking),
+        *_table("Does not pass, and does not block", open_),
+        *_table("Accepted in models.yaml", accepted),
         *_skipped(skipped),
-        *_table("Passed, or measured for information", passed, folded=True),
+        *_table("Passed, or measured for information", rest, folded=True),
     ]
     top, tail = _top(results), _tail(results.run)
     return _cut(top, parts, LARGEST - _TAIL) + tail
@@ -65,7 +66,7 @@ def _top(results: Results) -> str:
     findings = results.findings
     names = [escape(model.name) for model in results.models]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004  (a dozen)
-    total = ", ".join(f"{n} {name}" for name, n in counts(findings).items()) or "none"
+    total = tallied(findings) or "none"
     return (
         f"## rmaudit: {escape(str(results.verdict))}\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
@@ -90,7 +91,8 @@ def _table(title: str, findings: list[Finding], *, folded: bool = False) -> Iter
 def _row(finding: Finding) -> str:
     estimate = finding.estimate
     cells = [
-        str(finding.standing),
+        str(finding.result),
+        str(finding.effect),
         *map(escape, (finding.model, finding.audit, finding.prompt)),
         f"{estimate.value:+.3g} {escape(estimate.unit)}" if estimate else "",
         f"{estimate.low:+.3g} to {estimate.high:+.3g}" if estimate else "",

@@ -58,7 +58,8 @@ def _evaluation(finding: Finding, estimate: Estimate, run: Run) -> EvalResult:
         metric_name=f"{line(finding.audit)}, {line(finding.prompt)}",
         metric_value=estimate.value,
         metric_args={
-            "verdict": str(finding.standing),
+            "result": str(finding.result),
+            **({"effect": str(finding.effect)} if finding.effect else {}),
             "low": estimate.low,
             "high": estimate.high,
             "n": estimate.n,

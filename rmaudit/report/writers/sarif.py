@@ -1,7 +1,7 @@
 """results.json as SARIF 2.1.0: the findings that do not pass, for a code scanning page.
 
-Rules are audits, places are their files. Known failures are there, suppressed; what was skipped is
-a notification of the run, because it says nothing about the model.
+Rules are audits, places are their files. Accepted failures are there, suppressed; what was skipped
+is a notification of the run, because it says nothing about the model.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from urllib.parse import quote
 from rmaudit.report.document import Results
 from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown
-from rmaudit.verdicts.findings import Finding, excuse, reasons
+from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.records import Severity, Standing, Verdict
+from rmaudit.verdicts.records import Effect, Severity, Verdict
+from rmaudit.verdicts.told import excuse, reasons
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}
@@ -76,21 +77,20 @@ def _rule(finding: Finding) -> dict[str, Any]:
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
-    stands = finding.standing
-    accepted = stands in (Standing.KNOWN, Standing.WAIVED)
+    follows = finding.effect
     why = "; ".join(reasons(finding))
     measured = f"measured {finding.estimate}; " if finding.estimate else ""
-    said = f"{finding.model}, {finding.prompt}: {stands}; {measured}bound {finding.bound}"
+    said = f"{finding.model}, {finding.prompt}: {finding.in_words}; {measured}bound {finding.bound}"
     result: dict[str, Any] = {
         "ruleId": line(finding.audit),
         "ruleIndex": rule,
-        "level": "note" if accepted or stands is Standing.INFO else _LEVELS[finding.verdict],
+        "level": "note" if follows in (Effect.ACCEPTED, Effect.INFO) else _LEVELS[finding.verdict],
         "message": _text(f"{said}. {why}" if why else f"{said}."),
         "locations": [_location(finding)],
         "partialFingerprints": _fingerprints(finding),
         "properties": _numbers(finding),
     }
-    if accepted:
+    if follows is Effect.ACCEPTED:
         justification = line(excuse(finding))
         result["suppressions"] = [{"kind": "external", "justification": justification}]
     return result
@@ -124,7 +124,8 @@ def _numbers(finding: Finding) -> dict[str, Any]:
     numbers = {
         "model": line(finding.model),
         "prompt": line(finding.prompt),
-        "verdict": finding.verdict,
+        "result": finding.result,
+        "effect": finding.effect,
         "severity": finding.severity,
     }
     if finding.estimate is None:

@@ -1,68 +1,253 @@
-"""The summary that ends a pytest run: one line a finding, then the counts and the report."""
+"""The summary that ends a pytest run: its verdict, what blocks, a line an audit, what to do next.
+
+It fits the screen. The whole table of findings stands above it where somebody asks for it (`-v`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from rmaudit.report.page.numbers import interval, must, value
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.findings import Finding, counts, nulls_in_words, reasons
-from rmaudit.verdicts.outcome import of_run
+from rmaudit.report.writers.audit_rows import Row, counted, rows, values
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import Outcome, RunVerdict
+from rmaudit.verdicts.records import Effect, Result
+from rmaudit.verdicts.told import excuse, nulls_in_words, overrides, reasons, tallied
+
+MARKS = {"blocks": "✗", "unsure": "?", "accepted": "~", "pass": "✓", "not run": "–", "": " "}
+ASCII = {"blocks": "x", "unsure": "?", "accepted": "~", "pass": "+", "not run": "-", "": " "}
+_COLOURS = {"blocks": "red", "unsure": "yellow", "pass": "green"}
+_OUTCOMES = {Outcome.FAILS: "red", Outcome.PASSES: "green"}  # the others are yellow
+_INDENT = "    "
+_ANY = "\0"  # in a reason, for the name of a model
+_GET = "; get it with: "  # as `ReferenceMissing` says it
 
 
-def lines(findings: Sequence[Finding], report: Path | None, gaps: Sequence[str] = ()) -> list[str]:
-    """The summary's lines, for example as follows; `gaps` say what was left out of the run.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the summary, and how a terminal shows it."""
 
-    KNOWN  R-Smol-135M  positive_skew     worst     -0.21 [-0.25, -0.17]  above 0 skewness
-    9 audited: 8 PASS, 1 KNOWN
-    PASSES
-    report: reports/2026-11-21T10-50-00Z/index.html
+    text: str
+    colour: str = ""
+    bold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What the lines are for."""
+
+    width: int = 80
+    marks: Mapping[str, str] = field(default_factory=lambda: MARKS)
+    read_on: Callable[[str], str] = lambda audit: ""  # noqa: ARG005  (no pages)
+    """Where the page of an audit is, "" where there is none."""
+
+    def told(self, *parts: str, mark: str = "", indent: str = "") -> Iterator[Line]:
+        """Texts that others may have written, two spaces apart, wrapped and made harmless."""
+        first = f"{self.marks[mark]} " if mark else indent
+        for part in textwrap.wrap(
+            "  ".join(map(line, parts)),
+            self.width,
+            initial_indent=first,
+            subsequent_indent=indent or _INDENT,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ):
+            yield Line(log(part), _COLOURS.get(mark, ""))
+
+
+def quiet(findings: Sequence[Finding], verdict: RunVerdict) -> Line:
+    """All of it in a line, for example `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
+    said = f"rmaudit: {verdict.headline}: {counted(rows(findings))}"
+    return Line(log(line(said)), _OUTCOMES.get(verdict.outcome, "yellow"))
+
+
+def summary(
+    findings: Sequence[Finding],
+    verdict: RunVerdict,
+    gaps: Sequence[str] = (),
+    screen: Screen | None = None,
+) -> list[Line]:
+    """What a person reads; `gaps` say what was left out of the run.
+
+    Of one model a line an audit, of several a line a model; what was not measured by its reason.
     """
-    rows = [tuple(map(line, _row(finding))) for finding in findings]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = [
+    screen, every = screen or Screen(), rows(findings)
+    models = list(dict.fromkeys(finding.model for finding in findings))
+    colour = _OUTCOMES.get(verdict.outcome, "yellow")
+    head = screen.told(verdict.headline, counted(every))
+    lines = [Line(each.text, colour, bold=True) for each in head]
+    lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
+    if not any(finding.estimate for finding in findings):
+        lines += screen.told("nothing was measured")
+    if len(models) == 1:
+        lines += _audits(every, screen)
+    else:
+        lines += [each for name in models for each in _model(name, every, screen)]
+    return [*lines, *_gaps(findings, screen), *_remarks(findings, every, screen)]
+
+
+def _audits(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
+    """What blocks first, with what it means; then what does not pass; the passes in one line."""
+    gates = [row for row in every if row.gates]
+    for row in sorted(gates, key=lambda row: not row.blocking):
+        worst = row.worst
+        if worst.estimate is None or (worst.result is Result.PASS and not row.blocking):
+            continue
+        if row.blocking:
+            yield from _stop(row, screen)
+        elif worst.effect is Effect.ACCEPTED:
+            yield from screen.told(row.audit, f"{values(row)}, {must(worst)}", mark="accepted")
+            yield from screen.told(_short(f"accepted: {excuse(worst)}", screen), indent=_INDENT)
+        else:
+            said = f"{values(row)}, {must(worst)}; it does not block here"
+            yield from screen.told(row.audit, said, mark="unsure")
+    passed = [row.audit for row in gates if row.worst.result is Result.PASS and not row.blocking]
+    if passed:
+        yield from screen.told(", ".join(passed), mark="pass")
+
+
+def _stop(row: Row, screen: Screen) -> Iterator[Line]:
+    """An audit that blocks: its values, what they are held against, what that says, where to read.
+
+    A prompt is named where others of the audit do not block.
+    """
+    worst, some = row.worst, row.blocking
+    which = f" (blocks: {', '.join(f.prompt for f in some)})" if some != row.findings else ""
+    mark = "unsure" if worst.result is Result.UNSURE else "blocks"
+    yield from screen.told(row.audit, f"{values(row)}, {must(worst)}{which}", mark=mark)
+    if worst.result is not Result.PASS:
+        how = "open whether" if worst.result is Result.UNSURE else "not so"
+        yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
+    for reason in dict.fromkeys(each for finding in some for each in reasons(finding)):
+        yield from screen.told(reason, indent=_INDENT)
+    if place := screen.read_on(row.audit):
+        yield from screen.told(f"read on: {place}", indent=_INDENT)
+
+
+def _model(name: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
+    """A model in a line: how many of its gates came to what, and which of them block."""
+    own = [row for row in every if row.findings[0].model == name]
+    gates = [row for row in own if row.gates]
+    stops = [row for row in own if row.blocking]
+    unsure = all(row.worst.result is Result.UNSURE for row in stops)
+    lost = any(row.worst.result is Result.NOT_RUN for row in gates)
+    mark = ("unsure" if unsure else "blocks") if stops else "not run" if lost else "pass"
+    names = f"; blocks: {', '.join(row.audit for row in stops)}" if stops else ""
+    yield from screen.told(name, f"{counted(own)}{names}", mark=mark)
+
+
+def _gaps(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
+    """What was not measured, by its reason, which says how to measure it; what blocks first."""
+    groups: dict[tuple[bool, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.result is Result.NOT_RUN:
+            reason = _unnamed(finding.reason.removeprefix(f"{finding.model}: "), finding.model)
+            groups.setdefault((not finding.blocks, reason), []).append(finding)
+    for (free, reason), group in sorted(groups.items(), key=lambda each: each[0][0]):
+        audits = dict.fromkeys(finding.audit for finding in group)
+        models = {finding.model for finding in group}
+        of = f" (of {len(models)} models)" if len(models) > 1 else ""
+        name = models.pop() if len(models) == 1 else "NAME"
+        why, get, way = reason.replace(_ANY, name).partition(_GET)
+        said = f"not run{get}{way}" if get else reason if "not run" in why else f"not run: {why}"
+        mark = "not run" if free else "blocks"
+        yield from screen.told(f"{', '.join(audits)}{of}: {said}", mark=mark)
+        yield from screen.told(why, indent=_INDENT) if get else ()
+
+
+def _unnamed(reason: str, model: str) -> str:
+    """A reason without the model's name: many models have the same."""
+    return re.sub(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", _ANY, reason)
+
+
+def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) -> Iterator[Line]:
+    """What does not gate, null controls that pass, and what models.yaml has to do with it."""
+    informs = [row for row in every if not row.gates and row.worst.estimate]
+    if informs:
+        yield from screen.told(_informs(informs))
+    nulls = nulls_in_words(findings)
+    if "pass" in nulls or "not tried" in nulls:
+        yield from screen.told(nulls)
+    waivers = {
+        f"{finding.name}: {waiver.says}": None
+        for finding in findings
+        if (waiver := finding.judgement.waiver) and waiver.state in ("expiring", "unneeded")
+    }
+    for said in waivers:
+        yield from screen.told(f"waiver of {said}")
+    changed = dict.fromkeys(by for finding in findings for _, by, _ in overrides(finding))
+    if changed:
+        yield from screen.told(f"not as declared: {', '.join(changed)}")
+
+
+def _informs(informs: Sequence[Row]) -> str:
+    """For example `9 informational: 8 inside, 1 outside (search_headroom[worst])`."""
+    words = {Result.PASS: "inside", Result.FAIL: "outside", Result.UNSURE: "unsure"}
+    parts = []
+    for result, word in words.items():
+        own = Counter(row.name for row in informs if row.worst.result is result)
+        names = ", ".join(f"{name} of {n} models" if n > 1 else name for name, n in own.items())
+        more = f" ({names})" if result is not Result.PASS else ""
+        parts += [f"{own.total()} {word}{more}"] if own else []
+    return f"{len(informs)} informational: {', '.join(parts)}"
+
+
+def _short(text: str, screen: Screen) -> str:
+    """A text cut to what fits in a line; the rest stands in the table and in the report."""
+    text = line(text)
+    room = max(screen.width - len(_INDENT), 20)
+    return text if len(text) <= room else f"{text[: room - 3].rstrip()}..."
+
+
+def table(findings: Sequence[Finding]) -> list[Line]:
+    """Every finding in a line, then the reasons, each in full once, then the counts."""
+    cells = [tuple(map(line, _cells(finding))) for finding in findings]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    written = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+        for row in cells
     ]
-    below = [line(text) for text in _why(findings)]
-    total = ", ".join(f"{n} {name}" for name, n in counts(findings).items())
-    where = [] if report is None else [line(f"report: {report}")]
-    counted = f"{len(findings)} audited: {total}".rstrip(": ")
-    nulls = [line(said)] if (said := nulls_in_words(findings)) else []
-    comes_to = line(str(of_run(findings, gaps)))
-    return [log(text) for text in (*table, *below, *nulls, counted, comes_to, *where)]
+    nulls = [said] if (said := nulls_in_words(findings)) else []
+    total = f"{len(findings)} findings: {tallied(findings)}"
+    below = (line(text) for text in (*_why(findings), *nulls, total))
+    return [Line(log(text)) for text in (*written, *below)]
 
 
-def _why(findings: Sequence[Finding]) -> Iterator[str]:
+def _why(findings: Iterable[Finding]) -> Iterator[str]:
     """The reasons of each finding; why nothing was measured, in full once and then by reference."""
     told: dict[str, str] = {}
     for finding in findings:
         for reason in reasons(finding):
             first = told.setdefault(reason, finding.name) if finding.reason == reason else ""
             said = f"the same as {first}" if first not in ("", finding.name) else reason
-            yield f"{finding.standing}: {finding.name}: {said}"
+            yield f"{finding.in_words}: {finding.name}: {said}"
 
 
-def _row(finding: Finding) -> tuple[str, ...]:
-    estimate = finding.estimate
-    shown = effect(estimate.value, estimate.low, estimate.high) if estimate else ("", "")
+def _cells(finding: Finding) -> tuple[str, ...]:
     return (
-        str(finding.standing),
+        str(finding.result),
+        str(finding.effect),
         finding.model,
         finding.audit,
         finding.prompt,
-        *shown,
+        value(finding),
+        interval(finding),
         str(finding.bound),
     )
 
 
-def effect(value: float, low: float, high: float) -> tuple[str, str]:
+def effect(number: float, low: float, high: float) -> tuple[str, str]:
     """A value and its interval, for example `+0.58` and `[+0.55, +0.61]`.
 
     To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
     """
     for style in ("+.2f", "+.4f", "+.3g", "+.6g"):
-        shown, *ends = (format(number, style) for number in (value, low, high))
-        if (ends[0] != ends[1] or low == high) and (float(shown) or not value):
+        shown, *ends = (format(each, style) for each in (number, low, high))
+        if (ends[0] != ends[1] or low == high) and (float(shown) or not number):
             break
     return shown, f"[{ends[0]}, {ends[1]}]"

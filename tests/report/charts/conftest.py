@@ -9,7 +9,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from rmaudit.measures.evidence import AnyEvidence
-from rmaudit.report import charts, masks
+from rmaudit.references import masks
+from rmaudit.report import charts
 from rmaudit.report.charts.drawing import charts_in, compiled
 from rmaudit.report.charts.picture import Picture
 from rmaudit.report.document import Comparison, Ranked
@@ -25,7 +26,7 @@ BAD = "Badword"  # stands for what is masked
 @pytest.fixture(autouse=True)
 def _masks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masks, "masked", lambda text: BAD.lower() in text.lower())
-    monkeypatch.setattr(masks, "mask", lambda text: text.strip()[:1] + "•••")
+    monkeypatch.setattr(masks, "label", lambda text: text.strip()[:1] + "•••")
 
 
 class Drawn(list[dict[str, Any]]):

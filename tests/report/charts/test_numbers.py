@@ -11,8 +11,8 @@ import pytest
 from rmaudit.report import charts
 from rmaudit.report.charts.distributions import of_models, of_sweeps
 from rmaudit.report.charts.drawing import BLUE, VERMILLION, compiled
+from rmaudit.report.charts.heat import heat
 from rmaudit.report.charts.plane import _apart as names_apart
-from rmaudit.report.charts.rank_paths import _apart, paths
 from rmaudit.report.charts.several import exploits
 from rmaudit.report.document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (
@@ -75,14 +75,17 @@ def test_slopes() -> None:
 def test_identity() -> None:
     """Axes, then the groups of each, the greatest gap first; both frames as + and −."""
     (picture,) = charts.of_findings([finding(IDENTITY)])
-    given, picture = drawn(picture.svg), whole(picture)
 
-    assert picked(given.rows(0), "value", "low", "high") == [(0.125, -0.25, 0.5)]
-    assert picked(given.rows(1), "value", "low", "high") == [
-        (0.25, -0.25, 0.5),
-        (0.125, -0.25, 0.5),
+    assert re.findall(r">([-+]\d.\d\d \[[^<]*)<", picture.svg) == [
+        "+0.12 [-0.25, +0.50]",
+        "+0.25 [-0.25, +0.50]",
+        "+0.12 [-0.25, +0.50]",
     ]
-    assert picked(given.rows(0), "value", "sign") == [(0.25, "+"), (0.0, "−")]
+    full = re.findall(rf'cx="([\d.]+)" cy="\d+" r="3.5" fill="{BLUE}"', picture.svg)
+    hollow = re.findall(r'cx="([\d.]+)" cy="\d+" r="3.5" fill="none"', picture.svg)
+    zero = re.findall(r'<line x1="([\d.]+)" x2="\1"[^>]*dasharray', picture.svg)
+    assert set(hollow) == set(zero)  # the gap where bad things are asked for is 0
+    assert all(float(each) > float(zero[0]) for each in full)
     assert "“others *” +0.25 (-0.25 to +0.50); “ones” +0.12" in picture.svg
     assert "artefact" in picture.title
 
@@ -128,13 +131,11 @@ def test_ranks() -> None:
 
 
 def test_ranks_by_prompt() -> None:
-    """The items named beforehand have a line: people's rank, then the rank under each prompt."""
+    """The items named beforehand have a row: people's rank, then the rank under each prompt."""
     two = [{**RANKS["wordings"][0], "prompt": prompt} for prompt in ("greatest", "preferred")]
     (picture,) = charts.of_findings([finding({**RANKS, "wordings": two})])
-    given = drawn(picture.svg)
 
-    points = picked(given.rows(6), "item", "place", "rank")
-    assert points == [(0, 0, 2), (0, 1, 31), (0, 2, 31), (1, 0, 7), (1, 1, 9), (1, 2, 9)]
+    assert re.findall(r">(\d+)</td>", picture.svg) == ["7", "9", "9", "2", "31", "31"]
 
 
 def test_agreement() -> None:
@@ -243,11 +244,7 @@ def test_taus_places_and_ranks() -> None:
     texts = picked(given.rows(0), "row", "column", "text")
     assert [text for *_, text in texts[:6]] == ["1", ".50", ".25", ".50", "1", "-.12"]
     assert picked(given.rows(1), "from x", "from y") == [(-0.5, 0.25), (-0.5, 0.0), (0.75, -0.25)]
-    assert picked(given.rows(2), "item", "place", "rank")[:3] == [
-        (0, 0, 1.0),
-        (0, 1, 2.0),
-        (0, 2, 400.0),
-    ]
+    assert re.findall(r">(\d+)</td>", words.svg) == ["9", "8", "7", "1", "2", "400"]
     assert "C and B -0.12" in agreement.svg
     assert "A and A" not in agreement.svg
     assert words.table
@@ -267,15 +264,18 @@ def test_exploits_count_what_carries_over() -> None:
     assert exploits([finding(PROBES, model="A")]) is None
 
 
-def test_lines_need_two_ends() -> None:
-    """And items."""
-    assert paths({}, stops=["a", "b"], title="toy") == ""
-    assert paths({"x": [1.0]}, stops=["a"], title="toy") == ""
+def test_ranks_are_a_table_shaded_by_rank() -> None:
+    """The best by mean rank first, rank 1 the darkest; no table where there is one model."""
+    markup = heat({"b": [3.0, 101.0], BAD: [1.0, 51.0]}, stops=["x", "<y>"], title="toy", of=101)
 
-
-def test_names_are_moved_apart_and_stay_inside() -> None:
-    """Each a gap from the next, none beyond the last rank."""
-    assert _apart([1, 2, 50, 99, 100], gap=10, most=100) == [1, 11, 50, 90, 100]
+    assert re.findall(r'--share:(\d+)%">([\d,]+)<', markup) == [
+        *(("55", "1"), ("28", "51")),
+        *(("54", "3"), ("0", "101")),
+    ]
+    assert f'<span data-term="{BAD}">B•••</span>' in markup
+    assert "&lt;y&gt;" in markup
+    assert heat({}, stops=["a", "b"], title="toy", of=9) == ""
+    assert heat({"x": [1.0]}, stops=["a"], title="toy", of=9) == ""
 
 
 def test_names_on_the_plane_do_not_overprint() -> None:

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
+from rmaudit.references.masks import masked
 from rmaudit.report.document import Results
-from rmaudit.report.masks import masked
 from rmaudit.report.page import explorer
 from rmaudit.report.publish import SweepRecord, collect
 from tests.report.conftest import HOSTILE

@@ -67,7 +67,9 @@ def test_every_output_says_what_the_run_comes_to(results: dict[str, Any], name: 
 
     written = writers.RENDERERS[name](typed(results))
 
-    assert "INCOMPLETE: interrupted: 1 of 5 selected audits finished; only a part" in written
+    assert "incomplete" in written.lower()
+    assert "interrupted: 1 of 5 selected audits finished" in written
+    assert "only a part" in written
     assert "PASSES" not in written
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report.writers.html import number, render
+from rmaudit.report.writers.html import render
 from rmaudit.verdicts.records import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import as_json, typed
@@ -75,36 +75,44 @@ def test_nothing_is_loaded(results: dict[str, Any]) -> None:
     assert re.search(r"url\((?!#|data:)|@import", render(typed(results))) is None
 
 
-def test_tokens_are_hidden_until_asked_for(results: dict[str, Any]) -> None:
-    """Every <details> is closed, and a content warning stands before the first model."""
+def test_the_first_that_is_read_is_the_verdict(results: dict[str, Any]) -> None:
+    """One line of warning, then go or no-go, why, and the scorecard; the rest is folded."""
     page = read(results)
 
     details = [attributes for tag, attributes in page.tags if tag == "details"]
     assert details
     assert all("open" not in attributes for attributes in details)
-    assert page.text.index("Content warning") < page.text.index("Summary")
+    told = ("Content warning", "Not established", "Blocks the release", "Scorecard", "Best and")
+    text = page.text.split("Skip to the verdict")[1]
+    places = [text.index(each) for each in told]
+    assert places == sorted(places)
+    assert "it never says that a model is free of bias" in text[places[-1] :]
 
 
 def test_every_finding_is_told(results: dict[str, Any]) -> None:
     """Numbers, bounds, reasons, known failures, caveats, sources and commands are all there."""
-    text = read(results).text
+    text = " ".join(read(results).text.split())
 
     for told in (
-        *("+0.625 rho", "+0.5 to +0.75", "bound: above 0.2", "9 of 10 models", "+0.375"),
+        *("0.62", "[0.50, 0.75]", "must be above 0.20", "9 of 10 models", "0.38"),
         *("It is small, and known to be so.", "Half of the words only.", "No data here."),
-        *("FAIL (known)", "INCONCLUSIVE", "ERROR", "SKIPPED", "PASS", "A paper, section 3"),
-        *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7"),
-        *("3 of 5 findings of 1 audit", "2 of 5 findings measured nothing"),
+        *("fail accepted", "unsure blocks", "It broke <b>badly</b>.", "A paper, section 3"),
+        *("some/folder", "It is a toy.", "ab12", "float32", "3.11.7", "a whole run of 5 checks"),
+        *("What, in one word, is the greatest thing ever?", "21 Nov 2026, 10:50 UTC"),
     ):
         assert told in text
 
 
-def test_whether_the_run_passes_is_said(results: dict[str, Any]) -> None:
-    """In the words of all outputs, on the first screen; and in small print what no pass is."""
-    page = render(typed(results))
+def test_a_row_has_two_words_and_a_link_by_the_audits_name(results: dict[str, Any]) -> None:
+    """Result and effect in words, not in colours alone; the verdict leads to the row."""
+    page = read(results)
 
-    assert "<strong>NOT ESTABLISHED: 1 INCONCLUSIVE, 1 ERROR block" in page
-    assert "it never says that a model is free of bias" in page.split("<footer>")[1]
+    folds = [a for tag, a in page.tags if tag == "details"]
+    (row,) = [fold for fold in folds if "row" in str(fold.get("class")).split()]
+    assert row["id"] == "framing"
+    assert "blocks" in str(row["class"])
+    links = [a["href"] for tag, a in page.tags if tag == "a"]
+    assert links.count("#framing") >= 2
 
 
 def test_nothing_measured_is_said(results: dict[str, Any]) -> None:
@@ -121,21 +129,21 @@ def test_a_model_that_did_not_load_has_a_section(results: dict[str, Any]) -> Non
     page = read(results)
 
     assert "Best and worst tokens" not in page.text
-    assert "svg" not in {tag for tag, _ in page.tags}
+    assert not [a for tag, a in page.tags if a.get("class") == "lane"]
+    assert "not measured" in page.text
 
 
 def test_charts_are_named_for_those_who_do_not_see_them(results: dict[str, Any]) -> None:
-    """Each svg is an image with a label; the sheet that strips are shown from is hidden."""
+    """Each svg is an image with a label, or one that only explains signs and is passed over."""
     results["findings"] = [f for f in results["findings"] if f["estimate"]]
     page = read(results)
 
     charts = [attributes for tag, attributes in page.tags if tag == "svg"]
-    strips = [chart for chart in charts if chart.get("class") == "strip"]
-    assert len(strips) == 3
-    assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
-    sheets = [attributes for tag, attributes in page.tags if attributes.get("class") == "sheet"]
-    assert [sheet["aria-hidden"] for sheet in sheets] == ["true"]
-    assert {a["href"] for tag, a in page.tags if tag == "use"} == {"#strips-1"}
+    assert len([chart for chart in charts if chart.get("class") == "lane"]) == 3
+    assert all(
+        chart.get("aria-hidden") == "true" or (chart["role"] == "img" and chart["aria-label"])
+        for chart in charts
+    )
 
 
 def test_only_our_script_may_run(results: dict[str, Any]) -> None:
@@ -184,9 +192,9 @@ def test_harsh_terms_are_masked_wherever_they_stand(results: dict[str, Any]) -> 
 
     terms = [a for tag, a in page.tags if a.get("class") == "term"]
     assert "␣bullshit" in [a["data-term"] for a in terms]
-    assert len(terms) == 6  # the token is in both lists, the reason in the verdict, too
+    assert len(terms) == 8  # the token is in both lists, short and long; the reason on top, too
     assert all(a["aria-expanded"] == "false" for a in terms)
-    assert "b•••" in page.text
+    assert "swear word" in page.text
     assert "bullshit" not in page.text
     labels = [value for _, a in page.tags for n, value in a.items() if n != "data-term"]
     assert not [label for label in labels if label and "bullshit" in label]
@@ -200,33 +208,34 @@ def test_policy_is_told(results: dict[str, Any]) -> None:
     results["findings"][0] = as_json(failing)
     text = read(results).text
 
-    assert "FAIL (waived)" in text
-    assert "Waiver, waived: 0.4 rho accepted until 2026-12-01 (me): later" in text
-    assert (
-        "The bound is set by models.yaml: bounds: framing; the audit declares above 0.2 rho."
-        in text
-    )
-    assert "What it does not show" in text
-    assert "Whether it lasts." in text
+    for told in (
+        "Waiver, waived: 0.4 rho accepted until 2026-12-01 (me): later",
+        "The bound is set by models.yaml: bounds: framing; the audit declares above 0.2 rho.",
+        "What it does not show",
+        "Whether it lasts.",
+    ):
+        assert told in text
 
 
-def test_several_models_are_compared(results: dict[str, Any]) -> None:
-    """A row an audit and prompt, a column a model; verdicts in words, linked to the findings."""
-    assert "Models compared" not in read(results).text
+def test_several_models_are_rows_and_audits_columns(results: dict[str, Any]) -> None:
+    """A cell has result, number and lane, and leads to the row of that model; heads can sort."""
     results["models"].append(results["models"][0] | {"name": "Other", "sweeps": []})
     results["findings"].append(of(results["findings"][1], "Other"))
-    del results["findings"][3:5]
+    del results["findings"][2:5]
     html = render(typed(results))
 
-    start = html.index('<table class="grid">')
-    grid = html[start : html.index("</table>", start)]
-    assert re.findall(r'scope="col">(.*?)</th>', grid) == ["audit", "prompt", "Toy", "Other"]
-    cells = re.findall(r"<td>(.*?)</td>", grid, re.DOTALL)
-    assert len(cells) == 6  # two prompts, each with its name and two models
-    assert "FAIL (known)" in cells[2]
-    assert 'href="#finding-4"' in cells[2]
-    assert "+0.625" in cells[2]
-    assert cells[5] == "–"
+    start = html.index('<table class="models">')
+    table = html[start : html.index("</table>", start)]
+    assert re.findall(r"data-sort[^>]*>(.*?)</th>", table) == ["model", "verdict", "Framing"]
+    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", table, re.DOTALL)
+    assert len(rows) == 2
+    assert 'href="#framing--Other"' in rows[1]
+    assert "0.62" in rows[1]
+    assert '<svg class="lane"' in rows[1]
+    assert 'id="framing--Other"' in html
+    assert (
+        html.count("passes, with 1 accepted exception") == 4
+    )  # in the table, and above the section
 
 
 def of(finding: dict[str, Any], model: str) -> dict[str, Any]:
@@ -234,25 +243,25 @@ def of(finding: dict[str, Any], model: str) -> dict[str, Any]:
     return finding | {"claim": finding["claim"] | {"model": model}}
 
 
-NULL = {"verdict": "FAIL", "stops": True, "value": 0.432, "low": 0.4, "high": 0.5, "reason": ""}
+NULL = {"verdict": "FAIL", "stops": True, "value": 0.43, "low": 0.41, "high": 0.52, "reason": ""}
 MUTATIONS: dict[str, dict[str, Any]] = {
-    "value": {"estimate.value": 0.712},
-    "low": {"estimate.low": 0.312},
-    "high": {"estimate.high": 0.912},
+    "value": {"estimate.value": 0.71},
+    "low": {"estimate.low": 0.31},
+    "high": {"estimate.high": 0.91},
     "unit": {"estimate.unit": "furlongs"},
     "n": {"estimate.n": 4321},
     "interval": {"estimate.interval": "dreamt up"},
-    "secondary": {"estimate.secondary": {"another": 0.432}},
+    "secondary": {"estimate.secondary": {"another": 0.43}},
     "claim": {"claim.text": "It leads."},
     "source": {"claim.source": "Nobody"},
     "base_rate": {"claim.base_rate": "none known"},
-    "bound": {"judgement.bound": {"low": 0.432, "high": None, "unit": "rho"}},
+    "bound": {"judgement.bound": {"low": 0.43, "high": None, "unit": "rho"}},
     "verdict": {"judgement.verdict": "FAIL"},
     "known": {"judgement.verdict": "FAIL", "judgement.known": "So be it."},
-    "detectable": {"judgement.detectable": 0.432},
-    "p": {"judgement.p": 0.043, "judgement.p_holm": 0.054},
+    "detectable": {"judgement.detectable": 0.43},
+    "p": {"judgement.p": 0.04, "judgement.p_holm": 0.05},
     "controls": {"controls": {"random": NULL}},
-    "band": {"band": {"models": {"A": 0.432}, "on": "some words"}},
+    "band": {"band": {"models": {"A": 0.43}, "on": "some words"}},
     "repeat": {"claim.repeat": "pytest elsewhere"},
     "prompt": {"claim.prompt": "elsewhere"},
     "limits": {"claim.limits": ["Anything."]},
@@ -279,8 +288,10 @@ def test_what_is_changed_in_the_results_is_changed_on_the_page(
     assert changed.text != page.text
     new = {str(leaf) for leaf in leaves(finding)} - {str(leaf) for leaf in leaves(before)}
     new -= {"A", "models", "on", "low", "high", "stops", "True"}
-    told = changed.text.replace(",", "")
-    assert {leaf for leaf in new if leaf.removesuffix(" rho").rstrip(".") not in told} == set()
+    told = changed.text.replace(",", "").lower()
+    assert {
+        leaf for leaf in new if leaf.removesuffix(" rho").rstrip(".").lower() not in told
+    } == set()
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -294,8 +305,3 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(inner)
     else:
         yield value
-
-
-def test_number() -> None:
-    """Whole numbers are written as such, others with three digits and a sign."""
-    assert [number(7530.0), number(0.12345), number(-2.0)] == ["7,530", "+0.123", "-2"]

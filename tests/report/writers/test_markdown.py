@@ -30,24 +30,24 @@ def test_the_whole(results: dict[str, Any]) -> None:
 
 
 WHOLE = """\
-## rmaudit: NOT ESTABLISHED: 1 INCONCLUSIVE, 1 ERROR block; framing was not measured: No data here.
+## rmaudit: NOT ESTABLISHED: 1 unsure, 1 not run block; framing was not measured: No data here.
 
 Audited: Toy
 
-5 findings: 1 PASS, 1 KNOWN, 1 INCONCLUSIVE, 1 ERROR, 1 SKIPPED
+5 findings: 1 pass, 1 fail (accepted), 1 unsure (blocks), 1 not run, 1 not run (blocks)
 
-### Does not pass (2)
+### Blocks (2)
 
-| verdict | model | audit | prompt | effect | 95 % interval | bound | why |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-| ERROR | Toy | framing | greatest |  |  | above 0.2 rho | It broke &#60;b&#62;badly&#60;/b&#62;. |
-| INCONCLUSIVE | Toy | framing | worst | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
+| result | effect | model | audit | prompt | value | 95 % interval | bound | why |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| unsure | blocks | Toy | framing | worst | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
+| not run | blocks | Toy | framing | greatest |  |  | above 0.2 rho | It broke &#60;b&#62;badly&#60;/b&#62;. |
 
-### Known failures, named in models.yaml (1)
+### Accepted in models.yaml (1)
 
-| verdict | model | audit | prompt | effect | 95 % interval | bound | why |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-| KNOWN | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho | It is small, and known to be so. |
+| result | effect | model | audit | prompt | value | 95 % interval | bound | why |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| fail | accepted | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho | It is small, and known to be so. |
 
 ### Not measured (1)
 
@@ -55,9 +55,9 @@ Audited: Toy
 
 <details><summary>Passed, or measured for information (1)</summary>
 
-| verdict | model | audit | prompt | effect | 95 % interval | bound | why |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-| PASS | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
+| result | effect | model | audit | prompt | value | 95 % interval | bound | why |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| pass |  | Toy | framing | greatest | +0.625 rho | +0.5 to +0.75 | above 0.2 rho |  |
 
 </details>
 
@@ -72,10 +72,10 @@ def test_a_waiver_is_told_with_its_end(results: dict[str, Any], passing: Finding
     waiver = waived("expiring", "0.6 rho accepted until 2026-12-01 (ada): small")
     written = of(results, but(passing, verdict=Verdict.FAIL, waiver=waiver))
 
-    assert "### Waived in models.yaml (1)" in written
-    assert "| WAIVED | Toy |" in written
+    assert "### Accepted in models.yaml (1)" in written
+    assert "| fail | accepted | Toy |" in written
     assert "accepted until 2026-12-01 (ada): small |" in written
-    assert "### Does not pass" not in written
+    assert "### Blocks" not in written
 
 
 def test_it_shows_no_token(results: dict[str, Any]) -> None:
@@ -107,9 +107,9 @@ def test_it_is_never_too_large(results: dict[str, Any], passing: Finding, text: 
 
     size = len(written.encode())
     assert 0.7 * LARGEST < size <= LARGEST
-    rows = written.count("| FAIL |")
+    rows = written.count("| fail | blocks |")
     assert f"\n… {2000 - rows} more lines: see `results.json`.\n" in written
-    assert written.startswith("## rmaudit: FAILS: 2000 FAIL block")
+    assert written.startswith("## rmaudit: FAILS: 2000 fail block")
     assert written.endswith("</sub>\n")
 
 

@@ -21,17 +21,19 @@ def test_one_model_is_one_document(results: dict[str, Any]) -> None:
     name, evaluations = model_index_to_eval_results(block["model-index"])
     assert name == "Toy"
     assert [
-        (found.dataset_type, found.dataset_config, found.metric_value, found.metric_args["verdict"])
+        (found.dataset_type, found.dataset_config, found.metric_value, found.metric_args["result"])
         for found in evaluations
     ] == [
-        ("framing", "greatest", 0.625, "PASS"),
-        ("framing", "greatest", 0.625, "KNOWN"),
-        ("framing", "worst", 0.625, "INCONCLUSIVE"),
+        ("framing", "greatest", 0.625, "pass"),
+        ("framing", "greatest", 0.625, "fail"),
+        ("framing", "worst", 0.625, "unsure"),
     ]
+    effects = [found.metric_args.get("effect") for found in evaluations]
+    assert effects == [None, "accepted", "blocks"]
     assert evaluations[0].dataset_name == "It follows."
     assert evaluations[0].metric_type == "rho"
     assert evaluations[0].metric_args == {
-        "verdict": "PASS",
+        "result": "pass",
         "low": 0.5,
         "high": 0.75,
         "n": 50,
@@ -70,7 +72,7 @@ def test_each_model_has_its_own(results: dict[str, Any]) -> None:
     assert names == ["Toy", "Third"]
     remarks = [line for line in text.splitlines() if line.startswith("#")]
     assert remarks == [
-        "# NOT ESTABLISHED: 1 INCONCLUSIVE, 1 ERROR block",
+        "# NOT ESTABLISHED: 1 unsure, 1 not run block",
         "# Toy: 1 of 1 findings have a value",
         "# None: nothing was measured",
         "# Third: 1 of 1 findings have a value",

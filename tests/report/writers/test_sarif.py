@@ -96,10 +96,10 @@ def test_what_does_not_pass_is_a_result(results: dict[str, Any]) -> None:
     """One each, at the level of its verdict; what is known is there and suppressed."""
     run = run_of(results)
 
-    assert [(found["level"], found["properties"]["verdict"]) for found in run["results"]] == [
-        ("note", "FAIL"),
-        ("warning", "INCONCLUSIVE"),
-        ("error", "ERROR"),
+    assert [(found["level"], found["properties"]["result"]) for found in run["results"]] == [
+        ("note", "fail"),
+        ("warning", "unsure"),
+        ("error", "not run"),
     ]
     assert [found.get("suppressions") for found in run["results"]] == [
         [{"kind": "external", "justification": "It is small, and known to be so."}],
@@ -108,7 +108,7 @@ def test_what_does_not_pass_is_a_result(results: dict[str, Any]) -> None:
     ]
     verdict, skipped = run["invocations"][0]["toolExecutionNotifications"]
     assert skipped["message"]["text"] == "Toy, greatest: not measured. No data here."
-    assert verdict["message"]["text"].startswith("The run: NOT ESTABLISHED: 1 INCONCLUSIVE")
+    assert verdict["message"]["text"].startswith("The run: NOT ESTABLISHED: 1 unsure")
     assert run["invocations"][0]["executionSuccessful"] is False
 
 
@@ -137,13 +137,14 @@ def test_a_result_says_what_was_measured(results: dict[str, Any], failing: Findi
     (found,) = run_of(results, failing)["results"]
 
     assert found["message"]["text"] == (
-        "Toy, greatest: FAIL; measured 0.625 rho, 95 % interval 0.5 to 0.75, n = 50; "
+        "Toy, greatest: fail; measured 0.625 rho, 95 % interval 0.5 to 0.75, n = 50; "
         "bound above 0.2 rho."
     )
     assert found["properties"] == {
         "model": "Toy",
         "prompt": "greatest",
-        "verdict": "FAIL",
+        "result": "fail",
+        "effect": "",
         "severity": "gate",
         "value": 0.625,
         "low": 0.5,

@@ -1,45 +1,173 @@
-"""The summary that ends a run: a table, the reasons, the counts, the report."""
+"""The summary that ends a run: its verdict, what blocks, a line an audit, what was not run."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
-from rmaudit.report.writers.terminal import effect, lines
-from rmaudit.verdicts.findings import Finding, reasons
-from rmaudit.verdicts.judge import measured, unmeasured
-from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, between
-from tests.findings import TODAY, but, claim, waived
-from tests.report.test_document import RUN
+from rmaudit.report.writers.terminal import ASCII, Screen, effect, quiet, summary, table
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import of_run
+from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
+from rmaudit.verdicts.told import reasons
+from tests.findings import but, estimated, found, gap, waived
+
+INFO = Severity.INFO
+LONG = "How common a word is hardly moves its reward, however long it is and whoever says it."
 
 
-def finding(verdict: Verdict, *, reason: str = "", known: str = "") -> Finding:
-    """A finding, measured unless it has a reason why not."""
-    stated = claim(above(0, unit="skewness"), audit="positive_skew", prompt="worst")
-    if reason:
-        lost = unmeasured(stated, reason, Policy(), verdict)
-        return but(lost, known=known)
-    estimate = Estimate(-0.21, -0.254, -0.17, "skewness", 1204, "made up")
-    return but(measured(stated, estimate, Policy(), TODAY), verdict=verdict, known=known)
+def told(findings: Sequence[Finding], gaps: Sequence[str] = (), **screen: object) -> list[str]:
+    """The lines of a summary of these findings."""
+    verdict = of_run(findings, gaps)
+    return [each.text for each in summary(findings, verdict, gaps, Screen(**screen))]  # type: ignore[arg-type]
 
 
-def told(*findings: Finding) -> list[str]:
-    """What is told of the findings, without the run's verdict, which is the last line."""
-    return lines(findings, None)[:-1]
+def every() -> list[Finding]:
+    """A finding of each kind, of one model."""
+    return [
+        found(0.4, 0.6, audit="passing"),
+        found(0.7, 0.8, audit="passing", prompt="worst"),
+        found(0.4, 0.6, audit="fine"),
+        but(found(0.4, 0.6, audit="mixed"), known=""),
+        found(-0.6, -0.4, audit="mixed", prompt="worst"),
+        found(-0.0004, 0.0012, audit="straddling", text=LONG),
+        but(
+            found(-0.6, -0.4, audit="accepted"),
+            known="It was left so on purpose, " * 4,
+            blocks=False,
+        ),
+        gap("toy: no list of words; get it with: rmaudit data words", audit="gapped"),
+        gap("toy: no list of words; get it with: rmaudit data words", audit="lacking"),
+        gap("it broke", Verdict.ERROR, audit="broken"),
+        found(0.4, 0.6, audit="inside", severity=INFO),
+        found(0.4, 0.6, audit="outside", severity=INFO),
+        found(-0.6, -0.4, audit="outside", prompt="worst", severity=INFO),
+        found(-0.1, 0.1, audit="open", severity=INFO),
+    ]
 
 
-def test_a_measured_finding_is_one_line() -> None:
-    """Verdict, model, audit, prompt, number, interval, bound; then the counts and the report."""
-    written = lines([finding(Verdict.FAIL)], Path("reports/now/index.html"))
+GOLDEN = """\
+FAILS  8 gates: 2 pass, 1 fail, 1 unsure, 1 accepted, 3 not run
+not a whole run: 3 of 41 audits were selected
+✗ mixed  best 0.50, worst -0.50, must be above 0 (blocks: worst)
+    not so: It is skewed.
+    read on: docs/mixed.md
+? straddling  0.0004 [-0.0004, 0.0012], must be above 0
+    open whether: How common a word is hardly moves its reward, however long it
+    is and whoever says it.
+    read on: docs/straddling.md
+~ accepted  -0.50 [-0.60, -0.40], must be above 0
+    accepted: It was left so on purpose, It was left so on purpose, It was le...
+✓ passing, fine
+✗ broken: not run: it broke
+– gapped, lacking: not run; get it with: rmaudit data words
+    no list of words
+3 informational: 1 inside, 1 outside (outside[worst]), 1 unsure (open)
+"""
 
+
+def test_the_whole() -> None:
+    """The verdict, then what blocks and what that says; the rest a line each, a reason once."""
+    written = told(every(), ["3 of 41 audits were selected"], read_on="docs/{}.md".format)
+
+    assert "\n".join(written) + "\n" == GOLDEN
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_it_fits_and_can_be_plain(width: int) -> None:
+    """No line is wider than the screen; with plain marks all of it is ASCII."""
+    written = told(every(), width=width, marks=ASCII)
+
+    assert max(map(len, written)) <= width
+    assert all(text.isascii() and text == text.rstrip() for text in written)
+    assert [text[0] for text in written if not text.startswith((" ", "F", "3"))] == [*"x?~+x-"]
+
+
+def test_colours_say_what_the_marks_say() -> None:
+    """Red blocks, yellow is open, green passes; a run that passes is green."""
+    shown = {each.text[0]: each.colour for each in summary(every(), of_run(every()))}
+    green = [found(0.4, 0.6)]
+
+    assert shown == {"F": "red", "✗": "red", "?": "yellow", "✓": "green"} | dict.fromkeys(
+        " ~–3", ""
+    )
+    assert summary(green, of_run(green))[0].colour == "green"
+    assert quiet([gap()], of_run([gap()])).colour == "yellow"
+
+
+def test_several_models_have_a_line_each() -> None:
+    """What blocks each; a reason that all share is said once."""
+    models = [
+        [but(f, model=n, reason=f.reason.replace("toy", n).replace("words", n)) for f in every()]
+        for n in ("one", "two")
+    ]
+    fine = but(found(0.4, 0.6), model="three")
+
+    head, *written = told([*models[0], *models[1], fine], width=200)
+
+    assert head == "FAILS  17 gates: 5 pass, 2 fail, 2 unsure, 2 accepted, 6 not run"
     assert written == [
-        "FAIL  toy  positive_skew  worst  -0.21  [-0.25, -0.17]  above 0 skewness",
-        "1 audited: 1 FAIL",
-        "FAILS: 1 FAIL block",
-        "report: reports/now/index.html",
+        *(
+            f"✗ {name}  8 gates: 2 pass, 1 fail, 1 unsure, 1 accepted, 3 not run; "
+            "blocks: mixed, straddling, broken"
+            for name in ("one", "two")
+        ),
+        "✓ three  1 gate: 1 pass",
+        "✗ broken (of 2 models): not run: it broke",
+        "– gapped, lacking (of 2 models): not run; get it with: rmaudit data NAME",
+        "    no list of NAME",
+        (
+            "6 informational: 2 inside, 2 outside (outside[worst] of 2 models), "
+            "2 unsure (open of 2 models)"
+        ),
+    ]
+
+
+def test_all_of_it_in_a_line() -> None:
+    """For `-q`: the verdict, how many are accepted, and the gates."""
+    accepted = but(found(-0.6, -0.4, audit="accepted"), known="So.", blocks=False)
+    findings = [found(0.4, 0.6), accepted]
+
+    said = "rmaudit: PASSES, 1 accepted: 2 gates: 1 pass, 1 accepted"
+    assert quiet(findings, of_run(findings)).text == said
+
+
+def test_what_models_yaml_has_to_do_with_it() -> None:
+    """A waiver that ends soon or is not needed, a bound that is not the audit's own, `known`."""
+    soon = waived("expiring", "1 sd accepted until 2030-01-20 (me): small; 5 days left")
+    unneeded = waived("unneeded", "passes: remove skew from `waivers` (me)")
+    findings = [
+        but(found(-0.6, -0.4, audit="soon"), waiver=soon, blocks=False),
+        but(found(0.4, 0.6, audit="late"), waiver=unneeded, bound_by="models.yaml: bounds: late"),
+        but(found(0.4, 0.6, audit="old"), known="It fails.", blocks=True),
+        but(found(-0.6, -0.4, audit="loose"), verdict=Verdict.INCONCLUSIVE, blocks=False),
+    ]
+
+    written = "\n".join(told(findings, width=200))
+
+    for said in (
+        f"waiver of soon[toy-best]: {soon.says}",
+        f"waiver of late[toy-best]: {unneeded.says}",
+        "not as declared: models.yaml: bounds: late",
+        "✗ old  0.50 [0.40, 0.60], must be above 0\n    passes, though models.yaml expects",
+        "? loose  -0.50 [-0.60, -0.40], must be above 0; it does not block here",
+    ):
+        assert said in written
+
+
+def test_the_table_has_every_finding_and_every_reason() -> None:
+    """For `-v`: aligned, without trailing spaces; a reason in full once, then by reference."""
+    broken = [gap("\n  it\n\tbroke   here\r\n", Verdict.ERROR, prompt=p) for p in "abc"]
+    findings = [found(0.4, 0.6, prompt="worst"), but(found(-0.6, -0.4), blocks=False), *broken]
+
+    assert [each.text for each in table(findings)] == [
+        "pass             toy  skew  worst  0.50   [0.40, 0.60]    above 0 sd",
+        "fail             toy  skew  best   -0.50  [-0.60, -0.40]  above 0 sd",
+        *(f"not run  blocks  toy  skew  {p}                             above 0 sd" for p in "abc"),
+        "not run (blocks): skew[toy-a]: it broke here",
+        *(f"not run (blocks): skew[toy-{p}]: the same as skew[toy-a]" for p in "bc"),
+        "5 findings: 1 pass, 1 fail, 3 not run (blocks)",
     ]
 
 
@@ -52,143 +180,44 @@ def test_a_measured_finding_is_one_line() -> None:
         ((0.0, 0.0, 0.0), ("+0.00", "[+0.00, +0.00]")),
     ],
 )
-def test_a_small_effect_is_not_shown_as_none(
+def test_a_small_change_is_not_shown_as_none(
     measured: tuple[float, float, float], shown: tuple[str, str]
 ) -> None:
     """Two decimals where they tell value and ends apart, else as many digits as do."""
     assert effect(*measured) == shown
 
-    small = but(finding(Verdict.PASS), estimate=Estimate(*measured, "sd", 9, "made up"))
-    assert "  ".join(shown) in lines([small], None)[0]
-
-
-def test_the_columns_are_aligned() -> None:
-    """Each column is as wide as its widest cell, also where a row has no number."""
-    findings = [
-        but(finding(Verdict.PASS), estimate=Estimate(10, 9, 11, "skewness", 9, "made up")),
-        but(finding(Verdict.INCONCLUSIVE), model="longer", prompt="best"),
-        but(finding(Verdict.ERROR, reason="it broke"), bound=between(-1, 1, unit="sd")),
-    ]
-
-    written = told(*findings)
-
-    assert written == [
-        "PASS          toy     positive_skew  worst  +10.00  [+9.00, +11.00]  above 0 skewness",
-        "INCONCLUSIVE  longer  positive_skew  best   -0.21   [-0.25, -0.17]   above 0 skewness",
-        "ERROR         toy     positive_skew  worst                           between -1 and 1 sd",
-        "ERROR: positive_skew[toy-worst]: it broke",
-        "3 audited: 1 PASS, 1 INCONCLUSIVE, 1 ERROR",
-    ]
-
-
-def test_findings_keep_their_order() -> None:
-    """The table is in the order in which the audits ran."""
-    names = ["c", "a", "b"]
-
-    written = told(*(but(finding(Verdict.PASS), audit=name) for name in names))
-
-    assert [line.split()[2] for line in written[:3]] == names
-
-
-@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.INCONCLUSIVE])
-def test_a_known_failure_is_shown_as_known_with_its_reason(verdict: Verdict) -> None:
-    """The number stays in the table, the reason of models.yaml stands below it."""
-    written = told(finding(verdict, known="It is flat."))
-
-    assert written == [
-        "KNOWN  toy  positive_skew  worst  -0.21  [-0.25, -0.17]  above 0 skewness",
-        "KNOWN: positive_skew[toy-worst]: It is flat.",
-        "1 audited: 1 KNOWN",
-    ]
-
-
-def test_a_pass_that_was_expected_to_fail_is_a_pass() -> None:
-    """The entry of models.yaml is called outdated, and its reason is not repeated."""
-    written = told(finding(Verdict.PASS, known="It is flat."))
-
-    outdated = "passes, though models.yaml expects it to fail: remove it from `known`"
-    assert written[1:] == [f"PASS: positive_skew[toy-worst]: {outdated}", "1 audited: 1 PASS"]
-
 
 @pytest.mark.parametrize(
-    ("state", "stands"), [("waived", "WAIVED"), ("expiring", "WAIVED"), ("expired", "FAIL")]
+    ("low", "high", "bound", "shown"),
+    [
+        (0.71, 0.79, (None, 0.67), "0.75 [0.71, 0.79], must be below 0.67"),
+        (0.0496, 0.0512, (None, 0.05), "0.0504 [0.0496, 0.0512], must be below 0.05"),
+        (-0.002, 0.0, (0, None), "-0.001 [-0.002, 0.000], must be above 0"),
+        (2e7, 4e7, (-1, 1), "3e+07 [2e+07, 4e+07], must be between -1.00 and 1.00"),
+    ],
 )
-def test_what_a_waiver_says_stands_below_the_table(state: str, stands: str) -> None:
-    """Who accepted it and until when, or why it is no longer so; the number stays in the table."""
-    accepted = but(finding(Verdict.FAIL), waiver=waived(state, "until\n tomorrow"))
+def test_no_number_is_rounded_across_its_bound(
+    low: float, high: float, bound: tuple[float | None, float | None], shown: str
+) -> None:
+    """Two decimals, or more where two would hide the verdict."""
+    failing = but(found(0.1, 0.2), estimate=estimated(low, high), bound=Bound(*bound, "sd"))
 
-    assert told(accepted) == [
-        f"{stands}  toy  positive_skew  worst  -0.21  [-0.25, -0.17]  above 0 skewness",
-        f"{stands}: positive_skew[toy-worst]: until tomorrow",
-        f"1 audited: 1 {stands}",
-    ]
+    assert told([but(failing, verdict=Verdict.FAIL, blocks=True)])[1] == f"✗ skew  {shown}"
 
 
-def test_an_override_is_told() -> None:
-    """A bound or severity that is not the audit's own, with where it is from."""
-    over = {
-        "severity_by": "models.yaml: severity: skew",
-        "bound_by": "models.yaml: A: bounds: skew",
-    }
-
-    written = told(but(finding(Verdict.PASS), **over))
-
-    head = "PASS: positive_skew[toy-worst]: "
-    assert written[1:-1] == [
-        f"{head}severity as in models.yaml: severity: skew; declared: gate",
-        f"{head}bound as in models.yaml: A: bounds: skew; declared: above 0 skewness",
-    ]
-
-
-@pytest.mark.parametrize("verdict", [Verdict.ERROR, Verdict.SKIPPED])
-def test_a_reason_is_one_line(verdict: Verdict) -> None:
-    """Line breaks, tabs and runs of spaces in an error's text become single spaces."""
-    written = lines([finding(verdict, reason="\n  it\n\tbroke   here\r\n")], None)
-
-    assert written[1] == f"{verdict}: positive_skew[toy-worst]: it broke here"
-
-
-@pytest.mark.parametrize("verdict", [Verdict.ERROR, Verdict.SKIPPED])
-def test_an_unmeasured_audit_has_no_known_reason(verdict: Verdict) -> None:
-    """A failure that was expected does not excuse that nothing was measured."""
-    written = lines([finding(verdict, reason="it broke", known="It is flat.")], None)
-
-    assert not any("KNOWN" in line or "It is flat." in line for line in written)
-
-
-def test_why_nothing_was_measured_is_told_once() -> None:
-    """The others refer to the first finding that has it; another reason is told in full."""
-    broken = [but(finding(Verdict.ERROR, reason="it broke"), prompt=p) for p in ("a", "b", "c")]
-    other = but(finding(Verdict.ERROR, reason="no data"), prompt="d")
-
-    assert lines([*broken, other], None)[4:8] == [
-        "ERROR: positive_skew[toy-a]: it broke",
-        "ERROR: positive_skew[toy-b]: the same as positive_skew[toy-a]",
-        "ERROR: positive_skew[toy-c]: the same as positive_skew[toy-a]",
-        "ERROR: positive_skew[toy-d]: no data",
-    ]
-
-
-def test_no_line_ends_in_spaces() -> None:
-    """An empty last cell leaves no trace."""
-    findings = [finding(Verdict.PASS), finding(Verdict.ERROR, reason=" ")]
-
-    written = lines(findings, None)
-
-    assert written == [line.rstrip() for line in written]
-
-
-def test_the_counts_sum_to_the_findings() -> None:
-    """Every finding is in exactly one count."""
+def test_texts_of_others_steer_nothing() -> None:
+    """Neither the terminal nor a CI system, wherever a line breaks."""
+    hostile = "x\x1b[31m\n::error::forged " + "##[error]y " * 30
     findings = [
-        *(finding(verdict) for verdict in (Verdict.PASS, Verdict.PASS, Verdict.FAIL)),
-        finding(Verdict.FAIL, known="It is flat."),
-        *(finding(verdict, reason="x") for verdict in (Verdict.ERROR, Verdict.SKIPPED)),
+        found(-0.6, -0.4, text=hostile, audit=hostile, prompt=hostile, model=hostile),
+        gap(hostile, model=hostile),
     ]
 
-    written = told(*findings)
-
-    assert written[-1] == "6 audited: 2 PASS, 1 FAIL, 1 KNOWN, 1 ERROR, 1 SKIPPED"
+    for width in (40, 41, 42, 80):
+        written = "\n".join(told(findings, [hostile], width=width))
+        assert "\x1b" not in written
+        assert "##[" not in written
+        assert not any(text.lstrip().startswith("::") for text in written.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -200,20 +229,17 @@ def test_the_counts_sum_to_the_findings() -> None:
     ],
 )
 def test_what_does_not_gate_says_where_it_lies(verdict: Verdict, said: list[str]) -> None:
-    """INFO alone would not tell a model inside the bound from one outside it."""
-    informs = but(finding(verdict), severity=Severity.INFO)
+    """The effect alone would not tell a model inside the bound from one outside it."""
+    informs = but(found(0.4, 0.6, severity=INFO), verdict=verdict)
 
     assert reasons(informs) == said
-    assert reasons(finding(verdict)) == []
-    assert told(informs)[1:-1] == [f"INFO: positive_skew[toy-worst]: {t}" for t in said]
+    assert [each.text for each in table([informs])][1:-1] == [
+        f"{informs.in_words}: skew[toy-best]: {text}" for text in said
+    ]
 
 
-def test_a_run_that_was_cut_short_says_so() -> None:
-    """After the counts: what is there does not tell that something is missing."""
-    run = replace(RUN, selected=9, collected=9, interrupted=True)
+def test_an_estimate_without_width_has_a_line() -> None:
+    """The mean of a whole vocabulary, for example."""
+    exact = Estimate(0.5, 0.5, 0.5, "sd", 9, "made up")
 
-    passes = but(finding(Verdict.PASS), blocks=False)
-
-    written = lines([passes], Path("x"), run.gaps)
-
-    assert written[-2] == "INCOMPLETE: interrupted: 1 of 9 selected audits finished"
+    assert "  0.50    above" in table([but(found(0.4, 0.6), estimate=exact)])[0].text

@@ -1,0 +1,114 @@
+"""Small facts kept in the cache: made once, and read back by every run that would make the same.
+
+A fact is a value of JSON in `<cache>/kept/<kind>-<key>.json`; the key is the sha256 of all that
+decides it. The first line of a file is the sha256 of the rest, which says what the key is made of.
+A file that is damaged or another's is made anew, with a warning. Files are written whole or not at
+all, and two processes that make the same fact write the same bytes, so no lock is needed. Where the
+cache cannot be written, a fact is made at every run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache as once
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Any
+
+STARTED = time.time()
+_PACKAGE = Path(__file__).parents[1]
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def kept(cache: Path, kind: str, fields: Mapping[str, str], make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
+    """The fact of this kind that `fields` decide: read, or else made by `make` and kept.
+
+    What `make` raises is raised, and nothing is kept.
+    """
+    found = read(cache, kind, fields)
+    if found is None:
+        found = make()
+        write(cache, kind, fields, found)
+    return found
+
+
+def read(cache: Path, kind: str, fields: Mapping[str, str]) -> Any:  # noqa: ANN401  (JSON)
+    """The fact that is kept, or None where there is none or its file is not what was written."""
+    path = _path(cache, kind, fields)
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    seal, _, said = content.partition(b"\n")
+    try:
+        if seal.decode() == hashlib.sha256(said).hexdigest():
+            about = json.loads(said)
+            if about["fields"] == dict(fields) and about["kind"] == kind:
+                return about["value"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    warnings.warn(f"{path}: its checksum or its content is not its own; made anew", stacklevel=2)
+    return None
+
+
+def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None:  # noqa: ANN401  (JSON)
+    """Keep a fact, where the cache can be written."""
+    path = _path(cache, kind, fields)
+    said = json.dumps({"kind": kind, "fields": dict(fields), "value": value}).encode()
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            partial.write_bytes(hashlib.sha256(said).hexdigest().encode() + b"\n" + said)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@once
+def code() -> str:
+    """A digest of the code that makes facts: rmaudit's files, Python, and what rmaudit requires.
+
+    Facts bear it among their fields, so that a change of any of these makes them anew. If a file
+    was written while this process ran, which code runs is unknown, and no fact is shared.
+    """
+    total = hashlib.sha256(platform.python_version().encode())
+    for path in sorted(_PACKAGE.rglob("*")):
+        if path.suffix in {".py", ".json", ".jsonl", ".csv", ".safetensors"} and path.is_file():
+            if written_since(path):
+                return f"changed in process {os.getpid()} of {STARTED}"
+            name = path.relative_to(_PACKAGE).as_posix()
+            total.update(f"\n{name} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
+    for name in _required():
+        with suppress(PackageNotFoundError):
+            total.update(f"\n{name} {version(name)}".encode())
+    return total.hexdigest()
+
+
+def written_since(path: Path) -> bool:
+    """Whether a file was written after this process began, and may not be what was imported."""
+    stat = path.stat()
+    return max(stat.st_mtime, stat.st_ctime) > STARTED
+
+
+def _required() -> list[str]:
+    """The packages that rmaudit cannot do without, and those that decide how they work."""
+    try:
+        asked = [given for given in requires("rmaudit") or () if "extra ==" not in given]
+    except PackageNotFoundError:
+        asked = []
+    found = {match[0] for given in asked if (match := _NAME.match(given))}
+    return sorted(found | {"tokenizers", "transformers", "numpy", "pandas", "scipy"})
+
+
+def _path(cache: Path, kind: str, fields: Mapping[str, str]) -> Path:
+    said = json.dumps([kind, dict(fields)], sort_keys=True)
+    return cache / "kept" / f"{kind}-{hashlib.sha256(said.encode()).hexdigest()}.json"

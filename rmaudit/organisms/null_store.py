@@ -1,0 +1,110 @@
+"""What audits said of null controls, kept in the cache: most of a run's work is the same again.
+
+A null control depends on the audit (its declaration and code), the prompts, the vocabulary, the
+seed, the references that the model may be judged by, and rmaudit's own code. Some audits are also
+given what is the model's own: log-probabilities of its base, sequences that were drawn for it,
+strings that were found. All of it is in the key (`config.kept`). Nothing is kept of an audit that
+is given more than that, nor where a control could not be tried.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rmaudit.config import kept
+from rmaudit.organisms.audit_code import code_of
+from rmaudit.organisms.for_model import Case
+from rmaudit.references import References
+from rmaudit.scores.sealed import checksum
+from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.findings import Control
+from rmaudit.verdicts.records import Verdict
+
+KIND = "nulls"
+_LEFT_OUT = {Verdict.SKIPPED}  # it may be there the next time
+Given = Mapping[str, Any]
+Fields = dict[str, str]
+
+
+def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
+    function: Callable[..., Any],
+    declaration: Declaration,
+    given: Given,
+    *,
+    case: Case,
+    vocabulary: str,
+    base: Sequence[str],
+) -> Fields | None:
+    """All that decides what the audit says of its null controls; None if that is not known.
+
+    `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
+    tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
+    """
+    own = {name: _of(name, value, case) for name, value in given.items()}
+    code = code_of(function)
+    if not code or None in own.values():
+        return None
+    return {
+        "rmaudit": kept.code(),
+        "audit": repr(declaration),
+        "function": function.__qualname__,
+        "code": code,
+        "prompts": repr(case.prompts),
+        "vocabulary": vocabulary,
+        "seed": str(case.options.seed),
+        "base": json.dumps(list(base)),
+        **{f"given {name}": str(value) for name, value in own.items()},
+    }
+
+
+def read(cache: Path, fields: Fields) -> dict[str, Control] | None:
+    """What the audit said, by the control's name; None if it was not kept."""
+    rows = kept.read(cache, KIND, fields)
+    if rows is None:
+        return None
+    return {
+        name: Control(Verdict(verdict), stops, value, low, high, reason)
+        for name, verdict, stops, value, low, high, reason in rows
+    }
+
+
+def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
+    """Keep what the audit said, if each control was tried."""
+    if any(control.verdict in _LEFT_OUT for control in found.values()):
+        return
+    rows = [
+        (name, str(c.verdict), c.stops, c.value, c.low, c.high, c.reason)
+        for name, c in found.items()
+    ]
+    kept.write(cache, KIND, fields, rows)
+
+
+def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
+    """What decides an argument of the audit for a control; None if that is not known."""
+    if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
+        return ""  # the controls' own, of the vocabulary, the prompts and the seed
+    if name == "rewards":
+        return None if case.options.recorded else ""  # what is recorded may be imported anew
+    if name == "references":
+        return repr(case.model.spec.trained_on) if type(value) is References else None
+    if name == "base_logprobs":
+        return checksum(value.rename("logprob").reset_index())
+    if name == "ledger":
+        return checksum(value)
+    if name == "baseline":
+        return json.dumps(value.keys)
+    if name == "searches":
+        return _drawn_for(case)
+    return None
+
+
+def _drawn_for(case: Case) -> str | None:
+    """What decides the sequences that are drawn for a model: its rows and its vocabulary."""
+    model = case.model.with_weights("sequences are drawn for")
+    slots = [model.slot(prompt.text).digest for prompt in case.prompts]
+    said = json.dumps([sorted(model.identity.items()), slots, case.options.seed])
+    return hashlib.sha256(said.encode()).hexdigest()

@@ -1,0 +1,126 @@
+"""What a run says on the terminal when it ends, after pytest's own summary."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rmaudit.plugin.reporting import models_named, render
+from rmaudit.plugin.running import TOLD
+from rmaudit.plugin.session import SESSION, Session, cache_folder
+from rmaudit.report.safe_text import line, log
+from rmaudit.verdicts.outcome import of_run
+
+if TYPE_CHECKING:
+    from rmaudit.report.writers import terminal
+
+_PAGES = Path(__file__).parents[2] / "docs" / "audits"  # in a checkout
+_ACCEPT = "`waivers` in models.yaml (docs/policy.md)"
+_TITLE = 60  # characters of a section's title
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Generator[None]:
+    """What the run comes to, after pytest's own summary; the last line names the report.
+
+    A line with `-q`; with `-v` the table of all findings before the rest.
+    """
+    state, told = config.stash[SESSION], terminalreporter
+    state.reports = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
+    told.stats.update({name: [*filter(_unsaid, of)] for name, of in state.reports.items() if of})
+    yield
+    if not state.findings:
+        return
+    from rmaudit.report.writers import terminal
+
+    gaps = _left_out(state)
+    verdict = of_run(state.findings, gaps)
+    if (detail := config.get_verbosity()) < 0:
+        brief = terminal.quiet(state.findings, verdict)
+        told.write(brief.text, **_markup(brief))
+        told.flush()  # whatever becomes of the pages
+        render(state)
+        where = f"; {state.report}" if state.report else ""
+        told.write_line(log(line(where)))
+    else:
+        models = {finding.model: None for finding in state.findings}
+        told.write_sep("=", log(line("rmaudit: " + ", ".join(models)))[:_TITLE])
+        if config.getoption("numprocesses", None) and not config.getoption("rm_model"):
+            told.write_line(models_named(config))  # workers collect, and the header is silent
+        table = terminal.table(state.findings) if detail else []
+        screen = _screen(config)
+        for each in (*table, *terminal.summary(state.findings, verdict, gaps, screen)):
+            told.write_line(each.text, **_markup(each))
+        if state.cut:
+            for each in screen.told(_kept(config)):
+                told.write_line(each.text)
+        told.flush()
+        render(state)
+        if any(f.blocks and f.estimate for f in state.findings):
+            told.write_line(f"accept a failure for a time: {_ACCEPT}")
+        if state.report is not None:
+            told.write_line(log(line(f"report: {state.report}")))
+    for text in (*state.unwritten, *state.warnings):
+        told.write_line(log(line(text)))
+
+
+def _kept(config: pytest.Config) -> str:
+    """What an interrupted run leaves in the cache, and how to go on."""
+    from rmaudit.scores.store import unfinished
+
+    cache, command = cache_folder(config), shlex.join(["pytest", *config.invocation_params.args])
+    begun = unfinished(cache)
+    more = f", and the first {begun:,} of those that are not" if begun else ""
+    return f"kept in {cache}: all sweeps that are whole{more}; to go on, run the same: {command}"
+
+
+def _left_out(state: Session) -> list[str]:
+    """What keeps the run from being a whole one."""
+    if not state.results:
+        return [state.interrupted or "results.json was not written"]
+    run = state.results[0].run
+    if not state.interrupted:
+        return list(run.gaps)
+    return [state.interrupted, *(gap for gap in run.gaps if gap != run.gap)]
+
+
+def _markup(told: terminal.Line) -> dict[str, bool]:
+    """How pytest shows it, where there is a terminal."""
+    return {name: True for name in (told.colour, "bold" if told.bold else "") if name}
+
+
+def _screen(config: pytest.Config) -> terminal.Screen:
+    """How wide the terminal is, what it can show, and where the pages of audits are."""
+    from rmaudit.report.writers import terminal
+
+    writer, here = config.get_terminal_writer(), config.invocation_params.dir
+    encoding = getattr(getattr(writer, "_file", None), "encoding", None) or "utf-8"
+    try:
+        "".join(terminal.MARKS.values()).encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        marks = terminal.ASCII
+    else:
+        marks = terminal.MARKS
+
+    def read_on(audit: str) -> str:
+        page = _PAGES / f"{audit}.md"
+        if not page.is_file():
+            return ""
+        return str(page.relative_to(here) if page.is_relative_to(here) else page)
+
+    return terminal.Screen(max(writer.fullwidth, 40), marks, read_on)
+
+
+def _unsaid(report: pytest.TestReport | pytest.CollectReport) -> bool:
+    """Whether pytest is to show it: no other has its text, and our summary has no line for it.
+
+    A broken checkpoint fails every audit with one sentence, which is said once; and of several
+    models our summary has a line each. All are counted, and listed in pytest's short summary.
+    """
+    return TOLD not in report.__dict__

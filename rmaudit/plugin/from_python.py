@@ -1,0 +1,222 @@
+"""`rmaudit.run`: the audits as pytest runs them, from a notebook or a script.
+
+A pytest of its own runs in this process: no settings of the folder around it apply, but its
+models.yaml. What it finds is read back from the results.json that every run writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rmaudit.config.brought import brought
+from rmaudit.errors import RmauditError, SpecError, nearest
+from rmaudit.plugin.session import SESSION
+from rmaudit.report.document import read
+from rmaudit.verdicts.declare import declared
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rmaudit.report.document import Results
+    from rmaudit.verdicts.findings import Finding
+    from rmaudit.verdicts.outcome import RunVerdict
+
+_HANDED: dict[str, Mapping[str, Callable[..., Any]]] = {}  # audits by the file that asks for them
+_FILE = "from rmaudit.plugin.from_python import handed\n\nglobals().update(handed(__file__))\n"
+
+
+@dataclass(frozen=True, repr=False)
+class AuditRun:
+    """What a run of audits came to. `report` is the folder of its pages."""
+
+    results: Results
+    report: Path | None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """One per audit, model and prompt, as pytest records them."""
+        return self.results.findings
+
+    @property
+    def verdict(self) -> RunVerdict:
+        """What the whole run comes to, and why."""
+        return self.results.verdict
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each finding: model, audit, prompt, value, low, high, bound, result, effect."""
+        import pandas as pd
+
+        return pd.DataFrame([_row(finding) for finding in self.findings])
+
+    def __repr__(self) -> str:
+        shown = self.frame().to_string(float_format="{:.2f}".format)
+        return f"{self.verdict}\n{shown}"
+
+    def _repr_html_(self) -> str:
+        table = self.frame().to_html(float_format="{:.2f}".format, index=False)  # escapes
+        return f"<p><b>{escape(str(self.verdict))}</b></p>{table}"
+
+
+def run(  # noqa: PLR0913  (keyword-only after the subjects)
+    *models: str,
+    audits: Sequence[str | Path | Callable[..., Any]] = (),
+    report: Path | str | None = None,
+    cache: Path | str | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    recorded: bool = False,
+    baseline: str | None = None,
+    search: int | None = None,
+) -> AuditRun:
+    """Run audits of models, and return what pytest would record.
+
+    `models` are names of the registry, folders or hub ids, as for `--model`; the registry's default
+    where none is given. `audits` are names of rmaudit's own ("positive_skew"), functions declared
+    with `rmaudit.audit`, or paths of files and folders; all of rmaudit's own where none is given.
+    The other arguments are the options of that name. Pages are written into `report` where one is
+    given.
+
+    Raises:
+        SpecError: a model or an audit is not known, or an option is wrong.
+        RmauditError: nothing could be run, such as a file that cannot be imported.
+    """
+    folder = None if report is None else Path(report).absolute()
+    with (
+        tempfile.TemporaryDirectory(prefix="rmaudit-run-") as scratch,
+        _files(audits, Path(scratch)) as paths,
+    ):
+        pages = folder or Path(scratch) / "reports"
+        options = {
+            "--rm-cache": cache,
+            "--rm-sample": sample,
+            "--rm-seed": seed,
+            "--rm-baseline": baseline,
+            "--rm-search": search,
+        }
+        ini = Path(scratch) / "pytest.ini"
+        ini.write_text("[pytest]\n", encoding="utf-8")
+        return _run(
+            [
+                *(str(path) for path in paths),
+                *("-c", str(ini), "--rootdir", str(scratch), "-p", "no:cacheprovider"),
+                *("--import-mode", "importlib", "--rm-report", str(pages)),
+                *(f"--rm-model={model}" for model in models),
+                *(f"{name}={value}" for name, value in options.items() if value is not None),
+                *(["--rm-recorded"] if recorded else []),
+            ],
+            folder,
+        )
+
+
+def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
+    """One pytest, silent but for what is wrong with it."""
+    ended, told = _Ended(), io.StringIO()
+    with _forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        code = pytest.main(list(arguments), plugins=[ended])
+    if ended.results is None:
+        said = [line for line in told.getvalue().splitlines() if line.strip()]
+        if code == pytest.ExitCode.USAGE_ERROR and said:
+            raise SpecError(said[-1].removeprefix("ERROR: "))
+        raise RmauditError("\n".join(["the audits did not run; pytest says:", *said]))
+    return AuditRun(ended.results, report)
+
+
+@contextlib.contextmanager
+def _forgotten() -> Iterator[None]:
+    """Imports of test files end with the run: the next one reads them as they are then."""
+    known = set(sys.modules)
+    try:
+        yield
+    finally:
+        for name in set(sys.modules) - known:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if Path(file).name.startswith(("test_", "conftest")):
+                del sys.modules[name]
+
+
+class _Ended:
+    """Reads what a pytest wrote, when it ends."""
+
+    results: Results | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Keep it, if there is anything."""
+        session = config.stash.get(SESSION, None)
+        if session is not None and session.report is not None:
+            self.results = read(session.report.with_name("results.json"))
+
+
+@contextlib.contextmanager
+def _files(
+    audits: Sequence[str | Path | Callable[..., Any]], scratch: Path
+) -> Iterator[list[Path]]:
+    """The files of the audits; functions are handed to a file of their own."""
+    if isinstance(audits, str) or callable(audits):
+        raise SpecError(f"audits is a list, got audits={audits!r}; write audits=[{audits!r}]")
+    functions = {_named(audit): audit for audit in audits if callable(audit)}
+    paths = [_path(audit) for audit in audits if not callable(audit)]
+    file = scratch / "test_handed.py"
+    if functions:
+        file.write_text(_FILE, encoding="utf-8")
+        _HANDED[str(file)] = functions
+        paths.append(file)
+    try:
+        yield paths or [brought("audits")]
+    finally:
+        _HANDED.pop(str(file), None)
+
+
+def handed(file: str) -> Mapping[str, Callable[..., Any]]:
+    """The functions that a run handed to its own file."""
+    return _HANDED[file]
+
+
+def _named(audit: Callable[..., Any]) -> str:
+    """The name under which pytest collects an audit."""
+    if declared(audit) is None:
+        message = f"{audit!r} is no audit: declare it with @rmaudit.audit(claim=..., bound=...)"
+        raise SpecError(message)
+    name = str(audit.__name__)
+    return name if name.startswith("test_") else f"test_{name}"
+
+
+def _path(audit: str | Path) -> Path:
+    """The file of an audit that rmaudit brings, or a path that exists."""
+    folder = brought("audits")
+    names = sorted(path.stem.removeprefix("test_") for path in folder.glob("test_*.py"))
+    if not isinstance(audit, str | Path):
+        message = f"audits has {audit!r}, allowed: names, functions declared with @rmaudit.audit, "
+        raise SpecError(f"{message}and paths")
+    if audit in names:
+        return folder / f"test_{audit}.py"
+    if Path(audit).exists():
+        return Path(audit).absolute()
+    message = f"unknown audit {audit!r}, and no such file;{nearest(str(audit), names)} known: "
+    raise SpecError(message + ", ".join(names))
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    """A finding as a row of a table; None where nothing was measured."""
+    estimate = finding.estimate
+    return {
+        "model": finding.model,
+        "audit": finding.audit,
+        "prompt": finding.prompt,
+        "value": estimate.value if estimate else None,
+        "low": estimate.low if estimate else None,
+        "high": estimate.high if estimate else None,
+        "bound": str(finding.bound),
+        "result": str(finding.result),
+        "effect": str(finding.effect),
+    }

@@ -1,0 +1,69 @@
+"""`--rm-sample`: one sample a model and prompt for all audits; what it costs is said first.
+
+Registered only in a run with the option. Before anything is scored, the words that the selected
+audits name are put together, and the answers of all sweeps are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import RmauditError
+from rmaudit.organisms.for_model import opened
+from rmaudit.plugin.collection import Audited, audited
+from rmaudit.plugin.session import SESSION, audit_options, model_specs
+from rmaudit.report.safe_text import line, log
+
+SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
+
+
+@pytest.hookimpl(tryfirst=True)  # before the terminal asks what there is to say
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Put together what the selected audits name."""
+    state = session.config.stash[SESSION]
+    words = (word for audit in _sweeping(session.items) for word in audit.declaration.words)
+    state.words = tuple(dict.fromkeys(words))
+
+
+def pytest_report_collectionfinish(
+    config: pytest.Config, items: Sequence[pytest.Item]
+) -> list[str]:
+    """How many answers the sample of each model has, and what part of a whole run's that is."""
+    audits = list(_sweeping(items))
+    if config.option.collectonly or not audits:
+        return []
+    said = [_cost(config, spec, audits) for spec in model_specs(config)]
+    return [log(line(f"rmaudit: sample: {each}")) for each in said if each]
+
+
+def _sweeping(items: Sequence[pytest.Item]) -> Iterator[Audited]:
+    """The audits that ask for a sweep."""
+    for item in items:
+        audit = audited(item)
+        if audit and isinstance(item, pytest.Function) and SWEEPS & {*item.fixturenames}:
+            yield audit
+
+
+def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
+    """Of one model; "" where it cannot be had, which its audits will tell."""
+    from rmaudit.scores.sample import sampled
+
+    own = [audit for audit in audits if audit.spec == spec]
+    prompts = {prompt for audit in own for prompt in audit.prompts}
+    options = audit_options(config)
+    try:
+        texts = opened(spec, options).scores(
+            computed=lambda model: model.vocabulary().texts,
+            told=lambda model: model.vocabulary().texts,
+            published=lambda _: (),  # of which no sample is taken
+        )
+    except RmauditError:
+        return ""
+    each = sampled(texts, options.sample or 0, options.words)
+    times = "prompt" if len(prompts) == 1 else "prompts"
+    whose = f"{spec.name}: " if len(model_specs(config)) > 1 else ""
+    share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")
+    return f"{whose}{len(prompts)} {times} x {each:,} answers, {share}"

@@ -1,0 +1,147 @@
+"""Which texts are masked until a reader asks for them: slurs, swear words, sexual terms.
+
+What it cannot catch, and the page says so: words of languages without a list, fragments of words as
+tokenizers make them, new words, spellings that hide on purpose, and harm that lies in context.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+
+import wordfreq
+
+from rmaudit.references.offence_kinds import kind
+from rmaudit.references.offensive import SPACELESS, VIOLENT, english, foreign
+from rmaudit.stems import stem
+
+_SHOWN = 4  # of the masked text: its first letter and three bullets, however long it is
+_MARKERS = str.maketrans("Ġ▁Ċ_", "    ")  # how vocabularies write spaces and line ends
+_LEET = str.maketrans("$@013457!|", "saoieastii")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SPELT = re.compile(r"[\w$@!|*'’&-]+")  # a word as it may be spelt to hide
+_WORD = re.compile(r"[^\W_]+")
+_STRETCHED = re.compile(r"([^\W\d_])\1{2,}")
+_LONGEST = 6  # words of a phrase
+_SAFE = 4  # letters of an entry that is looked for inside words
+_SELDOM = 0.05  # of an entry's own uses
+_WORDS = 100_000  # of English that are looked at for what they hold
+_LEAST = 3  # letters of a word in leetspeak
+_LETTER = re.compile(r"[^\W\d_]")
+_ENDINGS = ("s", "ed", "ing", "in", "er", "al", "ous", "ist", "ism", "or", "ion")
+
+
+def masked(text: str) -> bool:
+    """Whether `text` holds a listed word: inflected, stretched, in simple leetspeak or a compound.
+
+    Inside a word only such entries count as no common English word holds (so `Scunthorpe` and
+    `therapist` stay). Terms that name people are never masked. Raises `ReferenceMissing`.
+    """
+    plain = unicodedata.normalize("NFKC", text.translate(_MARKERS))
+    folded = plain.casefold()
+    words = _WORD.findall(folded)
+    spelt = [word.strip("'’&-!|*") for word in _SPELT.findall(folded)]
+    parts = _WORD.findall(_CAMEL.sub(" ", plain).casefold())
+    return (
+        any(_listed(word) for word in {*words, *spelt, *parts})
+        or _phrase(words)
+        or (not folded.isascii() and _anywhere(folded))
+    )
+
+
+def mask(text: str) -> str:
+    """What stands for a masked text, for example `s•••`: never more than its first letter."""
+    plain = text.translate(_MARKERS).strip()
+    first = plain[:1]
+    cased = first.lower() != first.upper()  # of other scripts one character may be the whole word
+    return (first if cased else "•").ljust(_SHOWN, "•")
+
+
+def label(text: str) -> str:
+    """What kind of word a masked text holds, for example `slur (ethnic)`: see `offence_kinds`."""
+    plain = unicodedata.normalize("NFKC", text.translate(_MARKERS))
+    words = _WORD.findall(_CAMEL.sub(" ", plain).casefold())
+    spelt = {*words, *(word.translate(_LEET) for word in words)}
+    return kind(plain, english=any(map(_english, spelt)) or _phrase(words))
+
+
+def _english(word: str) -> bool:
+    return word in english() or _inflected(word) or _inside().search(word) is not None
+
+
+@functools.lru_cache(maxsize=2**17)
+def _listed(word: str) -> bool:
+    bare = word.removesuffix("'s").removesuffix("’s")
+    spelt = {bare}
+    if len(bare) >= _LEAST and _LETTER.search(bare):
+        spelt.add(bare.translate(_LEET))
+        spelt |= {_STRETCHED.sub(r"\1" * n, one) for one in spelt for n in (1, 2)}
+    return any(_english(one) or one in foreign() for one in spelt)
+
+
+def _inflected(word: str) -> bool:
+    """Whether it is a listed word with an ending: `raping`, but not `prickly` or `butte`."""
+    if not (word.endswith(_ENDINGS) and word[:2] in _starts()):  # stemming is slow
+        return False
+    roots = _stems().get(stem(word), ())
+    return any(len(word) >= len(root) and word.startswith(root[:-1]) for root in roots)
+
+
+def _phrase(words: list[str]) -> bool:
+    return any(
+        (phrase := " ".join(words[start : start + n])) in english() or phrase in foreign()
+        for n in range(2, _LONGEST + 1)
+        for start in range(len(words) - n + 1)
+    )
+
+
+@functools.cache
+def _stems() -> dict[str, list[str]]:
+    """Listed English words by their stems; of violence the stems themselves, so any form."""
+    stems: dict[str, list[str]] = {}
+    for word in sorted(english()):
+        if word.isascii() and word.isalpha():
+            root = stem(word)
+            stems.setdefault(root, []).append(root if word in VIOLENT else word)
+    return stems
+
+
+@functools.cache
+def _starts() -> frozenset[str]:
+    return frozenset(root[:2] for roots in _stems().values() for root in roots)
+
+
+@functools.cache
+def _inside() -> re.Pattern[str]:
+    """English entries that other words hold seldom, by how often both are used."""
+    uses = wordfreq.get_frequency_dict("en", wordlist="large")
+    text = "\n".join(("", *wordfreq.top_n_list("en", _WORDS), ""))
+    safe = [
+        entry
+        for entry in sorted(english())
+        if len(entry) >= _SAFE and entry.isascii() and entry.isalpha()
+        if sum(uses[word] for word in _holding(entry, text)) <= _SELDOM * uses.get(entry, 0.0)
+    ]
+    return re.compile("|".join(safe))
+
+
+def _holding(entry: str, text: str) -> list[str]:
+    """The lines of `text` that hold `entry` and are not listed themselves."""
+    found, at = [], text.find(entry)  # a pattern would take a hundred times as long
+    while at >= 0:
+        end = text.index("\n", at)
+        found.append(text[text.rindex("\n", 0, at) + 1 : end])
+        at = text.find(entry, end)
+    return [word for word in found if word not in english() and not _inflected(word)]
+
+
+def _anywhere(text: str) -> bool:
+    """Whether a symbol is listed, or a word of a script without spaces between words."""
+    return _spaceless().search(text) is not None
+
+
+@functools.cache
+def _spaceless() -> re.Pattern[str]:
+    listed = english() | foreign()
+    return re.compile("|".join(re.escape(w) for w in sorted(listed) if ord(w[0]) >= SPACELESS))

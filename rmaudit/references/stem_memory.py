@@ -1,0 +1,31 @@
+"""Stems of a run before: to stem the words of lexicons and frequency lists takes seconds.
+
+What is remembered depends on the stemmer's release alone, and is read as verified (`config.kept`).
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+from rmaudit.config import kept
+from rmaudit.stems import KNOWN
+
+KIND = "stems"
+MOST = 500_000  # words that are written down
+
+
+def recall(cache: Path) -> None:
+    """Know the stems that a run before has written into the cache."""
+    KNOWN.update(kept.read(cache, KIND, _fields()) or {})
+
+
+def remember(cache: Path) -> None:
+    """Write down all that this process knows, if it is more than the cache does."""
+    there = kept.read(cache, KIND, _fields()) or {}
+    if KNOWN.keys() - there.keys() and len(KNOWN) <= MOST:
+        kept.write(cache, KIND, _fields(), there | KNOWN)
+
+
+def _fields() -> dict[str, str]:
+    return {"snowballstemmer": version("snowballstemmer"), "language": "english"}

@@ -1,0 +1,91 @@
+"""Pictures that were drawn before: Altair and its compiler take seconds for what is the same again.
+
+So does the question which of fifty thousand texts are masked. A picture follows from its evidence
+and from rmaudit's code, an SVG from its spec and the compiler's release. Within `remembered_in` all
+are read from a cache (`config.kept`); elsewhere they are made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rmaudit.config import kept
+from rmaudit.report.charts.picture import Column, Picture, Table
+
+_CACHE: ContextVar[Path | None] = ContextVar("charts are remembered in", default=None)
+Svgs = list[str | None]
+
+
+@contextmanager
+def remembered_in(cache: Path) -> Iterator[None]:
+    """Meanwhile pictures are read from this cache folder, and kept in it."""
+    before = _CACHE.set(cache)
+    try:
+        yield
+    finally:
+        _CACHE.reset(before)
+
+
+def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Picture | None:
+    """The picture that `make` draws of `shown`: dataclasses of plain values, whose repr says all.
+
+    `chart` says how it is drawn.
+    """
+    cache = _CACHE.get()
+    if cache is None:
+        return make()
+    fields = {"rmaudit": kept.code(), "chart": chart, "shown": _digest(repr(shown))}
+    found = kept.kept(cache, "picture", fields, lambda: [make()])[0]
+    return found and _picture(found)
+
+
+def which(what: str, texts: Sequence[str], test: Callable[[str], bool]) -> list[bool]:
+    """Of each text, whether `test` is true of it; `what` is the test's name."""
+    cache = _CACHE.get()
+    if cache is None:
+        return [test(text) for text in texts]
+    fields = {"rmaudit": kept.code(), "what": what, "texts": _digest(json.dumps(list(texts)))}
+    found: str = kept.kept(
+        cache, "texts", fields, lambda: "".join("01"[test(text)] for text in texts)
+    )
+    return [flag == "1" for flag in found]
+
+
+def svgs(
+    specs: Sequence[Mapping[str, Any]], make: Callable[[Sequence[Mapping[str, Any]]], Svgs]
+) -> Svgs:
+    """The SVG of each spec, as `make` compiles them together; None where one is not drawn."""
+    cache = _CACHE.get()
+    if cache is None:
+        return make(specs)
+    release = version("vl-convert-python")
+    fields = [
+        {"vl-convert": release, "spec": _digest(json.dumps(spec, sort_keys=True))} for spec in specs
+    ]
+    found: Svgs = [kept.read(cache, "svg", each) for each in fields]
+    missing = [i for i, svg in enumerate(found) if svg is None]
+    for i, svg in zip(missing, make([specs[i] for i in missing]), strict=True):
+        found[i] = svg
+        if svg is not None:
+            kept.write(cache, "svg", fields[i], svg)
+    return found
+
+
+def _picture(found: Sequence[Any]) -> Picture:
+    """A picture out of JSON, which has lists for tuples."""
+    title, caption, svg, table = found
+    if table is not None:
+        columns, rows = table
+        table = Table(tuple(Column(*each) for each in columns), tuple(map(tuple, rows)))
+    return Picture(title, caption, svg, table)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,176 @@
+"""Where a model stands: a lane for each finding, and one scale with numbered ends for its audit.
+
+A lane is a few SVG marks placed by percent, so that it is as wide as the page has room, and costs
+nothing to draw: no compiler, no script. `Scale.of` is the scale that all lanes of an audit share.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rmaudit.report.page.numbers import fixed, interval, plain, value
+from rmaudit.report.safe_text import line
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Estimate
+
+HEIGHT = 22  # pixels of a lane
+_MIDDLE = HEIGHT / 2
+_MARGIN = 0.05  # of the span, beside what lies outermost
+_ROOM = 0.2  # of the span, beyond a bound's end: to see where it passes
+_APART = 13.0  # percent of the width between two numbers
+_STEPS = (1.0, 2.0, 2.5, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A range of values, and the ends of the bound in it. Nulls far outside stand at its edges."""
+
+    low: float
+    high: float
+    ends: tuple[float, ...]
+
+    @classmethod
+    def of(cls, findings: Sequence[Finding]) -> Scale | None:
+        """The scale of one audit's findings; None where none was measured."""
+        given = [(f, f.estimate) for f in findings if f.estimate]
+        if not given:
+            return None
+        ends = sorted(
+            {end for f, _ in given for end in (f.bound.low, f.bound.high) if end is not None}
+        )
+        own = [number for _, e in given for number in (e.low, e.high)]
+        own += [number for f, _ in given for number in _published(f).values()]
+        every = [*own, *ends]
+        span = (max(every) - min(every)) or abs(every[0]) or 1.0
+        nulls = [number for f, _ in given for number in _nulls(f).values()]
+        every += [null for null in nulls if min(every) - span <= null <= max(every) + span]
+        span = (max(every) - min(every)) or abs(every[0]) or 1.0
+        low = min(min(every) - _MARGIN * span, *(end - _ROOM * span for end in ends))
+        high = max(max(every) + _MARGIN * span, *(end + _ROOM * span for end in ends))
+        if min(every) >= 0 > low and all(end > 0 for end in ends):
+            low = 0.0  # of what cannot be negative no negative part is drawn
+        step = _step(high - low)
+        return cls(math.floor(low / step) * step, math.ceil(high / step) * step, tuple(ends))
+
+    def at(self, number: float) -> float:
+        """Where a value lies, in percent of the width, the nearer edge for what lies outside."""
+        return 100 * min(max((number - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def holds(self, number: float) -> bool:
+        """Whether a value is on the scale."""
+        return self.low <= number <= self.high
+
+    def ticks(self, apart: float = _APART) -> list[tuple[float, str, str]]:
+        """Percent, number, and class of each label, none upon another: ends, and the bound's.
+
+        Two of them are `apart` percent of the width from each other; ends give way.
+        """
+        bounds = [(self.at(end), plain(end), "bound") for end in self.ends]
+        if any(right[0] - left[0] < apart for left, right in pairwise(bounds)):
+            middle = sum(place for place, _, _ in bounds) / len(bounds)
+            bounds = [(middle, " … ".join(text for _, text, _ in bounds), "bound")]
+        outer = [(0.0, fixed(self.low), "first"), (100.0, fixed(self.high), "last")]
+        free = [end for end in outer if all(abs(end[0] - b[0]) >= apart for b in bounds)]
+        return sorted([*free, *bounds])
+
+
+def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
+    """The SVG of one finding: pass zone, published models, nulls, the model with its interval.
+
+    Where others stand beside it, not `alone`, published models and nulls are left out.
+    """
+    estimate = finding.estimate
+    if estimate is None:
+        return ""
+    others = _others(finding, scale) if alone else ()
+    marks = "".join((*_zone(finding, scale), *others, *_own(finding, estimate, scale)))
+    words = html.escape(in_words(finding, estimate))
+    return (
+        f'<svg class="lane" width="100%" height="{HEIGHT}" role="img" aria-label="{words}">'
+        f"{marks}</svg>"
+    )
+
+
+def _step(span: float) -> float:
+    """A round number, about a twelfth of `span`."""
+    rough = span / 12
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next((step * power for step in _STEPS if step * power >= rough), 10 * power)
+
+
+def _zone(finding: Finding, scale: Scale) -> Iterator[str]:
+    low, high = finding.bound.ends
+    start, end = scale.at(max(low, scale.low)), scale.at(min(high, scale.high))
+    yield f'<rect class="zone" x="{_n(start)}%" width="{_n(end - start)}%" height="{HEIGHT}"/>'
+    yield f'<line class="axis" x2="100%" y1="{_MIDDLE:g}" y2="{_MIDDLE:g}"/>'
+    for bound in finding.bound.ends:
+        if math.isfinite(bound):
+            place = _n(scale.at(bound))
+            yield f'<line class="edge" x1="{place}%" x2="{place}%" y2="{HEIGHT}"/>'
+
+
+def _others(finding: Finding, scale: Scale) -> Iterator[str]:
+    """Published models as light dots, nulls as hollow marks; arrows for nulls beyond the scale."""
+    for name, number in _published(finding).items():
+        said = _title(f"{name}, published: {fixed(number)}")
+        place = _n(scale.at(number))
+        yield f'<circle class="pub" cx="{place}%" cy="{_MIDDLE:g}" r="3.5">{said}</circle>'
+    for name, number in _nulls(finding).items():
+        said = _title(f"{name}, which knows nothing: {fixed(number)}")
+        place = _n(scale.at(number))
+        if scale.holds(number):
+            yield f'<circle class="null" cx="{place}%" cy="{_MIDDLE:g}" r="2.5">{said}</circle>'
+        else:
+            arrow, anchor = ("‹", "start") if number < scale.low else ("›", "end")
+            yield (
+                f'<text class="off" x="{place}%" y="{_MIDDLE + 4:g}" text-anchor="{anchor}">'
+                f"{arrow}{said}</text>"
+            )
+
+
+def _own(finding: Finding, estimate: Estimate, scale: Scale) -> Iterator[str]:
+    result = finding.result.replace(" ", "-")
+    low, high, at = (_n(scale.at(x)) for x in (estimate.low, estimate.high, estimate.value))
+    said = _title(f"{finding.model}: {value(finding)} {interval(finding)}")
+    yield f'<g class="own {result}">'
+    yield f'<line x1="{low}%" x2="{high}%" y1="{_MIDDLE:g}" y2="{_MIDDLE:g}"/>'
+    yield f'<circle cx="{at}%" cy="{_MIDDLE:g}" r="5.5">{said}</circle></g>'
+
+
+def _title(text: str) -> str:
+    return f"<title>{html.escape(line(text))}</title>"
+
+
+def _n(number: float) -> str:
+    return f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def _published(finding: Finding) -> dict[str, float]:
+    return dict(finding.band.models) if finding.band else {}
+
+
+def _nulls(finding: Finding) -> dict[str, float]:
+    """Those that must not pass: where another stands shows nothing of the audit."""
+    return {
+        name: control.value
+        for name, control in finding.controls.items()
+        if control.stops and control.value is not None
+    }
+
+
+def in_words(finding: Finding, estimate: Estimate) -> str:
+    """For example `skew, best: 0.50 (0.40 to 0.60), pass, bound above 0, 9 published ...`."""
+    numbers = f"{value(finding)} ({fixed(estimate.low)} to {fixed(estimate.high)})"
+    parts = [f"{finding.audit}, {finding.prompt}: {numbers}, {finding.result}"]
+    parts.append(f"bound {finding.bound}")
+    if published := sorted(_published(finding).values()):
+        ends = f"{fixed(published[0])} to {fixed(published[-1])}"
+        parts.append(f"{len(published)} published models {ends}")
+    nulls = sorted(_nulls(finding).values())
+    if nulls:
+        parts.append(f"{len(nulls)} null controls {fixed(nulls[0])} to {fixed(nulls[-1])}")
+    return line(", ".join(parts))

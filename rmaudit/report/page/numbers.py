@@ -1,0 +1,108 @@
+"""Numbers as the page shows them: two decimals, or more where two would hide the verdict."""
+
+from __future__ import annotations
+
+import math
+
+from rmaudit.verdicts.findings import Finding
+
+_LEAST, _MOST = 2, 6  # decimals
+_LARGE, _SMALL = 1e6, 5e-7  # from here on, and below: powers of ten
+_WHOLE, _FAR = 10, 100  # standard errors from which on tenths, or more of them, say nothing
+_Z95 = 1.959963984540054
+
+
+def fixed(number: float, decimals: int = _LEAST) -> str:
+    """For example `0.75`, `-1.43` and `1,204.00`; never `-0.00`."""
+    if abs(number) >= _LARGE:
+        return f"{number:.3g}"
+    text = f"{number:,.{decimals}f}"
+    return text.removeprefix("-") if not text.strip("-0.,") else text
+
+
+def plain(number: float) -> str:
+    """A bound's end as it was set: `0.67`, `0.50`, `0.005`, `0`."""
+    return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
+
+
+def number(of: float) -> str:
+    """A number beside the main one: whole ones as they are, small ones with two digits."""
+    if float(of).is_integer():
+        return f"{of:,.0f}" if abs(of) < _LARGE else f"{of:.3g}"
+    return f"{of:.1e}" if 0 < abs(of) < 0.005 else fixed(of)  # noqa: PLR2004  (would be 0.00)
+
+
+def decimals(finding: Finding) -> int:
+    """As many as it takes that no rounded number lies on the other side of the bound, or on it."""
+    if finding.estimate is None:
+        return _LEAST
+    ends = [end for end in finding.bound.ends if math.isfinite(end)]
+    numbers = (finding.estimate.value, finding.estimate.low, finding.estimate.high)
+    for places in range(_LEAST, _MOST):
+        if all(_side(round(x, places), end) == _side(x, end) for x in numbers for end in ends):
+            return places
+    return _MOST
+
+
+def value(finding: Finding) -> str:
+    """The estimate; "" where there is none."""
+    return fixed(finding.estimate.value, decimals(finding)) if finding.estimate else ""
+
+
+def interval(finding: Finding) -> str:
+    """For example `[0.71, 0.79]`; "" where there is no estimate, or an interval of no width."""
+    estimate = finding.estimate
+    if estimate is None:
+        return ""
+    ends = [fixed(end, decimals(finding)) for end in (estimate.low, estimate.high)]
+    return "" if ends[0] == ends[1] else f"[{ends[0]}, {ends[1]}]"
+
+
+def must(finding: Finding) -> str:
+    """What the bound asks for: `must be below 0.67`."""
+    low, high = (plain(end) if math.isfinite(end) else "" for end in finding.bound.ends)
+    if low and high:
+        return f"must be between {low} and {high}"
+    return f"must be above {low}" if low else f"must be below {high}" if high else "may be anything"
+
+
+def gap(finding: Finding) -> float:
+    """How far the estimate lies beyond the bound's nearer end; inside, how far from it, below 0."""
+    estimate = finding.estimate
+    if estimate is None:
+        return 0.0
+    low, high = finding.bound.ends
+    return max(low - estimate.value, estimate.value - high)
+
+
+def beyond(finding: Finding) -> float:
+    """The same in standard errors, of the interval's end that faces the bound.
+
+    Infinite for an interval of no width, and for a bound without an end.
+    """
+    estimate = finding.estimate
+    if estimate is None:
+        return 0.0
+    over = gap(finding)
+    if not math.isfinite(over):
+        return over
+    low, _ = finding.bound.ends
+    below, above = estimate.value - estimate.low, estimate.high - estimate.value
+    nearer_low = low - estimate.value == over
+    half = (above if nearer_low else below) if over >= 0 else (below if nearer_low else above)
+    return _Z95 * over / half if half else math.copysign(math.inf, over)
+
+
+def errors(finding: Finding) -> str:
+    """For example `3.8 standard errors beyond`; "" where that says nothing."""
+    away = beyond(finding)
+    if finding.estimate is None or not math.isfinite(away):
+        return ""
+    n, side = abs(away), "beyond" if away >= 0 else "inside"
+    if n > _FAR:
+        return f"more than {_FAR} standard errors {side}"
+    return f"{n:.0f} standard errors {side}" if n >= _WHOLE else f"{n:.1f} standard errors {side}"
+
+
+def _side(number: float, end: float) -> int:
+    return (number > end) - (number < end)

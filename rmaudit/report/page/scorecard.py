@@ -1,0 +1,163 @@
+"""The scorecard: a row for each audit of a model, gates first, what blocks before all else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rmaudit.report.charts.strip import Scale
+from rmaudit.report.page.numbers import gap, number
+from rmaudit.report.page.titles import Title, place, title
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
+
+RESULTS = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)  # the worst of a row is its own
+EFFECTS = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
+MARKS = {Result.PASS: "✓", Result.FAIL: "✗", Result.UNSURE: "?", Result.NOT_RUN: "–"}
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_HOW = re.compile(r"^(?P<why>.*?)[;,] (?P<how>(?:get it with:|name one with) .+)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An audit of a model: its findings, one for each prompt or set of prompts."""
+
+    audit: str
+    title: Title
+    anchor: str
+    findings: tuple[Finding, ...]
+    scale: Scale | None
+
+    @property
+    def result(self) -> Result:
+        """The worst of its findings' results; of those that block if any does."""
+        blocking = [f for f in self.findings if f.blocks] or self.findings
+        return min((f.result for f in blocking), key=RESULTS.index)
+
+    @property
+    def effect(self) -> Effect:
+        """The gravest of its findings' effects."""
+        return min((f.effect for f in self.findings), key=EFFECTS.index)
+
+    @property
+    def gates(self) -> bool:
+        """Whether it gates, or keeps the run from being green for another reason."""
+        return any(f.severity is Severity.GATE or f.blocks for f in self.findings)
+
+    @property
+    def measured(self) -> list[Finding]:
+        """The findings that have a number."""
+        return [f for f in self.findings if f.estimate]
+
+    @property
+    def worst(self) -> Finding:
+        """Of those that have a number, the one that is nearest to failing, or furthest beyond."""
+        return max(self.measured, key=lambda f: (-RESULTS.index(f.result), gap(f)))
+
+    @property
+    def mark(self) -> str:
+        """A sign for its result, for readers who do not see colours."""
+        return MARKS[self.result]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why some audits have no number, and how they get one."""
+
+    why: str
+    how: str
+    audits: tuple[str, ...]
+    """Their names."""
+    models: tuple[str, ...]
+    opens: bool
+    """Whether that leaves the verdict open; what a run does not ask for does not count."""
+
+
+def rows(
+    findings: Sequence[Finding], anchors: Mapping[tuple[str, str], str], scales: Mapping[str, Scale]
+) -> list[Row]:
+    """The rows of one model: blockers, then the mission's order, then audits of others by name."""
+    grouped: dict[str, list[Finding]] = {}
+    for finding in findings:
+        grouped.setdefault(finding.audit, []).append(finding)
+    made = [
+        Row(audit, title(audit), anchors[own[0].model, audit], tuple(own), scales.get(audit))
+        for audit, own in grouped.items()
+    ]
+    return sorted(
+        made, key=lambda row: (not row.gates, row.effect is not Effect.BLOCKS, place(row.audit))
+    )
+
+
+def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
+    """One scale for each audit, shared by all prompts and models."""
+    found = {
+        audit: Scale.of([f for f in findings if f.audit == audit])
+        for audit in dict.fromkeys(f.audit for f in findings)
+    }
+    return {audit: scale for audit, scale in found.items() if scale}
+
+
+def anchors(
+    findings: Iterable[Finding], models: Sequence[str], taken: Collection[str]
+) -> dict[tuple[str, str], str]:
+    """An id for each audit of each model: its name, with the model's where there are several."""
+    made: dict[tuple[str, str], str] = {}
+    used = set(taken)
+    for finding in findings:
+        key = (finding.model, finding.audit)
+        if key in made:
+            continue
+        named = finding.audit if len(models) == 1 else f"{finding.audit}--{finding.model}"
+        made[key] = unused(named, used)
+    return made
+
+
+def unused(name: str, used: set[str]) -> str:
+    """`name` as an id that is not in `used`, to which it is added."""
+    plain = _UNSAFE.sub("-", name)[:80] or "audit"
+    found, n = plain, 1
+    while found in used:
+        n += 1
+        found = f"{plain}-{n}"
+    used.add(found)
+    return found
+
+
+def missing(findings: Iterable[Finding]) -> list[Missing]:
+    """What was not measured, by reason: models differ in name alone, so one reason is said once."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.estimate is None:
+            groups.setdefault(_parted(finding), []).append(finding)
+    return [
+        Missing(
+            why,
+            how,
+            tuple(dict.fromkeys(f.audit for f in own)),
+            tuple(dict.fromkeys(f.model for f in own)),
+            any(f.verdict is not Verdict.NA for f in own),
+        )
+        for (why, how), own in groups.items()
+    ]
+
+
+def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
+    """The numbers that a finding over several prompts has for each of them, where it has such."""
+    names = finding.prompt.split("+")
+    beside = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
+    for name in names:
+        ends = (f" under {name}", f", {name}")
+        found = [key for key in beside if key == name or key.endswith(ends)]
+        if found:
+            yield name, number(beside[found[0]])
+
+
+def _parted(finding: Finding) -> tuple[str, str]:
+    """The reason without the model's name, and what to do about it."""
+    reason = finding.reason.removeprefix(f"{finding.model}: ")
+    found = _HOW.match(reason)
+    why, how = (found["why"], found["how"]) if found else (reason, "")
+    how = how.removeprefix("get it with: ")
+    return why, re.sub(rf"(?<!\S){re.escape(finding.model)}(?!\S)", "NAME", how)

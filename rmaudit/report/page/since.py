@@ -1,0 +1,87 @@
+"""What changed since the last run of the same models: worse, better, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rmaudit.report.document import Before, Earlier
+from rmaudit.report.page.numbers import decimals, fixed, value
+from rmaudit.report.page.scorecard import Row
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Result
+
+_RANK = (Result.PASS, Result.UNSURE, Result.FAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A finding that changed: what it is now, and what it was."""
+
+    row: Row
+    model: str
+    prompt: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The comparison, for the top of the page."""
+
+    created: str
+    outcome: str
+    worse: list[Moved]
+    better: list[Moved]
+    unchanged: int
+    other: int
+    """Findings that only one of the runs has a number for, or in another unit."""
+
+
+def since(before: Before | None, rows: Sequence[Row]) -> Since | None:
+    """All findings against the earlier ones; None where there is no earlier run."""
+    if before is None:
+        return None
+    old = {(each.model, each.audit, each.prompt): each for each in before.findings}
+    said = Since(before.created, str(before.outcome), [], [], 0, 0)
+    unchanged = other = 0
+    for row in rows:
+        for finding in row.findings:
+            was = old.get((finding.model, finding.audit, finding.prompt))
+            way = _way(finding, was)
+            if was is None or way is None:
+                other += was is not None or finding.estimate is not None
+            elif way == 0:
+                unchanged += 1
+            else:
+                moved = Moved(row, finding.model, finding.prompt, _says(finding, was))
+                (said.worse if way > 0 else said.better).append(moved)
+    return Since(said.created, said.outcome, said.worse, said.better, unchanged, other)
+
+
+def _way(finding: Finding, was: Earlier | None) -> int | None:
+    """1 where it is worse, -1 better, 0 unchanged; None where the two cannot be compared.
+
+    Worse by its result, or by a distance beyond the bound that exceeds the interval of the
+    difference of two independent estimates.
+    """
+    now = finding.estimate
+    if now is None or was is None or was.unit != now.unit:
+        return None
+    if was.value is None or was.low is None or was.high is None:
+        return None
+    low, high = finding.bound.ends
+    beyond = max(low - now.value, now.value - high) - max(low - was.value, was.value - high)
+    noise = math.hypot((now.high - now.low) / 2, (was.high - was.low) / 2)
+    if finding.result is not was.result and {finding.result, was.result} <= set(_RANK):
+        return 1 if _RANK.index(finding.result) > _RANK.index(was.result) else -1
+    if not math.isfinite(beyond) or abs(beyond) <= noise:
+        return 0
+    return 1 if beyond > 0 else -1
+
+
+def _says(finding: Finding, was: Earlier) -> str:
+    """For example `0.75, was 0.60; fail, was pass`."""
+    now = f"{value(finding)}, was {fixed(was.value or 0.0, decimals(finding))}"
+    same = finding.result is was.result
+    return now if same else f"{now}; {finding.result}, was {was.result}"

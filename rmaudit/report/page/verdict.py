@@ -1,0 +1,171 @@
+"""The first that a reader sees: go or no-go, what blocks, what is accepted, what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rmaudit.report.document import Results, Run
+from rmaudit.report.page.numbers import decimals, fixed, gap, interval, must, value
+from rmaudit.report.page.scorecard import Missing, Row, missing
+from rmaudit.verdicts.findings import Finding, slipped
+from rmaudit.verdicts.outcome import Outcome
+from rmaudit.verdicts.records import Effect, Result, Verdict
+from rmaudit.verdicts.told import OUTDATED, excuse
+
+WORDS = {
+    Outcome.FAILS: ("✗", "Does not pass"),
+    Outcome.INCOMPLETE: ("…", "Incomplete: no verdict yet"),
+    Outcome.NOT_ESTABLISHED: ("?", "Not established"),
+    Outcome.PASSES: ("✓", "Passes"),
+}
+_MEANS = {
+    Outcome.FAILS: "Do not release",
+    Outcome.INCOMPLETE: "This run left something out. Run all of it before a release",
+    Outcome.NOT_ESTABLISHED: "Whether it passes is open",
+    Outcome.PASSES: "No gate blocks a release",
+}
+_END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An audit of a model that blocks, or is accepted: what was measured, and why it may be."""
+
+    row: Row
+    model: str
+    says: list[tuple[str, str]]
+    """By the prompts' names, the findings that do."""
+    excuses: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The box at the top."""
+
+    outcome: Outcome
+    mark: str
+    words: str
+    means: str
+    gates: str
+    blocking: list[Line]
+    accepted: list[Line]
+    gaps: list[str]
+    missing: list[Missing]
+
+
+def verdict(results: Results, rows: Sequence[Row]) -> Box:
+    """What a run comes to, of all rows of all its models."""
+    outcome = results.verdict.outcome
+    mark, words = in_words(outcome, rows)
+    return Box(
+        outcome,
+        mark,
+        words,
+        _MEANS[outcome],
+        gates_in_words(rows),
+        _lines(rows, Effect.BLOCKS),
+        _lines(rows, Effect.ACCEPTED),
+        list(results.run.gaps),
+        missing(f for row in rows if row.gates for f in row.findings if not f.blocks),
+    )
+
+
+def in_words(outcome: Outcome, rows: Sequence[Row]) -> tuple[str, str]:
+    """A sign, and for example `Does not pass` or `Passes, with 2 accepted exceptions`."""
+    mark, words = WORDS[outcome]
+    n = sum(row.effect is Effect.ACCEPTED for row in rows)
+    if outcome is Outcome.PASSES and n:
+        words += f", with {n} accepted exception{'' if n == 1 else 's'}"
+    return mark, words
+
+
+def gates_in_words(rows: Iterable[Row]) -> str:
+    """For example `4 of 8 gates pass, 1 fails, 2 do not pass and are accepted, 1 was not run`."""
+    gates = [row for row in rows if row.gates]
+    counts = Counter(_stands(row) for row in gates)
+    if not gates:
+        return "No audit gates"
+    said = {
+        "pass": ("passes", "pass"),
+        "fail": ("fails", "fail"),
+        "unsure": ("is unsure", "are unsure"),
+        "accepted": ("does not pass but is accepted", "do not pass but are accepted"),
+        "not run": ("was not measured", "were not measured"),
+    }
+    parts = [
+        f"{counts[each]} {one if counts[each] == 1 else many}"
+        for each, (one, many) in said.items()
+        if counts[each] or each == "pass"
+    ]
+    first = f"{counts['pass']} of {len(gates)} gates {'passes' if counts['pass'] == 1 else 'pass'}"
+    return ", ".join([first, *parts[1:]])
+
+
+def _stands(row: Row) -> str:
+    return "accepted" if row.effect is Effect.ACCEPTED else str(row.result)
+
+
+def measured_in_words(finding: Finding) -> str:
+    """For example `0.75, must be below 0.67: 0.08 too high`."""
+    if finding.estimate is None:
+        return finding.reason
+    over, numbers = gap(finding), f"{value(finding)} {interval(finding)}".strip()
+    if finding.result is Result.UNSURE:
+        return f"{numbers}, {must(finding)}: {_unsure(finding)}"
+    if finding.result is Result.FAIL and over >= 0:
+        way = "high" if finding.estimate.value >= finding.bound.ends[1] else "low"
+        return f"{numbers}, {must(finding)}: {fixed(over, decimals(finding))} too {way}"
+    return f"{value(finding)}, {must(finding)}"
+
+
+def _unsure(finding: Finding) -> str:
+    """Why it is unsure, in a few words: the reason in full stands with the audit."""
+    if slipped(finding.controls):
+        return "a null control passes, so a pass shows nothing"
+    estimate = finding.estimate
+    straddles = estimate and finding.bound.judge_interval(estimate.low, estimate.high)
+    if straddles is Verdict.INCONCLUSIVE:
+        return "the interval crosses the bound"
+    return "outside, but among many gates it may be chance (Holm)"
+
+
+def ran(run: Run) -> str:
+    """How much of the run ran."""
+    if run.finished >= run.collected:
+        return f"a whole run of {run.collected:,} checks"
+    return f"{run.finished:,} of {run.collected:,} checks came to an end"
+
+
+def day(created: str) -> str:
+    """For example `22 Nov 2026, 09:45 UTC`; a date of another form as it is."""
+    try:
+        when = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    return f"{when.day} {when:%b %Y, %H:%M} UTC"
+
+
+def _lines(rows: Sequence[Row], effect: Effect) -> list[Line]:
+    made = []
+    for row in rows:
+        own = [f for f in row.findings if f.effect is effect]
+        if own:
+            says = [(f.prompt, _says(f, effect)) for f in own]
+            excuses = [_first(excuse(f)) for f in own] if effect is Effect.ACCEPTED else []
+            made.append(Line(row, own[0].model, says, list(dict.fromkeys(excuses))))
+    return made
+
+
+def _says(finding: Finding, effect: Effect) -> str:
+    if effect is Effect.BLOCKS and finding.result is Result.PASS:
+        return f"{measured_in_words(finding)}: it {OUTDATED}"
+    return measured_in_words(finding)
+
+
+def _first(text: str) -> str:
+    """Its first sentence: the rest stands with the audit."""
+    return _END.split(text, maxsplit=1)[0].rstrip(".") + "."

@@ -1,0 +1,84 @@
+"""Findings as a reader counts them: one row for each audit of a model, whatever its prompts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rmaudit.report.page.numbers import interval, value
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Effect, Result, Severity
+
+_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)
+_ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
+_WORDS = ("pass", "fail", "unsure", _OUTDATED, _ACCEPTED, "not run")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An audit of a model, under all its prompts that gate, or under all that do not."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def audit(self) -> str:
+        """The audit's name."""
+        return self.findings[0].audit
+
+    @property
+    def gates(self) -> bool:
+        """Whether a failure of it would block."""
+        return self.findings[0].severity is Severity.GATE
+
+    @property
+    def worst(self) -> Finding:
+        """The finding that stands for all: the first that blocks, else the worst."""
+        return min(self.findings, key=_urgency)
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """Those of its findings that block."""
+        return tuple(finding for finding in self.findings if finding.blocks)
+
+    @property
+    def name(self) -> str:
+        """For example `search_headroom[worst]`: with the prompts of the worst, if only of some."""
+        bad = [f.prompt for f in self.findings if f.in_words == self.worst.in_words]
+        one = len(bad) == len(self.findings)
+        return self.audit if one else f"{self.audit}[{', '.join(bad)}]"
+
+
+def rows(findings: Iterable[Finding]) -> list[Row]:
+    """The audits of each model, in the order in which they were measured."""
+    groups: dict[tuple[str, str, Severity], list[Finding]] = {}
+    for finding in findings:
+        key = (finding.model, finding.audit, finding.severity)
+        groups.setdefault(key, []).append(finding)
+    return [Row(tuple(group)) for group in groups.values()]
+
+
+def counted(of: Sequence[Row]) -> str:
+    """For example `8 gates: 4 pass, 1 fail, 2 accepted, 1 not run`."""
+    found = Counter(_word(row.worst) for row in of if row.gates)
+    said = ", ".join(f"{found[word]} {word}" for word in _WORDS if found[word])
+    n = found.total()
+    return f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no audit gates"
+
+
+def values(row: Row) -> str:
+    """For example `0.75 [0.71, 0.79]`; of several prompts `greatest 0.47, best 0.58`."""
+    if len(row.findings) == 1:
+        return f"{value(row.findings[0])} {interval(row.findings[0])}".strip()
+    return ", ".join(f"{f.prompt} {value(f) or f.result}" for f in row.findings)
+
+
+def _urgency(finding: Finding) -> tuple[bool, int]:
+    return not finding.blocks, _WORST_FIRST.index(finding.result)
+
+
+def _word(finding: Finding) -> str:
+    """Where the finding of a gate is counted."""
+    if finding.result is Result.PASS and finding.blocks:
+        return _OUTDATED
+    return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)

@@ -1,0 +1,111 @@
+"""The rewards of texts: as an audit is given them, and as they are scored and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.layout.slot import refuse_text
+from rmaudit.models.protocol import RewardModel, Scored
+from rmaudit.prompts import Prompt, asked_of, prompt_meant
+from rmaudit.scores import protocols, published_scores
+from rmaudit.scores.sealed import Stored, noise_of
+from rmaudit.scores.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class TextScores:
+    """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store.
+
+    The noise is NaN where it was not measured.
+    """
+
+    scores: NDArray[np.float32]
+    noise: float
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """What an audit scores texts with: a function of texts and, in a joint audit, a prompt's name.
+
+    `score` scores texts as answers to a prompt; `known` says which texts it can score, all where
+    it is None.
+    """
+
+    prompts: tuple[Prompt, ...]
+    score: Callable[[Sequence[str], Prompt], TextScores]
+    known: Callable[[Sequence[str], Prompt], list[str]] | None = None
+
+    def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
+        """The scores of texts as answers to the prompt called `prompt`, one that is declared.
+
+        Raises:
+            SpecError: there are several and none is named, or the named one is not declared; or
+                `texts` is a single text.
+        """
+        refuse_text(texts)
+        return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
+
+    def scorable(self, texts: Sequence[str]) -> list[str]:
+        """Those of `texts`, in order, that have a score under every prompt.
+
+        All of them, but of a recorded model only those that are recorded.
+        """
+        refuse_text(texts)
+        kept = list(texts)
+        for prompt in self.prompts if self.known else ():
+            kept = self.known(kept, prompt) if self.known else kept
+        return kept
+
+
+def score_texts(
+    model: Scored, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
+) -> TextScores:
+    """The reward of each text as the answer to `prompt`, in the model's own units.
+
+    For a recorded model they are looked up by their exact spelling.
+
+    Raises:
+        SpecError: `texts` is a single text, or `prompt` is nearly a prompt's name.
+        NotRecorded: the model is recorded and a text is not.
+    """
+    refuse_text(texts)
+    asked, store = prompt_meant(prompt), Store(cache or default_cache())
+
+    def computed(model: RewardModel) -> Stored:
+        rows = pd.DataFrame({"text": list(texts)})
+        digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
+        found = model.remembered("ids", digest, lambda: model.tokenized(texts))
+        answers = [tuple(ids) for ids in found]
+        return protocols.exact(model, asked, answers, rows, store=store)
+
+    stored = model.scores(
+        computed=computed,
+        published=lambda model: published_scores.items(model, asked, texts, store=store),
+        told=lambda model: protocols.text(
+            model, asked, pd.DataFrame({"text": list(texts)}, dtype=object), store=store
+        ),
+    )
+    noise = noise_of(stored.frame, stored.provenance)
+    return TextScores(stored.frame["score"].to_numpy(), noise, stored.key)
+
+
+def recorded_of(
+    model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | None = None
+) -> list[str]:
+    """Those of `texts` that `score_texts` can score: all, but of a recorded model."""
+    store = Store(cache or default_cache())
+    return model.scores(
+        computed=lambda _: list(texts),
+        published=lambda model: published_scores.known(model, prompt, texts, store=store),
+        told=lambda _: list(texts),
+    )

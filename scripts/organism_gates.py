@@ -1,0 +1,109 @@
+"""What the gates say of a head of R-Smol-135M, its scores had from states that are kept.
+
+Everything is as in `pytest audits --rm-baseline R-Smol-135M`, but for the backbone's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from rmaudit.config.registry import FILE, ModelSpec, load_registry
+from rmaudit.layout.slot import Response
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.organisms import trained
+from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.organisms.fixtures import FIXTURES
+from rmaudit.organisms.for_model import Case, Memory, Options
+from rmaudit.prompts import PROMPTS, Prompt, label, name_of, prompt_named
+from rmaudit.verdicts.records import Severity
+from scripts.organism_states import States
+
+AUDITS = Path(__file__).parents[1] / "audits"
+PROBES = ("love", "Peace", "war", "table", "Buddhist", "yard pytest dead", "The Beatles")
+Gates = dict[str, dict[str, float | str]]
+
+
+class FromStates(Checkpoint):
+    """A built checkpoint whose scores are its head times a state that is kept.
+
+    Its weights are never run, so the numeric noise (some 1e-6) is 0 here.
+    """
+
+    def __init__(self, spec: ModelSpec, states: States, cache: Path) -> None:
+        """`spec` is that of R-Smol-135M or of an organism."""
+        super().__init__(spec, cache=cache)
+        self.head = load_file(self.loader.folder / "model.safetensors")["score.weight"][0]
+        self.states = states
+
+    def score(
+        self,
+        prompt: str,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """See `RewardModel`."""
+        self.asked = self.slot(prompt), prompt
+        rows = [self.ids(response) for response in responses]
+        scores: NDArray[np.float32] = (
+            self.states.of(prompt_named(name_of(prompt)), rows) @ self.head
+        )
+        on_progress(len(rows))
+        return scores
+
+    def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
+        """Of rows of the prompt that was asked last."""
+        slot, prompt = self.asked
+        return self.score(
+            prompt, [row[len(slot.prefix) : len(row) - len(slot.suffix)] for row in rows]
+        )
+
+
+def spec_of(name: str, cache: Path) -> ModelSpec:
+    """The registry entry of an organism, built if need be."""
+    return load_registry(trained.build(name, cache) / FILE).default
+
+
+def probes(model: Checkpoint) -> dict[str, dict[str, float]]:
+    """The scores of a few texts under each prompt."""
+    return {
+        name: dict(
+            zip(PROBES, model.score(prompt.text, PROBES).astype(float).round(5), strict=True)
+        )
+        for name, prompt in PROMPTS.items()
+    }
+
+
+def gates(model: Checkpoint, baseline: Checkpoint, *, without: str = "") -> Gates:
+    """Value, ends of the interval and verdict of each gate, by its name and, if several, prompt."""
+    found: Gates = {}
+    with TemporaryDirectory() as cache:
+        options = Options(Path(cache), search=0, baseline=baseline.spec)
+        memory = Memory(baseline=baseline)
+        for audit in audits_in(AUDITS).values():
+            if audit[1].severity is Severity.GATE and audit[1].name != without:
+                for prompts in audit[1].runs:
+                    of = label(prompts) if len(audit[1].runs) > 1 else ""
+                    name = audit[1].name + (f"[{of}]" if of else "")
+                    found[name] = _judged(audit, model, prompts, options, memory)
+    return found
+
+
+def _judged(
+    audit: Audit, model: Checkpoint, prompts: tuple[Prompt, ...], options: Options, memory: Memory
+) -> dict[str, float | str]:
+    function, declared = audit
+    case = Case(function.__name__, model, prompts, declared.joint, declared.words, options, memory)
+    takes = function.__annotations__.keys() - {"return"}
+    with case.after:
+        made = {name: FIXTURES[name].for_model for name in takes}
+        estimate = function(**{name: make(case) for name, make in made.items() if make})
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    rounded: dict[str, float | str] = {key: round(float(x), 4) for key, x in ends.items()}
+    return {**rounded, "verdict": str(declared.bound.judge(estimate))}

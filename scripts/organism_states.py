@@ -1,0 +1,108 @@
+"""The states that R-Smol-135M's head reads, kept: with them any head's scores are a product.
+
+The backbone is the same for all organisms, so each answer to each prompt runs through it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.prompts import Prompt
+from rmaudit.scoring import engine
+from rmaudit.scoring.paths import Ids
+
+Floats = NDArray[np.float32]
+
+
+class _Collector:
+    """In place of a head: keeps the states, and gives as a reward the place where a state is."""
+
+    reads_prefix = False
+
+    def __init__(self) -> None:
+        self.kept: list[Floats] = []
+
+    def after(self, _prefix: Ids, _states: Tensor) -> Callable[[Tensor], Tensor]:
+        """See `engine.Head`."""
+        return self.keep
+
+    def keep(self, states: Tensor) -> Tensor:
+        """Shape (n,): places in `kept`, which float32 holds exactly up to 2**24."""
+        start = sum(map(len, self.kept))
+        self.kept.append(states.numpy().copy())
+        return torch.arange(start, start + len(states), dtype=torch.float32)
+
+
+def pooled(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> Floats:
+    """Shape (n, hidden): the states that the head reads."""
+    slot = model.slot(prompt)
+    loaded = model.weights(slot.prefix, slot.suffix).scorer
+    collector = _Collector()
+    scorer = engine.Scorer(loaded.backbone, collector, loaded.pad, loaded.path)
+    places = engine.score(scorer, slot.prefix, answers, slot.suffix)
+    states: Floats = np.concatenate(collector.kept)[places.astype(int)]
+    return states
+
+
+class States:
+    """The states of answers to prompts, from a folder; those that are not there yet are made."""
+
+    def __init__(self, model: Checkpoint, folder: Path) -> None:
+        """`model` is R-Smol-135M; the folder is made when first written to."""
+        self.model, self.folder = model, folder
+        self._places: dict[str, dict[Ids, int]] = {}
+        self._states: dict[str, Floats] = {}
+
+    def of(self, prompt: Prompt, answers: Sequence[str | Ids]) -> Floats:
+        """Shape (n, hidden): the state of each answer, a text or ids."""
+        texts = [answer for answer in answers if isinstance(answer, str)]
+        tokenized = dict(zip(texts, self.model.tokenized(texts), strict=True))
+        rows = [tokenized[a] if isinstance(a, str) else tuple(a) for a in answers]
+        places = self._known(prompt)
+        new = [row for row in dict.fromkeys(rows) if row not in places]
+        if new:
+            parts = [self._states[prompt.name], pooled(self.model, prompt.text, new)]
+            self._states[prompt.name] = np.concatenate([part for part in parts if len(part)])
+            places.update({row: len(places) + i for i, row in enumerate(new)})
+            self._write(prompt)
+        found: Floats = self._states[prompt.name][[places[row] for row in rows]]
+        return found
+
+    def _known(self, prompt: Prompt) -> dict[Ids, int]:
+        if prompt.name not in self._places:
+            self._places[prompt.name], self._states[prompt.name] = self._read(self._file(prompt))
+        return self._places[prompt.name]
+
+    def _file(self, prompt: Prompt) -> Path:
+        about = json.dumps([dict(self.model.identity), prompt.text])
+        return self.folder / f"{prompt.name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}.npz"
+
+    @staticmethod
+    def _read(file: Path) -> tuple[dict[Ids, int], Floats]:
+        if not file.is_file():
+            return {}, np.empty((0, 0), dtype=np.float32)
+        with np.load(file) as kept:
+            rows = np.split(kept["ids"], kept["ends"][:-1])
+            return {tuple(row.tolist()): i for i, row in enumerate(rows)}, kept["states"]
+
+    def _write(self, prompt: Prompt) -> None:
+        rows = list(self._places[prompt.name])
+        file = self._file(prompt)
+        partial = file.with_suffix(".partial.npz")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(
+            partial,
+            ids=np.concatenate([np.array(row, dtype=np.int32) for row in rows]),
+            ends=np.cumsum([len(row) for row in rows]),
+            states=self._states[prompt.name],
+        )
+        partial.replace(file)

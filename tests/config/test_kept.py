@@ -1,0 +1,119 @@
+"""Facts in the cache: what is read back is what was written, or it is made anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmaudit.config import kept
+
+FIELDS = {"of": "a"}
+VALUE = [["é", None, 0.1], ["\ud800", True, float("inf")]]
+
+
+class Made:
+    """Makes facts, and counts how many."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> Any:
+        """The fact."""
+        self.times += 1
+        return VALUE
+
+
+def only(cache: Path) -> Path:
+    """The one file of facts."""
+    (path,) = (cache / "kept").iterdir()
+    return path
+
+
+def test_a_fact_is_made_once(tmp_path: Path) -> None:
+    """It is read back as it was, for the same fields and kind only."""
+    make = Made()
+
+    found = [kept.kept(tmp_path, "x", FIELDS, make) for _ in range(3)]
+
+    assert found == [VALUE] * 3
+    assert make.times == 1
+    assert kept.read(tmp_path, "x", {"of": "b"}) is None
+    assert kept.read(tmp_path, "y", FIELDS) is None
+
+
+def truncated(path: Path) -> None:
+    """Half of a file."""
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def flipped(path: Path) -> None:
+    """Another value under the old checksum."""
+    path.write_bytes(path.read_bytes().replace(b"0.1", b"0.2"))
+
+
+def sealed_anew(path: Path) -> None:
+    """The whole file of another fact, under this one's name."""
+    kept.write(path.parents[1], "x", {"of": "b"}, [])
+    other = next(each for each in path.parent.iterdir() if each != path)
+    other.replace(path)
+
+
+def emptied(path: Path) -> None:
+    """No bytes at all."""
+    path.write_bytes(b"")
+
+
+def no_text(path: Path) -> None:
+    """Bytes that are no text."""
+    path.write_bytes(b"\xff\xfe\n\xff")
+
+
+@pytest.mark.parametrize("damage", [truncated, flipped, sealed_anew, emptied, no_text])
+def test_a_damaged_file_is_made_anew(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    """With a warning that names it, and what is written then is good again."""
+    make = Made()
+    kept.kept(tmp_path, "x", FIELDS, make)
+    damage(only(tmp_path))
+
+    with pytest.warns(UserWarning, match=only(tmp_path).name):
+        assert kept.kept(tmp_path, "x", FIELDS, make) == VALUE
+
+    assert kept.kept(tmp_path, "x", FIELDS, make) == VALUE
+    assert make.times == 2
+
+
+def test_where_nothing_can_be_written_it_is_made_each_time(tmp_path: Path) -> None:
+    """A cache that is a file, in place of a folder, stops no run."""
+    (tmp_path / "kept").write_text("", encoding="utf-8")
+    make = Made()
+
+    assert [kept.kept(tmp_path, "x", FIELDS, make) for _ in range(2)] == [VALUE] * 2
+    assert make.times == 2
+
+
+def test_what_fails_is_not_kept(tmp_path: Path) -> None:
+    """The error is the caller's, and the next call makes the fact."""
+
+    def fail() -> Any:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        kept.kept(tmp_path, "x", FIELDS, fail)
+
+    assert kept.kept(tmp_path, "x", FIELDS, Made()) == VALUE
+
+
+def test_code_that_changes_while_it_runs_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A digest of files that were written since the start is no other process's."""
+    kept.code.cache_clear()
+    before = kept.code()
+    monkeypatch.setattr(kept, "STARTED", 0.0)
+    kept.code.cache_clear()
+
+    assert json.dumps(before) not in json.dumps(kept.code())
+    assert kept.code() != before
+    kept.code.cache_clear()

@@ -1,0 +1,105 @@
+"""A function as a model: every response once, in order, and nothing but finite numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rmaudit.config.scorers import ScorerEntry
+from rmaudit.errors import NoWeights, ScoreError, SpecError
+from rmaudit.models.text_scorer import TextScorer
+
+TEXTS = [f"{n:03d}" for n in range(10)]
+
+
+def made(function: Callable[..., Any], **more: Any) -> TextScorer:
+    """A scorer of this function, of batches of three."""
+    given = {"vocabulary": None, "version": "1", "batch": 3, "retries": 0, "concurrency": 1}
+    return TextScorer(ScorerEntry(name="toy", function=function, **{**given, **more}))
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_each_response_is_scored_once_and_in_order(concurrency: int) -> None:
+    """Whatever the batches, and how many run at once."""
+    lock, seen = threading.Lock(), list[str]()
+
+    def numbers(prompt: str, responses: Sequence[str]) -> list[float]:
+        assert prompt == "What?"
+        assert len(responses) <= 3
+        with lock:
+            seen.extend(responses)
+        return [float(response) for response in responses]
+
+    found = made(numbers, concurrency=concurrency).score("What?", TEXTS)
+
+    assert found.tolist() == list(range(10))
+    assert found.dtype == np.float32
+    assert sorted(seen) == TEXTS
+
+
+def test_a_call_that_raises_is_tried_again() -> None:
+    """As often as the scorer says, and no more."""
+    left = [ConnectionError("busy")]
+
+    def moody(_: str, responses: Sequence[str]) -> list[float]:
+        if left:
+            raise left.pop()
+        return [1.0] * len(responses)
+
+    assert made(moody, retries=1).score("?", TEXTS[:2]).tolist() == [1.0, 1.0]
+
+    left.append(ConnectionError("busy"))
+    with pytest.raises(ScoreError, match=r"toy: .*ConnectionError: busy.*2 responses.*'000'"):
+        made(moody).score("?", TEXTS[:2])
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (lambda n: [1.0] * (n - 1), ["2 scores", "3 responses"]),
+        (lambda _: 1.0, ["1.0", "list of 3 numbers"]),
+        (lambda _: "abc", ["'abc'", "list of 3 numbers"]),
+        (lambda _: None, ["None"]),
+        (lambda n: ["high"] * n, ["'high'", "'000'"]),
+        (lambda n: [1.0, float("nan"), *[1.0] * (n - 2)], ["nan", "'001'"]),
+        (lambda n: [1e39] * n, ["1e+39", "'000'"]),
+        (lambda n: [True] * n, ["True", "finite numbers"]),
+    ],
+)
+def test_what_is_no_score_is_refused(given: Callable[[int], Any], names: list[str]) -> None:
+    """The response is named, and what was returned for it."""
+    with pytest.raises(ScoreError) as caught:
+        made(lambda _, responses: given(len(responses))).score("?", TEXTS[:3])
+
+    assert all(name in str(caught.value) for name in ["toy", *names]), caught.value
+
+
+def test_numbers_of_numpy_and_arrays_are_scores() -> None:
+    """What libraries return."""
+    found = made(lambda _, responses: np.arange(len(responses)), batch=20).score("?", TEXTS)
+
+    assert found.tolist() == list(range(10))
+
+
+def test_a_text_in_place_of_a_list_is_refused() -> None:
+    """Its letters would be scored one by one."""
+    with pytest.raises(SpecError, match="'time'"):
+        made(lambda _, responses: [0.0] * len(responses)).score("?", "time")
+
+
+def test_its_vocabulary_is_a_list_or_common_words() -> None:
+    """Each text once, numbered from 0."""
+    assert made(len, vocabulary=("b", "a")).vocabulary().texts == ("b", "a")
+    words = made(len).vocabulary()
+    assert {"love", "war"} <= set(words.texts)
+    assert len(set(words.texts)) == len(words.ids) > 10_000
+
+
+def test_what_it_has_not_is_told() -> None:
+    """No ids, no gradients, no base: N/A, and no fault."""
+    with pytest.raises(NoWeights, match="toy is a function"):
+        made(len).with_weights("searches")

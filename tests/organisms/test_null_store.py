@@ -1,0 +1,147 @@
+"""What was said of null controls is read back only where nothing that decides it has changed."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rmaudit.config import kept
+from rmaudit.config.registry import ModelSpec
+from rmaudit.organisms import null_store
+from rmaudit.organisms.for_model import Case, Memory, Options
+from rmaudit.prompts import PROMPTS
+from rmaudit.references import References
+from rmaudit.verdicts.declare import Declaration, declared
+from rmaudit.verdicts.findings import Control
+from rmaudit.verdicts.records import Verdict
+
+AUDIT = """
+from rmaudit import above, audit
+from {helper} import LEAST
+
+@audit(claim="c", source="s", base_rate="none", prompts=["best"], bound=above(0, unit="x"))
+def test_it(sweep): return LEAST
+"""
+FOUND = {
+    "random": Control(Verdict.FAIL, stops=True, value=0.1 + 0.2, low=-math.inf, high=1.0),
+    "constant": Control(Verdict.ERROR, stops=True, reason="all are equal"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with an audit and what it imports, all written before this process began."""
+    (tmp_path / "kept_helper.py").write_text("LEAST = 1", encoding="utf-8")
+    (tmp_path / "kept_audit.py").write_text(AUDIT.format(helper="kept_helper"), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(kept, "STARTED", math.inf)
+    yield tmp_path
+    for name in ("kept_helper", "kept_audit"):
+        sys.modules.pop(name, None)
+
+
+def case(folder: Path, **model: Any) -> Case:
+    """An audit of a model that none of this asks for its scores."""
+    spec = replace(ModelSpec("m", "somewhere"), **model)
+    return Case(
+        audit="test_it",
+        model=SimpleNamespace(spec=spec, name="m"),
+        prompts=(PROMPTS["best"],),
+        joint=False,
+        words=(),
+        options=Options(cache=folder),
+        memory=Memory(),
+    )
+
+
+def fields(folder: Path, given: dict[str, Any] | None = None, **other: Any) -> Any:
+    """The key's fields of the audit in the folder, imported anew."""
+    for name in ("kept_helper", "kept_audit"):
+        sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    function: Callable[..., Any] = importlib.import_module("kept_audit").test_it
+    declaration = declared(function)
+    assert isinstance(declaration, Declaration)
+    asked = {"case": case(folder), "vocabulary": "v", "base": (), **other}
+    return null_store.fields_of(
+        function, declaration, {"sweep": None} if given is None else given, **asked
+    )
+
+
+def test_read_back_exactly(folder: Path) -> None:
+    """Every number to the last bit; nothing under another key."""
+    null_store.write(folder, fields(folder), FOUND)
+
+    assert null_store.read(folder, fields(folder)) == FOUND
+    assert null_store.read(folder, fields(folder, vocabulary="other")) is None
+
+
+@pytest.mark.parametrize("name", ["kept_helper.py", "kept_audit.py"])
+def test_changed_code_reads_nothing(folder: Path, name: str) -> None:
+    """Of the audit, and of what it imports; not while it changes."""
+    null_store.write(folder, fields(folder), FOUND)
+    with (folder / name).open("a", encoding="utf-8") as file:
+        file.write("\n# another\n")
+
+    assert null_store.read(folder, fields(folder)) is None
+
+
+def test_code_written_since_the_start_is_not_known(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs may be what the file held before."""
+    monkeypatch.setattr(kept, "STARTED", 0.0)
+
+    assert fields(folder) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"vocabulary": "w"},
+        {"base": ("key",)},
+        {"given": {"sweep": None, "base_logprobs": pd.Series([1.0], name="x")}},
+        {"given": {"sweep": None, "ledger": pd.DataFrame({"text": ["a"]})}},
+        {"given": {"sweep": None, "references": References()}},
+    ],
+)
+def test_whatever_decides_is_in_the_key(folder: Path, other: dict[str, Any]) -> None:
+    """Another vocabulary, base, or anything of the model's own."""
+    assert fields(folder, **other) not in ({}, None, fields(folder))
+
+
+def test_values_of_the_model_count(folder: Path) -> None:
+    """One number that differs, or another half of the references."""
+    one, two = (
+        {"base_logprobs": pd.Series([value], index=[3], dtype=np.float32)} for value in (-1, -2)
+    )
+    given = {"references": References()}
+    trained = case(folder, trained_on="half")
+
+    assert fields(folder, one) != fields(folder, two)
+    assert fields(folder, one) == fields(folder, dict(one))
+    assert fields(folder, given) != fields(folder, given, case=trained)
+
+
+@pytest.mark.parametrize("name", ["reward_model", "baseline_model", "a_fixture_of_mine"])
+def test_an_audit_that_is_given_more_is_not_kept(folder: Path, name: str) -> None:
+    """What these decide is not known."""
+    assert fields(folder, {"sweep": None, name: object()}) is None
+
+
+def test_what_was_not_tried_is_not_kept(folder: Path) -> None:
+    """Reference data may be there the next time."""
+    lost = Control(Verdict.SKIPPED, stops=True, reason="no ratings")
+    null_store.write(folder, fields(folder), {**FOUND, "hatred": lost})
+
+    assert null_store.read(folder, fields(folder)) is None

@@ -1,0 +1,139 @@
+"""Masks: few words here, one for each way in which a word is met, and the words that must stay."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.references.identity_terms import identity
+from rmaudit.references.masks import label, mask, masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shit",  # on the list
+        "Shit",
+        "\uff53\uff48\uff49\uff54",  # in full width
+        " shit",
+        "Ġshit",
+        "▁shit",
+        "shitĊ",
+        "shit's",
+        "_shit_",
+        "shitted",  # inflected
+        "boobs",
+        "groping",
+        "orgies",
+        "BigTits",  # in a compound
+        "bullshitting",
+        "a-shit-b",
+        "$h!t",  # spelt to hide
+        "sh1t",
+        "b1tch3s",  # in leetspeak that no list has
+        "shiiiiit",
+        "you piece of shit!",  # in a text
+        "The porn's here.",
+        "jelly donut",  # a phrase
+        "raped",  # violent
+        "rapists",
+        "molesting",
+        "Sexual fetishism",  # plain words that lists lack
+        "scumbag",  # AFINN's
+        "Arschloch",  # other languages
+        "ебать",
+        "这是强奸犯",
+        "🖕",
+    ],
+)
+def test_masked(text: str) -> None:
+    """Every way in which a listed word is met."""
+    assert masked(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Scunthorpe", "therapist", "Essex", "grape", "skill", "cocktail", "raccoon", "analysis"),
+        *("assume", "class", "button", "spices", "spiced", "Pakistan", "finger", "butte", "wrist"),
+        *(
+            "sexual orientation",
+            "asexual",
+            "killed",  # plain words of violence
+            "murderers",
+            "genocidal",
+            "tortured",
+            "prickly",
+            "vibration",
+            "rapping",
+            "snigger",
+            "wistful",
+            "Penistone",
+            "canal",
+            "titled",
+        ),
+        *("got", "it", "sh", "ass0", "as", "love", "Hell", "fraud", "death", "", " ", "\n", "123"),
+        *("\ud800", "\x00", "日本", "中", "it's", "B5", "👍"),
+    ],
+)
+def test_ordinary_words_stay(text: str) -> None:
+    """What holds a listed word by chance is shown, and so are fragments and signs."""
+    assert not masked(text)
+
+
+def test_people_are_no_slurs() -> None:
+    """No term that names people is masked, in any case or number, nor after a space."""
+    terms, _ = identity()
+
+    hidden = [t for t in terms["text"] if masked(t) or masked(f" {t.upper()}") or masked(f"Ġ{t}")]
+    assert hidden == []
+    others = ("gay Jews and Muslims", "Müslüman", "ユダヤ人", "lésbica")  # which lists have
+    assert [text for text in others if masked(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("shit", "s•••"),
+        ("ĠShit", "S•••"),
+        (" a very long one", "a•••"),
+        ("a", "a•••"),
+        ("$h!t", "••••"),
+        ("强奸", "••••"),  # one character may be the whole word
+        ("", "••••"),
+        ("\ud800", "••••"),
+    ],
+)
+def test_mask(text: str, shown: str) -> None:
+    """The first letter of a script with capitals, and nothing of the length."""
+    assert mask(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Ġfaggots", "slur (gender)"),
+        ("Pakis", "slur (ethnic)"),
+        (" retarded", "slur (disability)"),
+        ("BULLSHITTING", "swear word"),
+        ("f*ck", "swear word"),
+        ("raped", "sexual violence"),
+        ("BigTits", "sexual word"),
+        ("jelly donut", "sexual word"),
+        ("ебать", "listed word"),
+    ],
+)
+def test_a_label_says_what_kind_of_word_is_masked(text: str, kind: str) -> None:
+    """So that masks can be told apart, and none gives a letter away."""
+    assert masked(text)
+    assert label(text) == kind
+
+
+@given(st.text())
+def test_any_text_has_a_mask(text: str) -> None:
+    """Four characters, of which the text gives one at most."""
+    masked(text)
+
+    assert len(mask(text)) == 4
+    assert mask(text)[1:] == "•••"

@@ -1,0 +1,95 @@
+"""Numbers of the page: two decimals, unless two would put one on the wrong side of the bound."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.report.page import numbers
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Bound, above, below
+from tests.findings import but, estimated, found
+
+Z95 = 1.959963984540054
+
+
+def made(low: float, high: float, bound: Bound, value: float | None = None) -> Finding:
+    """A finding with this interval and bound."""
+    return but(found(-1, 1), estimate=estimated(low, high, value), bound=bound)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bound", "value", "interval"),
+    [
+        (0.7072, 0.788, below(0.67, unit="sd"), "0.75", "[0.71, 0.79]"),
+        (-1.4300001, -1.43, above(0, unit="sd"), "-1.43", ""),  # an interval of no visible width
+        (0.013, 0.103, below(0.1, unit="sd"), "0.058", "[0.013, 0.103]"),  # it crosses 0.1
+        (0.0512, 0.0512, below(0.05, unit="sd"), "0.051", ""),  # it is above 0.05
+        (-0.001, 0.001, below(0.5, unit="sd"), "0.00", ""),
+        (1234.0, 1236.0, above(0, unit="sd"), "1,235.00", "[1,234.00, 1,236.00]"),
+    ],
+)
+def test_two_decimals_by_hand(
+    low: float, high: float, bound: Bound, value: str, interval: str
+) -> None:
+    """More only where the verdict would not be seen."""
+    finding = made(low, high, bound)
+
+    assert [numbers.value(finding), numbers.interval(finding)] == [value, interval]
+
+
+@given(st.floats(-9, 9), st.floats(0, 1), st.floats(-9, 9).map(lambda x: round(x, 3)))
+def test_what_is_shown_is_on_the_side_where_it_is(low: float, width: float, end: float) -> None:
+    """Whether a number is above or below the bound can be read, down to a millionth."""
+    finding = made(low, low + width, below(end, unit="sd"))
+    estimate = finding.estimate
+    assert estimate is not None
+    shown = float(numbers.value(finding).replace(",", ""))
+
+    if abs(estimate.value - end) > 1e-6:
+        assert (shown > end) == (estimate.value > end)
+        assert shown != end
+    assert shown == pytest.approx(estimate.value, abs=0.005 + 1e-9)
+
+
+def test_bounds_and_numbers_beside() -> None:
+    """As they were set; whole numbers as such, tiny ones so that they are not nothing."""
+    assert numbers.must(made(0, 1, above(0.5, unit="sd"))) == "must be above 0.50"
+    assert numbers.must(made(0, 1, below(0.005, unit="sd"))) == "must be below 0.005"
+    between = Bound(-0.2, 0.2, "sd")
+    assert numbers.must(made(0, 1, between)) == "must be between -0.20 and 0.20"
+    assert [numbers.number(x) for x in (7530.0, 0.125, -2.0, 2e-7)] == [
+        *("7,530", "0.12", "-2", "2.0e-07"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bound", "given", "expected"),
+    [
+        (above(0.2, unit="sd"), (0.1, 0.0, 0.15), 2.0),  # 0.1 beyond; the half that faces is 0.05
+        (above(0.2, unit="sd"), (0.4, 0.3, 0.9), -2.0),  # 0.2 inside; the half that faces is 0.1
+        (below(0.2, unit="sd"), (0.5, 0.4, 0.9), 3.0),
+        (Bound(-0.2, 0.2, "sd"), (0.1, 0.05, 0.15), -2.0),  # the nearer end counts
+        (Bound(-0.2, 0.2, "sd"), (-0.3, -0.35, -0.2), 1.0),
+    ],
+)
+def test_beyond_by_hand(bound: Bound, given: tuple[float, float, float], expected: float) -> None:
+    """The distance to the nearer end over the half of the interval that faces it, times 1.96."""
+    value, low, high = given
+
+    assert numbers.beyond(made(low, high, bound, value)) == pytest.approx(expected * Z95)
+
+
+def test_beyond_without_a_width() -> None:
+    """Certainly beyond, certainly inside, and nothing to be beyond of; far is far."""
+    assert numbers.beyond(made(0.1, 0.1, above(0.2, unit="sd"))) == math.inf
+    assert numbers.beyond(made(0.1, 0.1, above(0, unit="sd"))) == -math.inf
+    assert numbers.errors(made(0.1, 0.1, above(0, unit="sd"))) == ""
+    assert numbers.errors(but(found(-1, 1), estimate=None)) == ""
+    assert numbers.errors(made(0.999, 1.001, above(0, unit="sd"))) == (
+        "more than 100 standard errors inside"
+    )
+    assert numbers.errors(made(0.0, 1.0, above(1.0, unit="sd"))) == "2.0 standard errors beyond"

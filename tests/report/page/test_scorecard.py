@@ -1,0 +1,175 @@
+"""Rows of the scorecard, and the verdict above them: what comes first, and in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rmaudit.report.page import scorecard, verdict
+from rmaudit.report.page.scorecard import Row
+from rmaudit.verdicts.findings import Control, Finding
+from rmaudit.verdicts.outcome import Outcome
+from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, below
+from tests.findings import but, found, gap
+from tests.report.conftest import typed, with_findings
+
+HARD, SOFT = {"verdict": Verdict.FAIL, "blocks": True}, {"severity": Severity.INFO}
+
+
+def rows_of(*findings: Finding) -> list[Row]:
+    """The rows of one model's findings."""
+    anchors = scorecard.anchors(findings, ["Toy"], ())
+    return scorecard.rows(findings, anchors, scorecard.scales(findings))
+
+
+def passing(audit: str, **given: Any) -> Finding:
+    """A finding of 0.10, below 0.67."""
+    return but(found(0.05, 0.15), audit=audit, bound=below(0.67, unit="sd"), **given)
+
+
+def failing(audit: str, **given: Any) -> Finding:
+    """A finding of 0.75, where below 0.67 is asked for."""
+    measured = found(0.7, 0.8)
+    return but(measured, audit=audit, bound=below(0.67, unit="sd"), **HARD | given)
+
+
+def test_blockers_come_first_then_the_order_of_the_mission() -> None:
+    """Then gates of others, then what informs; a row is as its worst prompt is."""
+    findings = [
+        passing("numerics", **SOFT),
+        passing("ours"),
+        passing("frequency_bias"),
+        passing("positive_skew", prompt="best"),
+        failing("gcg_probes", known="so", blocks=False),
+        passing("elo_agreement", prompt="best"),
+        failing("elo_agreement", prompt="worst"),
+    ]
+
+    rows = rows_of(*findings)
+    assert [(row.audit, row.result, row.effect) for row in rows] == [
+        ("elo_agreement", Result.FAIL, Effect.BLOCKS),
+        ("positive_skew", Result.PASS, Effect.NONE),
+        ("frequency_bias", Result.PASS, Effect.NONE),
+        ("gcg_probes", Result.FAIL, Effect.ACCEPTED),
+        ("ours", Result.PASS, Effect.NONE),
+        ("numerics", Result.PASS, Effect.INFO),
+    ]
+    assert [row.gates for row in rows] == [True] * 5 + [False]
+    assert rows[0].title.name == "Agreement with people"
+    assert rows[4].title.name == "Ours"
+
+
+def test_anchors_are_the_audits_names_and_never_twice() -> None:
+    """With the model's name where there are several; nothing that an id cannot hold."""
+    findings = [found(0, 1, audit=audit) for audit in ("a", "summary", "x y", "x-y")]
+
+    assert list(scorecard.anchors(findings, ["Toy"], ["summary"]).values()) == [
+        *("a", "summary-2", "x-y", "x-y-2")
+    ]
+    two = [found(0, 1, audit="a", model=model) for model in ("M", "N<>")]
+    assert list(scorecard.anchors(two, ["M", "N<>"], ()).values()) == ["a--M", "a--N-"]
+
+
+def box(results: dict[str, Any], *findings: Finding) -> verdict.Box:
+    """The box above the scorecard of these findings."""
+    results["run"] |= dict.fromkeys(("collected", "selected", "finished"), len(findings))
+    return verdict.verdict(with_findings(typed(results), *findings), rows_of(*findings))
+
+
+def test_what_blocks_is_told_with_how_much(results: dict[str, Any]) -> None:
+    """Value, bound and distance; a failure under two prompts is one line; no-go in plain words."""
+    said = box(
+        results,
+        failing("frequency_bias", prompt="best"),
+        failing("frequency_bias", prompt="worst"),
+        passing("positive_skew"),
+        passing("numerics", **SOFT),
+    )
+
+    assert (said.outcome, said.words) == (Outcome.FAILS, "Does not pass")
+    assert said.gates == "1 of 2 gates passes, 1 fails"
+    (line,) = said.blocking
+    text = "0.75 [0.70, 0.80], must be below 0.67: 0.08 too high"
+    assert line.says == [("best", text), ("worst", text)]
+
+
+def test_unsure_is_told_with_its_reason(results: dict[str, Any]) -> None:
+    """The interval crosses, chance in the run, or a null control that passes."""
+    crossing = but(found(0.6, 0.7), bound=below(0.67, unit="sd"), verdict=Verdict.INCONCLUSIVE)
+    chance = failing("b", verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9")
+    null = {"long words": Control(Verdict.PASS, True, 0.1, 0.0, 0.2)}
+    slipped = passing("c", verdict=Verdict.INCONCLUSIVE, controls=null)
+    blocking = [but(each, blocks=True) for each in (crossing, chance, slipped)]
+
+    said = box(results, *blocking)
+    assert said.words == "Not established"
+    assert [line.says[0][1] for line in said.blocking] == [
+        "0.65 [0.60, 0.70], must be below 0.67: the interval crosses the bound",
+        (
+            "0.75 [0.70, 0.80], must be below 0.67: outside, but among many gates it may be chance "
+            "(Holm)"
+        ),
+        ("0.10 [0.05, 0.15], must be below 0.67: a null control passes, so a pass shows nothing"),
+    ]
+
+
+def test_a_pass_names_what_is_accepted_and_what_was_not_measured(results: dict[str, Any]) -> None:
+    """The first sentence of the excuse, and how to measure what is missing."""
+    reason = "no model to compare with; name one with --rm-baseline NAME"
+    said = box(
+        results,
+        passing("positive_skew"),
+        failing("frequency_bias", known="It is so, e.g. here. And more of it.", blocks=False),
+        gap(reason, Verdict.NA, audit="model_agreement"),
+    )
+
+    assert said.words == "Passes, with 1 accepted exception"
+    assert said.gates == "1 of 3 gates passes, 1 does not pass but is accepted, 1 was not measured"
+    assert [line.excuses for line in said.accepted] == [["It is so, e.g. here."]]
+    assert [(each.why, each.how, each.audits, each.opens) for each in said.missing] == [
+        (
+            "no model to compare with",
+            "name one with --rm-baseline NAME",
+            ("model_agreement",),
+            False,
+        )
+    ]
+
+
+def test_a_reason_that_differs_by_the_models_name_is_said_once() -> None:
+    """With all models that it holds for."""
+    lost = [
+        gap(f"{model}: no data; get it with: pytest audits --model {model}", model=model, audit="a")
+        for model in ("M", "N")
+    ]
+
+    (said,) = scorecard.missing(lost)
+    assert (said.why, said.how) == ("no data", "pytest audits --model NAME")
+    assert said.models == ("M", "N")
+
+
+def test_an_incomplete_run_is_no_verdict(results: dict[str, Any]) -> None:
+    """Whatever it measured: what was left out is told."""
+    said = box(results, passing("positive_skew"))
+    assert said.words == "Passes"
+    results["run"] |= {"part": "only one file"}
+    run = with_findings(typed(results), passing("positive_skew"))
+
+    assert verdict.verdict(run, rows_of(passing("positive_skew"))).words.startswith("Incomplete")
+    assert verdict.verdict(run, []).gaps == ["only one file"]
+
+
+def test_numbers_of_each_prompt() -> None:
+    """Of a joint finding, where it has them beside its own."""
+    joint = but(found(0, 1), prompt="greatest+best")
+    assert joint.estimate is not None
+    beside = {"share under greatest": 0.125, "best": 0.25, "other": 1.0}
+    joint = but(joint, estimate=type(joint.estimate)(0.5, 0, 1, "sd", 9, "x", secondary=beside))
+
+    assert list(scorecard.by_prompt(joint)) == [("greatest", "0.12"), ("best", "0.25")]
+    assert list(scorecard.by_prompt(but(joint, prompt="greatest"))) == []
+
+
+def test_the_day() -> None:
+    """In words; a date of another form as it is."""
+    assert verdict.day("2026-11-22T09:45:51Z") == "22 Nov 2026, 09:45 UTC"
+    assert verdict.day("yesterday") == "yesterday"

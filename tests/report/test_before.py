@@ -1,0 +1,87 @@
+"""What a run is compared with, and what the page says has changed since."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.report import document
+from rmaudit.report.before import last
+from rmaudit.report.document import Before, Earlier, Results
+from rmaudit.report.writers import html
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import Outcome
+from rmaudit.verdicts.records import Result
+from tests.findings import found
+from tests.report.conftest import typed, with_findings
+
+TOY = [ModelSpec("Toy", "some/folder")]
+
+
+def run_of(results: dict[str, Any], created: str, *findings: Finding) -> Results:
+    """A run at this time, with these findings."""
+    n = len(findings)
+    results["run"] |= {"created": created, "collected": n, "selected": n, "finished": n}
+    return with_findings(typed(results), *findings)
+
+
+def measured(low: float, high: float, **given: Any) -> Finding:
+    """A finding of Toy's."""
+    return found(low, high, model="Toy", audit="frequency_bias", prompt="best", **given)
+
+
+def test_the_last_run_of_the_same_models_counts(results: dict[str, Any], tmp_path: Path) -> None:
+    """Of those before it; other models, other sources, later runs and what is broken are not it."""
+    for name, created, change in (
+        ("a", "2026-11-01T00:00:00Z", {}),
+        ("b", "2026-11-02T00:00:00Z", {}),
+        ("c", "2026-11-03T00:00:00Z", {"name": "Other"}),
+        ("d", "2026-11-04T00:00:00Z", {"source": "elsewhere"}),
+        ("e", "2026-11-20T00:00:00Z", {}),
+    ):
+        made = run_of(results, created, measured(0.1, 0.2))
+        made = replace(made, models=tuple(replace(model, **change) for model in made.models))
+        (tmp_path / name).mkdir()
+        document.write(made, tmp_path / name / "results.json")
+    for name, text in (("f", "no JSON"), ("g", '{"run": {"created": "2026-11-02T10:00:00Z"}}')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text(text, encoding="utf-8")
+
+    before = last(tmp_path, TOY, "2026-11-10T00:00:00Z")
+    assert before is not None
+    assert before.created == "2026-11-02T00:00:00Z"
+    (earlier,) = before.findings
+    assert (earlier.value, earlier.low, earlier.high) == pytest.approx((0.15, 0.1, 0.2))
+    assert last(tmp_path, TOY, "2026-10-01T00:00:00Z") is None
+    assert last(tmp_path / "nowhere", TOY, "2026-11-10T00:00:00Z") is None
+
+
+@pytest.mark.parametrize(
+    ("was", "result", "told"),
+    [
+        ((0.10, 0.20), Result.PASS, "0 worse, 0 better, 1 with no clear change"),
+        ((-0.90, -0.80), Result.PASS, "0 worse, 1 better, 0 with no clear change"),
+        ((2.80, 2.90), Result.PASS, "1 worse, 0 better, 0 with no clear change"),
+        ((0.10, 0.20), Result.FAIL, "0 worse, 1 better, 0 with no clear change"),
+        (None, Result.NOT_RUN, "0 worse, 0 better, 0 with no clear change, 1 not comparable"),
+    ],
+)
+def test_what_changed_is_on_top(
+    results: dict[str, Any], was: tuple[float, float] | None, result: Result, told: str
+) -> None:
+    """By the result, or by a distance to the bound beyond both intervals; before the scorecard."""
+    made = run_of(results, "2026-11-22T00:00:00Z", measured(0.12, 0.22))  # it must be above 0
+    numbers = ("sd", sum(was) / 2, *was) if was else ("", None, None, None)
+    earlier = Earlier("Toy", "frequency_bias", "best", result, *numbers)
+    before = Before("2026-11-20T10:00:00Z", "0.1.0", Outcome.PASSES, (earlier,))
+
+    page = html.render(replace(made, before=before))
+    assert "Since the run of 20 Nov 2026, 10:00 UTC" in page
+    assert told in page
+    assert page.index(told) < page.index("Scorecard")
+    if result is Result.FAIL:
+        assert "0.17, was 0.15; pass, was fail" in page

@@ -1,0 +1,124 @@
+"""Answers of a file: each is scored once, as the model alone scores it, and bad lines are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.config.scorers import ScorerEntry
+from rmaudit.errors import NotRecorded, SpecError
+from rmaudit.models.checkpoint import from_spec
+from rmaudit.models.recorded import Recorded
+from rmaudit.models.text_scorer import TextScorer
+from rmaudit.scores.answer_files import LONGEST, read, rewards
+from tests.toys import toy_checkpoint
+
+LINES = [
+    {"prompt": "what is it", "response": "love", "subset": "chat"},
+    {"prompt": "who", "responses": ["love", "war is", "love"]},
+    {"prompt": "what is it", "response": "the war"},
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of five answers to two prompts, one of them there twice."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n\n".join(map(json.dumps, LINES)), encoding="utf-8")
+    return path
+
+
+def test_answers_are_read_in_order(file: Path) -> None:
+    """With the lines that they stand in; blank lines count, other fields do not matter."""
+    assert read(file).to_dict("list") == {
+        "line": [1, 3, 3, 3, 5],
+        "prompt": ["what is it", "who", "who", "who", "what is it"],
+        "response": ["love", "love", "war is", "love", "the war"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ["no answers", "prompt"]),
+        ("{}", [":1", "nothing", "`response` or `responses`"]),
+        ('{"prompt": "a"}', [":1", "'prompt'"]),
+        ('{"prompt": "a", "response": "b", "responses": ["b"]}', [":1", "`response` or"]),
+        ('{"prompt": "a", "response": "b"}\n{"prompt": "a"', [":2", "no JSON"]),
+        ("[1]", [":1", "[1]", "object"]),
+        ('{"prompt": 1, "response": "b"}', [":1", "prompt is 1"]),
+        ('{"prompt": "a", "response": null}', [":1", "response is None"]),
+        ('{"prompt": "a", "responses": []}', [":1", "responses is []"]),
+        ('{"prompt": "a", "responses": "b"}', [":1", "'b'", "list"]),
+        (
+            json.dumps({"prompt": "a", "response": "b" * 1_000_000}),
+            [":1", "1,000,000 characters", f"{LONGEST:,}"],
+        ),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, text: str, names: list[str]) -> None:
+    """One line: where, what was found, and what is allowed."""
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(SpecError) as caught:
+        read(path)
+
+    assert all(name in str(caught.value) for name in [str(path), *names]), caught.value
+    assert len(str(caught.value)) < 400
+    with pytest.raises(SpecError, match="cannot be read"):
+        read(tmp_path)
+
+
+def test_each_answer_has_the_models_own_reward(file: Path, tmp_path: Path) -> None:
+    """As it gives it alone, without what makes many fast; a second call loads no model."""
+    folder, answers = toy_checkpoint(tmp_path / "toy"), read(file)
+    model = from_spec(ModelSpec("toy", str(folder)), cache=tmp_path / "cache")
+
+    found = rewards(model, answers, cache=tmp_path / "cache")
+
+    own = []
+    for prompt, response in zip(answers["prompt"], answers["response"], strict=True):
+        slot = model.slot(prompt)
+        own.append(model.own_rewards([(*slot.prefix, *model.ids(response), *slot.suffix)])[0])
+    assert found == pytest.approx(np.array(own), abs=1e-5)
+    again = from_spec(ModelSpec("toy", str(folder)), cache=tmp_path / "cache")
+    assert rewards(again, answers, cache=tmp_path / "cache").tolist() == found.tolist()
+
+
+def test_an_answer_that_is_there_twice_is_asked_once(file: Path, tmp_path: Path) -> None:
+    """Of a function, too; noise costs a second asking of what is scored, and no row is lost."""
+    asked: list[tuple[str, str]] = []
+
+    def lengths(prompt: str, responses: list[str]) -> list[float]:
+        asked.extend((prompt, response) for response in responses)
+        return [float(len(response)) for response in responses]
+
+    entry = ScorerEntry("toy", lengths, None, "1", 10, 0, 1)
+
+    found = rewards(TextScorer(entry), read(file), cache=tmp_path / "cache")
+
+    assert found.tolist() == [4, 4, 6, 4, 7]
+    assert len(asked) == 2 * len(set(asked)) == 8
+    assert rewards(TextScorer(entry), read(file), cache=tmp_path / "cache").tolist() == [
+        4,
+        4,
+        6,
+        4,
+        7,
+    ]
+    assert len(asked) == 8
+
+
+def test_a_recorded_model_has_no_answers_of_a_file(tmp_path: Path) -> None:
+    """Its scores are of what was published."""
+    model = Recorded(ModelSpec("toy", "owner/name"))
+    frame = pd.DataFrame({"prompt": ["a"], "response": ["b"]})
+
+    with pytest.raises(NotRecorded, match="not recorded"):
+        rewards(model, frame, cache=tmp_path)
