@@ -97,6 +97,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the session's state; check what was named: models, folders, a ledger."""
     session = config.stash[SESSION] = Session()
     _register(config)
+    # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
+    config.option.force_short_summary = True
     if config.getoption(RM_RECORDED):
         for option in (RM_SAMPLE, RM_DEVICE, RM_DTYPE):
             if config.getoption(option) not in {None, "auto"}:

@@ -215,8 +215,12 @@ def test_a_quiet_run_ends_in_a_line(run: Run) -> None:
     assert "rmaudit: toy" not in ended.said.stdout.str()
 
 
-def test_several_models_are_told_in_a_line_each(run: Run, toy: Path, tmp_path: Path) -> None:
-    """Pytest counts and lists their failures, and prints no block of each."""
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_several_models_are_told_in_a_line_each(
+    run: Run, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ci: str
+) -> None:
+    """Pytest counts and lists their failures, and prints no block of each; on CI, too."""
+    monkeypatch.setenv("CI", ci)
     shutil.copytree(toy, tmp_path / "copy")
     ended = run(HIGH.format(low=2.0), "--rm-model", "copy")
 
