@@ -7,9 +7,12 @@ published files (Christian et al. 2026, "Reward Models Inherit Value Biases from
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
+from rmaudit import conversation
+from rmaudit.conversation import Asked, Turns
 from rmaudit.errors import MeasureError, SpecError, nearest
 
 
@@ -19,7 +22,8 @@ class Prompt:
 
     `name` is what findings call it, and stands in `audit[name]` of models.yaml. `frame` is +1 where
     good things should score high, -1 where bad ones should, and 0 where neither: audits that ask
-    whether what is sought is valued refuse such a prompt.
+    whether what is sought is valued refuse such a prompt. `turns` are those of a conversation
+    (`Prompt.conversation` makes one), and `text` is then how people read it.
 
     Raises:
         SpecError: the name, the text or the frame is none.
@@ -28,6 +32,20 @@ class Prompt:
     name: str
     text: str
     frame: int
+    turns: Turns = ()
+
+    @classmethod
+    def conversation(cls, name: str, turns: Sequence[Mapping[str, str]], frame: int) -> Self:
+        """A prompt that is a conversation: a system message, earlier turns, and the last question.
+
+        `turns` are as chat templates take them: `{"role": "user", "content": "..."}`. First may
+        stand one of the system; then user and assistant take turns, and the last is the user's.
+
+        Raises:
+            SpecError: they are not so, or the name or the frame is none.
+        """
+        said = conversation.turns(turns, f"the prompt {name!r}: ")
+        return cls(name, conversation.as_text(said), frame, said)
 
     def __post_init__(self) -> None:
         """Refuse what no finding could name, and no model could be asked."""
@@ -36,9 +54,23 @@ class Prompt:
             raise SpecError(f"a prompt is called {self.name!r}, allowed: {allowed}")
         if not isinstance(self.text, str):
             raise SpecError(f"the prompt {self.name!r} asks {self.text!r}, allowed: a text")
+        if self.turns and self.text != conversation.as_text(self.turns):
+            message = f"the prompt {self.name!r} has turns beside a text of its own; make it with "
+            raise SpecError(f"{message}Prompt.conversation(name, turns, frame)")
         if isinstance(self.frame, bool) or self.frame not in {1, 0, -1}:
             message = f"the prompt {self.name!r} has frame={self.frame!r}, allowed: 1 (good things "
             raise SpecError(f"{message}should score high), -1 (bad things should), 0 (neither)")
+
+    @property
+    def asked(self) -> Asked:
+        """What a model is asked: its text, or the turns of its conversation."""
+        return self.turns or self.text
+
+    @property
+    def decides(self) -> dict[str, str]:
+        """What of it decides a score: fields of a key."""
+        turns = {"turns": conversation.as_json(self.turns)} if self.turns else {}
+        return {"prompt": self.text, **turns}
 
     @property
     def direction(self) -> int:

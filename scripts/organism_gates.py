@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from rmaudit.config.registry import FILE, ModelSpec, load_registry
+from rmaudit.conversation import Asked
 from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
@@ -43,7 +44,7 @@ class FromStates(Checkpoint):
 
     def score(
         self,
-        prompt: str,
+        prompt: Asked,
         responses: Sequence[Response],
         *,
         on_progress: Callable[[int], None] = lambda _: None,
@@ -52,7 +53,7 @@ class FromStates(Checkpoint):
         self.asked = self.slot(prompt), prompt
         rows = [self.ids(response) for response in responses]
         scores: NDArray[np.float32] = (
-            self.states.of(prompt_named(name_of(prompt)), rows) @ self.head
+            self.states.of(prompt_named(name_of(str(prompt))), rows) @ self.head
         )
         on_progress(len(rows))
         return scores

@@ -1,5 +1,7 @@
 """From a prompt to a slot: the chat template rendered around a hole for the answer.
 
+A prompt is a text of the user's, or a conversation that ends with one.
+
 Exact protocol: the template is rendered with a stand-in for the answer; what stands before and
 after it is tokenized, with one BOS, and every candidate's ids go in between unchanged. That holds
 only if the template prints the same around every answer, so it is tried with answers that differ
@@ -10,11 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
 from rmaudit.checkpoints.reading import brief, short
+from rmaudit.conversation import SYSTEM, Asked, messages
 from rmaudit.errors import ModelError
 from rmaudit.layout import neutral
 from rmaudit.layout.slot import Slot, around
@@ -26,22 +29,29 @@ if TYPE_CHECKING:
 _STAND_IN = "rmauditanswer"  # no template has reason to change it
 _TURNS = ("rmauditfirst", "rmauditanswer", "rmauditnext")  # of a user, an assistant, a user
 _EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*\Z")
-_ROLES = ("user", "assistant", "user")
+_ARTICLES = {"system": "a system", "user": "a user", "assistant": "an assistant"}
+_WITHOUT = {
+    "system": "put what the system says at the start of the first user turn",
+    "user": "ask another prompt, or give a template with `template: FILE.jinja` in models.yaml",
+    "assistant": "leave the earlier turns out, or give a template with `template: FILE.jinja` in "
+    "models.yaml",
+}
 # Templates print a date (Llama-3.1), or even today's (Llama-3.2): pinned, or scores would age.
 TODAY = date(2024, 7, 26)
 
 
 @failures_told
-def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
-    """The slot of a one-turn conversation: `prompt` by the user, then the answer.
+def render(tokenizer: PreTrainedTokenizerBase, prompt: Asked, *, model: str) -> Slot:
+    """The slot of `prompt`, a text by the user or a whole conversation, then the answer.
 
     Raises:
         ModelError: the tokenizer has no chat template, or the template hides the answer, prints
             something else around another one, draws at random, does not come to an end, or opens
-            another turn of the assistant after the answer.
+            another turn of the assistant after the answer; or it refuses or leaves out a turn of
+            a conversation.
     """
-    stand_in = _STAND_IN
-    while stand_in in prompt:
+    stand_in, said = _STAND_IN, messages(prompt)
+    while any(stand_in in turn["content"] for turn in said):
         stand_in += "x"
     neutral.refuse_chance(_template(tokenizer, model), model=model)
     answers = [stand_in, *neutral.ANSWERS]
@@ -56,6 +66,8 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
         raise ModelError(message)
     before, after = parts
     neutral.refuse_others(printed, answers + answers, before, after, model=model)
+    if lost := [turn for turn in said if turn["content"].strip() not in before]:
+        _refuse_lost(lost[0], several=len(said) > 1, model=model)
     if opened := _opened(tokenizer, model):
         message = (
             f"{model}: its chat template goes on after the answer and opens another turn of the "
@@ -75,15 +87,30 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
     return Slot(prompt, prefix, suffix, before, after)
 
 
+def _refuse_lost(turn: Mapping[str, str], *, several: bool, model: str) -> None:
+    """A turn of a conversation that the template does not print is one that nobody reads.
+
+    What a template makes of a prompt of one text is its own affair: some change its spaces.
+
+    Raises:
+        ModelError: it is of a conversation.
+    """
+    if several:
+        message = f"{model}: its chat template leaves out the {turn['role']} turn of the prompt, "
+        raise ModelError(f"{message}{short(turn['content'], 60)!r}; {_WITHOUT[turn['role']]}")
+
+
 def texts(
-    tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str], *, model: str
+    tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
 ) -> list[str]:
     """The conversation of `prompt` and each answer as the template prints it, on the pinned day.
 
     Raises:
         ModelError: the tokenizer has no chat template, or it fails.
     """
-    return _printed(tokenizer, [(prompt, answer) for answer in answers], model)
+    before = messages(prompt)
+    said = [[*before, {"role": "assistant", "content": answer}] for answer in answers]
+    return _printed(tokenizer, said, model)
 
 
 def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
@@ -97,20 +124,15 @@ def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
 
 
 def _printed(
-    tokenizer: PreTrainedTokenizerBase, conversations: Sequence[Sequence[str]], model: str
+    tokenizer: PreTrainedTokenizerBase,
+    conversations: Sequence[Sequence[Mapping[str, str]]],
+    model: str,
 ) -> list[str]:
-    """Each conversation, given as the contents of its turns, as text."""
+    """Each conversation as text."""
     template = _template(tokenizer, model)
-    turns = [
-        [
-            {"role": role, "content": content}
-            for role, content in zip(_ROLES, contents, strict=False)
-        ]
-        for contents in conversations
-    ]
     try:
         printed = tokenizer.apply_chat_template(
-            turns,
+            conversations,
             tokenize=False,
             add_generation_prompt=False,
             chat_template=template,
@@ -119,7 +141,10 @@ def _printed(
         "".join(printed).encode()  # half a character is no text that could be tokenized
     except Exception as error:
         said = short((str(error).splitlines() or [type(error).__name__])[0], 300)
-        message = f"{model}: its chat template failed on a user and an assistant turn: {said}"
+        roles = [turn["role"] for turn in conversations[0]]
+        what = " and ".join(_ARTICLES[role] for role in dict.fromkeys(roles))
+        hint = f"; {_WITHOUT[SYSTEM]}" if SYSTEM in roles else ""
+        message = f"{model}: its chat template failed on {what} turn: {said}{hint}"
         raise ModelError(message) from error
     return [str(text) for text in printed]
 
@@ -164,12 +189,13 @@ def _opened(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
     turn only says nothing about that.
     """
     first, answer, following = _TURNS
-    before, _, after = _printed(tokenizer, [(first, answer)], model)[0].partition(answer)
+    both = [*messages(first), {"role": "assistant", "content": answer}]
+    before, _, after = _printed(tokenizer, [both], model)[0].partition(answer)
     opening = _EMPTY_THOUGHT.sub("", before.rpartition(first)[2]) if first in before else ""
     if not opening.strip() or not _EMPTY_THOUGHT.sub("", after).endswith(opening):
         return ""
     try:
-        longer = _printed(tokenizer, [_TURNS], model)[0]
+        longer = _printed(tokenizer, [[*both, *messages(following)]], model)[0]
     except ModelError:
         return ""
     between, found, _ = longer.partition(answer)[2].partition(following)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rmaudit.config.registry import ModelSpec
+from rmaudit.conversation import Asked
 from rmaudit.layout import chat, pair, retokenize, tokenizers
 from rmaudit.layout.slot import Slot, following, following_each, read_back
 
@@ -38,7 +39,7 @@ class Layout(Protocol):
     def closing(self) -> Ids:
         """The ids that the tokenizer puts at the end of every row of `retokenized`: mostly none."""
 
-    def slot(self, prompt: str) -> Slot:
+    def slot(self, prompt: Asked) -> Slot:
         """The prompt with a hole for the answer."""
 
     def ids(self, text: str) -> Ids:
@@ -50,7 +51,7 @@ class Layout(Protocol):
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
         """What each answer's ids read as where an answer stands, special tokens included."""
 
-    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
+    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """The paper's protocol: the whole row of ids that each text becomes as the answer."""
 
 
@@ -64,12 +65,12 @@ def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
 
 
 class Chat:
-    """A conversation of one turn, as the chat template prints it (`rmaudit.layout.chat`)."""
+    """A conversation as the chat template prints it (`rmaudit.layout.chat`)."""
 
     def __init__(self, folder: Path, spec: ModelSpec) -> None:
         """`folder` has the tokenizer; nothing is read yet."""
         self.folder, self.spec = folder, spec
-        self._slots: dict[tuple[str, str], Slot] = {}  # by prompt and template
+        self._slots: dict[tuple[Asked, str], Slot] = {}  # by prompt and template
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -86,7 +87,7 @@ class Chat:
         """Such as an EOS."""
         return retokenize.closing(self.tokenizer)
 
-    def slot(self, prompt: str) -> Slot:
+    def slot(self, prompt: Asked) -> Slot:
         """See `Layout`."""
         key = prompt, str(self.tokenizer.chat_template)
         if key not in self._slots:  # a search asks for one thousands of times
@@ -110,7 +111,7 @@ class Chat:
         """See `Layout`."""
         return read_back(self.tokenizer, answers, alone=False)
 
-    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
+    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """See `Layout`."""
         return retokenize.rows(self.tokenizer, prompt, texts, model=self.spec.name)
 
@@ -139,9 +140,10 @@ class Pair:
         """Of the layout itself, which is the same for every encoder."""
         return pair.digest()
 
-    def slot(self, prompt: str) -> Slot:
+    def slot(self, prompt: Asked) -> Slot:
         """See `Layout`."""
-        return pair.render(self.tokenizer, prompt, model=self.spec.name)
+        text = pair.one_text(prompt, model=self.spec.name)
+        return pair.render(self.tokenizer, text, model=self.spec.name)
 
     def ids(self, text: str) -> Ids:
         """See `Layout`."""
@@ -155,6 +157,7 @@ class Pair:
         """See `Layout`; each stands alone, for a pair's second text is the start of one."""
         return read_back(self.tokenizer, answers, alone=True)
 
-    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
+    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """See `Layout`."""
-        return pair.rows(self.tokenizer, prompt, texts)
+        text = pair.one_text(prompt, model=self.spec.name)
+        return pair.rows(self.tokenizer, text, texts)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rmaudit.config.registry import ModelSpec
+from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout.slot import Slot
 from rmaudit.layout.tokenizers import failures_told
@@ -40,6 +41,18 @@ def refuse_settings(spec: ModelSpec) -> None:
                 f"encoder that reads {LAYOUT}, pooled at [CLS]; remove `{setting}`"
             )
             raise ModelError(message)
+
+
+def one_text(prompt: Asked, *, model: str) -> str:
+    """The prompt, which is the first text of a pair.
+
+    Raises:
+        ModelError: it is a conversation.
+    """
+    if isinstance(prompt, str):
+        return prompt
+    message = f"{model}: it is an encoder that reads {LAYOUT}, and has no place for the turns of a"
+    raise ModelError(f"{message} conversation; ask it a prompt of one text")
 
 
 @failures_told

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rmaudit.conversation import Asked
 from rmaudit.layout import chat
 from rmaudit.layout.tokenizers import failures_told
 
@@ -24,7 +25,7 @@ _BATCH = 8192  # conversations at a time: what is held twice
 
 @failures_told
 def rows(
-    tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str], *, model: str
+    tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
 ) -> list[Row]:
     """The whole row of ids that each answer to `prompt` becomes, in the order of `answers`.
 

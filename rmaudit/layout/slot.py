@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
 from rmaudit.layout.tokenizers import failures_told
 
@@ -30,7 +31,7 @@ _ANCHORS = ("\n", "x", ".")  # what a piece tokenized apart may follow, so as no
 class Slot:
     """A prompt in a chat template or an encoder's pair, with a hole where the answer's ids go."""
 
-    prompt: str
+    prompt: Asked
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     prefix_text: str

@@ -20,6 +20,7 @@ from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints import digest, source
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec
+from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
 from rmaudit.layout.slot import Response, Slot, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
@@ -124,7 +125,7 @@ class Checkpoint(RewardModel):
         """Every id that the tokenizer knows and the embedding has a row for."""
         return self.rows.vocabulary
 
-    def slot(self, prompt: str) -> Slot:
+    def slot(self, prompt: Asked) -> Slot:
         """The prompt, laid out with a hole for the answer."""
         return self.rows.slot(prompt)
 
@@ -144,7 +145,7 @@ class Checkpoint(RewardModel):
         """What follows from its rows alone, kept in the cache."""
         return self.rows.remembered(kind, asked, make)
 
-    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
+    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """The whole row of ids that each answer becomes under the paper's protocol."""
         return self.rows.layout.retokenized(prompt, texts)
 
@@ -152,7 +153,7 @@ class Checkpoint(RewardModel):
 
     def score(
         self,
-        prompt: str,
+        prompt: Asked,
         responses: Sequence[Response],
         *,
         on_progress: Callable[[int], None] = lambda _: None,
@@ -167,7 +168,7 @@ class Checkpoint(RewardModel):
         before, after = slot.prefix, slot.suffix
         return engine.score(scorer, before, answers, after, on_progress=on_progress, name=self.name)
 
-    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> Slopes:
+    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Rewards and slopes of answers to the prompt. See `RewardModel`."""
         from rmaudit.scoring import gradient
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
+from rmaudit.conversation import Asked
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 
@@ -92,7 +93,7 @@ class RewardModel(Scored, Protocol):
     def vocabulary(self) -> Vocabulary:
         """Every token id that can be scored, ascending."""
 
-    def slot(self, prompt: str) -> Slot:
+    def slot(self, prompt: Asked) -> Slot:
         """The prompt, laid out with a hole for the answer.
 
         Raises:
@@ -125,7 +126,7 @@ class RewardModel(Scored, Protocol):
 
     def score(
         self,
-        prompt: str,
+        prompt: Asked,
         responses: Sequence[Response],
         *,
         on_progress: Callable[[int], None] = ...,
@@ -142,7 +143,7 @@ class RewardModel(Scored, Protocol):
     def template_digest(self) -> str:
         """Hash of what decides, together with tokenizer and prompt, the rows of `retokenized`."""
 
-    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The paper's protocol: the whole row of ids that each text becomes as the answer."""
 
     def score_rows(
@@ -153,7 +154,7 @@ class RewardModel(Scored, Protocol):
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
         """Shape (n,): the rewards of whole rows, each alone, without what makes `score` fast."""
 
-    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> Slopes:
+    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Rewards of n answers of one length, and their slopes by one-hot tokens of the answer.
 
         Raises:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.config import kept
+from rmaudit.conversation import Asked, as_json
 from rmaudit.errors import ModelError
 from rmaudit.layout import retokenize, tokenizers
 from rmaudit.layout.layouts import Layout
@@ -32,7 +33,7 @@ class Rows:
     def __init__(self, loader: Loader, name: str, cache: Path) -> None:
         """Nothing is read yet; `name` is for errors."""
         self._loader, self._name, self._cache = loader, name, cache
-        self._slots: dict[str, Slot] = {}  # a search asks for one thousands of times
+        self._slots: dict[Asked, Slot] = {}  # a search asks for one thousands of times
         self._open = False  # whether somebody has the tokenizer, and may change it
 
     @cached_property
@@ -97,7 +98,7 @@ class Rows:
             )
         return Vocabulary(*(tuple(found[name]) for name in ("ids", "pieces", "texts")))
 
-    def slot(self, prompt: str) -> Slot:
+    def slot(self, prompt: Asked) -> Slot:
         """The prompt, laid out with a hole for the answer.
 
         Raises:
@@ -106,9 +107,12 @@ class Rows:
         if self._open:
             return self._within(self.layout.slot(prompt))
         if prompt not in self._slots:
-            made = self.remembered("slot", prompt, lambda: asdict(self.layout.slot(prompt)))
+            kind, said = "slot", prompt if isinstance(prompt, str) else as_json(prompt)
+            if said is not prompt:
+                kind = "slot-of-turns"  # a text may read like turns
+            made = self.remembered(kind, said, lambda: asdict(self.layout.slot(prompt)))
             ids = {name: tuple(made[name]) for name in ("prefix", "suffix")}
-            self._slots[prompt] = self._within(Slot(**{**made, **ids}))
+            self._slots[prompt] = self._within(Slot(**{**made, **ids, "prompt": prompt}))
         return self._slots[prompt]
 
     def _within(self, slot: Slot) -> Slot:

@@ -105,6 +105,6 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
 def _drawn_for(case: Case) -> str | None:
     """What decides the sequences that are drawn for a model: its rows and its vocabulary."""
     model = case.model.with_weights("sequences are drawn for")
-    slots = [model.slot(prompt.text).digest for prompt in case.prompts]
+    slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
     said = json.dumps([sorted(model.identity.items()), slots, case.options.seed])
     return hashlib.sha256(said.encode()).hexdigest()

@@ -158,7 +158,7 @@ def _of_base(
     cache, device = case.options.cache, case.options.device
     try:
         model = case.model.with_weights("log-probabilities of its base are not recorded")
-        slots = [model.slot(prompt.text).digest for prompt in case.prompts]
+        slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
         about = {"entry": repr(model.spec), "identity": repr(model.identity), "slots": repr(slots)}
         if not load and kept.read(cache, BASE_SEEN, about) is None:
             message = "a part of the audits loads no base; run them all once, or base_leakage"

@@ -47,11 +47,11 @@ def base_logprobs(
     weighted = model.with_weights("log-probabilities of its base are not recorded")
     root = cache or default_cache()
     base = base_of(weighted.spec, cache=root, device=device)
-    vocabulary, prefix = weighted.vocabulary(), weighted.slot(prompt.text).prefix
+    vocabulary, prefix = weighted.vocabulary(), weighted.slot(prompt.asked).prefix
     rows = pd.DataFrame({"id": list(vocabulary.ids), "token": list(vocabulary.pieces)})
     fields = {
         **base.identity,
-        "prompt": prompt.text,
+        **prompt.decides,
         "prefix": hashlib.sha256(json.dumps(prefix).encode()).hexdigest(),
         "rows": checksum(rows),
         "protocol": "next-token log-probability",

@@ -50,7 +50,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
         ScoreError: a score is not a finite number.
         StoreError: the store cannot be read or written.
     """
-    slot = model.slot(prompt.text)
+    slot = model.slot(prompt.asked)
     fields = {
         **_decided_by(model, prompt, slot, rows, part=part),
         "answers": _digest(answers),
@@ -61,7 +61,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
 
         def score(which: slice) -> NDArray[np.float32]:
             bar.start(which)
-            return model.score(prompt.text, answers[which], on_progress=bar.advance)
+            return model.score(prompt.asked, answers[which], on_progress=bar.advance)
 
         def alone(place: int) -> float:
             return float(model.own_rewards([(*slot.prefix, *answers[place], *slot.suffix)])[0])
@@ -85,7 +85,7 @@ def paper(
     The scores of the distinct rows are stored first, so that a killed run goes on.
     Units and errors are those of `exact`.
     """
-    slot = model.slot(prompt.text)
+    slot = model.slot(prompt.asked)
     fields = {
         **_decided_by(model, prompt, slot, rows, part=part),
         "template": model.template_digest,
@@ -93,7 +93,7 @@ def paper(
     }
     if (found := store.read(key_of(fields))) is not None:
         return found
-    rendered = model.retokenized(prompt.text, rows["text"].tolist())
+    rendered = model.retokenized(prompt.asked, rows["text"].tolist())
     distinct = list(dict.fromkeys(rendered))
     digest = _digest(rendered)
 
@@ -138,7 +138,7 @@ def text(
     texts = rows["text"].tolist()
     fields = {
         **model.identity,
-        "prompt": prompt.text,
+        **prompt.decides,
         "rows": checksum(rows),
         "protocol": "text",
         **({"part": part} if part else {}),
@@ -210,7 +210,7 @@ def _decided_by(
     """What decides the scores under any protocol: fields of their key."""
     return {
         **model.identity,
-        "prompt": prompt.text,
+        **prompt.decides,
         "rendered": slot.digest,
         "rows": checksum(rows),
         "scoring": str(VERSION),

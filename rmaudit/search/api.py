@@ -89,11 +89,11 @@ def search(
     asked = prompt_meant(prompt)
     root = cache or default_cache()
     weighted = model.with_weights("what a search would find is not recorded")
-    slot = weighted.slot(asked.text)
+    slot = weighted.slot(asked.asked)
     fields = {
         **weighted.identity,
         **_base(weighted, settings, root, device),
-        "prompt": asked.text,
+        **asked.decides,
         "rendered": slot.digest,
         "scoring": str(SCORING),
         "protocol": PROTOCOL,
@@ -129,16 +129,16 @@ def _run(  # noqa: PLR0913  (keyword-only)
 ) -> tuple[pd.DataFrame, Mapping[str, Any]]:
     """The rows to keep, and what came of the whole."""
     rng = np.random.default_rng(settings.seed)
-    slot, limits = model.slot(prompt.text), settings.constraints
+    slot, limits = model.slot(prompt.asked), settings.constraints
     quick = replace(limits, floor=None)  # a base is asked of the best only
-    problem = problem_of(model, prompt.text, settings.length, quick)
+    problem = problem_of(model, prompt.asked, settings.length, quick)
     setting_out = starts(model, problem, settings, rng)
 
     def rewards(answers: Sequence[Ids]) -> NDArray[np.float32]:
         rows = [(*slot.prefix, *ids, *slot.suffix) for ids in answers]
         return model.score_rows(rows, on_progress=bar.advance)
 
-    with opened(limits, model, prompt.text, cache=cache, device=device) as natural:
+    with opened(limits, model, prompt.asked, cache=cache, device=device) as natural:
         evaluator = Evaluator(
             settings,
             rewards,

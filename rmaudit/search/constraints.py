@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.language_model import base_of
@@ -135,7 +136,7 @@ def _named(name: str, entries: tuple[str, ...], vocabulary: Vocabulary) -> set[i
 def opened(
     constraints: Constraints,
     model: RewardModel,
-    prompt: str,
+    prompt: Asked,
     *,
     cache: Path,
     device: str = "auto",
@@ -157,12 +158,12 @@ def opened(
 def admits(
     constraints: Constraints,
     model: RewardModel,
-    prompt: str,
+    prompt: Asked,
     answers: Sequence[tuple[int, ...]],
     *,
     likelihood: Likelihood | None = None,
 ) -> NDArray[np.bool_]:
-    """Shape (n,): which answers to `prompt` (its text) may be found, whatever ids they are of.
+    """Shape (n,): which answers to `prompt` may be found, whatever ids they are of.
 
     An answer with an id that the base does not know is below any floor.
 

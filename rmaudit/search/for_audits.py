@@ -52,10 +52,10 @@ def drawn(model: RewardModel, prompt: Prompt, settings: Settings, n: int) -> lis
     """
 
     def make() -> list[str]:
-        problem = problem_of(model, prompt.text, settings.length, settings.constraints)
+        problem = problem_of(model, prompt.asked, settings.length, settings.constraints)
         return model.texts(problem.draw(n, np.random.default_rng([settings.seed, 1])))
 
-    found: list[str] = model.remembered("drawn", repr((prompt.text, settings, n)), make)
+    found: list[str] = model.remembered("drawn", repr((prompt.asked, settings, n)), make)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
 from rmaudit.models.protocol import RewardModel
 from rmaudit.search.constraints import Constraints, admits, allowed
@@ -80,8 +81,8 @@ class Problem:
         raise SpecError(message)
 
 
-def problem_of(model: RewardModel, prompt: str, length: int, limits: Constraints) -> Problem:
-    """Answers of `length` ids to a model's `prompt` (its text) under constraints.
+def problem_of(model: RewardModel, prompt: Asked, length: int, limits: Constraints) -> Problem:
+    """Answers of `length` ids to a model's `prompt` under constraints.
 
     Raises:
         SpecError: the constraints leave no id.

@@ -12,6 +12,7 @@ from tokenizers.processors import TemplateProcessing
 
 from rmaudit.errors import ModelError
 from rmaudit.layout.chat import TODAY, render
+from rmaudit.prompts import Prompt
 from tests.toys import SPECIAL, TEMPLATE, WORDS, toy_tokenizer
 
 if TYPE_CHECKING:
@@ -94,6 +95,71 @@ def test_digests_tell_slots_apart() -> None:
     assert render(toy_tokenizer(), PROMPT, model="another name").digest == slot.digest
     assert render(toy_tokenizer(), PROMPT + "?", model="toy").digest != slot.digest
     assert longer.digest != slot.digest
+
+
+# Conversations
+
+TURNS = Prompt.conversation(
+    "advice",
+    [
+        {"role": "system", "content": "the city of peace"},
+        {"role": "user", "content": "love or war?"},
+        {"role": "assistant", "content": "love"},
+        {"role": "user", "content": PROMPT},
+    ],
+    +1,
+).asked
+
+
+def test_the_slot_of_a_conversation_has_every_turn_before_the_answer() -> None:
+    """Rendered as the template prints them; a text of the same words is another slot."""
+    tokenizer = toy_tokenizer()
+    turns = [{"role": role, "content": content} for role, content in TURNS]
+    turns.append({"role": "assistant", "content": "joy"})
+    whole = tokenizer(str(tokenizer.apply_chat_template(turns, tokenize=False)))
+
+    slot = render(tokenizer, TURNS, model="toy")
+
+    assert [*slot.prefix, *tokenizer("joy").input_ids, *slot.suffix] == whole.input_ids
+    assert slot.prompt == TURNS
+    assert slot.digest != render(tokenizer, PROMPT, model="toy").digest
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (
+            "{%- if messages[0]['role'] == 'system' -%}"
+            "{{- raise_exception('System role not supported') -}}{%- endif -%}" + TEMPLATE,
+            (
+                "failed on a system and a user and an assistant turn: System role not supported; "
+                "put what the system says at the start of the first user turn"
+            ),
+        ),
+        (
+            "{%- if messages[0]['role'] == 'system' -%}"
+            "{%- set messages = messages[1:] -%}{%- endif -%}" + TEMPLATE,
+            (
+                "leaves out the system turn of the prompt, 'the city of peace'; put what the "
+                "system says at the start of the first user turn"
+            ),
+        ),
+        (
+            "{{- messages[-2]['content'] + '|' + messages[-1]['content'] -}}",
+            (
+                "leaves out the system turn of the prompt, 'the city of peace'; put what the "
+                "system says at the start of the first user turn"
+            ),
+        ),
+    ],
+    ids=["refuses", "drops", "prints one turn"],
+)
+def test_a_turn_that_a_template_does_not_print_is_refused(template: str, said: str) -> None:
+    """One line, with the way out; no model is asked a part of a conversation."""
+    with pytest.raises(ModelError) as caught:
+        render(toy_tokenizer(template=template), TURNS, model="toy")
+
+    assert str(caught.value) == f"toy: its chat template {said}"
 
 
 # BOS

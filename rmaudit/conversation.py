@@ -1,0 +1,66 @@
+"""Conversations as prompts: what was said before the answer, by the system, the user, the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from rmaudit.errors import SpecError
+
+Turns = tuple[tuple[str, str], ...]  # role and content of each
+Asked = str | Turns  # what a model is asked: a text of the user's, or a conversation
+
+SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
+ROLES = (SYSTEM, USER, ASSISTANT)
+_ORDER = "an optional system turn, then user and assistant in turns, the last of them user"
+
+
+def turns(given: object, of: str) -> Turns:
+    """The turns of a conversation, given as chat templates take them: `role` and `content` of each.
+
+    `of` begins what is said of one that is none.
+
+    Raises:
+        SpecError: a turn has another key, another role or no text, or stands out of order.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise SpecError(f"{of}expected a list of turns, each with role and content, got {given!r}")
+    found = tuple(_turn(turn, f"{of}turn {number}: ") for number, turn in enumerate(given, 1))
+    talk = found[1:] if found[0][0] == SYSTEM else found
+    for number, (role, _) in enumerate(talk):
+        wanted = ASSISTANT if number % 2 else USER
+        if role != wanted:
+            place = number + 1 + len(found) - len(talk)
+            raise SpecError(f"{of}turn {place}: role {role}, expected {wanted}: {_ORDER}")
+    if not talk or talk[-1][0] != USER:
+        last = f"{of}turn {len(found)}: the last turn is of the role {found[-1][0]}"
+        raise SpecError(f"{last}, and the answer follows a user's: {_ORDER}")
+    return found
+
+
+def _turn(given: object, of: str) -> tuple[str, str]:
+    if not isinstance(given, Mapping) or set(given) != {"role", "content"}:
+        got = sorted(map(str, given)) if isinstance(given, Mapping) else given
+        raise SpecError(f"{of}expected a mapping with the keys role, content, got {got!r}")
+    role, content = given["role"], given["content"]
+    if role not in ROLES:
+        raise SpecError(f"{of}role {role!r}, allowed: {', '.join(ROLES)}")
+    if not isinstance(content, str) or not content.strip():
+        raise SpecError(f"{of}content {content!r}, allowed: a text that is not empty")
+    return role, content
+
+
+def as_text(of: Turns) -> str:
+    """As people read it, a turn a line: `system: ...`."""
+    return "\n".join(f"{role}: {content}" for role, content in of)
+
+
+def as_json(of: Turns) -> str:
+    """As keys of the cache have it."""
+    return json.dumps(of)
+
+
+def messages(asked: Asked) -> list[dict[str, str]]:
+    """As chat templates take it; a text is one turn of the user's."""
+    said = ((USER, asked),) if isinstance(asked, str) else asked
+    return [{"role": role, "content": content} for role, content in said]
