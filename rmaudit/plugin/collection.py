@@ -30,6 +30,7 @@ from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown
 
 NARROWED = ("lf", "ignore", "ignore_glob", "deselect")  # pytest's options that leave tests out
+_FEW = 3  # files and tests that a line names
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,14 @@ def left_out(config: pytest.Config) -> str:
     options = [f"--{name.replace('_', '-')}" for name in NARROWED if config.getoption(name, None)]
     return ", ".join(
         [
-            *([f"only {' '.join(named)} was asked for"] if named else []),
+            *([f"only {_short(named)} was asked for"] if named else []),
             *([f"tests were left out by {' '.join(options)}"] if options else []),
         ]
     )
+
+
+def _short(named: Sequence[str]) -> str:
+    """Files and tests as a line tells them: without their folders, and the first few."""
+    names = [arg.replace("\\", "/").rpartition("/")[2] for arg in named]
+    more = len(names) - _FEW
+    return " ".join(names[:_FEW]) + (f" and {more} more" if more > 0 else "")

@@ -1,7 +1,7 @@
 """`rmaudit.run`: the audits as pytest runs them, from a notebook or a script.
 
 A pytest of its own runs in this process: no settings of the folder around it apply, but its
-models.yaml. What it finds is read back from the results.json that every run writes.
+models.yaml. What it finds is what every run writes into its results.json.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import pytest
 from rmaudit.config.brought import brought
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.plugin.session import SESSION
-from rmaudit.report.document import read
 from rmaudit.verdicts.declare import declared
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
 
 def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
     """One pytest, silent but for what is wrong with it."""
-    ended, told = _Ended(), io.StringIO()
+    ended, told = _Ended(pages=report is not None), io.StringIO()
     with _forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
         code = pytest.main(list(arguments), plugins=[ended])
     if ended.results is None:
@@ -145,16 +144,20 @@ def _forgotten() -> Iterator[None]:
 
 
 class _Ended:
-    """Reads what a pytest wrote, when it ends."""
+    """Takes what a run came to when it ends; its pages are drawn only where they are asked for."""
 
-    results: Results | None = None
+    def __init__(self, *, pages: bool) -> None:
+        self.results: Results | None = None
+        self.pages = pages
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Keep it, if there is anything."""
-        session = config.stash.get(SESSION, None)
-        if session is not None and session.report is not None:
-            self.results = read(session.report.with_name("results.json"))
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """After the results are recorded, before they are rendered."""
+        state = session.config.stash.get(SESSION, None)
+        if state is None or state.results is None:
+            return
+        self.results = state.results[0]
+        if not self.pages:
+            state.results = None
 
 
 @contextlib.contextmanager
