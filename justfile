@@ -42,9 +42,9 @@ schema:
 docs:
     zensical build --strict
 
-# Build the wheel, and audit a toy with it outside of the checkout.
-wheel:
-    python -m scripts.try_wheel
+# Build sdist and wheel, and audit a toy with each outside of the checkout; `just wheel dist` keeps them.
+wheel *folder:
+    python -m scripts.try_wheel {{folder}}
 
 # All that CI runs.
 check: lint types docs wheel test slow

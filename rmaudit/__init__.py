@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.records import Bound, Estimate, Verdict, above, below, between
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "AuditRun": "rmaudit.plugin.from_python",

@@ -1,14 +1,16 @@
-"""Build the wheel, install it where nothing of the checkout is, and audit a toy there.
+"""Build sdist and wheel, check what an index would show of them, and try both elsewhere.
 
-    python -m scripts.try_wheel
+    python -m scripts.try_wheel [FOLDER]
 
-The new environment has the packages of this one, but for rmaudit, which is the wheel's. Nothing
-but the wheel is installed, so this takes seconds.
+Each is installed into a new environment, where nothing of the checkout is, and audits a toy there.
+The new environments have the packages of this one, but for rmaudit, which is the file's. So this
+takes seconds. The files that stood the trial are left in FOLDER, where one is given.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -19,40 +21,65 @@ from pathlib import Path
 from tests.toys import toy_checkpoint
 
 ROOT = Path(__file__).parents[1]
-WHERE = "import rmaudit; print(rmaudit.__file__)"
+TOOLS = ("build==1.6.1", "twine==7.0.0")
+WHERE = "import rmaudit; print(rmaudit.__file__, rmaudit.__version__)"
 IN_PYTHON = "import rmaudit; print(rmaudit.run('./toy', audits=['numerics']).findings[0].result)"
 
 
 def main() -> int:
-    """Exit code 0 if the wheel's commands, plugin, audits and registry are there and work."""
+    """Exit code 0 if the commands, plugin, audits and registry of both are there and work."""
     with tempfile.TemporaryDirectory(prefix="rmaudit-wheel-") as scratch:
-        home = Path(scratch)
-        python = _installed(home)
-        toy_checkpoint(home / "work" / "toy")
-
-        def run(*command: str) -> str:
-            return _run(*command, cwd=home / "work", path=python.parent)
-
-        place = run("python", "-c", WHERE)
-        if not Path(place.strip()).is_relative_to(home):
-            print(f"this is not the wheel's: {place}")
+        files = _built(Path(scratch))
+        toy_checkpoint(Path(scratch) / "toy")
+        broken = [file.name for file in files if not _works(file, Path(scratch))]
+        if broken:
+            print(f"does not work: {', '.join(broken)}")
             return 1
-        run("rmaudit", "init", "--model", "./toy")
-        told = run("python", "-m", "pytest", "audits", "-k", "numerics", "--rm-cache", "cache")
-        listed = run("rmaudit", "models", "--json")
-        said = run("python", "-c", IN_PYTHON)
-    print(told.splitlines()[-1])
-    return 0 if "pass" in said and '"toy"' in listed else 1
+        for folder in sys.argv[1:2]:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            for file in files:
+                shutil.copy2(file, folder)
+    return 0
 
 
-def _installed(home: Path) -> Path:
-    """The python of a new environment that has the wheel, and all else from this one."""
-    _run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(home), str(ROOT))
-    (wheel,) = home.glob("rmaudit-*.whl")
+def _built(home: Path) -> list[Path]:
+    """The sdist, and the wheel that is built from it, as twine takes them."""
+    venv.create(home / "tools", with_pip=True)
+    python = str(home / "tools" / "bin" / "python")
+    _run(python, "-m", "pip", "install", "-q", *TOOLS)
+    _run(python, "-m", "build", "--outdir", str(home / "dist"), str(ROOT))
+    files = sorted((home / "dist").iterdir())
+    print(_run(python, "-m", "twine", "check", "--strict", *map(str, files)).strip())
+    return files
+
+
+def _works(file: Path, scratch: Path) -> bool:
+    """Whether a suite that `rmaudit init` writes audits a toy, with this file installed."""
+    home = scratch / f"of-{file.suffix.strip('.')}"
+    python = _installed(file, home)
+    shutil.copytree(scratch / "toy", home / "work" / "toy")
+
+    def run(*command: str) -> str:
+        return _run(*command, cwd=home / "work", path=python.parent)
+
+    place, _, version = run("python", "-c", WHERE).strip().rpartition(" ")
+    if not Path(place).is_relative_to(home) or f"-{version}" not in file.name:
+        print(f"this is not {file.name}: {place} {version}")
+        return False
+    run("rmaudit", "init", "--model", "./toy")
+    told = run("python", "-m", "pytest", "audits", "-k", "numerics", "--rm-cache", "cache")
+    listed = run("rmaudit", "models", "--json")
+    said = run("python", "-c", IN_PYTHON)
+    print(f"{file.name}: {told.splitlines()[-1]}")
+    return "pass" in said and '"toy"' in listed
+
+
+def _installed(file: Path, home: Path) -> Path:
+    """The python of a new environment that has the file, and all else from this one."""
     venv.create(home / "env")
     python = home / "env" / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", str(python))
-    _run(*pip, "install", "-q", "--no-deps", str(wheel))
+    _run(*pip, "install", "-q", "--no-deps", str(file))
     ours = _run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
     more = [path for path in sys.path if path.endswith("site-packages")]
     paths = "\n".join(dict.fromkeys([sysconfig.get_path("purelib"), *more]))

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
+import rmaudit
 from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
@@ -98,7 +99,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     folder = _fresh(base, now.strftime("%Y-%m-%dT%H-%M-%SZ"))
     run = Run(
         created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        rmaudit=version("rmaudit"),
+        rmaudit=rmaudit.__version__,
         command=command,
         seed=seed,
         environment={

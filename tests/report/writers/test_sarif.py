@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import subprocess
-import tarfile
-from pathlib import Path
 from typing import Any
 
-import platformdirs
 import pytest
-from filelock import FileLock
 from jsonschema import Draft7Validator, FormatChecker
 
 from rmaudit.report.writers.sarif import render
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Severity, Verdict
-from tests.conftest import unavailable
+from tests.fetched import npm_package
 from tests.findings import but, waived
 from tests.report.conftest import typed, with_findings
 from tests.report.test_hostile import TEXTS, poisoned
@@ -30,35 +24,10 @@ SHA256 = "2d99159ae54a3eea97f81781cff48780548657c35949f4b7f25e99a2ba4de4f8"
 
 @pytest.fixture(scope="session")
 def schema() -> Any:
-    """The schema of SARIF 2.1.0, fetched by npm once, checked, kept in the user's cache."""
-    cache = platformdirs.user_cache_path("rmaudit-tests")
-    place = cache / "sarif-2.1.0-rtm.5.json"
-    cache.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{place}.lock"):
-        if not place.is_file():
-            _fetch(place)
-    content = place.read_bytes()
+    """The schema of SARIF 2.1.0, checked."""
+    content = (npm_package(PACKAGE) / SCHEMA).read_bytes()
     assert hashlib.sha256(content).hexdigest() == SHA256
     return json.loads(content)
-
-
-def _fetch(place: Path) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
-        unavailable(f"no npm, which fetches {PACKAGE}: install Node.js to run this")
-    partial = place.with_suffix(".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    command = [npm, "pack", "--silent", PACKAGE]
-    done = subprocess.run(command, cwd=partial, check=False, capture_output=True, text=True)
-    archives = list(partial.glob("*.tgz"))
-    if done.returncode or not archives:
-        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-        unavailable(f"npm could not fetch {PACKAGE}: {said}")
-    with tarfile.open(archives[0]) as archive:
-        archive.extractall(partial, filter="data")
-    (partial / "package" / SCHEMA).rename(place)
-    shutil.rmtree(partial)
 
 
 def run_of(results: dict[str, Any], *findings: Finding) -> Any:

