@@ -16,11 +16,13 @@ from rmaudit.checkpoints import embedded, hub, shards
 from rmaudit.checkpoints.reading import brief, short
 from rmaudit.checkpoints.shards import Header
 from rmaudit.config.registry import ModelSpec
+from rmaudit.config.servers import is_served
 from rmaudit.errors import ModelError
 
 BUILT, UNBUILT = "built", "not built yet"
 DOWNLOADED, ELSEWHERE = "downloaded", "not downloaded"
 FOLDER, MISSING = "folder", "folder missing"
+SERVED = "served"
 
 
 class Source(Protocol):
@@ -136,6 +138,9 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model 
     """
     if spec.source == "embedded":
         return Folder(spec.name, embedded.build(cache))
+    if is_served(spec.source):
+        message = f"{spec.name}: it is behind a server ({spec.source}), and this needs its files; "
+        raise ModelError(f"{message}name the checkpoint's folder or hub id in its place")
     folder = expanded(spec.source)
     if folder.is_absolute():  # the registry makes every folder absolute
         if not is_folder(folder):
@@ -188,12 +193,16 @@ def is_folder(path: Path) -> bool:
 
 
 def presence(spec: ModelSpec, cache: Path) -> str:
-    """What is here of a model: `BUILT`, `UNBUILT`, `DOWNLOADED`, `ELSEWHERE`, `FOLDER`, `MISSING`.
+    """What is here of a model.
+
+    `BUILT`, `UNBUILT`, `DOWNLOADED`, `ELSEWHERE`, `FOLDER`, `MISSING`; `SERVED`, none of it.
 
     Told without the network, and without reading any weights.
     """
     if spec.source == "embedded":
         return BUILT if embedded.folder_in(cache).is_dir() else UNBUILT
+    if is_served(spec.source):
+        return SERVED
     folder = expanded(spec.source)
     if folder.is_absolute():
         return FOLDER if is_folder(folder) else MISSING

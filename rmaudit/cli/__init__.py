@@ -11,6 +11,7 @@ from rmaudit.cli import (
     list_models,
     new_audit,
     read_results,
+    run_doctor,
     run_nulls,
     run_search,
     run_selftest,
@@ -46,7 +47,7 @@ app.command("round-trip", epilog="Example: rmaudit round-trip ./my-model --promp
     examine.survival
 )
 app.command("survival", hidden=True)(examine.survival)  # its old name
-app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(examine.doctor)
+app.command(epilog="Example: rmaudit doctor ./my-model --dtype bfloat16")(run_doctor.doctor)
 app.command(epilog="Example: rmaudit organism identity-penalty")(run_selftest.organism)
 app.command(epilog="Example: rmaudit selftest audits --seeds 20")(run_selftest.selftest)
 app.command(epilog="Example: rmaudit nulls audits --audit elo_agreement")(run_nulls.nulls)

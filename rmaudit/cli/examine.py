@@ -1,18 +1,16 @@
-"""rmaudit round-trip and doctor: two checks of how a model is scored."""
+"""rmaudit round-trip: what becomes of token ids that are read and tokenized again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rmaudit.cli.common import (
-    FAILED,
     AsJson,
-    Loading,
     Named,
     Prompted,
     Registered,
@@ -21,13 +19,12 @@ from rmaudit.cli.common import (
     say,
     text_of,
 )
-from rmaudit.cli.option_groups import grouped
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec, known_models, resolve
+from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
-    from rmaudit.models.doctor import Examination
     from rmaudit.scores.round_trip import Survival
 
 
@@ -68,74 +65,6 @@ def survival(
         say(line)
 
 
-@grouped
-def doctor(
-    model: Named,
-    prompt: Prompted = "greatest",
-    answers: Annotated[int, typer.Option(min=8, help="how many token ids to score")] = 256,
-    *,
-    loading: Loading,
-    as_json: AsJson = False,
-) -> None:
-    """Check that a model is scored as it scores itself.
-
-    Its numeric noise is measured on the way.
-
-    Exit code 0 if all its checks are exact, 1 if one is not.
-    """
-    from rmaudit.models.doctor import examine
-    from rmaudit.models.named import checkpoint
-
-    try:
-        loaded = checkpoint(
-            model,
-            registry=loading.file,
-            cache=loading.cache,
-            device=loading.device,
-            dtype=loading.dtype,
-        )
-        found = examine(loaded, text_of(prompt), answers=answers)
-    except RmauditError as error:
-        fail(error)
-    if as_json:
-        echo_json(_doctor_json(loaded.name, found))
-    else:
-        for line in _doctor_lines(loaded.name, found):
-            say(line)
-    if not found.ok:
-        raise typer.Exit(FAILED)
-
-
-def _doctor_json(name: str, found: Examination) -> dict[str, Any]:
-    return {
-        "model": name,
-        "dtype": found.dtype,
-        "device": found.device,
-        "path": found.path,
-        "sd": found.sd,
-        "noise_sd": found.noise,
-        "exact": found.ok,
-        "checks": [{**asdict(check), "ok": check.ok} for check in found.checks],
-        "notes": list(found.notes),
-    }
-
-
-def _doctor_lines(name: str, found: Examination) -> Iterator[str]:
-    ids = f"{len(found.slot.prefix)} + answer + {len(found.slot.suffix)} ids"
-    yield f"{name}: {found.dtype} on {found.device}, path '{found.path}', {ids}"
-    yield f"in sd of the rewards ({found.sd:.4g}):"
-    width = max(len(check.name) for check in found.checks)
-    yield f"  {'check'.ljust(width)}  answers   largest       rms   allowed"
-    for check in found.checks:
-        allowed = "" if check.allowed is None else f"{check.allowed:9.1e}  "
-        verdict = "" if check.allowed is None else "ok" if check.ok else "NOT EXACT"
-        line = f"{check.answers:7d}  {check.largest:8.1e}  {check.rms:8.1e} {allowed}{verdict}"
-        yield f"  {check.name.ljust(width)}  {line.rstrip()}"
-    for note in found.notes:
-        yield f"  {note}"
-    yield f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards"
-
-
 def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> ModelSpec:
     """The entry that `model` means; a folder may have a tokenizer only, without config.json."""
     from rmaudit.checkpoints import source
@@ -150,6 +79,10 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
         if len(specs) != 1:
             fail(f"{model!r} means {len(specs)} models; name one")
         spec = specs[0]
+    if is_served(spec.source):
+        from rmaudit.models.served_rows import tokenizer_spec
+
+        spec = tokenizer_spec(spec) or fail(f"{spec.name}: no `tokenizer` of it is given")
     return replace(spec, template=str(template)) if template is not None else spec
 
 

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from rmaudit.cli.common import FAILED, AsJson, Cached, Registered, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec, Registry, known_models, resolve
+from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError
 
 
@@ -170,6 +171,8 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
 
     def asked(spec: ModelSpec) -> str | None:
         if not online:
+            return None
+        if is_served(spec.source):
             return None
         known = source.presence(spec, cache) in {source.DOWNLOADED, source.ELSEWHERE}
         return hub.access(spec.source, spec.revision) if known else "local"

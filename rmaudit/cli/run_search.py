@@ -69,14 +69,14 @@ def _searches(
     name: str, asked: Asked, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[Found]:
     """Run one search for each prompt, start and direction; the ledgers note what each found."""
-    from rmaudit.models.named import checkpoint
+    from rmaudit.models.named import load
     from rmaudit.search import ledger
     from rmaudit.search.api import search as run
 
     starts, cache = search_options.starts(asked), loading.cache
-    model = checkpoint(
+    model = load(
         name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
-    )
+    ).with_weights("what a search would find is not recorded")
     if shared is not None and shared.exists():
         ledger.read(shared)  # refused before a search is made in vain
     for prompt in asked.prompt or PROMPTS:

@@ -13,13 +13,17 @@ from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
+from yaml import ScalarNode
 
-from rmaudit.config import strict_yaml
+from rmaudit.config import servers, strict_yaml
 from rmaudit.config.allowed_keys import ENTRY, FILE, POLICY_KEYS, SPEC_KEYS, WAIVER, Bound, Strict
 from rmaudit.config.spec import COMMIT, Key, ModelSpec, is_hub_id
 from rmaudit.config.strict_yaml import Document, Problem, found, label
 from rmaudit.errors import nearest
 from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
+
+_SOURCES = {"source": "revision", "base": "base_revision", "tokenizer": "", "checkpoint": ""}
+"""Keys that name a folder or a hub id, and the key of its commit."""
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
@@ -29,6 +33,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
         Problem: it is not plainly right.
     """
     document = strict_yaml.read(raw)
+    _refuse_secrets(document)
     _spell_out_folders(document.value, path.parent)
     try:
         file = dict(FILE.model_validate(document.value))
@@ -50,6 +55,21 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
     return models, policy
 
 
+def _refuse_secrets(document: Document) -> None:
+    """Before anything is quoted in an error: a URL with a password, and a key for its name."""
+    for path, (_, node) in document.nodes.items():
+        match path, node:
+            case ("models", _, "source"), ScalarNode(value=str(source)):
+                wrong = servers.wrong(source)
+            case ("models", _, "api_key"), ScalarNode(value=str(given)):
+                fine = re.fullmatch(servers.KEY_NAME, given)
+                wrong = "" if fine else "expected the name of an environment variable, no key"
+            case _:
+                continue
+        if wrong:
+            raise Problem(node, f"{label(path)}{wrong}")
+
+
 def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (whatever the file holds)
     """Begin with ./ what is a folder beside the file, though it may look like a hub id.
 
@@ -57,7 +77,7 @@ def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (what
     """
     models = value.get("models") if isinstance(value, dict) else None
     for entry in models.values() if isinstance(models, dict) else ():
-        for key, commit in (("source", "revision"), ("base", "base_revision")):
+        for key, commit in _SOURCES.items():
             given = entry.get(key) if isinstance(entry, dict) else None
             if not isinstance(given, str) or given in ("", "embedded") or entry.get(commit):
                 continue
@@ -74,7 +94,7 @@ def _is_folder(path: Path) -> bool:
 
 def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document) -> ModelSpec:
     keys = {key: entry[key] for key in SPEC_KEYS}
-    for key in ("source", "base", "template"):
+    for key in (*_SOURCES, "template"):
         given = keys[key]
         if given is None or (key != "template" and not given.startswith((".", "/", "~"))):
             continue
@@ -117,6 +137,8 @@ def _named(document: Document) -> Iterator[Named]:
 
 
 # What is wrong with it
+
+_OF_SERVERS = "it is for a model behind a server (source: vllm+http://host:8000)"
 
 
 def _first(errors: list[ErrorDetails], document: Document) -> Problem:
@@ -224,6 +246,9 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, revision in (("source", "revision"), ("base", "base_revision")):
         if not is_hub_id(entry[key] or ""):
             yield revision, "only a hub id has revisions"
+    served = servers.is_served(entry["source"])
+    for key in servers.WITHOUT if served else servers.KEYS:
+        yield key, _OF_SERVERS if not served else "whoever started its server decides that"
     if entry["source"] != "embedded":
         what = "it is for the model that rmaudit brings (source: embedded); of any other, write "
         yield "known", what + f"`waivers`, each with {', '.join(WAIVER.model_fields)}"

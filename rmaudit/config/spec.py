@@ -10,6 +10,8 @@ import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
 
+from rmaudit.config import servers
+
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 Pool = Literal["auto", "last", "hf"]
 ScoreField = Literal["logits", "score"]
@@ -60,6 +62,7 @@ _SOURCE = rf"embedded|(?=.{{1,{_LONGEST_ID}}}$){_HUB_ID}|(\.|\.\.|~)?/.+"
 _SOURCES = (
     "'embedded', a hub id 'owner/name', or a folder that begins with './', '../', '/' or '~/'"
 )
+_OR_SERVED = f"{_SOURCES}, or a server such as 'vllm+http://host:8000'"
 COMMIT = "a full commit hash of 40 hex digits (branches and tags move)"
 
 
@@ -78,10 +81,11 @@ class ModelSpec:
         str,
         Key(
             "required; what to load: a hub id (owner/name), a checkpoint folder that begins with "
-            "./, ../, / or ~/ (the first two are relative to this file), or `embedded`, the small "
-            "model that rmaudit brings",
-            _SOURCES,
-            _SOURCE,
+            "./, ../, / or ~/ (the first two are relative to this file), `embedded`, the small "
+            "model that rmaudit brings, or a server: vllm+http://host:8000, or "
+            "openrlhf+http://host:5000/get_reward (https too)",
+            _OR_SERVED,
+            rf"{servers.SPELLING}|{_SOURCE}",
         ),
     ]
     _: KW_ONLY
@@ -157,6 +161,75 @@ class ModelSpec:
     base_revision: Annotated[
         str | None, Key("the full commit hash of a hub id in base", COMMIT, "[0-9a-f]{40}")
     ] = None
+    tokenizer: Annotated[
+        str | None,
+        Key(
+            "of a server: the tokenizer of the model that it serves, as a hub id or a folder; vLLM "
+            "is sent its token ids, OpenRLHF what its chat template prints",
+            _SOURCES,
+            _SOURCE,
+        ),
+    ] = None
+    checkpoint: Annotated[
+        str | None,
+        Key(
+            "of a server: the checkpoint that it serves, which `rmaudit doctor` compares it with, "
+            "and whose tokenizer is taken where `tokenizer` is not given",
+            _SOURCES,
+            _SOURCE,
+        ),
+    ] = None
+    served_model: Annotated[
+        str | None,
+        Key("of a vLLM server: the name under which it serves the model, where it serves several"),
+    ] = None
+    version: Annotated[
+        str | None,
+        Key(
+            "of a server: which weights it serves, in your words; a part of the key of its scores, "
+            "since a server can change beneath its name: write another one when it does"
+        ),
+    ] = None
+    api_key: Annotated[
+        str | None,
+        Key(
+            "of a server: the name of the environment variable that holds its key",
+            "the name of an environment variable, such as RM_API_KEY, and never the key itself",
+            servers.KEY_NAME,
+        ),
+    ] = None
+    batch: Annotated[
+        int,
+        Key(
+            "of a server: answers in one request (256)",
+            "a whole number from 1 to 9999, such as 64",
+            "[1-9][0-9]{0,3}",
+        ),
+    ] = 256
+    concurrency: Annotated[
+        int,
+        Key(
+            "of a server: requests at once (4)",
+            "a whole number from 1 to 64, such as 4",
+            "[1-9]|[1-5][0-9]|6[0-4]",
+        ),
+    ] = 4
+    timeout: Annotated[
+        float,
+        Key(
+            "of a server: seconds that an answer may take before it is asked again (120)",
+            "a number of seconds, such as 120",
+            r"(?=.*[1-9])(0|[1-9][0-9]{0,4})(\.[0-9]{1,6})?",
+        ),
+    ] = 120
+    retries: Annotated[
+        int,
+        Key(
+            "of a server: how often a request that failed is made again (6)",
+            "a whole number from 0 to 99, such as 6",
+            "[1-9]?[0-9]",
+        ),
+    ] = 6
     developer: Annotated[str | None, Key("who trained it")] = None
     base_model: Annotated[str | None, Key("what it was trained from, in words")] = None
     parameters_b: Annotated[

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rmaudit.checkpoints.heads import CLASSIFIERS
 from rmaudit.errors import ModelError
 from rmaudit.layout.slot import Slot
+from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.preflight import TOLERANCE
 from rmaudit.scoring import ScoringPath
@@ -73,7 +74,7 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
         ModelError: the model cannot be loaded or scored, or its rewards are all equal.
     """
     slot = model.slot(prompt)
-    asked = _answers(model, answers, np.random.default_rng(seed))
+    asked = drawn(model.vocabulary(), answers, np.random.default_rng(seed))
     slow = asked[:: max(1, len(asked) // _SLOW)]
     scorer = model.weights(slot.prefix, slot.suffix).scorer
     many = model.score(prompt, asked)
@@ -124,11 +125,11 @@ def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0
     )
 
 
-def _answers(model: Checkpoint, count: int, rng: np.random.Generator) -> list[Ids]:
+def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Ids]:
     """Distinct ids, and one answer of two to five of them for every eight."""
-    ids = np.array(model.vocabulary().ids)
-    drawn = rng.choice(ids, size=min(count, len(ids)), replace=False)
-    single = [(int(i),) for i in drawn]
+    ids = np.array(vocabulary.ids)
+    chosen = rng.choice(ids, size=min(count, len(ids)), replace=False)
+    single = [(int(i),) for i in chosen]
     several = [tuple(map(int, rng.choice(ids, size=2 + k % 4))) for k in range(len(single) // 8)]
     return list(dict.fromkeys([*single, *several]))
 

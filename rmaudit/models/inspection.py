@@ -18,10 +18,12 @@ from rmaudit.checkpoints.heads import Shapes, linear
 from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import Source
 from rmaudit.config.registry import ModelSpec
-from rmaudit.errors import ModelError
+from rmaudit.config.servers import is_served
+from rmaudit.errors import ModelError, RmauditError
 from rmaudit.layout import chat
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.native import Native
+from rmaudit.models.served import from_server
 from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 REFUSED, UNREAD, WIDTH = "refused", "not looked at", 13
 Line = tuple[str, str]  # a label, and what is said
 
+_WEIGHTS = "the numbers of its weights; {} runs them"
+_COMPARED = "whether it scores as its checkpoint; {} compares the two"
 _SHOWN = 4  # keys of a head
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _EMBEDDINGS = ("embed_tokens.weight", "word_embeddings.weight", "wte.weight", "embed_in.weight")
@@ -47,13 +51,17 @@ def look(spec: ModelSpec, cache: Path, called: str) -> Iterator[Line]:
         yield label, said.removeprefix(f"{spec.name}: ")
     if not refused:
         yield "can be scored", f"pytest audits --model {shlex.quote(called)}"
-        yield (
-            UNREAD,
-            f"the numbers of its weights; `rmaudit doctor {shlex.quote(called)}` runs them",
-        )
+        left = _COMPARED if is_served(spec.source) else _WEIGHTS
+        yield UNREAD, left.format(f"`rmaudit doctor {shlex.quote(called)}`")
 
 
 def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
+    if is_served(spec.source):
+        try:
+            yield from from_server(spec, cache).look()
+        except RmauditError as error:
+            yield REFUSED, str(error)
+        return
     if spec.source == "embedded" and not embedded.folder_in(cache).is_dir():
         yield "weights", "not built yet; the first audit downloads its base (93 MB) and builds it"
         return

@@ -1,13 +1,16 @@
-"""From a name to a model: a checkpoint, or a function that was declared with `@rmaudit.scorer`."""
+"""From a name to a model: a checkpoint, a server, or a function declared with `@rmaudit.scorer`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rmaudit.config.registry import Dtype, known_models, resolve
+from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 from rmaudit.config.scorers import entry_of
-from rmaudit.errors import SpecError
+from rmaudit.config.servers import is_served
+from rmaudit.errors import NoWeights, SpecError
 from rmaudit.models.checkpoint import Checkpoint, from_spec
+from rmaudit.models.served import ServedIds, from_server
 from rmaudit.models.text_scorer import TextScorer
 
 
@@ -18,7 +21,7 @@ def load(
     cache: Path | None = None,
     device: str = "auto",
     dtype: Dtype | None = None,
-) -> Checkpoint | TextScorer:
+) -> Checkpoint | ServedIds | TextScorer:
     """The reward model that `name` means: a registry name, a checkpoint folder or a hub id.
 
     Also a scorer's, where it was declared. Without a name, the registry's default. `registry` is a
@@ -36,9 +39,25 @@ def load(
     if len(specs) != 1:
         message = f"{name!r} means {len(specs)} models; load one at a time"
         raise SpecError(message)
-    if entry := entry_of(specs[0]):
+    return opened(specs[0], cache=cache, device=device, dtype=dtype)
+
+
+def opened(
+    spec: ModelSpec,
+    *,
+    cache: Path | None = None,
+    device: str = "auto",
+    dtype: Dtype | None = None,
+) -> Checkpoint | ServedIds | TextScorer:
+    """The model of a registry entry, or of a scorer's. Raises as `load` does."""
+    if entry := entry_of(spec):
         return TextScorer(entry)
-    return from_spec(specs[0], cache=cache, device=device, dtype=dtype)
+    if not is_served(spec.source):
+        return from_spec(spec, cache=cache, device=device, dtype=dtype)
+    if dtype is not None:
+        message = f"{spec.name}: dtype {dtype} was asked for, and whoever started its server "
+        raise SpecError(f"{message}decides that; leave it out")
+    return from_server(spec, cache or default_cache())
 
 
 def checkpoint(
@@ -49,6 +68,10 @@ def checkpoint(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """The same, for what needs weights. Raises as `load` does, and `NoWeights` for a function."""
+    """The same, for what needs weights. Raises as `load` does, and `NoWeights` without any."""
     model = load(name, registry=registry, cache=cache, device=device, dtype=dtype)
-    return model if isinstance(model, Checkpoint) else model.with_weights("weights")
+    if isinstance(model, Checkpoint):
+        return model
+    if isinstance(model, TextScorer):
+        model.with_weights("weights")
+    raise NoWeights(f"{model.name} is behind a server: this needs its weights; give its checkpoint")

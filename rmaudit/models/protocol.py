@@ -12,6 +12,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.batches import Pace
 
 if TYPE_CHECKING:
     from rmaudit.models.recorded import Recorded
@@ -29,6 +30,7 @@ class Scored(Protocol):
     """
 
     spec: ModelSpec
+    pace: Pace | None  # at which its scores are made and kept; None: at the store's own
 
     @property
     def name(self) -> str:
@@ -75,6 +77,8 @@ class RewardModel(Scored, Protocol):
 
     Ids are the tokenizer's. Rewards are in the model's own units, higher is better.
     """
+
+    pace: Pace | None = None
 
     def scores(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NotRecorded
+from rmaudit.models.batches import Pace
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import RewardModel
@@ -28,6 +29,8 @@ T = TypeVar("T")
 
 class Recorded:
     """A registry entry taken as recorded; see `rmaudit.models.protocol.Scored`."""
+
+    pace: Pace | None = None
 
     def __init__(self, spec: ModelSpec) -> None:
         """Any entry: what is recorded of it is seen when it is asked for."""

@@ -8,11 +8,11 @@ and so loads no transformers, which takes seconds.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rmaudit.config import kept
 from rmaudit.conversation import Asked, as_json
@@ -21,16 +21,34 @@ from rmaudit.layout import retokenize, tokenizers
 from rmaudit.layout.layouts import Layout
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.loader import Loader
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+class Laid(Protocol):
+    """What rows are made from: of `loader.Loader`, all that needs no weights."""
+
+    @property
+    def layout(self) -> Layout:
+        """How rows are laid out."""
+
+    @property
+    def defaults(self) -> object:
+        """The configuration; asking for it says what is wrong with it."""
+
+    @property
+    def rows(self) -> int:
+        """Ids go from 0 to one less."""
+
+    def decided_by(self, cache: Path) -> Mapping[str, str] | None:
+        """All that decides the rows; None where that is not known."""
+
+
 class Rows:
     """What of a layout can be scored: ids from 0 to one less than the embedding's rows."""
 
-    def __init__(self, loader: Loader, name: str, cache: Path) -> None:
+    def __init__(self, loader: Laid, name: str, cache: Path) -> None:
         """Nothing is read yet; `name` is for errors."""
         self._loader, self._name, self._cache = loader, name, cache
         self._slots: dict[Asked, Slot] = {}  # a search asks for one thousands of times

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -21,27 +19,26 @@ from rmaudit.config.scorers import ScorerEntry
 from rmaudit.errors import NoWeights, ScoreError
 from rmaudit.layout.slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.batches import Pace, in_batches, rewards_in
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import RewardModel
     from rmaudit.models.recorded import Recorded
 
-CAVEAT = (
-    "Scored as texts, by a function that was declared with @rmaudit.scorer: how an answer becomes "
-    "token ids is the function's affair."
-)
 OWN_WORDS = "texts of its vocabulary"  # the field `answers` of what it scores in a sweep
 _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most before another
-_LARGEST = float(np.finfo(np.float32).max)
 T = TypeVar("T")
 
 
 class TextScorer:
     """A function as a model; see `rmaudit.models.protocol.Scored`."""
 
-    def __init__(self, entry: ScorerEntry) -> None:
-        """Nothing is called yet."""
-        self.entry, self.spec = entry, entry.spec
+    kind = "a function of texts"
+    pace: Pace | None = None
+
+    def __init__(self, entry: ScorerEntry, spec: ModelSpec | None = None) -> None:
+        """Nothing is called yet; `spec` is the entry of models.yaml, if it has one."""
+        self.entry, self.spec = entry, spec or entry.spec
 
     def __repr__(self) -> str:
         return f"<TextScorer {self.name}>"
@@ -99,7 +96,7 @@ class TextScorer:
 
     def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `Scored` has it)
         """It has none. Raises `NoWeights`."""
-        message = f"{self.name} is a function of texts: it has no token ids, gradients or base"
+        message = f"{self.name} is {self.kind}: it has no token ids, gradients or base"
         raise NoWeights(f"{message} model, which this audit needs")
 
     def close(self) -> None:
@@ -119,18 +116,15 @@ class TextScorer:
             ScoreError: the function raises, or returns anything but a finite number for each.
         """
         refuse_text(responses)
-        size = self.entry.batch
-        batches = [responses[first : first + size] for first in range(0, len(responses), size)]
-        found: list[list[float]] = []
-        with ThreadPoolExecutor(self.entry.concurrency) as pool:
-            for batch, scores in zip(
-                batches, pool.map(lambda each: self._batch(prompt, each), batches), strict=True
-            ):
-                found.append(scores)
-                on_progress(len(batch))
-        return np.array([score for scores in found for score in scores], dtype=np.float32)
+        entry = self.entry
+        return in_batches(
+            lambda batch: self.batch(prompt, batch),
+            responses,
+            Pace(entry.batch, entry.concurrency),
+            on_progress,
+        )
 
-    def _batch(self, prompt: str, responses: Sequence[str]) -> list[float]:
+    def batch(self, prompt: str, responses: Sequence[str]) -> list[float]:
         """The rewards of one call, tried again where it raises."""
         for attempt in range(self.entry.retries + 1):
             try:
@@ -145,23 +139,7 @@ class TextScorer:
                     )
                     raise ScoreError(message) from error
                 time.sleep(min(_WAIT * 2**attempt, _LONGEST_WAIT))
-        return self._checked(given, responses)
-
-    def _checked(self, given: Sequence[float], responses: Sequence[str]) -> list[float]:
-        """A float for each response, finite as float32."""
-        if isinstance(given, str) or not hasattr(given, "__len__"):
-            message = f"{self.name}: its function returned {_short(given)}, allowed: a list of "
-            raise ScoreError(f"{message}{len(responses)} numbers, one for each response")
-        scores = list(given)
-        if len(scores) != len(responses):
-            message = f"{self.name}: its function returned {len(scores)} scores for "
-            raise ScoreError(f"{message}{len(responses)} responses; return one for each, in order")
-        for score, response in zip(scores, responses, strict=True):
-            number = isinstance(score, Real) and not isinstance(score, bool | np.bool_)
-            if not number or not abs(float(score)) <= _LARGEST:  # a NaN too
-                message = f"{self.name}: its function gave {_short(score)} for the response "
-                raise ScoreError(f"{message}{_short(response)}, allowed: finite numbers")
-        return [float(score) for score in scores]
+        return rewards_in(given, responses, f"{self.name}: its function")
 
 
 def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:

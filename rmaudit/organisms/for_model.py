@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmaudit.config.registry import Dtype, ModelSpec
-from rmaudit.config.scorers import entry_of
 from rmaudit.errors import NotAsked, SpecError
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
@@ -157,15 +156,12 @@ def opened(spec: ModelSpec, options: Options) -> Scored:
     Raises:
         RmauditError: it cannot be had.
     """
-    from rmaudit.models.checkpoint import from_spec
+    from rmaudit.models.named import opened as at_hand
     from rmaudit.models.recorded import Recorded
-    from rmaudit.models.text_scorer import TextScorer
 
     if options.recorded:
         return Recorded(spec)
-    if entry := entry_of(spec):
-        return TextScorer(entry)
-    return from_spec(spec, cache=options.cache, device=options.device, dtype=options.dtype)
+    return at_hand(spec, cache=options.cache, device=options.device, dtype=options.dtype)
 
 
 def sweep(case: Case) -> Sweep:

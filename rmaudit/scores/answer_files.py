@@ -147,7 +147,6 @@ def _kept(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is 
     with Bar(model.name, len(rows), " answers") as bar:
 
         def shard(which: slice) -> NDArray[np.float32]:
-            bar.start(which)
             parts = []
             for prompt, own in rows[which].groupby("prompt", sort=False):
                 parts.append(score(str(prompt), own["text"].tolist()))
@@ -161,6 +160,8 @@ def _kept(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is 
             lambda: model.provenance,
             measured=lambda made: measured_noise(made, lambda at: alone(*rows.iloc[at].tolist())),
             on_wait=bar.wait,
+            on_found=bar.found,
+            pace=model.pace,
         )
 
 

@@ -60,7 +60,6 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     with Bar(f"{model.name} · {prompt.name}", len(answers), unit) as bar:
 
         def score(which: slice) -> NDArray[np.float32]:
-            bar.start(which)
             return model.score(prompt.asked, answers[which], on_progress=bar.advance)
 
         def alone(place: int) -> float:
@@ -73,6 +72,8 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
             lambda: come_from(model, slot, prompt),
             measured=lambda made: measured_noise(made, alone),
             on_wait=bar.wait,
+            on_found=bar.found,
+            pace=model.pace,
         )
 
 
@@ -110,7 +111,6 @@ def paper(
     with Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows") as bar:
 
         def score(which: slice) -> NDArray[np.float32]:
-            bar.start(which)
             return model.score_rows(distinct[which], on_progress=bar.advance)
 
         once = store.fill(
@@ -120,6 +120,8 @@ def paper(
             provenance,
             measured=lambda made: measured_noise(made, alone),
             on_wait=bar.wait,
+            on_found=bar.found,
+            pace=model.pace,
         )
     place = {row: i for i, row in enumerate(distinct)}
     made = once.frame["score"].to_numpy()[[place[row] for row in rendered]]
@@ -147,7 +149,6 @@ def text(
     with Bar(f"{model.name} · {prompt.name}", len(texts), " texts") as bar:
 
         def score(which: slice) -> NDArray[np.float32]:
-            bar.start(which)
             return model.score(prompt.text, texts[which], on_progress=bar.advance)
 
         def alone(place: int) -> float:
@@ -160,6 +161,8 @@ def text(
             lambda: {**model.provenance, **_called(prompt)},
             measured=lambda made: measured_noise(made, alone),
             on_wait=bar.wait,
+            on_found=bar.found,
+            pace=model.pace,
         )
 
 
@@ -250,11 +253,11 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def start(self, which: slice) -> None:
-        """A shard begins: those before it are done, by an earlier run if not by this one."""
-        if not self._bar.disable and self._bar.n < which.start:
-            self._bar.initial = which.start
-            self._bar.update(which.start - self._bar.n)
+    def found(self, done: int) -> None:
+        """So many more are done, by an earlier run: they say nothing of this one's speed."""
+        if not self._bar.disable:
+            self._bar.initial += done
+            self._bar.update(done)
 
     def advance(self, done: int) -> None:
         """So many more are done."""

@@ -5,9 +5,11 @@ decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol,
 version, the answers).
 
 Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
-killed goes on after the last whole shard. A file lock makes a second process wait for the first
-one's result; the operating system frees the lock of a process that died. Whole files are read
-without the lock; files are written and set aside only with it.
+killed goes on with the shards that are missing. Where a server scores, a shard is one request, and
+several are made at once: if one fails, those under way are waited for and kept.
+A file lock makes a second process wait for the first one's result; the operating system frees the
+lock of a process that died. Whole files are read without the lock; files are written and set aside
+only with it.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +30,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from rmaudit.models.batches import Pace
 from rmaudit.scores import sealed
 from rmaudit.scores.sealed import META, DamagedError, Fields, Stored, key_of
 
@@ -63,20 +68,29 @@ class Store:
         *,
         measured: Measured = lambda _: {},
         on_wait: Callable[[], None] = lambda: None,
+        on_found: Callable[[int], None] = lambda _: None,
+        pace: Pace | None = None,
     ) -> Stored:
         """The scores of n `rows` under `fields`, read, resumed or made: float32, column `score`.
 
         `score` gives the scores of a slice of the rows; it is called for each missing shard, and
         `provenance` after it; the first shard's is kept. `measured` is called once with all scores;
         what it says of them is kept with the provenance.
-        `on_wait` is called once if another process is at work on the same scores, before waiting.
+        `on_wait` is called once if another process is at work on the same scores, before waiting;
+        `on_found` with how many scores of a run before are there. `pace` says how many answers a
+        shard has, and how many shards are scored at once, in threads.
 
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
         """
-        return self.once(
-            fields, lambda journal: _sharded(journal, rows, score, provenance, measured), on_wait
-        )
+
+        def make(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+            shards = _Shards(journal, len(rows), pace or Pace(SHARD), on_found)
+            scores, made = shards.filled(score, provenance)
+            frame = rows.reset_index(drop=True).assign(score=scores)
+            return frame, {**(made or provenance()), **measured(scores)}
+
+        return self.once(fields, make, on_wait)
 
     def once(
         self, fields: Fields, make: Make, on_wait: Callable[[], None] = lambda: None
@@ -159,29 +173,79 @@ def _parts(folder: Path, key: str) -> Path:
     return folder / f"{key}.parts"
 
 
-def _sharded(
-    journal: Journal,
-    rows: pd.DataFrame,
-    score: Score,
-    provenance: Callable[[], Mapping[str, Any]],
-    measured: Measured,
-) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """The scores of `rows`, shard by shard."""
-    scores = np.full(len(rows), np.nan, dtype=np.float32)
-    made: Mapping[str, Any] = {}  # of the first shard: who puts all together may load no model
-    for start in range(0, len(rows), SHARD):
-        which = slice(start, min(start + SHARD, len(rows)))
-        shard = journal.shard(start)
-        if shard is not None and len(shard.frame) == which.stop - which.start:
-            scores[which] = shard.frame["score"]
-            made = made or shard.provenance
-        else:  # none, damaged, or of a version with shards of another size
-            scores[which] = score(which)
+class _Shards:
+    """The scores of n rows, shard by shard: those of a run before are read, the others made."""
+
+    def __init__(
+        self, journal: Journal, n: int, pace: Pace, on_found: Callable[[int], None]
+    ) -> None:
+        self._journal, self._pace = journal, pace
+        self._scores = np.full(n, np.nan, dtype=np.float32)
+        self._made: Mapping[str, Any] = {}  # of the first: who puts all together loads no model
+        self._missing: list[slice] = []
+        for start in range(0, n, pace.answers):
+            which = slice(start, min(start + pace.answers, n))
+            shard = journal.shard(start)
+            if shard is not None and len(shard.frame) == which.stop - which.start:
+                self._scores[which] = shard.frame["score"]
+                self._made = self._made or shard.provenance
+                on_found(which.stop - which.start)
+            else:  # none, damaged, or of a version with shards of another size
+                self._missing.append(which)
+
+    def filled(
+        self, score: Score, provenance: Callable[[], Mapping[str, Any]]
+    ) -> tuple[NDArray[np.float32], Mapping[str, Any]]:
+        """All scores, and the provenance of the first shard. Raises as `score` does."""
+
+        def keep(which: slice, scores: NDArray[np.float32]) -> None:
+            self._scores[which] = scores
             now = dict(provenance())
-            journal.write(start, pd.DataFrame({"score": scores[which]}), now)
-            made = made or now
-    frame = rows.reset_index(drop=True).assign(score=scores)
-    return frame, {**(made or provenance()), **measured(scores)}
+            self._journal.write(which.start, pd.DataFrame({"score": self._scores[which]}), now)
+            self._made = self._made or now
+
+        if self._pace.at_once == 1:
+            for which in self._missing:
+                keep(which, score(which))
+        else:
+            _at_once(self._missing, score, keep, self._pace.at_once)
+        return self._scores, self._made
+
+
+def _at_once(
+    missing: Sequence[slice],
+    score: Score,
+    keep: Callable[[slice, NDArray[np.float32]], None],
+    threads: int,
+) -> None:
+    """Score several shards at a time, and keep each as it comes, on this thread.
+
+    Once one fails no other is begun; those under way are waited for and kept.
+    """
+    failed: list[BaseException] = []
+    left = iter(missing)
+    with ThreadPoolExecutor(threads) as pool:
+        running = {pool.submit(score, which): which for which in islice(left, threads)}
+        while running:
+            try:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+            except KeyboardInterrupt as error:
+                if failed:  # the second time, nobody wants to wait
+                    raise
+                failed.append(error)
+                continue
+            for future in done:
+                which = running.pop(future)
+                try:
+                    scores = future.result()
+                except Exception as error:  # noqa: BLE001  (the others are kept first)
+                    failed.append(error)
+                    continue
+                keep(which, scores)
+                if not failed:
+                    running |= {pool.submit(score, more): more for more in islice(left, 1)}
+    if failed:
+        raise failed[0]
 
 
 def unfinished(cache: Path) -> int:

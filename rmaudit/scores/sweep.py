@@ -14,9 +14,10 @@ import pandas as pd
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models import caveats
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import WORDS, Recorded
-from rmaudit.models.text_scorer import CAVEAT, OWN_WORDS, TextScorer
+from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
 from rmaudit.scores import protocols, published_scores
 from rmaudit.scores.sample import NAMED, Sample, checked_size, checked_words, named, spread
@@ -75,7 +76,7 @@ class Sweep:
         words = f"Rests on {len(self.frame):,} {what}, not on a vocabulary."
         said = [] if self.sample is None else [self.sample.caveat]
         said += [words] if self.of_words and not said else []
-        return (*said, *((CAVEAT,) if self.provenance.get("protocol") == "text" else ()))
+        return (*said, *caveats.of_scores(self.provenance))
 
     def naming(self, words: Sequence[str]) -> Sweep:
         """Of a sample: what was drawn, and of the ids that were named those that `words` name.

@@ -1,0 +1,181 @@
+"""rmaudit doctor: is a model scored as it scores itself, and a server as its checkpoint?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rmaudit.cli.common import (
+    FAILED,
+    AsJson,
+    Loading,
+    Named,
+    Prompted,
+    echo_json,
+    fail,
+    say,
+    text_of,
+)
+from rmaudit.cli.option_groups import grouped
+from rmaudit.config.registry import known_models, resolve
+from rmaudit.config.servers import is_served
+from rmaudit.errors import RmauditError
+
+if TYPE_CHECKING:
+    from rmaudit.models.checkpoint import Checkpoint
+    from rmaudit.models.doctor import Check, Examination
+    from rmaudit.models.served import ServedIds, ServedTexts
+    from rmaudit.models.served_doctor import Comparison
+    from rmaudit.models.text_scorer import TextScorer
+
+
+@grouped
+def doctor(  # noqa: PLR0913  (its options)
+    model: Named,
+    prompt: Prompted = "greatest",
+    answers: Annotated[int, typer.Option(min=8, help="how many token ids to score")] = 256,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(help="of a model behind a server: its checkpoint, a folder or a hub id"),
+    ] = None,
+    *,
+    loading: Loading,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a model is scored as it scores itself.
+
+    Its numeric noise is measured on the way. A model behind a server is compared with its
+    checkpoint, where one is given: within 0.3 sd at most, and a rank correlation of 0.99 at least.
+
+    Exit code 0 if all its checks are exact, 1 if one is not.
+    """
+    from rmaudit.models.named import load
+
+    try:
+        loaded = load(
+            model,
+            registry=loading.file,
+            cache=loading.cache,
+            device=loading.device,
+            dtype=None if _served(model, loading) else loading.dtype,
+        )
+        lines, said, fine = _examined(loaded, text_of(prompt), answers, checkpoint, loading)
+    except RmauditError as error:
+        fail(error)
+    if as_json:
+        echo_json(said)
+    else:
+        for line in lines:
+            say(line)
+    if not fine:
+        raise typer.Exit(FAILED)
+
+
+def _served(model: str, loading: Loading) -> bool:
+    """Whether it is behind a server, so that `--dtype` is of its checkpoint."""
+    return any(is_served(spec.source) for spec in resolve(known_models(loading.file), model))
+
+
+def _examined(
+    model: Checkpoint | ServedIds | TextScorer,
+    prompt: str,
+    answers: int,
+    named: str | None,
+    loading: Loading,
+) -> tuple[Iterator[str], dict[str, Any], bool]:
+    """The lines, the same as plain values, and whether all is well. Raises `RmauditError`."""
+    from rmaudit.models.checkpoint import Checkpoint, from_spec
+    from rmaudit.models.doctor import examine
+    from rmaudit.models.served import ServedIds, ServedTexts
+    from rmaudit.models.served_doctor import compare
+    from rmaudit.models.served_rows import local_spec
+
+    if isinstance(model, ServedIds | ServedTexts):
+        where = named and (str(Path(named).resolve()) if Path(named).is_dir() else named)
+        at = where or model.spec.checkpoint
+        local = at and from_spec(
+            local_spec(model.spec, at),
+            cache=loading.cache,
+            device=loading.device,
+            dtype=loading.dtype,
+        )
+        compared = compare(model, local or None, prompt, answers=answers)
+        return _served_lines(model, compared), _served_json(model, compared), compared.ok
+    if named is not None:
+        fail("--checkpoint is for a model behind a server, and this is none; leave it out")
+    if not isinstance(model, Checkpoint):
+        model.with_weights("weights")
+    found = examine(model, prompt, answers=answers)
+    return _doctor_lines(model.name, found), _doctor_json(model.name, found), found.ok
+
+
+def _served_json(model: ServedIds | ServedTexts, found: Comparison) -> dict[str, Any]:
+    from rmaudit.models.served_doctor import LEAST_CORRELATION
+
+    return {
+        "model": model.name,
+        "source": model.spec.source,
+        "sd": found.sd,
+        "checks": _checks_json(found.checks),
+        "rank_correlation": found.rank_correlation,
+        "rank_correlation_allowed": LEAST_CORRELATION,
+        "ok": found.ok,
+        "notes": list(found.notes),
+    }
+
+
+def _served_lines(model: ServedIds | ServedTexts, found: Comparison) -> Iterator[str]:
+    from rmaudit.models.served_doctor import LEAST_CORRELATION
+
+    yield f"{model.name}: {model.spec.source}"
+    yield f"in sd of the rewards ({found.sd:.4g}):"
+    yield from _table(found.checks, "TOO FAR")
+    if (ranks := found.rank_correlation) is not None:
+        verdict = "ok" if ranks >= LEAST_CORRELATION else "TOO LOW"
+        allowed = f"allowed {LEAST_CORRELATION} and more"
+        yield f"  rank correlation with the checkpoint: {ranks:.4f}, {allowed}  {verdict}"
+    for note in found.notes:
+        yield f"  {note}"
+
+
+def _doctor_json(name: str, found: Examination) -> dict[str, Any]:
+    return {
+        "model": name,
+        "dtype": found.dtype,
+        "device": found.device,
+        "path": found.path,
+        "sd": found.sd,
+        "noise_sd": found.noise,
+        "exact": found.ok,
+        "checks": _checks_json(found.checks),
+        "notes": list(found.notes),
+    }
+
+
+def _doctor_lines(name: str, found: Examination) -> Iterator[str]:
+    ids = f"{len(found.slot.prefix)} + answer + {len(found.slot.suffix)} ids"
+    yield f"{name}: {found.dtype} on {found.device}, path '{found.path}', {ids}"
+    yield f"in sd of the rewards ({found.sd:.4g}):"
+    yield from _table(found.checks, "NOT EXACT")
+    for note in found.notes:
+        yield f"  {note}"
+    yield f"numeric noise: {found.noise:.1e} sd, {found.noise * found.sd:.2g} in rewards"
+
+
+def _checks_json(checks: Sequence[Check]) -> list[dict[str, Any]]:
+    return [{**asdict(check), "ok": check.ok} for check in checks]
+
+
+def _table(checks: Sequence[Check], wrong: str) -> Iterator[str]:
+    """A line for each check; `wrong` says that one is not ok."""
+    width = max(len(check.name) for check in checks)
+    yield f"  {'check'.ljust(width)}  answers   largest       rms   allowed"
+    for check in checks:
+        allowed = "" if check.allowed is None else f"{check.allowed:9.1e}  "
+        verdict = "" if check.allowed is None else "ok" if check.ok else wrong
+        line = f"{check.answers:7d}  {check.largest:8.1e}  {check.rms:8.1e} {allowed}{verdict}"
+        yield f"  {check.name.ljust(width)}  {line.rstrip()}"

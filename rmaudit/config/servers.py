@@ -1,0 +1,71 @@
+"""Reward models behind a server: what `source: KIND+URL` of models.yaml means."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+KINDS = ("vllm", "openrlhf")
+SPELLING = rf"({'|'.join(KINDS)})\+https?://\S+"
+KEY_NAME = "[A-Z_][A-Z0-9_]*"  # of an environment variable
+_EXPECTED = (
+    "no URL of a server that rmaudit knows; expected vllm+http://host:8000 or "
+    "openrlhf+http://host:5000/get_reward, or the same with https"
+)
+KEYS = (
+    *("tokenizer", "checkpoint", "served_model", "version", "api_key"),
+    *("batch", "concurrency", "timeout", "retries"),
+)  # of models.yaml, which mean nothing of any other model
+WITHOUT = ("dtype", "pool", "logit", "quantized")  # decided by whoever started the server
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that scores.
+
+    Attributes:
+        kind: what it speaks, one of `KINDS`.
+        url: where it is, with no slash at its end.
+    """
+
+    kind: str
+    url: str
+
+
+def server_of(source: str) -> Server | None:
+    """The server that the source of a model names; None where it names something else."""
+    if not re.fullmatch(SPELLING, source):
+        return None
+    kind, _, url = source.partition("+")
+    return Server(kind, url.rstrip("/"))
+
+
+def is_served(source: str) -> bool:
+    """Whether a model is behind a server."""
+    return server_of(source) is not None
+
+
+def wrong(source: str) -> str:
+    """What is wrong with a URL as a source, "" if nothing; it quotes nothing that may be secret.
+
+    What a source says stands in reports and keys, so no password may stand there.
+    """
+    if "://" not in source:
+        return ""
+    try:
+        parts = urlsplit(source.partition("+")[2])
+        port = parts.port
+    except ValueError:
+        return _EXPECTED
+    if "@" in source:
+        return (
+            "a URL with a name or a password, which would stand in reports; put the key into an "
+            "environment variable, and that one's name into `api_key`"
+        )
+    if "?" in source or "#" in source:
+        return (
+            "a URL with a query (`?` or `#`), which would stand in reports; give the bare URL, and "
+            "as `api_key` the name of an environment variable with the key"
+        )
+    return "" if is_served(source) and parts.hostname and port != 0 else _EXPECTED

@@ -1,0 +1,76 @@
+"""Answers that others score: asked in batches, several at once, and what comes back is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.checkpoints.reading import short
+from rmaudit.errors import ScoreError
+
+_LARGEST = float(np.finfo(np.float32).max)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How many answers are scored at a time, and how many such batches at once."""
+
+    answers: int
+    at_once: int = 1
+
+
+def in_batches(
+    ask: Callable[[Sequence[T]], list[float]],
+    asked: Sequence[T],
+    pace: Pace,
+    on_progress: Callable[[int], None],
+) -> NDArray[np.float32]:
+    """Shape (n,): what `ask` gives for each of `asked`, in their order. Raises as `ask` does."""
+    size = pace.answers
+    batches = [asked[first : first + size] for first in range(0, len(asked), size)]
+    found: list[float] = []
+    with ThreadPoolExecutor(pace.at_once) as pool:
+        for batch, scores in zip(batches, pool.map(ask, batches), strict=True):
+            found += scores
+            on_progress(len(batch))
+    return np.array(found, dtype=np.float32)
+
+
+def rewards_in(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)
+    """A number for each that was asked, finite as float32; `whose` is for errors.
+
+    Raises:
+        ScoreError: it is no list, of another length, or holds anything but finite numbers.
+    """
+    if isinstance(given, str | dict) or not hasattr(given, "__len__"):
+        message = f"{whose} returned {_short(given)}, allowed: a list of "
+        raise ScoreError(f"{message}{len(asked)} numbers, one for each response")
+    scores = list(given)
+    if len(scores) != len(asked):
+        message = f"{whose} returned {len(scores)} scores for "
+        raise ScoreError(f"{message}{len(asked)} responses; return one for each, in order")
+    for score, response in zip(scores, asked, strict=True):
+        if not _is_finite(score):
+            message = f"{whose} gave {_short(score)} for the response "
+            raise ScoreError(f"{message}{_short(response)}, allowed: finite numbers")
+    return [float(score) for score in scores]
+
+
+def _is_finite(score: object) -> bool:
+    if not isinstance(score, Real) or isinstance(score, bool | np.bool_):
+        return False
+    try:
+        return abs(float(score)) <= _LARGEST  # no NaN either
+    except OverflowError:
+        return False
+
+
+def _short(value: object) -> str:
+    return short(repr(value))

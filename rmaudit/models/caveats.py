@@ -1,0 +1,26 @@
+"""What a reader must know of scores that no weights on this machine gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+KNOWN_BY = "served: known by"  # in the provenance of what a server scored
+_BY_FUNCTION = (
+    "Scored as texts, by a function that was declared with @rmaudit.scorer: how an answer becomes "
+    "token ids is the function's affair."
+)
+_BY_ENDPOINT = (
+    "Scored as texts, by a server: how an answer becomes token ids, and whether a long one is cut, "
+    "is the server's affair."
+)
+
+
+def of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """The sentences for stored scores, by the fields of their key and their provenance."""
+    known = about.get(KNOWN_BY)
+    told = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
+    if not known:
+        return told
+    said = f"A server can change beneath its name: these scores are known by {known}."
+    return (*told, said)

@@ -1,0 +1,49 @@
+"""OpenRLHF's remote reward endpoint as a scorer of texts.
+
+What it speaks is that of openrlhf/cli/serve_rm.py and openrlhf/utils/remote_rm_utils.py, which post
+to one address, and of openrlhf/datasets/prompts_dataset.py, which says what is in the fields:
+
+    POST {"query": [...], "prompts": [...], "labels": [...]}  ->  {"rewards": [...], ...}
+
+A query is prompt and answer as the chat template prints them, a prompt what it prints before the
+answer, and a label is "" where the data have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rmaudit.checkpoints.reading import short
+from rmaudit.config.spec import ModelSpec
+from rmaudit.errors import ScoreError
+from rmaudit.models.batches import rewards_in
+from rmaudit.models.http_client import HttpClient
+
+
+class OpenrlhfServer:
+    """An endpoint; every member may raise `ModelError`."""
+
+    def __init__(self, url: str, spec: ModelSpec) -> None:
+        """Nothing is asked yet."""
+        self._name, self._client = spec.name, HttpClient(url, spec)
+
+    def rewards(self, before: str, responses: Sequence[str], after: str) -> list[float]:
+        """The reward of each response between what stands around it, one request.
+
+        Raises:
+            ScoreError: the answer has not one finite number for each response.
+        """
+        body = {
+            "query": [f"{before}{response}{after}" for response in responses],
+            "prompts": [before] * len(responses),
+            "labels": [""] * len(responses),
+        }
+        found = self._client.post("", body)
+        if not isinstance(found, dict) or "rewards" not in found:
+            message = f"{self._name}: its server answered {short(repr(found))}, allowed: "
+            raise ScoreError(f'{message}OpenRLHF\'s {{"rewards": [...]}}')
+        return rewards_in(found["rewards"], responses, f"{self._name}: its server")
+
+    def close(self) -> None:
+        """Close connections."""
+        self._client.close()

@@ -1,0 +1,265 @@
+"""A model behind a server: rows of ids to vLLM, texts to OpenRLHF's endpoint.
+
+What would need the weights themselves (a gradient, a dtype) is not to be had of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.config.scorers import ScorerEntry
+from rmaudit.config.servers import Server, server_of
+from rmaudit.errors import NoGradient, SpecError
+from rmaudit.layout.slot import Response, Slot, refuse_text
+from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.batches import Pace, in_batches
+from rmaudit.models.caveats import KNOWN_BY
+from rmaudit.models.openrlhf_server import OpenrlhfServer
+from rmaudit.models.protocol import RewardModel
+from rmaudit.models.rows import Rows
+from rmaudit.models.served_rows import ServedRows, tokenizer_spec
+from rmaudit.models.text_scorer import TextScorer
+from rmaudit.models.vllm_server import VllmServer
+from rmaudit.prompts import PROMPTS
+
+Ids = tuple[int, ...]
+_PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
+_PROBED = "?"
+_CALLED = "its URL and what the server says of the model"
+
+
+def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
+    """The model of a registry entry that names a server. Nothing is asked of it yet.
+
+    Raises:
+        SpecError: the entry names no server, or lacks what the server needs.
+        ModelError: its tokenizer cannot be had, or the key that it names is not set.
+    """
+    server = server_of(spec.source)
+    if server is None:
+        raise SpecError(f"{spec.name}: its source {spec.source!r} is no server")
+    if server.kind == "openrlhf":
+        return ServedTexts(server, spec, cache)
+    if tokenizer_spec(spec) is None:
+        message = f"{spec.name}: a vLLM server takes token ids, and no tokenizer is given; add "
+        raise SpecError(f"{message}`tokenizer: FOLDER or owner/name` of the model that it serves")
+    return ServedIds(server, spec, cache)
+
+
+class ServedIds(RewardModel):
+    """A model that a vLLM server has, scored by token ids; see `RewardModel`."""
+
+    def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
+        """Find its tokenizer. Raises `ModelError`."""
+        self.spec, self._url = spec, server.url
+        self.pace = self._pace = Pace(spec.batch, spec.concurrency)
+        self._server = VllmServer(server.url, spec)
+        self._found = ServedRows(spec, cache)
+        self.rows = Rows(self._found, spec.name, cache)
+
+    def __repr__(self) -> str:
+        return f"<RewardModel {self.name}: {self.spec.source}>"
+
+    @property
+    def name(self) -> str:
+        """The registry's name."""
+        return self.spec.name
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Where it is, what it is called there, and its version or else what the server says."""
+        version = self.spec.version
+        return {
+            "served": "vllm",
+            "url": self._url,
+            "served_model": self._server.model,
+            **(self._server.known_by if version is None else {"version": version}),
+            "tokenizer": self._found.identity,
+            "activation": "none",
+        }
+
+    @property
+    def provenance(self) -> dict[str, str | int | float]:
+        """The server, and by what its scores are known."""
+        return {"source": self.spec.source, "served by": "vLLM", **_known_by(self.spec, _CALLED)}
+
+    # Its rows: see `RewardModel` for what each member is
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of special and added tokens."""
+        return self.rows.special_ids
+
+    @property
+    def template_digest(self) -> str:
+        """Hash of the chat template and the day it is given."""
+        return self.rows.layout.digest
+
+    def vocabulary(self) -> Vocabulary:
+        """Every id that the tokenizer knows and config.json, if there is one, has a row for."""
+        return self.rows.vocabulary
+
+    def slot(self, prompt: str) -> Slot:
+        """The prompt, laid out with a hole for the answer."""
+        return self.rows.slot(prompt)
+
+    def ids(self, response: Response) -> Ids:
+        """A text's ids where an answer stands, no special tokens added; ids as they are."""
+        return self.rows.ids(response)
+
+    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
+        """The `ids` of each text, of many at once."""
+        return self.rows.layout.tokenized(texts)
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """What each answer's ids read as where an answer stands."""
+        return self.rows.layout.texts(answers)
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], object]) -> object:
+        """What follows from its rows alone, kept in the cache."""
+        return self.rows.remembered(kind, asked, make)
+
+    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
+        """The whole row of ids that each answer becomes under the paper's protocol."""
+        return self.rows.layout.retokenized(prompt, texts)
+
+    # Its rewards
+
+    def score(
+        self,
+        prompt: str,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Shape (n,): the reward of each response to the prompt. See `RewardModel`."""
+        refuse_text(responses)
+        slot = self.slot(prompt)
+        rows = [(*slot.prefix, *self.ids(each), *slot.suffix) for each in responses]
+        return self.score_rows(rows, on_progress=on_progress)
+
+    def score_rows(
+        self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
+    ) -> NDArray[np.float32]:
+        """Shape (n,): the reward of each whole row.
+
+        Raises:
+            ModelError: the server cannot be reached, refuses, or gives no logits.
+            ScoreError: a reward is not a finite number.
+        """
+        if not rows:
+            return np.empty(0, dtype=np.float32)
+        self._check()
+        return in_batches(self._server.rewards, rows, self._pace, on_progress)
+
+    def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
+        """Shape (n,): the rewards of whole rows, each asked alone."""
+        return np.concatenate([np.empty(0, "f4"), *(self.score_rows([row]) for row in rows)])
+
+    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
+        """A server has none to give. Raises `NoGradient`."""
+        raise NoGradient(self.name, "a server gives rewards, and no gradients of them")
+
+    def _check(self) -> None:
+        slot = self.slot(_PROBED)
+        rows = [(*slot.prefix, *self.ids(probe), *slot.suffix) for probe in _PROBES]
+        text = f"{slot.prefix_text}{_PROBES[0]}{slot.suffix_text}"
+        ids = self.rows.layout.tokenizer(text, add_special_tokens=False).input_ids
+        self._server.check(rows, text, tuple(ids))
+
+    def look(self) -> Iterator[tuple[str, str]]:
+        """What the server is, in lines of a label and what is said, once it was tried."""
+        yield "server", f"vLLM, which has {self._server.model!r}"
+        self._check()
+        yield "rewards", "logits, by token ids"
+        yield from _rows_said(self.rows)
+
+    def close(self) -> None:
+        """Close connections."""
+        self._server.close()
+
+
+class ServedTexts(TextScorer):
+    """An endpoint of OpenRLHF, scored by texts; see `rmaudit.models.protocol.Scored`."""
+
+    kind = "a server that takes texts"
+
+    def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
+        """Find its tokenizer, if it has one. Raises `ModelError`."""
+        self._url, self._server = server.url, OpenrlhfServer(server.url, spec)
+        found = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
+        self._tokenizer = None if found is None else found.identity
+        self.rows = None if found is None else Rows(found, spec.name, cache)
+        entry = ScorerEntry(
+            spec.name,
+            self._scored,
+            vocabulary=None if found is None else found.folder,
+            version=spec.version,
+            batch=spec.batch,
+            retries=0,  # the client's affair
+            concurrency=spec.concurrency,
+        )
+        super().__init__(entry, spec)
+        self.pace = Pace(spec.batch, spec.concurrency)
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Where it is, its version, and the tokenizer and template that surround the answers."""
+        version, rows = self.spec.version, self.rows
+        around = {"tokenizer": self._tokenizer, "template": rows and rows.layout.digest}
+        said = {"served": "openrlhf", "url": self._url, "version": version, **around}
+        return {key: value for key, value in said.items() if value}
+
+    @property
+    def provenance(self) -> dict[str, str | int | float]:
+        """The server, and by what its scores are known."""
+        how = "the tokenizer's chat template" if self.rows else "none: prompt and answer as one"
+        served = {"served by": "OpenRLHF's endpoint", "template": how}
+        return {"source": self.spec.source, **served, **_known_by(self.spec, "its URL")}
+
+    def vocabulary(self) -> Vocabulary:
+        """What a sweep of it scores: its tokenizer's tokens, or common English words."""
+        return self.rows.vocabulary if self.rows else super().vocabulary()
+
+    def batch(self, prompt: str, responses: Sequence[str]) -> list[float]:
+        """The rewards of one request, which the client tries again."""
+        return self._scored(prompt, responses)
+
+    def look(self) -> Iterator[tuple[str, str]]:
+        """What the server is, in lines of a label and what is said, once it was tried."""
+        yield "server", "OpenRLHF's endpoint"
+        found = self._scored(_PROBED, _PROBES)
+        yield "rewards", f"from {min(found):.4g} to {max(found):.4g} for {len(found)} answers"
+        if self.rows:
+            yield from _rows_said(self.rows)
+        else:
+            yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
+
+    def _scored(self, prompt: str, responses: Sequence[str]) -> list[float]:
+        slot = self.rows.slot(prompt) if self.rows else None
+        before, after = (slot.prefix_text, slot.suffix_text) if slot else (prompt, "")
+        return self._server.rewards(before, responses, after)
+
+    def close(self) -> None:
+        """Close connections."""
+        self._server.close()
+
+
+def _rows_said(rows: Rows) -> Iterator[tuple[str, str]]:
+    slot = rows.slot(PROMPTS["greatest"].text)
+    yield "vocabulary", f"{len(rows.vocabulary.ids):,} ids are scored"
+    yield "prefix", f"{len(slot.prefix)} ids: {slot.prefix_text!r}"
+    yield "suffix", f"{len(slot.suffix)} ids: {slot.suffix_text!r}"
+
+
+def _known_by(spec: ModelSpec, otherwise: str) -> dict[str, str | int | float]:
+    version = f"its URL and the version {spec.version} in models.yaml"
+    plain = f"{otherwise}, and by no version, since models.yaml gives none"
+    return {KNOWN_BY: plain if spec.version is None else version}

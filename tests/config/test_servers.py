@@ -1,0 +1,63 @@
+"""Servers in models.yaml: what may stand there, and no secret in what is said of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rmaudit.config.registry import ModelSpec, load_registry
+from rmaudit.config.servers import Server, server_of
+from rmaudit.errors import SpecError
+
+ENTRY = """models:
+  rm:
+    source: vllm+https://host:8000/
+    tokenizer: ./tok
+    served_model: house/rm
+    version: "2026-11"
+    api_key: RM_KEY
+    timeout: 2.5
+    batch: 64
+    default: true
+"""
+
+
+def read(folder: Path, text: str) -> ModelSpec:
+    """The entry of a file with this text."""
+    path = folder / "models.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_registry(path).models["rm"]
+
+
+def test_an_entry_is_read(tmp_path: Path) -> None:
+    """Its URL without the slash, its folders from the file's own."""
+    (tmp_path / "tok").mkdir()
+    spec = read(tmp_path, ENTRY)
+
+    assert (spec.tokenizer, spec.timeout) == (str(tmp_path / "tok"), 2.5)
+    assert server_of(spec.source) == Server("vllm", "https://host:8000")
+    assert server_of("owner/name") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ("https://host", "https://me:s3cret@host", ["3: rm: source: ", "password", "`api_key`"]),
+        ("8000/", "8000/?key=s3cret", ["3: rm: source: ", "query", "`api_key`"]),
+        ("vllm+https", "tgi+https", ["no URL of a server", "openrlhf+http"]),
+        ("host:8000", "host:80000", ["no URL of a server"]),
+        ("RM_KEY", "sk-s3cret", ["api_key", "name of an environment variable"]),
+        ("batch: 64", "batch: 0", ["batch", "1 to 9999"]),
+        ("batch: 64", "dtype: float16", ["dtype", "whoever started its server"]),
+        ("vllm+https://host:8000/", "./rm", ["tokenizer", "behind a server"]),
+    ],
+)
+def test_a_wrong_entry_is_refused(old: str, new: str, names: list[str], tmp_path: Path) -> None:
+    """With its line, and without what may be a password."""
+    with pytest.raises(SpecError) as caught:
+        read(tmp_path, ENTRY.replace(old, new))
+
+    said = str(caught.value)
+    assert all(name in said for name in names), said
+    assert "s3cret" not in said

@@ -1,0 +1,327 @@
+"""Models behind servers: the same scores whatever fails, each asked once, none from an error."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, ScoreError, SpecError
+from rmaudit.models.named import opened
+from rmaudit.prompts import PROMPTS
+from rmaudit.scores.store import unfinished
+from rmaudit.scores.sweep import sweep
+from tests.servers import Fault, Running, Served, by_hash
+from tests.toys import toy_checkpoint, toy_tokenizer
+
+PROMPT = {name: PROMPTS[name].text for name in ("best", "worst")}
+KINDS = {"vllm": "", "openrlhf": "/get_reward"}
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint folder, of which the tokenizer is used."""
+    return toy_checkpoint(tmp_path_factory.mktemp("toy") / "rm")
+
+
+def spec_of(url: str, toy: Path | None, kind: str = "vllm", **more: Any) -> ModelSpec:
+    """The entry of a server: 64 answers a request."""
+    given: dict[str, Any] = {"tokenizer": toy and str(toy), "batch": 64, "timeout": 5, "retries": 1}
+    return ModelSpec("house", f"{kind}+{url}{KINDS[kind]}", **{**given, **more})
+
+
+def swept(spec: ModelSpec, cache: Path) -> list[Any]:
+    """The scores under all prompts, as bytes."""
+    model = opened(spec, cache=cache)
+    return [sweep(model, name, cache=cache).frame["score"].to_numpy().tobytes() for name in PROMPT]
+
+
+def asked_of(model: Any, kind: str) -> Counter[Any]:
+    """What a server must be asked for the sweeps under all prompts."""
+    slots, vocabulary = [model.rows.slot(PROMPT[name]) for name in PROMPT], model.vocabulary()
+    if kind == "vllm":
+        return Counter((*s.prefix, i, *s.suffix) for s in slots for i in vocabulary.ids)
+    return Counter(f"{s.prefix_text}{t}{s.suffix_text}" for s in slots for t in vocabulary.texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_failing_requests_and_a_kill_change_nothing(kind: str, toy: Path, tmp_path: Path) -> None:
+    """1 % of requests fail, the server dies in the middle: the same bits, each asked once."""
+    calm, few = Served(), {"batch": 1, "concurrency": 4}
+    with Running(calm) as server:
+        wanted = swept(spec_of(server.url, toy, kind, **few), tmp_path / "calm")
+    faults, middle = iter(["drop", 500, "half", 429, 503] * 9), 1 + calm.requests // 4
+
+    def fault(number: int) -> Fault | None:
+        return "die" if number == middle else next(faults) if number % 100 == 40 else None
+
+    wild = Served(fault=fault)
+    with Running(wild) as server:
+        spec = spec_of(server.url, toy, kind, **few)
+        with pytest.raises(ModelError, match=r"house: no answer from http.* run the same command"):
+            swept(spec, tmp_path / "wild")
+        kept, before = unfinished(tmp_path / "wild"), wild.answered.total()
+    with Running(wild, server.port):
+        found = swept(spec, tmp_path / "wild")
+        asked = wild.requests
+        again = swept(spec, tmp_path / "wild")
+        rows = asked_of(opened(spec, cache=tmp_path), kind)
+
+    assert found == wanted == again
+    assert kept > 0
+    assert before < wild.answered.total()
+    assert wild.requests - asked <= 1  # what it serves, and no score
+    counted = {row: wild.answered[row] for row in rows}
+    assert counted == {row: calm.answered[row] for row in rows}
+    assert sum(counted.values()) == rows.total() + 16 * len(PROMPT)  # again, for the noise
+
+
+def test_each_kind_of_failure_is_tried_again(toy: Path, tmp_path: Path) -> None:
+    """A broken connection, half an answer, 429 and 5xx: asked again, and kept as if nothing was."""
+    faults: list[Fault | None] = [None, 500, None, "drop", None, "half", None, 429, None, 503]
+    wild = Served(fault=lambda number: faults[number] if number < len(faults) else None)
+    calm = Served()
+    found = []
+    for served in (wild, calm):
+        with Running(served) as server:
+            spec = spec_of(server.url, toy, concurrency=1)
+            found.append(swept(spec, tmp_path / server.url.rpartition(":")[2]))
+
+    assert found[0] == found[1]
+    assert wild.answered == calm.answered
+    assert wild.requests == calm.requests + sum(fault is not None for fault in faults)
+
+
+def test_requests_run_at_once_and_no_more_than_allowed(toy: Path, tmp_path: Path) -> None:
+    """Three, where models.yaml says three."""
+    served, full = Served(), threading.Event()
+
+    def wait(number: int) -> None:
+        if served.running >= 3:
+            full.set()
+        if number >= 4:  # the first ones look at the server, one by one
+            full.wait(10)
+
+    served.fault = wait
+    with Running(served) as server:
+        swept(spec_of(server.url, toy, batch=16, concurrency=3), tmp_path)
+
+    assert served.most_at_once == 3
+
+
+def test_a_server_that_is_slow_is_asked_again(toy: Path, tmp_path: Path) -> None:
+    """After the entry's time-out, and its answer is taken once."""
+    slow, served = threading.Event(), Served()
+
+    def wait(number: int) -> None:
+        if number == 6:
+            slow.wait(10)
+
+    served.fault = wait
+    with Running(served) as server:
+        try:
+            found = swept(spec_of(server.url, toy, "openrlhf", timeout=0.4), tmp_path)
+        finally:
+            slow.set()
+
+    assert all(np.isfinite(np.frombuffer(scores, "f4")).all() for scores in found)
+
+
+# What is no reward
+
+
+def of_vllm(change: Callable[[list[dict[str, Any]]], Any], **more: Any) -> dict[str, Any]:
+    """A server whose right answers have other data."""
+
+    def changed(answer: Any) -> Any:
+        return {**answer, "data": change(answer["data"])} if "usage" not in answer else answer
+
+    return {"change": lambda a: changed(a) if "probs" in str(a) else a, **more}
+
+
+def probs(value: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
+    """The same data with other probs."""
+    return lambda data: [{**item, "probs": value} for item in data]
+
+
+def squeezed(logit: float) -> float:
+    """A sigmoid."""
+    return 1 / (1 + math.exp(-logit))
+
+
+@pytest.mark.parametrize(
+    ("served", "names"),
+    [
+        (of_vllm(probs(["high"])), ["'high'", "finite numbers"]),
+        (of_vllm(probs([math.nan])), ["nan", "finite numbers"]),
+        (of_vllm(probs([1e39])), ["1e+39", "finite numbers"]),
+        (of_vllm(probs([10**400])), ["finite numbers"]),
+        (of_vllm(probs([])), ["finite numbers"]),
+        (of_vllm(probs(None)), ["None", "finite numbers"]),
+        (of_vllm(probs([0.5, 0.5])), ["2 classes", "num_labels 1"]),
+        (of_vllm(lambda data: data[1:]), ["indices", "each of 0 to"]),
+        (of_vllm(lambda data: data[:-1]), ["7 scores", "8 responses"]),
+        (of_vllm(lambda data: [data[0], *data[:-1]]), ["indices"]),
+        (of_vllm(lambda _: "many"), ["/classify", "one object for each row"]),
+        ({"change": lambda _: []}, ["lists no model", "vllm+http://host:8000"]),
+        ({"change": lambda _: b"<html>Welcome</html>"}, ["no JSON", "`source`"]),
+        ({"change": lambda _: b"[" * 100_000}, ["no JSON"]),
+        ({"models": ("a", "b")}, ["2 models: a, b", "`served_model`"]),
+        ({"activation": lambda _: 1.0, "knows": "none"}, ["softmax", "no logits"]),
+        ({"knows": "none"}, ["within 0 to 1", "no logits", "newer vLLM"]),
+        ({"tokenize": lambda _: [1, 2]}, ["[1, 2]", "its `tokenizer`"]),
+        ({"fault": lambda _: 400}, ["400", "busy"]),
+        ({"fault": lambda _: 302}, ["302", "points to"]),
+        ({"fault": lambda _: 500}, ["500", "2 times", "run the same command"]),
+        ({"key": "k"}, ["401", "`api_key`"]),
+    ],
+)
+def test_what_is_no_reward_is_refused(
+    served: dict[str, Any], names: list[str], toy: Path, tmp_path: Path
+) -> None:
+    """One line, which says what came and what to do; nothing is stored."""
+    with Running(Served(**served)) as server, pytest.raises(RmauditError) as caught:
+        swept(spec_of(server.url, toy, retries=1), tmp_path)
+
+    said = str(caught.value)
+    assert all(name in said for name in ["house", *names]), said
+    assert "\n" not in said
+    assert len(said) < 700
+    assert unfinished(tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ({"rewards": ["high"] * 64}, ["'high'"]),
+        ({"rewards": "high"}, ["'high'", "list of"]),
+        ({"rewards": [1.0]}, ["1 scores for 64"]),
+        ({"rewards": [[1.0]] * 64}, ["[1.0]"]),
+        ({"rewards": [math.nan] * 64}, ["nan"]),
+        ({"score": [1.0]}, ["'score'", '"rewards"']),
+        (None, ["None", '"rewards"']),
+    ],
+)
+def test_what_an_endpoint_may_not_answer(
+    answer: Any, names: list[str], toy: Path, tmp_path: Path
+) -> None:
+    """OpenRLHF's format, and nothing near it."""
+    with Running(Served(change=lambda _: answer)) as server, pytest.raises(ScoreError) as caught:
+        swept(spec_of(server.url, toy, "openrlhf", concurrency=1), tmp_path)
+
+    assert all(name in str(caught.value) for name in ["house", *names]), caught.value
+    assert unfinished(tmp_path) == 0
+
+
+def test_a_wrong_address_or_name_says_what_to_do(toy: Path, tmp_path: Path) -> None:
+    """Nobody there, another path, another model; a server that changed its model in between."""
+    served = Served()
+    with Running(served) as server:
+        wrong = spec_of(server.url, toy, served_model="house/rn")
+        with pytest.raises(ModelError, match=r"no model 'house/rn'; did you mean 'house/rm'"):
+            swept(wrong, tmp_path)
+        with pytest.raises(ModelError, match=r"/v1/v1/models answered 404 .*no /v1"):
+            swept(spec_of(f"{server.url}/v1", toy), tmp_path)
+        with pytest.raises(ModelError, match=r"answered 404 .*`source` right"):
+            swept(spec_of(f"{server.url}/else", toy, "openrlhf"), tmp_path)
+        model = opened(spec_of(server.url, toy), cache=tmp_path)
+        assert model.score("Why?", ["so"]).shape == (1,)
+        served.model = "house/other"
+        served.models = ("house/rm", "house/other")
+        with pytest.raises(ModelError, match="serves another model now"):
+            model.score("Why?", ["then"])
+    with pytest.raises(ModelError, match=r"no answer from .* after 2 tries .*refused.* `source`"):
+        swept(spec_of(server.url, toy), tmp_path)
+    with pytest.raises(SpecError, match=r"house: a vLLM server takes token ids.*`tokenizer"):
+        opened(spec_of(server.url, None), cache=tmp_path)
+
+
+def test_a_key_is_sent_and_stands_nowhere(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes from the environment, and neither scores nor errors hold it; no proxy is asked."""
+    monkeypatch.setenv("RM_KEY", "s3cret-key")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    with Running(Served(key="s3cret-key")) as server:
+        swept(spec_of(server.url, toy, api_key="RM_KEY"), tmp_path)
+        assert not [
+            path
+            for path in tmp_path.rglob("*")
+            if path.is_file() and b"s3cret" in path.read_bytes()
+        ]
+    with Running(Served(key="another")) as server:
+        with pytest.raises(ModelError, match=r"\*\*\*.*the key that `api_key` names") as caught:
+            swept(spec_of(server.url, toy, api_key="RM_KEY"), tmp_path)
+        assert "s3cret" not in str(caught.value)
+    with pytest.raises(ModelError, match="RM_OTHER, and no environment variable"):
+        opened(spec_of("http://127.0.0.1:1", toy, api_key="RM_OTHER"), cache=tmp_path)
+
+
+# What it is
+
+
+def test_it_scores_ids_as_they_are(toy: Path, tmp_path: Path) -> None:
+    """Its rewards are the logits of the exact rows; an older vLLM names the setting otherwise."""
+    served = Served(knows="activation")
+    with Running(served) as server:
+        model = opened(spec_of(server.url, toy), cache=tmp_path)
+        found = sweep(model, "best", cache=tmp_path)
+        slot = model.slot(PROMPT["best"])
+        rows = [(*slot.prefix, i, *slot.suffix) for i in found.frame["token_id"].tolist()]
+
+        assert found.frame["score"].tolist() == [by_hash(row) for row in rows]
+        assert found.provenance["protocol"] == "exact"
+        assert any("can change beneath its name" in said for said in found.caveats)
+        with pytest.raises(NoGradient, match="a server gives rewards"):
+            model.gradient("?", [(1,)])
+
+
+def test_an_endpoint_reads_what_the_template_prints(toy: Path, tmp_path: Path) -> None:
+    """Query, prompts and labels as OpenRLHF sends them; without a tokenizer the bare texts."""
+    served = Served()
+    with Running(served) as server:
+        model = opened(spec_of(server.url, toy, "openrlhf"), cache=tmp_path)
+        model.score("Why?", ["so", "then"])
+        bare = opened(spec_of(server.url, None, "openrlhf"), cache=tmp_path)
+        bare.score("Why?", ["so"])
+        with pytest.raises(NoWeights, match="house is a server that takes texts"):
+            model.with_weights("searches")
+
+    tokenizer = toy_tokenizer()
+    turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "so"}]
+    printed = tokenizer.apply_chat_template(turns, tokenize=False)
+    assert served.seen[0]["query"][0] == printed
+    assert printed.startswith(served.seen[0]["prompts"][0])
+    assert served.seen[0]["labels"] == ["", ""]
+    assert served.seen[1] == {"query": ["Why?so"], "prompts": ["Why?"], "labels": [""]}
+
+
+def test_what_decides_the_key(toy: Path, tmp_path: Path) -> None:
+    """The version, or else what the server says; with a version and a name nobody is asked."""
+    served = Served()
+    with Running(served) as server:
+        spec = spec_of(server.url, toy)
+        plain = opened(spec, cache=tmp_path).identity
+        served.root = "/models/other"
+        other = opened(spec, cache=tmp_path).identity
+        named = opened(replace(spec, served_model="house/rm", version="7"), cache=tmp_path).identity
+        asked = served.requests
+
+    assert plain["root"] != other["root"]
+    assert {"version": "7", "served_model": "house/rm", "url": server.url}.items() <= named.items()
+    assert "root" not in named
+    assert asked == 2
+    text = opened(spec_of(server.url, toy, "openrlhf"), cache=tmp_path)
+    assert {"served", "url", "tokenizer", "template"} == set(text.identity)
+    assert json.dumps(text.provenance)

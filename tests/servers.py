@@ -1,0 +1,190 @@
+"""Servers on the loopback that speak as vLLM's and OpenRLHF's do, and fail when they are told to.
+
+Formats are those of vllm/entrypoints/pooling/classify/protocol.py and openrlhf/cli/serve_rm.py.
+Each answer that was sent is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+import numpy as np
+
+Ids = tuple[int, ...]
+Fault = str | int
+"""A status; "drop": no answer; "half": the first half of one; "die": no answer, ever again."""
+
+
+def by_hash(row: object) -> float:
+    """A reward that differs by row, of float32, between -4 and 4."""
+    return float(np.float32(zlib.crc32(repr(row).encode()) / 2**29 - 4))
+
+
+@dataclass
+class Served:
+    """What a server has, what it is to do, and what it has done.
+
+    Attributes:
+        reward: of a row of ids (vLLM) or of a query (OpenRLHF).
+        fault: what is to happen to the request of this number, counted from 0; None: nothing.
+        change: what is to become of a right answer.
+        answered: how often each row or query was scored and sent, without activations.
+        activation: what vLLM does to a logit unless it is told not to.
+        knows: the setting that tells it so.
+    """
+
+    reward: Callable[[Any], float] = by_hash
+    fault: Callable[[int], Fault | None] = lambda _: None
+    change: Callable[[Any], Any] = lambda answer: answer
+    model: str = "house/rm"
+    models: Sequence[str] = ("house/rm",)
+    root: str = "/models/house-rm"
+    tokenize: Callable[[str], list[int]] | None = None
+    activation: Callable[[float], float] = lambda logit: 1 / (1 + math.exp(-logit))
+    knows: str = "use_activation"
+    key: str | None = None
+    answered: Counter[Any] = field(default_factory=Counter)
+    requests: int = 0
+    most_at_once: int = 0
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    dead: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    running: int = 0
+
+    def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
+        """The status, the answer, and the rows or queries that it scores."""
+        if path == "/v1/models":
+            cards = [{"id": name, "object": "model", "root": self.root} for name in self.models]
+            return 200, {"object": "list", "data": cards}, []
+        if path == "/tokenize" and self.tokenize is not None:
+            ids = self.tokenize(body["prompt"])
+            return 200, {"count": len(ids), "max_model_len": 4096, "tokens": ids}, []
+        if path == "/classify":
+            return self._classify(body)
+        if path == "/get_reward":
+            rewards = [self.reward(query) for query in body["query"]]
+            extra = {"scores": rewards, "extra_logs": {"dummy_scores": rewards}}
+            return 200, {"rewards": rewards, **extra}, body["query"]
+        return 404, {"detail": "Not Found"}, []
+
+    def _classify(self, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
+        if body.get("model", self.model) not in self.models:
+            said = f"The model `{body['model']}` does not exist."
+            return 404, {"error": {"message": said, "type": "NotFoundError", "code": 404}}, []
+        assert body["add_special_tokens"] is False
+        rows = [tuple(row) for row in body["input"]]
+        active = body.get(self.knows, True)
+        scored = [self.activation(r) if active else r for r in map(self.reward, rows)]
+        data = [
+            {"index": i, "label": "LABEL_0", "probs": [score], "num_classes": 1}
+            for i, score in enumerate(scored)
+        ]
+        sent = {"id": "classify-1", "object": "list", "model": self.model, "data": data}
+        return 200, sent, [] if active else rows
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection, kept open between requests as uvicorn does."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer waits for 40 ms
+    served: Served
+
+    def do_GET(self) -> None:
+        """A GET has no body."""
+        self._reply({})
+
+    def do_POST(self) -> None:
+        """A POST has JSON."""
+        self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (likewise)
+        """Nothing is logged."""
+
+    def _reply(self, body: dict[str, Any]) -> None:
+        served = self.served
+        with served.lock:
+            number, served.requests = served.requests, served.requests + 1
+            served.running += 1
+            served.most_at_once = max(served.most_at_once, served.running)
+            served.seen.append(body)
+        try:
+            self._answered(number, body)
+        finally:
+            with served.lock:
+                served.running -= 1
+
+    def _answered(self, number: int, body: dict[str, Any]) -> None:
+        served, fault = self.served, self.served.fault(number)
+        if fault == "die":
+            served.dead = True
+        if served.dead or fault == "drop":
+            self.close_connection = True
+            return
+        if served.key and self.headers.get("Authorization") != f"Bearer {served.key}":
+            self._send(401, {"error": f"Unauthorized: {self.headers.get('Authorization')}"})
+            return
+        if isinstance(fault, int):
+            self._send(fault, {"error": {"message": "busy"}}, {"Retry-After": "0"})
+            return
+        status, answer, scored = served.answer(self.path, body)
+        if status == 200:
+            answer = served.change(answer)
+        if fault == "half":
+            self._send(status, answer, half=True)
+            return
+        with served.lock:
+            if served.dead:
+                self.close_connection = True
+                return
+            served.answered.update(scored)
+        self._send(status, answer)
+
+    def _send(
+        self,
+        status: int,
+        answer: object,
+        headers: dict[str, str] | None = None,
+        *,
+        half: bool = False,
+    ) -> None:
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[: len(data) // 2] if half else data)
+        self.close_connection = half
+
+
+class Running:
+    """A server that runs; `with` stops it. Another may take its port afterwards."""
+
+    def __init__(self, served: Served, port: int = 0) -> None:
+        handler = type("Handler", (_Handler,), {"served": served})
+        served.dead = False
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._served = served
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._served.dead = True
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
