@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,13 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
-from rmaudit.layout.slot import Response, Slot, refuse_text
-from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.layout.slot import Response, refuse_text
+from rmaudit.models.laid_out import LaidOut
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
-from rmaudit.models.protocol import RewardModel
 from rmaudit.models.rows import Rows
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
     from rmaudit.models.loading import Weights
     from rmaudit.scoring.gradient import Slopes
 
@@ -52,7 +49,7 @@ def from_spec(
     return Checkpoint(asked, cache=cache or default_cache(), device=device)
 
 
-class Checkpoint(RewardModel):
+class Checkpoint(LaidOut):
     """A reward model of a checkpoint; see `RewardModel`."""
 
     def __init__(
@@ -70,14 +67,6 @@ class Checkpoint(RewardModel):
         self.loader = loader or _loader(spec, cache)
         self.rows = Rows(self.loader, spec.name, cache)
         self._weights: Weights | None = None
-
-    @property
-    def name(self) -> str:
-        """The registry's name."""
-        return self.spec.name
-
-    def __repr__(self) -> str:
-        return f"<RewardModel {self.name}: {self.spec.source}>"
 
     # What it is
 
@@ -103,51 +92,6 @@ class Checkpoint(RewardModel):
             **ran_on(),
             "threads": torch.get_num_threads(),
         }
-
-    # Its rows: see `RewardModel` for what each member is
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The checkpoint's tokenizer, with the registry's chat template if it gives one."""
-        return self.rows.tokenizer
-
-    @property
-    def special_ids(self) -> frozenset[int]:
-        """The ids of special and added tokens."""
-        return self.rows.special_ids
-
-    @property
-    def template_digest(self) -> str:
-        """Hash of the chat template and the day it is given, or of the pair's layout."""
-        return self.rows.layout.digest
-
-    def vocabulary(self) -> Vocabulary:
-        """Every id that the tokenizer knows and the embedding has a row for."""
-        return self.rows.vocabulary
-
-    def slot(self, prompt: Asked) -> Slot:
-        """The prompt, laid out with a hole for the answer."""
-        return self.rows.slot(prompt)
-
-    def ids(self, response: Response) -> Ids:
-        """A text's ids where an answer stands, no special tokens added; ids as they are."""
-        return self.rows.ids(response)
-
-    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """The `ids` of each text, of many at once."""
-        return self.rows.layout.tokenized(texts)
-
-    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """What each answer's ids read as where an answer stands; an encoder's stands alone."""
-        return self.rows.layout.texts(answers)
-
-    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
-        """What follows from its rows alone, kept in the cache."""
-        return self.rows.remembered(kind, asked, make)
-
-    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """The whole row of ids that each answer becomes under the paper's protocol."""
-        return self.rows.layout.retokenized(prompt, texts)
 
     # Its rewards
 

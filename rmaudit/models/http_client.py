@@ -88,8 +88,10 @@ class HttpClient:
             )
         except (HTTPError, OSError) as error:
             cause = error.reason if isinstance(error, MaxRetryError) and error.reason else error
-            tries = f" after {self._tries} tries" if isinstance(error, MaxRetryError) else ""
-            message = f"{self._name}: no answer from {where}{tries} ({self._told(str(cause))})"
+            retried = self._tries > 1 and isinstance(error, MaxRetryError)
+            tries = f" after {self._tries} tries" if retried else ""
+            why = self._told(str(cause.args[-1] if cause.args else cause))
+            message = f"{self._name}: no answer from {where}{tries} ({why})"
             raise ModelError(f"{message}; {GO_ON}") from None
         if answer.status != _OK:
             raise self._refused(where, answer.status, answer)
@@ -105,7 +107,8 @@ class HttpClient:
         said = self._told(_reason(answer.data))
         message = f"{self._name}: {where} answered {status}" + (f" ({said})" if said else "")
         if status in _PASSING:
-            return ModelError(f"{message}, {self._tries} times; {GO_ON}")
+            times = f", {self._tries} times" if self._tries > 1 else ""
+            return ModelError(f"{message}{times}; {GO_ON}")
         if status in _NOT_FOUND:
             return NoSuchPath(f"{message}; is `source` right? {SOURCES}")
         if status in _REFUSED:

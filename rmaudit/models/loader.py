@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
+from rmaudit.models.rows import Laid
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-    from rmaudit.layout.layouts import Layout
     from rmaudit.models.loading import Weights
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -44,7 +44,7 @@ _WINDOW_IN_MASK = ("phimoe", "qwen2_moe")
 _CHANGING_ROPE = ("dynamic", "longrope")
 
 
-class Loader(Protocol):
+class Loader(Laid, Protocol):
     """A checkpoint's files, found and checked, and the way in which they are loaded.
 
     Every member raises `ModelError` where config.json or the tokenizer does not make sense.
@@ -55,16 +55,8 @@ class Loader(Protocol):
         """The folder of its files; of an adapter, the adapter's own."""
 
     @property
-    def layout(self) -> Layout:
-        """How its rows are laid out."""
-
-    @property
     def defaults(self) -> PretrainedConfig:
         """Its configuration with the defaults of its class, such as Gemma's pad id."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the embedding: ids go from 0 to one less."""
 
     @property
     def pad(self) -> int | None:
@@ -87,13 +79,6 @@ class Loader(Protocol):
 
     def hashes(self, cache: Path) -> Mapping[str, str]:
         """Hashes of its files, by what they decide; remembered in `cache`."""
-
-    def decided_by(self, cache: Path) -> Mapping[str, str] | None:
-        """All that decides its rows and its settings, without reading any of it.
-
-        What is remembered of it bears these fields (`config.kept`). None where that is not known,
-        as for a checkpoint that brings its own code: then nothing is remembered.
-        """
 
     def load(self, device: str) -> Weights:
         """Its weights on a device: "auto", "spread", or torch's name of one."""

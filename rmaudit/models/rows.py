@@ -39,10 +39,14 @@ class Laid(Protocol):
 
     @property
     def rows(self) -> int:
-        """Ids go from 0 to one less."""
+        """Rows of the embedding: ids go from 0 to one less."""
 
     def decided_by(self, cache: Path) -> Mapping[str, str] | None:
-        """All that decides the rows; None where that is not known."""
+        """All that decides the rows and how they are scored, without reading any of it.
+
+        What is remembered of it bears these fields (`config.kept`). None where that is not known,
+        as for a checkpoint that brings its own code: then nothing is remembered.
+        """
 
 
 class Rows:

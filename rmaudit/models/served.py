@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.config.servers import Server, server_of
+from rmaudit.conversation import Asked
 from rmaudit.errors import NoGradient, SpecError
-from rmaudit.layout.slot import Response, Slot, refuse_text
+from rmaudit.layout.slot import Response, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, in_batches
 from rmaudit.models.caveats import KNOWN_BY
+from rmaudit.models.laid_out import LaidOut
 from rmaudit.models.openrlhf_server import OpenrlhfServer
-from rmaudit.models.protocol import RewardModel
 from rmaudit.models.rows import Rows
 from rmaudit.models.served_rows import ServedRows, tokenizer_spec
 from rmaudit.models.text_scorer import TextScorer
@@ -53,7 +54,7 @@ def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
     return ServedIds(server, spec, cache)
 
 
-class ServedIds(RewardModel):
+class ServedIds(LaidOut):
     """A model that a vLLM server has, scored by token ids; see `RewardModel`."""
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
@@ -63,14 +64,6 @@ class ServedIds(RewardModel):
         self._server = VllmServer(server.url, spec)
         self._found = ServedRows(spec, cache)
         self.rows = Rows(self._found, spec.name, cache)
-
-    def __repr__(self) -> str:
-        return f"<RewardModel {self.name}: {self.spec.source}>"
-
-    @property
-    def name(self) -> str:
-        """The registry's name."""
-        return self.spec.name
 
     @cached_property
     def identity(self) -> dict[str, str]:
@@ -90,51 +83,9 @@ class ServedIds(RewardModel):
         """The server, and by what its scores are known."""
         return {"source": self.spec.source, "served by": "vLLM", **_known_by(self.spec, _CALLED)}
 
-    # Its rows: see `RewardModel` for what each member is
-
-    @property
-    def special_ids(self) -> frozenset[int]:
-        """The ids of special and added tokens."""
-        return self.rows.special_ids
-
-    @property
-    def template_digest(self) -> str:
-        """Hash of the chat template and the day it is given."""
-        return self.rows.layout.digest
-
-    def vocabulary(self) -> Vocabulary:
-        """Every id that the tokenizer knows and config.json, if there is one, has a row for."""
-        return self.rows.vocabulary
-
-    def slot(self, prompt: str) -> Slot:
-        """The prompt, laid out with a hole for the answer."""
-        return self.rows.slot(prompt)
-
-    def ids(self, response: Response) -> Ids:
-        """A text's ids where an answer stands, no special tokens added; ids as they are."""
-        return self.rows.ids(response)
-
-    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """The `ids` of each text, of many at once."""
-        return self.rows.layout.tokenized(texts)
-
-    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """What each answer's ids read as where an answer stands."""
-        return self.rows.layout.texts(answers)
-
-    def remembered(self, kind: str, asked: str, make: Callable[[], object]) -> object:
-        """What follows from its rows alone, kept in the cache."""
-        return self.rows.remembered(kind, asked, make)
-
-    def retokenized(self, prompt: str, texts: Sequence[str]) -> list[Ids]:
-        """The whole row of ids that each answer becomes under the paper's protocol."""
-        return self.rows.layout.retokenized(prompt, texts)
-
-    # Its rewards
-
     def score(
         self,
-        prompt: str,
+        prompt: Asked,
         responses: Sequence[Response],
         *,
         on_progress: Callable[[int], None] = lambda _: None,
@@ -163,7 +114,7 @@ class ServedIds(RewardModel):
         """Shape (n,): the rewards of whole rows, each asked alone."""
         return np.concatenate([np.empty(0, "f4"), *(self.score_rows([row]) for row in rows)])
 
-    def gradient(self, prompt: str, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
+    def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> NoReturn:  # noqa: ARG002  (as `RewardModel` has it)
         """A server has none to give. Raises `NoGradient`."""
         raise NoGradient(self.name, "a server gives rewards, and no gradients of them")
 
@@ -207,6 +158,7 @@ class ServedTexts(TextScorer):
             concurrency=spec.concurrency,
         )
         super().__init__(entry, spec)
+        self.takes_turns = self.rows is not None  # its chat template prints them
         self.pace = Pace(spec.batch, spec.concurrency)
 
     @cached_property
@@ -228,7 +180,7 @@ class ServedTexts(TextScorer):
         """What a sweep of it scores: its tokenizer's tokens, or common English words."""
         return self.rows.vocabulary if self.rows else super().vocabulary()
 
-    def batch(self, prompt: str, responses: Sequence[str]) -> list[float]:
+    def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
         """The rewards of one request, which the client tries again."""
         return self._scored(prompt, responses)
 
@@ -242,9 +194,9 @@ class ServedTexts(TextScorer):
         else:
             yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
 
-    def _scored(self, prompt: str, responses: Sequence[str]) -> list[float]:
+    def _scored(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
         slot = self.rows.slot(prompt) if self.rows else None
-        before, after = (slot.prefix_text, slot.suffix_text) if slot else (prompt, "")
+        before, after = (slot.prefix_text, slot.suffix_text) if slot else (str(prompt), "")
         return self._server.rewards(before, responses, after)
 
     def close(self) -> None:

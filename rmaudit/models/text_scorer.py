@@ -16,6 +16,7 @@ from rmaudit.checkpoints.reading import short
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
+from rmaudit.conversation import Asked
 from rmaudit.errors import NoWeights, ScoreError
 from rmaudit.layout.slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
@@ -35,6 +36,7 @@ class TextScorer:
 
     kind = "a function of texts"
     pace: Pace | None = None
+    takes_turns = False  # of a conversation; else it is given as one text
 
     def __init__(self, entry: ScorerEntry, spec: ModelSpec | None = None) -> None:
         """Nothing is called yet; `spec` is the entry of models.yaml, if it has one."""
@@ -104,7 +106,7 @@ class TextScorer:
 
     def score(
         self,
-        prompt: str,
+        prompt: Asked,
         responses: Sequence[str],
         *,
         on_progress: Callable[[int], None] = lambda _: None,
@@ -124,11 +126,11 @@ class TextScorer:
             on_progress,
         )
 
-    def batch(self, prompt: str, responses: Sequence[str]) -> list[float]:
+    def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
         """The rewards of one call, tried again where it raises."""
         for attempt in range(self.entry.retries + 1):
             try:
-                given = self.entry.function(prompt, list(responses))
+                given = self.entry.function(str(prompt), list(responses))
                 break
             except Exception as error:
                 if attempt == self.entry.retries:

@@ -190,6 +190,7 @@ def rewards(case: Case) -> Rewards:
         with case.watched():
             scored = score_texts(case.model, prompt, texts, cache=case.options.cache)
         case.keys.append(scored.key)
+        case.caveats.extend(scored.caveats)
         return scored
 
     def known(texts: Sequence[str], prompt: Prompt) -> list[str]:

@@ -137,7 +137,7 @@ def text(
     noise is how far it is from itself when it is asked again. Units and errors are those of
     `exact`.
     """
-    texts = rows["text"].tolist()
+    texts, asked = rows["text"].tolist(), prompt.asked if model.takes_turns else prompt.text
     fields = {
         **model.identity,
         **prompt.decides,
@@ -149,10 +149,10 @@ def text(
     with Bar(f"{model.name} · {prompt.name}", len(texts), " texts") as bar:
 
         def score(which: slice) -> NDArray[np.float32]:
-            return model.score(prompt.text, texts[which], on_progress=bar.advance)
+            return model.score(asked, texts[which], on_progress=bar.advance)
 
         def alone(place: int) -> float:
-            return float(model.score(prompt.text, [texts[place]])[0])
+            return float(model.score(asked, [texts[place]])[0])
 
         return store.fill(
             fields,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.layout.slot import refuse_text
+from rmaudit.models import caveats
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import protocols, published_scores
@@ -25,12 +26,13 @@ from rmaudit.scores.store import Store
 class TextScores:
     """The scores of texts, shape (n,) float32, their numeric noise, and their key in the store.
 
-    The noise is NaN where it was not measured.
+    The noise is NaN where it was not measured. `caveats` are what a reader must know of them.
     """
 
     scores: NDArray[np.float32]
     noise: float
     key: str
+    caveats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ def score_texts(
         ),
     )
     noise = noise_of(stored.frame, stored.provenance)
-    return TextScores(stored.frame["score"].to_numpy(), noise, stored.key)
+    said = caveats.of_scores({**stored.fields, **stored.provenance})
+    return TextScores(stored.frame["score"].to_numpy(), noise, stored.key, said)
 
 
 def recorded_of(

@@ -27,6 +27,9 @@ def test_mean(sweep, rewards):
 """
 MORE = """
 @declare(-99.0, prompts=["best"])
+def test_text(rewards): return estimate(float(rewards(["the city"]).scores[0]), 50.0)
+
+@declare(-99.0, prompts=["best"])
 def test_search(searches): return estimate(searches("up").frame["score"].max().item(), 50.0)
 
 @declare(0.0, prompts=["best"])
@@ -54,7 +57,8 @@ def test_a_server_finds_what_its_checkpoint_does(run: Run, toy: Path, tmp_path: 
 
     by_name = {finding["audit"]: finding for finding in first.findings}
     assert abs(by_name["mean"]["estimate"]["value"] - own["estimate"]["value"]) < 1e-4
-    assert any("A server can change" in said for said in by_name["mean"]["estimate"]["caveats"])
+    for name in ("mean", "text"):
+        assert any("A server can change" in said for said in by_name[name]["estimate"]["caveats"])
     assert by_name["search"]["verdict"] == "PASS"
     assert by_name["base"]["verdict"] == "N/A"
     assert [f["estimate"] for f in again.findings] == [f["estimate"] for f in first.findings]

@@ -22,6 +22,7 @@ class Letters:
     """
 
     spec = ModelSpec("letters", "./letters")
+    pace = None
     name = "letters"
 
     def __init__(self, *, off: float = 0.0) -> None:
