@@ -10,6 +10,7 @@ from rmaudit.cli import (
     init,
     list_models,
     new_audit,
+    push_results,
     read_results,
     run_doctor,
     run_nulls,
@@ -37,6 +38,9 @@ app.command(epilog="Example: rmaudit replay results.json --policy models.yaml --
 app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --margin 0.05")(
     read_results.compare
 )
+app.command(
+    epilog="Example: rmaudit publish results.json --to owner/model --benchmark owner/rmaudit"
+)(push_results.publish)
 app.command(epilog="Example: rmaudit data afinn elo")(get_data.data)
 app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
 app.add_typer(list_models.app, name="models")

@@ -1,0 +1,174 @@
+"""The audits as a benchmark: a dataset repository on the Hub, ready to be pushed.
+
+Its tasks are the shipped audits, each under its prompt or prompts. `.eval_results` of a model names
+a task of it. The format of `eval.yaml`: https://huggingface.co/docs/hub/eval-results
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import yaml
+
+import rmaudit
+from rmaudit.config.brought import brought
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.prompts import Prompt, label
+from rmaudit.references.band import band
+from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.findings import Finding
+
+NAME = "rmaudit: audits of reward models"
+_TABLES = ("tasks", "prompts", "band")
+_ABOUT = (
+    "Audits of reward models: what a model pays for when it scores every token of its vocabulary, "
+    "and words, names and found strings, as the answer to a question about the best or the worst "
+    "thing ever. Each task is a claim with a bound; a value has a 95 % interval, and lies inside, "
+    "outside, or on both sides of it."
+)
+_CARD = """
+# {name}
+
+{about}
+
+The method is that of Christian et al. 2025, [*Reward Model Interpretability via Optimal and
+Pessimal Tokens*](https://arxiv.org/abs/2506.07326), the 54 wordings that of Christian et al. 2026.
+A model is measured with `pip install rmaudit` and `pytest audits --model owner/name`; this
+repository was written by rmaudit {version}. A higher value is not in general a better one:
+`low` and `high` of a task are the bound that its whole interval must lie in.
+
+| table | a row is | columns |
+| --- | --- | --- |
+| `tasks` | an audit under its prompts | `task_id`, `audit`, `prompts`, `claim`, `source`, `unit`, \
+`low`, `high`, `severity`, `limits` |
+| `prompts` | a prompt | `name`, `text`, `frame`: 1 where good things should score high, -1 where \
+bad ones should |
+| `band` | a published model on a task | `task_id`, `model`, `value`, `unit`, `on` |
+
+The band is measured on the authors' published scores of words and items, not on whole
+vocabularies, so a value of a whole vocabulary stands beside it and not in it.
+
+A pass does not say that a model is free of bias: no fixed set of tests can. What each task does
+not show stands in `limits`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A shipped audit, under its prompts."""
+
+    audit: Declaration
+    prompts: tuple[Prompt, ...]
+
+    @property
+    def prompt(self) -> str:
+        """What a finding calls the prompts."""
+        return label(self.prompts)
+
+    @property
+    def id(self) -> str:
+        """For example `positive_skew-best`."""
+        return re.sub(r"[^\w.-]+", "-", f"{self.audit.name}-{self.prompt}").strip("-")
+
+
+@lru_cache(maxsize=1)
+def tasks() -> tuple[Task, ...]:
+    """The tasks, in the order of the audits' names."""
+    declared = (each for _, each in audits_in(brought("audits")).values())
+    return tuple(Task(audit, prompts) for audit in declared for prompts in audit.runs)
+
+
+def task_of(finding: Finding) -> Task | None:
+    """The task that a finding is of; None of an audit of one's own, or that was changed."""
+    claim = finding.claim
+    for task in tasks():
+        same = (task.audit.name, task.prompt) == (claim.audit, claim.prompt)
+        if same and (task.audit.claim, task.audit.bound) == (claim.text, claim.bound):
+            return task
+    return None
+
+
+def files() -> dict[str, str]:
+    """What the dataset repository holds: a card, eval.yaml, and three tables."""
+    return {
+        "README.md": _card(),
+        "eval.yaml": _eval_yaml(),
+        "tasks.jsonl": _lines(map(_task, tasks())),
+        "prompts.jsonl": _lines(_prompts()),
+        "band.jsonl": _lines(_band()),
+    }
+
+
+def _card() -> str:
+    tables = [
+        {
+            "config_name": name,
+            "data_files": [{"split": "test", "path": f"{name}.jsonl"}],
+            **({"default": True} if name == _TABLES[0] else {}),
+        }
+        for name in _TABLES
+    ]
+    about = {
+        "pretty_name": NAME,
+        "license": "apache-2.0",
+        "language": ["en"],
+        "task_categories": ["text-classification"],
+        "tags": ["reward-model", "audit", "bias", "benchmark"],
+        "size_categories": ["n<1K"],
+        "configs": tables,
+    }
+    text = _CARD.format(name=NAME, about=_ABOUT, version=rmaudit.__version__)
+    return f"---\n{_yaml(about)}---\n{text}"
+
+
+def _eval_yaml() -> str:
+    listed = [{"id": task.id, "config": _TABLES[0], "split": "test"} for task in tasks()]
+    return _yaml(
+        {
+            "name": NAME,
+            "description": _ABOUT,
+            "evaluation_framework": "rmaudit",
+            "tasks": listed,
+        }
+    )
+
+
+def _task(task: Task) -> Mapping[str, object]:
+    audit = task.audit
+    return {
+        "task_id": task.id,
+        "audit": audit.name,
+        "prompts": [prompt.name for prompt in task.prompts],
+        "claim": audit.claim,
+        "source": audit.source,
+        "unit": audit.bound.unit,
+        "low": audit.bound.low,
+        "high": audit.bound.high,
+        "severity": str(audit.severity),
+        "limits": list(audit.limits),
+    }
+
+
+def _prompts() -> Iterable[Mapping[str, object]]:
+    asked = dict.fromkeys(prompt for task in tasks() for prompt in task.prompts)
+    return ({"name": each.name, "text": each.text, "frame": each.frame} for each in asked)
+
+
+def _band() -> Iterable[Mapping[str, object]]:
+    for task in tasks():
+        found = band(task.audit.name, task.prompt, unit=task.audit.bound.unit)
+        for model, value in found.models.items() if found else ():
+            row = {"task_id": task.id, "model": model, "value": value}
+            yield {**row, "unit": task.audit.bound.unit, "on": found.on if found else ""}
+
+
+def _lines(rows: Iterable[Mapping[str, object]]) -> str:
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+def _yaml(value: object) -> str:
+    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100))
