@@ -20,7 +20,8 @@ import numpy as np
 
 Ids = tuple[int, ...]
 Fault = str | int
-"""A status; "drop": no answer; "half": the first half of one; "die": no answer, ever again."""
+"""A status; "drop": no answer; "half": the first half of one; "die": no answer,
+ever again; "later": 429, and to come again in a second."""
 
 
 def by_hash(row: object) -> float:
@@ -132,8 +133,9 @@ class _Handler(BaseHTTPRequestHandler):
         if served.key and self.headers.get("Authorization") != f"Bearer {served.key}":
             self._send(401, {"error": f"Unauthorized: {self.headers.get('Authorization')}"})
             return
-        if isinstance(fault, int):
-            self._send(fault, {"error": {"message": "busy"}}, {"Retry-After": "0"})
+        if isinstance(fault, int) or fault == "later":
+            number, wait = (429, "1") if fault == "later" else (int(fault), "0")
+            self._send(number, {"error": {"message": "busy"}}, {"Retry-After": wait})
             return
         status, answer, scored = served.answer(self.path, body)
         if status == 200:

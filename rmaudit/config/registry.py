@@ -125,6 +125,11 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     Raises:
         SpecError: it means none.
     """
+    if "://" in pattern:
+        message = "a URL is no name of a model: make the server an entry of models.yaml (`source: "
+        raise SpecError(
+            f"{message}vllm+http://host:8000`, docs/how-to/served-models.md), and name it"
+        )
     functions = {name: entry.spec for name, entry in scorers().items()}
     if pattern in functions and pattern in registry.models:
         message = f"two models are called {pattern!r}: an entry of {registry.path}, and a scorer"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -41,6 +42,21 @@ def in_batches(
             found += scores
             on_progress(len(batch))
     return np.array(found, dtype=np.float32)
+
+
+def by_prompt(
+    score: Callable[..., NDArray[np.float32]],
+    prompts: Sequence[Any],
+    responses: Sequence[str],
+    on_progress: Callable[[int], None],
+) -> NDArray[np.float32]:
+    """Shape (n,): each response to its own prompt; those of one prompt in a row go together."""
+    parts, first = [np.empty(0, np.float32)], 0
+    for prompt, same in groupby(prompts):
+        after = first + len(list(same))
+        parts.append(score(prompt, responses[first:after], on_progress=on_progress))
+        first = after
+    return np.concatenate(parts)
 
 
 def rewards_in(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)

@@ -27,21 +27,24 @@ class OpenrlhfServer:
         """Nothing is asked yet."""
         self._name, self._client = spec.name, HttpClient(url, spec)
 
-    def rewards(self, before: str, responses: Sequence[str], after: str) -> list[float]:
-        """The reward of each response between what stands around it, one request.
+    def rewards(self, rows: Sequence[tuple[str, str, str]]) -> list[float]:
+        """The reward of each row, of what stands before a response, it, and what follows.
+
+        It is one request.
 
         Raises:
             ScoreError: the answer has not one finite number for each response.
         """
         body = {
-            "query": [f"{before}{response}{after}" for response in responses],
-            "prompts": [before] * len(responses),
-            "labels": [""] * len(responses),
+            "query": ["".join(row) for row in rows],
+            "prompts": [before for before, _, _ in rows],
+            "labels": ["" for _ in rows],
         }
         found = self._client.post("", body)
         if not isinstance(found, dict) or "rewards" not in found:
             message = f"{self._name}: its server answered {short(repr(found))}, allowed: "
             raise ScoreError(f'{message}OpenRLHF\'s {{"rewards": [...]}}')
+        responses = [response for _, response, _ in rows]
         return rewards_in(found["rewards"], responses, f"{self._name}: its server")
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.batches import Pace
+from rmaudit.models.batches import Pace, by_prompt
 
 if TYPE_CHECKING:
     from rmaudit.models.recorded import Recorded
@@ -142,6 +142,16 @@ class RewardModel(Scored, Protocol):
             ModelError: a response has an unknown id, or the weights cannot be loaded.
             ScoreError: a reward is not a finite number.
         """
+
+    def score_each(
+        self,
+        prompts: Sequence[str],
+        responses: Sequence[str],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Shape (n,): the reward of each response to its own prompt. Raises as `score` does."""
+        return by_prompt(self.score, prompts, responses, on_progress)
 
     @property
     def template_digest(self) -> str:

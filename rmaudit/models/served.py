@@ -92,9 +92,23 @@ class ServedIds(LaidOut):
     ) -> NDArray[np.float32]:
         """Shape (n,): the reward of each response to the prompt. See `RewardModel`."""
         refuse_text(responses)
-        slot = self.slot(prompt)
-        rows = [(*slot.prefix, *self.ids(each), *slot.suffix) for each in responses]
+        rows = [self._row(prompt, response) for response in responses]
         return self.score_rows(rows, on_progress=on_progress)
+
+    def score_each(
+        self,
+        prompts: Sequence[str],
+        responses: Sequence[str],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Shape (n,): the same, each response to its own prompt; requests hold several prompts."""
+        rows = [self._row(*pair) for pair in zip(prompts, responses, strict=True)]
+        return self.score_rows(rows, on_progress=on_progress)
+
+    def _row(self, prompt: Asked, response: Response) -> Ids:
+        slot = self.slot(prompt)
+        return (*slot.prefix, *self.ids(response), *slot.suffix)
 
     def score_rows(
         self, rows: Sequence[Ids], *, on_progress: Callable[[int], None] = lambda _: None
@@ -120,7 +134,7 @@ class ServedIds(LaidOut):
 
     def _check(self) -> None:
         slot = self.slot(_PROBED)
-        rows = [(*slot.prefix, *self.ids(probe), *slot.suffix) for probe in _PROBES]
+        rows = [self._row(_PROBED, probe) for probe in _PROBES]
         text = f"{slot.prefix_text}{_PROBES[0]}{slot.suffix_text}"
         ids = self.rows.layout.tokenizer(text, add_special_tokens=False).input_ids
         self._server.check(rows, text, tuple(ids))
@@ -150,7 +164,7 @@ class ServedTexts(TextScorer):
         self.rows = None if found is None else Rows(found, spec.name, cache)
         entry = ScorerEntry(
             spec.name,
-            self._scored,
+            self.batch,
             vocabulary=None if found is None else found.folder,
             version=spec.version,
             batch=spec.batch,
@@ -159,7 +173,7 @@ class ServedTexts(TextScorer):
         )
         super().__init__(entry, spec)
         self.takes_turns = self.rows is not None  # its chat template prints them
-        self.pace = Pace(spec.batch, spec.concurrency)
+        self.pace = self._pace = Pace(spec.batch, spec.concurrency)
 
     @cached_property
     def identity(self) -> dict[str, str]:
@@ -180,24 +194,41 @@ class ServedTexts(TextScorer):
         """What a sweep of it scores: its tokenizer's tokens, or common English words."""
         return self.rows.vocabulary if self.rows else super().vocabulary()
 
+    def score_each(
+        self,
+        prompts: Sequence[str],
+        responses: Sequence[str],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Shape (n,): each response to its own prompt; requests hold several prompts."""
+        pairs = list(zip(prompts, responses, strict=True))
+        return in_batches(self._asked, pairs, self._pace, on_progress)
+
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
         """The rewards of one request, which the client tries again."""
-        return self._scored(prompt, responses)
+        return self._asked([(prompt, response) for response in responses])
 
     def look(self) -> Iterator[tuple[str, str]]:
         """What the server is, in lines of a label and what is said, once it was tried."""
         yield "server", "OpenRLHF's endpoint"
-        found = self._scored(_PROBED, _PROBES)
+        found = self.batch(_PROBED, _PROBES)
         yield "rewards", f"from {min(found):.4g} to {max(found):.4g} for {len(found)} answers"
         if self.rows:
             yield from _rows_said(self.rows)
         else:
             yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
 
-    def _scored(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        slot = self.rows.slot(prompt) if self.rows else None
-        before, after = (slot.prefix_text, slot.suffix_text) if slot else (str(prompt), "")
-        return self._server.rewards(before, responses, after)
+    def _asked(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
+        """The rewards of one request."""
+        return self._server.rewards([self._printed(*pair) for pair in pairs])
+
+    def _printed(self, prompt: Asked, response: str) -> tuple[str, str, str]:
+        """What stands before the response, the response, and what stands behind it."""
+        if self.rows is None:
+            return str(prompt), response, ""
+        slot = self.rows.slot(prompt)
+        return slot.prefix_text, response, slot.suffix_text
 
     def close(self) -> None:
         """Close connections."""

@@ -20,7 +20,7 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import NoWeights, ScoreError
 from rmaudit.layout.slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.batches import Pace, in_batches, rewards_in
+from rmaudit.models.batches import Pace, by_prompt, in_batches, rewards_in
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import RewardModel
@@ -125,6 +125,16 @@ class TextScorer:
             Pace(entry.batch, entry.concurrency),
             on_progress,
         )
+
+    def score_each(
+        self,
+        prompts: Sequence[str],
+        responses: Sequence[str],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """Shape (n,): the reward of each response to its own prompt. Raises as `score` does."""
+        return by_prompt(self.score, prompts, responses, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
         """The rewards of one call, tried again where it raises."""

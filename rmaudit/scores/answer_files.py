@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from rmaudit.scores.store import Store
 from rmaudit.scoring import VERSION
 
 LONGEST = 200_000  # characters of a prompt or an answer: more is a slip, or does not fit a model
-_ScoreOf = Callable[[str, Sequence[str]], NDArray[np.float32]]
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -118,13 +117,13 @@ def rewards(
             "scoring": str(VERSION),
             "protocol": "exact",
         }
-        return _kept(model, rows, model.score, alone, about, store)
+        return _kept(model, rows, model.score_each, alone, about, store)
 
     def told(model: TextScorer) -> Stored:
         def alone(prompt: str, text: str) -> float:
             return float(model.score(prompt, [text])[0])
 
-        return _kept(model, rows, model.score, alone, {"protocol": "text"}, store)
+        return _kept(model, rows, model.score_each, alone, {"protocol": "text"}, store)
 
     def published(model: Recorded) -> Stored:
         raise model.unrecorded("answers of a file are not recorded")
@@ -137,7 +136,7 @@ def rewards(
 def _kept(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is kept)
     model: Scored,
     rows: pd.DataFrame,
-    score: _ScoreOf,
+    score: Callable[..., NDArray[np.float32]],
     alone: Callable[[str, str], float],
     about: dict[str, str],
     store: Store,
@@ -147,11 +146,8 @@ def _kept(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is 
     with Bar(model.name, len(rows), " answers") as bar:
 
         def shard(which: slice) -> NDArray[np.float32]:
-            parts = []
-            for prompt, own in rows[which].groupby("prompt", sort=False):
-                parts.append(score(str(prompt), own["text"].tolist()))
-                bar.advance(len(own))
-            return np.concatenate(parts)
+            prompts, texts = (rows[which][name].tolist() for name in ("prompt", "text"))
+            return score(prompts, texts, on_progress=bar.advance)
 
         return store.fill(
             fields,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, ScoreError, SpecError
 from rmaudit.models.named import opened
 from rmaudit.prompts import PROMPTS
+from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.store import unfinished
 from rmaudit.scores.sweep import sweep
 from tests.servers import Fault, Running, Served, by_hash
@@ -325,3 +328,47 @@ def test_what_decides_the_key(toy: Path, tmp_path: Path) -> None:
     text = opened(spec_of(server.url, toy, "openrlhf"), cache=tmp_path)
     assert {"served", "url", "tokenizer", "template"} == set(text.identity)
     assert json.dumps(text.provenance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_many_prompts_loses_nothing(kind: str, toy: Path, tmp_path: Path) -> None:
+    """Requests hold answers to several prompts; after a kill the next run asks for the others."""
+    answers = pd.DataFrame(
+        [(f"Why {n}?", text) for n in range(40) for text in ("so", "then", "the city")],
+        columns=["prompt", "response"],
+    )
+    calm = Served()
+    with Running(calm) as server:
+        model = opened(spec_of(server.url, toy, kind, batch=8), cache=tmp_path)
+        wanted = rewards(model, answers, cache=tmp_path / "calm")
+    wild = Served(fault=lambda number: "die" if number == 9 else None)
+    with Running(wild) as server:
+        spec = spec_of(server.url, toy, kind, batch=8, retries=0)
+        with pytest.raises(ModelError, match="run the same command"):
+            rewards(opened(spec, cache=tmp_path), answers, cache=tmp_path / "wild")
+        kept = unfinished(tmp_path / "wild")
+    with Running(wild, server.port):
+        found = rewards(opened(spec, cache=tmp_path), answers, cache=tmp_path / "wild")
+
+    assert found.tolist() == wanted.tolist()
+    assert 0 < kept < len(answers)
+    probes = 8 if kind == "vllm" else 0  # of the second process
+    assert wild.answered.total() == calm.answered.total() + probes
+    assert calm.answered.total() == len(answers) + 16 + probes
+    assert calm.requests < 16 + len(answers) / 8 + 6
+
+
+@pytest.mark.slow
+def test_retry_after_is_kept_to(toy: Path, tmp_path: Path) -> None:
+    """A server that asks for a second is left alone for one."""
+    times: list[float] = []
+
+    def fault(_: int) -> Fault | None:
+        times.append(time.monotonic())
+        return "later" if len(times) == 1 else None
+
+    with Running(Served(fault=fault)) as server:
+        model = opened(spec_of(server.url, toy, "openrlhf"), cache=tmp_path)
+        assert model.score("Why?", ["so"]).shape == (1,)
+
+    assert times[1] - times[0] >= 1

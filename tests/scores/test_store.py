@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rmaudit.errors import StoreError
+from rmaudit.models.batches import Pace
 from rmaudit.scores import store
 from rmaudit.scores.sealed import Stored, key_of
 from rmaudit.scores.store import Counts, Store, counts
@@ -531,3 +532,30 @@ def test_a_full_disk_is_named_and_what_was_written_stays(root: Path, small_shard
     assert told.endswith("--rm-cache\n")
     assert not list(root.rglob("*.partial"))
     assert_right(fill(root, never))
+
+
+# Several shards at once
+
+
+def test_what_is_under_way_is_kept_when_a_shard_fails(root: Path) -> None:
+    """Nothing is begun after it, and the next run asks for the others only, in any order."""
+    begun, failed = list[int](), threading.Event()
+
+    def one_fails(which: slice) -> NDArray[np.float32]:
+        begun.append(which.start)
+        if which.start == 2:
+            failed.set()
+            raise RuntimeError("busy")
+        assert failed.wait(10)
+        return SCORES[which]
+
+    with pytest.raises(RuntimeError, match="busy"):
+        fill(root, one_fails, pace=Pace(2, 3))
+    found, again = list[int](), Model()
+    stored = fill(root, again, pace=Pace(2, 3), on_found=found.append)
+
+    assert_right(stored)
+    assert sorted(begun)[:3] == [0, 2, 4]
+    assert sum(found) == 2 * (len(begun) - 1)
+    assert {start for start, _ in again.asked} == {0, 2, 4, 6, 8} - ({*begun} - {2})
+    fill(root, never, pace=Pace(2, 3))
