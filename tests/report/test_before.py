@@ -12,7 +12,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.report import document
 from rmaudit.report.before import last
 from rmaudit.report.document import Before, Earlier, Results
-from rmaudit.report.writers import html
+from rmaudit.report.writers import html, markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Result
@@ -73,15 +73,19 @@ def test_the_last_run_of_the_same_models_counts(results: dict[str, Any], tmp_pat
 def test_what_changed_is_on_top(
     results: dict[str, Any], was: tuple[float, float] | None, result: Result, told: str
 ) -> None:
-    """By the result, or by a distance to the bound beyond both intervals; before the scorecard."""
+    """By the result, or by a distance to the bound beyond both intervals; in page and summary."""
     made = run_of(results, "2026-11-22T00:00:00Z", measured(0.12, 0.22))  # it must be above 0
     numbers = ("sd", sum(was) / 2, *was) if was else ("", None, None, None)
     earlier = Earlier("Toy", "frequency_bias", "best", result, *numbers)
     before = Before("2026-11-20T10:00:00Z", "0.1.0", Outcome.PASSES, (earlier,))
 
     page = html.render(replace(made, before=before))
+    summary = markdown.render(replace(made, before=before))
     assert "Since the run of 20 Nov 2026, 10:00 UTC" in page
     assert told in page
     assert page.index(told) < page.index("Scorecard")
+    assert f"### Since the run of 2026-11-20T10&#58;00&#58;00Z (PASSES)\n\n{told}\n" in summary
     if result is Result.FAIL:
         assert "0.17, was 0.15; pass, was fail" in page
+        moved = "- better: frequency_bias&#91;Toy-best&#93;: 0.17, was 0.15; pass, was fail\n"
+        assert moved in summary

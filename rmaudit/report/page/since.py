@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rmaudit.report.document import Before, Earlier
@@ -42,21 +42,35 @@ def since(before: Before | None, rows: Sequence[Row]) -> Since | None:
     """All findings against the earlier ones; None where there is no earlier run."""
     if before is None:
         return None
-    old = {(each.model, each.audit, each.prompt): each for each in before.findings}
     said = Since(before.created, str(before.outcome), [], [], 0, 0)
     unchanged = other = 0
     for row in rows:
-        for finding in row.findings:
-            was = old.get((finding.model, finding.audit, finding.prompt))
-            way = _way(finding, was)
-            if was is None or way is None:
-                other += was is not None or finding.estimate is not None
+        for finding, way, says in compared(before, row.findings):
+            if way is None:
+                other += 1
             elif way == 0:
                 unchanged += 1
             else:
-                moved = Moved(row, finding.model, finding.prompt, _says(finding, was))
+                moved = Moved(row, finding.model, finding.prompt, says)
                 (said.worse if way > 0 else said.better).append(moved)
     return Since(said.created, said.outcome, said.worse, said.better, unchanged, other)
+
+
+def compared(
+    before: Before, findings: Iterable[Finding]
+) -> Iterator[tuple[Finding, int | None, str]]:
+    """Each finding that either run has: 1 where it is worse, -1 better, 0 unchanged; and how.
+
+    None where the two cannot be compared: only one has a number, or they differ in the unit.
+    """
+    old = {(each.model, each.audit, each.prompt): each for each in before.findings}
+    for finding in findings:
+        was = old.get((finding.model, finding.audit, finding.prompt))
+        way = _way(finding, was)
+        if was is not None and way is not None:
+            yield finding, way, _says(finding, was)
+        elif was is not None or finding.estimate is not None:
+            yield finding, None, ""
 
 
 def _way(finding: Finding, was: Earlier | None) -> int | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from rmaudit.report.document import Results, Run
+from rmaudit.report.page.since import compared
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT
@@ -45,6 +46,7 @@ def render(results: Results) -> str:
     told = {id(f) for f in (*blocking, *open_, *accepted, *skipped)}
     rest = [f for f in findings if id(f) not in told]
     parts = [
+        *_since(results),
         *_table("Blocks", blocking),
         *_table("Does not pass, and does not block", open_),
         *_table("Accepted in models.yaml", accepted),
@@ -73,6 +75,24 @@ def _top(results: Results) -> str:
         f"{len(findings)} findings: {total}\n"
         + (f"\n{escape(nulls)}\n" if (nulls := nulls_in_words(findings)) else "")
     )
+
+
+def _since(results: Results) -> Iterator[str]:
+    """What changed since the run before, a line each; the rest is counted."""
+    if results.before is None:
+        return
+    every = list(compared(results.before, results.findings))
+    told = [("worse", 1), ("better", -1)]
+    counts = [f"{sum(way == each for _, way, _ in every)} {word}" for word, each in told]
+    counts.append(f"{sum(way == 0 for _, way, _ in every)} with no clear change")
+    if other := sum(way is None for _, way, _ in every):
+        counts.append(f"{other} not comparable")
+    was = f"{escape(results.before.created)} ({results.before.outcome})"
+    yield f"\n### Since the run of {was}\n\n{', '.join(counts)}\n\n"
+    for word, which in told:
+        for finding, way, says in every:
+            if way == which:
+                yield f"- {word}: {escape(finding.name)}: {escape(says)}\n"
 
 
 def _table(title: str, findings: list[Finding], *, folded: bool = False) -> Iterator[str]:

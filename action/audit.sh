@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Run the audits, and say which verdict they come to and where the report is. Red only if there is
+# no report: whether the verdict is good enough, gate.sh says.
+set -euo pipefail
+
+reports=.rmaudit/reports
+mkdir -p "$reports"
+options=(--rm-missing "$MISSING" --rm-report "$reports" --rm-cache .rmaudit/cache)
+[ -z "$MODEL" ] || options+=(--model "$MODEL")
+[ -z "$BASELINE" ] || options+=(--rm-baseline "$BASELINE")
+[ -z "$SAMPLE" ] || options+=(--rm-sample "$SAMPLE")
+while IFS= read -r line; do
+    [ -z "$line" ] || options+=("$line")
+done <<<"$OPTIONS"
+
+before=$(ls "$reports")
+python -m pytest "$AUDITS" "${options[@]}" && code=0 || code=$?
+report=$(comm -13 <(sort <<<"$before") <(ls "$reports" | sort) | tail -n 1)
+if [ -z "$report" ] || [ ! -f "$reports/$report/results.json" ]; then
+    echo "::error::the audits left no report; pytest ended with $code, and says above why"
+    exit 3
+fi
+
+# The cache has the runs of every branch: the newest three are enough to compare with.
+ls "$reports" | sort -r | tail -n +4 | while IFS= read -r old; do rm -rf "${reports:?}/$old"; done
+
+verdict=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["verdict"]["outcome"])' \
+    "$reports/$report/results.json")
+{
+    echo "verdict=$verdict"
+    echo "report=$reports/$report"
+} >>"$GITHUB_OUTPUT"

@@ -1,0 +1,236 @@
+"""The GitHub Action: its shell steps, run in order as a runner would, with a GitHub of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.toys import toy_checkpoint
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+Done = dict[str, "subprocess.CompletedProcess[str]"]
+STEPS = ("Audit", "Comment on the pull request", "Gate")
+FEW = "-k\nnumerics"
+
+
+@dataclass
+class GitHub:
+    """The comments of pull request 7, and what its token may do."""
+
+    comments: list[dict[str, Any]] = field(default_factory=list)
+    refuses: int = 0
+    address: str = ""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as GitHub's API does, a comment a page."""
+
+    github: GitHub
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on the terminal."""
+
+    def do_GET(self) -> None:
+        """A page of comments."""
+        path, _, query = self.path.partition("?")
+        page = int(dict(each.split("=") for each in query.split("&")).get("page", "1"))
+        after = f"<{self.github.address}{path}?page={page + 1}>; rel=next"
+        more = page < len(self.github.comments)
+        self.say(self.github.comments[page - 1 : page], {"Link": after} if more else {})
+
+    def do_POST(self) -> None:
+        """A new comment."""
+        assert self.path == "/repos/owner/name/issues/7/comments"
+        number = len(self.github.comments)
+        self.github.comments.append({"id": number, "user": {"type": "Bot"}, **self.body()})
+        self.say({"html_url": f"https://github.example/{number}"})
+
+    def do_PATCH(self) -> None:
+        """Another body."""
+        number = int(self.path.rpartition("/")[2])
+        self.github.comments[number].update(self.body())
+        self.say({"html_url": f"https://github.example/{number}"})
+
+    def body(self) -> dict[str, Any]:
+        """What was sent."""
+        assert self.headers["Authorization"] == "Bearer ours"
+        sent: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        return sent
+
+    def say(self, value: object, said: Mapping[str, str] | None = None) -> None:
+        """An answer, or a refusal."""
+        content = json.dumps(value).encode()
+        self.send_response(self.github.refuses or 200)
+        for key, one in {**(said or {}), "Content-Length": str(len(content))}.items():
+            self.send_header(key, one)
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@pytest.fixture(scope="module")
+def github() -> Iterator[GitHub]:
+    """A GitHub where a person has commented, in the words of a bot."""
+    github = GitHub([{"id": 0, "body": "<!-- rmaudit: rmaudit -->", "user": {"type": "User"}}])
+    server = HTTPServer(("127.0.0.1", 0), type("Ours", (Handler,), {"github": github}))
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    github.address = f"http://127.0.0.1:{server.server_port}"
+    yield github
+    server.shutdown()
+    server.server_close()
+
+
+@dataclass
+class Job:
+    """A checkout in which the action runs."""
+
+    folder: Path
+    github: GitHub
+    audited: dict[str, str] = field(default_factory=dict)  # outputs of the last step that audited
+
+    def run(self, steps: Sequence[str] = STEPS, **inputs: str) -> tuple[dict[str, str], Done]:
+        """The outputs of the action, and what each of these shell steps came to."""
+        action = yaml.safe_load((ROOT / "action" / "action.yml").read_text(encoding="utf-8"))
+        known = {
+            "github.action_path": str(ROOT / "action"),
+            "github.token": "ours",
+            "github.event.pull_request.number": "7",
+            "steps.upload.outputs.artifact-url": "https://github.example/artifact",
+            **({} if steps[0] == STEPS[0] else self.audited),
+        }
+        for name, given in action["inputs"].items():
+            known[f"inputs.{name}"] = inputs.pop(name, filled(given["default"], known))
+        assert not inputs
+        done = {}
+        for step in action["runs"]["steps"]:
+            if step["name"] in steps:
+                done[step["name"]] = self.shell(step, known)
+            if done and "steps.audit.outputs.report" not in known:
+                break  # no report: `if` leaves out the rest
+        self.audited = {key: known[key] for key in known if key.startswith("steps.audit.")}
+        outputs = {name: each["value"] for name, each in action["outputs"].items()}
+        told = {key: filled(value, known, missing="") for key, value in outputs.items()}
+        return told, done
+
+    def scores(self) -> dict[Path, int]:
+        """When each file of scores was written."""
+        kept = (self.folder / ".rmaudit" / "cache" / "scores").rglob("*.parquet")
+        return {path: path.stat().st_mtime_ns for path in kept}
+
+    def shell(
+        self, step: Mapping[str, Any], known: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a step; what it writes for later ones becomes known."""
+        told = self.folder / "outputs"
+        told.write_text("")
+        env = {
+            **{key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+            **{key: filled(value, known) for key, value in step["env"].items()},
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "GITHUB_OUTPUT": str(told),
+            "GITHUB_API_URL": self.github.address,
+            "GITHUB_REPOSITORY": "owner/name",
+        }
+        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        done = subprocess.run(
+            shell, cwd=self.folder, env=env, capture_output=True, text=True, check=False
+        )
+        for line in told.read_text().splitlines():
+            key, _, value = line.partition("=")
+            known[f"steps.{step['id']}.outputs.{key}"] = value
+        return done
+
+
+def filled(text: str, known: Mapping[str, str], missing: str | None = None) -> str:
+    """The text with its expressions; one that is not known is an error, or `missing`."""
+
+    def value(found: re.Match[str]) -> str:
+        return known[found[1]] if missing is None else known.get(found[1], missing)
+
+    return re.sub(r"\$\{\{ ([\w.-]+) \}\}", value, text)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory, github: GitHub) -> Job:
+    """A repository with a toy and what `rmaudit init` writes of it."""
+    folder = tmp_path_factory.mktemp("work")
+    toy_checkpoint(folder / "toy")
+    done = subprocess.run(
+        [sys.executable, "-m", "rmaudit.cli", "init", "--model", "./toy"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 0
+    return Job(folder, github)
+
+
+def test_a_pull_request_is_told_what_changed(job: Job) -> None:
+    """One comment, written over by the next run, with the verdict, what changed and the report."""
+    outputs, done = job.run(options=FEW, gate="failures")
+
+    report = job.folder / outputs["report"]
+    results = json.loads((report / "results.json").read_text())
+    assert outputs["verdict"] == results["verdict"]["outcome"] == "INCOMPLETE"
+    assert {name: each.returncode for name, each in done.items()} == dict.fromkeys(STEPS, 0)
+    (_, first) = job.github.comments
+    assert first["body"].startswith("<!-- rmaudit: rmaudit -->\n## rmaudit: INCOMPLETE")
+    assert (report / "summary.md").read_text() in first["body"]
+    assert first["body"].endswith("[The whole report](https://github.example/artifact)\n")
+    assert "Since the run of" not in first["body"]
+    scores = job.scores()
+
+    outputs, done = job.run(options=FEW, gate="passes")
+
+    assert len(job.github.comments) == 2
+    body = job.github.comments[1]["body"]
+    assert f"### Since the run of {results['run']['created'].replace(':', '&#58;')}" in body
+    assert "0 worse, 0 better" in body
+    assert done["Gate"].returncode == 2  # a part of the audits is no pass
+    assert scores
+    assert job.scores() == scores  # nothing is scored twice
+    assert job.github.comments[0]["body"] == "<!-- rmaudit: rmaudit -->"  # a person's stays
+
+
+def test_a_token_that_may_not_write_is_a_warning(job: Job) -> None:
+    """As that of a fork; the gate still says what it says."""
+    job.github.refuses = 403
+
+    _, done = job.run(STEPS[1:], gate="never")
+
+    job.github.refuses = 0
+    comment, gate = done.values()
+    assert (comment.returncode, gate.returncode) == (0, 0)
+    assert comment.stdout == "::warning::no comment: GitHub says 403 to the token\n"
+
+
+def test_a_gate_of_another_name_is_red(job: Job) -> None:
+    """A misspelling must not open it."""
+    _, done = job.run(STEPS[2:], gate="pass")
+
+    assert done["Gate"].returncode == 4
+    assert "gate is 'pass', allowed: passes, failures or never" in done["Gate"].stdout
+
+
+def test_no_report_is_red_at_once(job: Job) -> None:
+    """A model that is not there leaves none: no comment, no gate that could be green."""
+    outputs, done = job.run(model="nowhere", gate="never")
+
+    assert outputs == {"verdict": "", "report": ""}
+    assert done["Audit"].returncode == 3
+    assert "::error::the audits left no report; pytest ended with 4" in done["Audit"].stdout
+    assert list(done) == ["Audit"]
