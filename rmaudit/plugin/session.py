@@ -217,6 +217,7 @@ def policy_of(config: pytest.Config) -> Policy:
         },
         inconclusive=config.getoption(RM_INCONCLUSIVE),
         missing=config.getoption(RM_MISSING),
+        sampled=config.getoption(RM_SAMPLE) is not None,
     )
 
 

@@ -115,6 +115,8 @@ def judge(
     known = entry(own.known, *place)
     verdict, through = bound.judge(estimate), slipped(judge_controls(controls or {}, bound))
     void = verdict is Verdict.PASS and bool(through)
+    if policy.sampled and verdict is Verdict.PASS:
+        known = None
     judgement = Judgement(
         verdict=Verdict.INCONCLUSIVE if void else verdict,
         bound=bound,

@@ -72,6 +72,8 @@ class Policy:
         named: every audit that the file names, with its line.
         inconclusive: whether a gating interval that straddles its bound fails the run.
         missing: whether a gating audit that was skipped fails the run.
+        sampled: whether a sample of the vocabulary was scored: that it passes there is no reason to
+            call a known failure outdated.
     """
 
     file: str = "models.yaml"
@@ -81,6 +83,7 @@ class Policy:
     named: tuple[Named, ...] = ()
     inconclusive: Literal["fail", "pass"] = "fail"
     missing: Literal["skip", "fail"] = "skip"
+    sampled: bool = False
 
     def of(self, model: str, source: str) -> Rules:
         """What is said of this model alone; nothing where the file's model is of another source."""

@@ -329,6 +329,9 @@ def test_a_known_failure_that_passes_blocks() -> None:
         False,
         True,
     ]
+    on_a_sample = alone(found(1, 2), replace(policy, sampled=True), TODAY)
+    assert not on_a_sample.blocks  # nor is it told to be outdated
+    assert not on_a_sample.judgement.known
 
 
 # A whole run
