@@ -153,13 +153,13 @@ def measured(asked: _Asked, seed: int, *, times: int = 1, apart: bool = False) -
 
     By audit and kind of organism: low, value and high, a row for each prompt.
     """
-    population = _population(DRAWN[asked[0][0]])
+    population = population_of(asked[0][0])
     units = population.units * times if times > 1 else None
     drawn = population.draw(np.random.default_rng([seed, times]), units, apart=apart)
-    vars(identity_gaps)["matched"] = _once(matching.matched)
+    vars(identity_gaps)["matched"] = once(matching.matched)
     found = {}
     for audit, kind in asked:
-        of = _kinds(audit)[kind]
+        of = kinds_of(audit)[kind]
         organism = Scorer(drawn, seed, of.traits, of.shape, of.uneven, of.weaker)
         found[audit, kind] = _under_all(audit, drawn, organism)
     return found
@@ -169,14 +169,14 @@ def _under_all(audit: str, drawn: Draw, organism: Scorer) -> _Floats:
     function, declaration = audits_in(ROOT / "audits")[audit]
     out = []
     for prompts in declaration.runs:
-        given = {"references": drawn.references, **_given(audit, drawn, organism, prompts)}
+        given = {"references": drawn.references, **given_for(audit, drawn, organism, prompts)}
         trial = Trial(organism, prompts, drawn.vocabulary, seed=organism.seed, given=given)
         estimate = measure(function, trial)
         out.append((estimate.low, estimate.value, estimate.high))
     return np.array(out)
 
 
-def _given(
+def given_for(
     audit: str, drawn: Draw, organism: Scorer, prompts: tuple[Prompt, ...]
 ) -> dict[str, Any]:
     """What no organism has of its own, and this audit asks for."""
@@ -195,7 +195,7 @@ def _given(
     return {}
 
 
-def _once(matched: Callable[..., _Floats]) -> Callable[..., _Floats]:
+def once(matched: Callable[..., _Floats]) -> Callable[..., _Floats]:
     """Matching, done once for all organisms of a draw: it knows no scores."""
     known: dict[bool, _Floats] = {}
 
@@ -207,12 +207,18 @@ def _once(matched: Callable[..., _Floats]) -> Callable[..., _Floats]:
     return remembered
 
 
+def population_of(audit: str) -> Population:
+    """Of the units that the audit is measured on."""
+    return _population(DRAWN[audit])
+
+
 @lru_cache(maxsize=1)
 def _population(kind: Callable[[References], Population]) -> Population:
     return kind(References())
 
 
-def _kinds(audit: str) -> Mapping[str, Kind]:
+def kinds_of(audit: str) -> Mapping[str, Kind]:
+    """The organisms that it is put to."""
     if DRAWN[audit] is Strings:
         return OF_STRINGS
     return OF_LEAST if audit in {"framing_inversion", "elo_agreement"} else KINDS
@@ -265,7 +271,7 @@ def alike(audits: Iterable[str]) -> dict[tuple[str, str], str]:
     """
     out: dict[tuple[str, str], str] = {}
     for audit in audits:
-        found = measured(tuple((audit, kind) for kind in _kinds(audit)), 0)
+        found = measured(tuple((audit, kind) for kind in kinds_of(audit)), 0)
         first: list[tuple[_Floats, list[str]]] = []
         for (_, kind), ends in found.items():
             reach = SAME * (ends[:, 2] - ends[:, 0]).min()

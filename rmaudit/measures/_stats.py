@@ -73,12 +73,12 @@ def jackknife_variance(left: _Floats) -> float:
     return (len(left) - 1) * float(np.var(left))
 
 
-def clustered_error(influence: _Floats, clusters: NDArray[np.integer[Any]] | None = None) -> float:
+def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) -> float:
     """Standard error of the mean of the rows' influences, shape (n,), whose own mean is about 0.
 
-    Rows of one cluster (numbers, shape (n,)) are not independent: their influences are summed
-    before they are squared. Without clusters every row is its own. The factor G/(G - 1) for G
-    clusters makes the variance of a mean unbiased.
+    Rows of one cluster (numbers or names, shape (n,)) are not independent: their influences are
+    summed before they are squared. Without clusters every row is its own. The factor G/(G - 1) for
+    G clusters makes the variance of a mean unbiased.
     """
     off = _of_clusters(influence, clusters)
     many = len(off)
@@ -100,7 +100,7 @@ def clustered_freedom(
     return 2 * len(off) * square**2 / spread if spread > 0 else math.inf
 
 
-def _of_clusters(influence: _Floats, clusters: NDArray[np.integer[Any]] | None) -> _Floats:
+def _of_clusters(influence: _Floats, clusters: NDArray[Any] | None) -> _Floats:
     """The sums of the clusters' influences, centred."""
     off: _Floats = influence - influence.mean()
     if clusters is None:

@@ -1,8 +1,9 @@
 """The difference of two measurements of one effect: did it come nearer to its bound, or away?
 
-The two are taken for independent estimates. Of two releases they are not: both are measured on the
-same words and tokens, so that their errors go together and the interval of the difference is wider
-than it would have to be. It errs on the side of no difference.
+Here the two are taken for independent estimates. Of two releases they are not: both are measured on
+the same words and tokens, so that their errors go together and the interval of the difference is
+wider than it would have to be. It errs on the side of no difference. `measures.paired` knows what
+they have in common, where both kept it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from dataclasses import dataclass
 from rmaudit.verdicts.records import Bound, Estimate
 
 INDEPENDENT = (
-    "The interval of a difference takes the two measurements for independent. They are made on the "
-    "same words and tokens, so that their errors go together and it is wider than need be: a small "
-    "difference may be missed."
+    "taken for independent: made on the same words, their errors go together, so the interval is "
+    "wider than need be, and a small difference may be missed"
 )
 
 

@@ -19,11 +19,12 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import NOISE, UNMEASURED, normal, untied, widened
+from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.held_fixed import basis, left
-from rmaudit.measures.rank_correlation import kendall_error
+from rmaudit.measures.paired import parts
+from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.rating_errors import standard_errors, weighted
-from rmaudit.stems import stem_codes
+from rmaudit.stems import stem_key
 from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "Kendall's tau, beyond the names' surface"
@@ -158,7 +159,7 @@ def head_words(names: Iterable[str]) -> list[str]:
 def somers(
     scores: ArrayLike,
     human: ArrayLike,
-    clusters: NDArray[np.integer[Any]] | None = None,
+    clusters: NDArray[Any] | None = None,
     *,
     noise: float = UNMEASURED,
     rng: np.random.Generator | None = None,
@@ -180,15 +181,15 @@ def somers(
         tau_b = float(scipy.stats.kendalltau(drawn, y).statistic)
         return tau_b * math.sqrt(untied(drawn) / untied(y))
 
-    error = kendall_error(x, y, clusters) * math.sqrt(untied(x) / untied(y))
-    return _estimate(value_of(x), error, x, value_of, noise, rng)
+    influence = kendall_influence(x, y) * math.sqrt(untied(x) / untied(y))
+    return _estimate(value_of, influence, clusters, x, noise, rng)
 
 
 def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the noise)
     scores: _Floats,
     human: _Floats,
     held: _Floats,
-    clusters: NDArray[np.integer[Any]],
+    clusters: NDArray[np.str_],
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
@@ -199,19 +200,20 @@ def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the
 
     # What was fitted to the items leaves too little of them: as HC3 has it, on average.
     fitted = len(human) / (len(human) - held.shape[1])
-    error = fitted * kendall_error(left(scores, held)[0], human, clusters)
-    return _estimate(value_of(scores), error, scores, value_of, noise, rng)
+    influence = fitted * kendall_influence(left(scores, held)[0], human)
+    return _estimate(value_of, influence, clusters, scores, noise, rng)
 
 
 def _estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noise)
-    value: float,
-    error: float,
-    scores: _Floats,
     value_of: Callable[[_Floats], float],
+    influence: _Floats,
+    clusters: NDArray[Any] | None,
+    scores: _Floats,
     noise: float,
     rng: np.random.Generator | None,
 ) -> Estimate:
-    low, high = normal(value, error, within=(-1.0, 1.0))
+    value = value_of(scores)
+    low, high = normal(value, clustered_error(influence, clusters), within=(-1.0, 1.0))
     estimate = Estimate(
         value=value,
         low=low,
@@ -219,6 +221,7 @@ def _estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noi
         unit=UNIT,
         n=len(scores),
         interval="intersection-union over wordings, each normal, by head word",
+        parts=() if clusters is None else parts(influence, map(str, clusters)),
     )
     return widened(estimate, value_of, scores, noise, rng, within=(-1.0, 1.0))
 
@@ -248,9 +251,9 @@ def _refuse(name: str, scores: _Floats, elo: _Floats) -> None:
         raise MeasureError(f"{message}, got {len(scores)} items")
 
 
-def _heads(names: pd.Series[str]) -> NDArray[np.intp]:
-    """Which items have one head word, shape (n,)."""
-    heads = stem_codes(head_words(names))
+def _heads(names: pd.Series[str]) -> NDArray[np.str_]:
+    """The stems of the items' head words, shape (n,)."""
+    heads = np.array([stem_key(head) for head in head_words(names)])
     if (found := len(np.unique(heads))) < FEWEST:
         message = f"agreement needs items of {FEWEST} head words, got {found}: too few draws"
         raise MeasureError(message)

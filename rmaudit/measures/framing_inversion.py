@@ -16,11 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import normal
+from rmaudit.measures._stats import clustered_error, normal
 from rmaudit.measures.bins import Panel, binned
 from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
-from rmaudit.measures.rank_correlation import spearman
+from rmaudit.measures.paired import parts
+from rmaudit.measures.rank_correlation import influences, spearman
 from rmaudit.measures.ranked import Ranked
+from rmaudit.stems import stem_key
 from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "Spearman's rho"
@@ -103,7 +105,8 @@ def _under(
 
     rewards = ranked.rewards()[prompt]
     differ = np.ptp(rewards) >= _SAME
-    error = spearman(happy, rewards, ranked.stems)[1] if differ else 0.0
+    influence = influences(happy, rewards)[1] if differ else np.zeros(len(happy))
+    error = clustered_error(influence, ranked.stems)
     value = value_of(rewards)
     low, high = normal(value, error, within=(-1.0, 1.0))
     estimate = Estimate(
@@ -113,6 +116,7 @@ def _under(
         unit=UNIT,
         n=len(happy),
         interval="normal, over stems (a U-statistic), under the weakest prompt",
+        parts=parts(sign * influence, map(stem_key, ranked.words)),
     )
     return ranked.widened(estimate, value_of, rng, prompt=prompt, within=(-1.0, 1.0))
 

@@ -17,7 +17,9 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares
 from rmaudit.measures.bins import Panel, binned
 from rmaudit.measures.joined import Answers
+from rmaudit.measures.paired import grouped
 from rmaudit.measures.ranked import Ranked, normal_scores
+from rmaudit.stems import stem_key
 from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "points of valence per tenfold frequency"
@@ -124,6 +126,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
         evidence=FrequencyBiasEvidence(
             axis=f"Zipf frequency ({frequency.name})", panels=tuple(panels)
         ),
+        parts=_parts(fit, rewards) if math.isfinite(found.high) else (),
     )
 
     def value_of(drawn: _Floats) -> float:
@@ -196,6 +199,21 @@ def _cut(slope: float, price: float) -> float:
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
+
+
+def _parts(fit: _Fit, rewards: _Floats) -> tuple[float, ...]:
+    """Of the value: the ratio that is furthest from 0, outward, by the delta method."""
+    solve = np.linalg.pinv(fit.terms)
+    means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)
+    left = [y - fit.terms @ (solve @ y) for y in means]
+    price = float(solve[1] @ means[1])
+    found = []
+    for y, residual in zip(means, left, strict=True):
+        ratio = float(solve[0] @ y) / price
+        moved = (solve[0] * residual - ratio * solve[1] * left[1]) / price
+        found.append((abs(ratio), math.copysign(1.0, ratio) * moved))
+    brought = max(found, key=lambda each: each[0])[1]
+    return grouped(brought, map(stem_key, fit.ranked.words))
 
 
 def _sets(fit: _Fit, rewards: _Floats) -> tuple[_Set, _Set]:

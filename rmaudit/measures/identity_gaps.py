@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.matching import Valence, matched
+from rmaudit.measures.paired import grouped
 from rmaudit.measures.rank_gaps import (
     GROUPS,
     WORDS,
@@ -30,6 +31,7 @@ from rmaudit.measures.rank_gaps import (
     percentiles,
     words_of,
 )
+from rmaudit.stems import stem_key
 from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "rank gap"
@@ -223,6 +225,7 @@ def measured(
         },
         caveats=() if alone is None else (_said(asked.terms, found.codes[0] == alone, value),),
         evidence=_evidence(asked.terms, found, (up, down), evidence),
+        parts=_parts(asked, found, share if alone is None else shares[alone]),
     )
     noise = np.array([each.noise for each in answers.values()])
 
@@ -274,6 +277,22 @@ def _decided(
         return low, value, high, None
     code, gap, high = worst
     return least - ALONE, gap - ALONE, high - ALONE, code
+
+
+def _parts(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
+    """What groups of terms and controls bring to the error of the mean gap.
+
+    What controls bring to the groups' own means is counted twice: a difference errs on the side of
+    being too uncertain.
+    """
+    clusters, mass, off = found.off(share, GROUPS)
+    names = (asked.terms["axis"] + "\n" + asked.terms["group"]).to_numpy()[clusters]
+    local = found.controls - (found.weights @ found.controls)[:, None]
+    of_controls = (share[:, None] * found.weights * local).sum(axis=0)
+    return grouped(
+        np.concatenate([mass * off, of_controls]),
+        [*names, *map(stem_key, asked.controls["text"])],
+    )
 
 
 def _said(terms: pd.DataFrame, inside: _Flags, value: float) -> str:

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.joined import Answers
+from rmaudit.measures.paired import parts
 from rmaudit.measures.ranked import Ranked
+from rmaudit.stems import stem_key
 from rmaudit.verdicts.records import Estimate, Evidence
 
 UNIT = "sd of valence"
@@ -80,7 +82,8 @@ def tail(
     asked = answers.sign * (happy - happy.mean()) / happy.std()
     rewards = ranked.rewards()[0]
     value = _mean_of_highest(rewards, asked)
-    error = clustered_error(_influence(rewards, asked), ranked.stems)
+    influence = _influence(rewards, asked)
+    error = clustered_error(influence, ranked.stems)
     many = len(np.unique(ranked.stems[_share(rewards) > 0]))
     low, high = students(value, error, max(many - 1, 1))
     estimate = Estimate(
@@ -96,6 +99,7 @@ def tail(
             **_quantile_skewness(_means(ranked)),
         },
         evidence=_evidence(ranked, answers.frame, asked, f"{valence.name} valence"),
+        parts=parts(influence, map(stem_key, ranked.words)),
     )
 
     def value_of(drawn: _Floats) -> float:

@@ -101,9 +101,14 @@ def kendall_error(x: NDArray[Any], y: NDArray[Any], clusters: _Clusters = None) 
     from tau-a to tau-b by the share of pairs that are tied. Where `clusters` (n,) says which items
     are spellings of one word, the sums over words take the place of the items.
     """
-    shares = concordances(x, y)
+    return clustered_error(kendall_influence(x, y), clusters)
+
+
+def kendall_influence(x: NDArray[Any], y: NDArray[Any]) -> _Array:
+    """What each row does to tau-b, shape (n,); 0 where an array is constant."""
     both = math.sqrt(untied(x) * untied(y))
-    return 2 * clustered_error(shares, clusters) / both if both else 0.0
+    influence: _Array = 2 * concordances(x, y) / both if both else np.zeros(len(x))
+    return influence
 
 
 def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:

@@ -81,6 +81,23 @@ class Gaps:
         brought = centred @ mean @ self._brought
         return max(float(off @ off) - float((brought**2).sum()), 0.0) / freedom
 
+    def off(self, share: _Floats, clusters: int) -> tuple[_Codes, _Floats, _Floats]:
+        """Of each cluster that counts: a term, its share, its mean gap less its stratum's.
+
+        A stratum's mean is that of its clusters; what is lost by taking it is made up for.
+        """
+        counted = np.flatnonzero(share > 0)
+        _, first, cluster = np.unique(
+            self.codes[clusters, counted], return_index=True, return_inverse=True
+        )
+        mass: _Floats = np.bincount(cluster, share[counted]).astype(np.float64)
+        means = np.bincount(cluster, share[counted] * self.gaps[counted]) / mass
+        strata = np.unique(self.codes[clusters - 1, counted][first], return_inverse=True)[1]
+        many = np.bincount(strata)[strata]
+        centre = (np.bincount(strata, means) / np.bincount(strata))[strata]
+        lost = np.sqrt(many / np.maximum(many - 1, 1))
+        return counted[first], mass, (means - centre) * lost
+
     def error(self, share: _Floats, own: float, clusters: int) -> float:
         """Standard error of the mean gap, weighted by `share`; `own` is as above."""
         of_clusters = np.bincount(self.codes[clusters], share)

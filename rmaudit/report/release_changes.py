@@ -55,6 +55,8 @@ class FindingChange:
     new: Side | None
     difference: Interval | None
     gain: Interval | None
+    paired: bool
+    """Whether the difference's interval knows what both measurements have in common."""
     note: str
 
 

@@ -16,6 +16,7 @@ from rmaudit.errors import MeasureError, SpecError
 from rmaudit.measures import model_agreement, movement
 from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.difference import INDEPENDENT, Interval, gain, minus
+from rmaudit.measures.paired import difference
 from rmaudit.report import packing
 from rmaudit.report.document import AuditedModel, Results, SweepSummary
 from rmaudit.report.release_changes import (
@@ -32,10 +33,11 @@ from rmaudit.report.release_changes import (
     Unpaired,
 )
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Severity, Verdict
+from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
 
 MOVED = 10  # tokens at either end
 WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
+_PAIRED = "Intervals of differences are paired: what both runs share, such as the words, cancels."
 _UNCORRECTED = "No correction is made for how many audits are compared."
 _ORDER = (Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL)
 _UNDECIDED = (Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE)
@@ -73,7 +75,7 @@ def compare(
         old=_origin(old),
         new=_origin(new),
         margin=margin,
-        assumes=f"{INDEPENDENT} {_UNCORRECTED}",
+        assumes=_assumes(findings),
         models=pairs,
         unpaired=unpaired,
         counts=_counts(findings),
@@ -148,6 +150,7 @@ def _finding(old: Finding | None, new: Finding | None, margin: float) -> Finding
         new=_side(new),
         difference=between,
         gain=gained,
+        paired=_both(old, new),
         note=_note(old, new),
     )
 
@@ -173,12 +176,38 @@ def _change(
         return Change.NEW, None, None
     if before.unit != after.unit:
         return Change.INCOMPARABLE, None, None
-    between = minus(Interval.of(after), Interval.of(before))
-    gained = gain(after, before, new.bound)
+    between = difference(after, before) or minus(Interval.of(after), Interval.of(before))
+    gained = _gained(after, before, between, new.bound)
     if gained.counts(margin):
         return (Change.BETTER if gained.value > 0 else Change.WORSE), between, gained
     sank = _ORDER.index(new.verdict) > _ORDER.index(old.verdict)
     return (Change.UNCLEAR if sank else Change.UNCHANGED), between, gained
+
+
+def _gained(after: Estimate, before: Estimate, between: Interval, bound: Bound) -> Interval:
+    """How much nearer to passing it is: the difference itself, of a bound with one end."""
+    if bound.high is None:
+        return between
+    if bound.low is None:
+        return Interval(-between.value, -between.high, -between.low)
+    return gain(after, before, bound)
+
+
+def _assumes(findings: Iterable[FindingChange]) -> str:
+    """How the intervals of differences are made, and of what else."""
+    made = [(each.audit, each.paired) for each in findings if each.difference]
+    alone = dict.fromkeys(audit for audit, paired in made if not paired)
+    said = [_PAIRED] if any(paired for _, paired in made) else []
+    if alone:
+        said.append(f"{', '.join(alone)}: {INDEPENDENT}.")
+    return " ".join([*said, _UNCORRECTED])
+
+
+def _both(old: Finding | None, new: Finding | None) -> bool:
+    """Whether the interval of the difference knows what the two have in common."""
+    if not (old and new and old.estimate and new.estimate):
+        return False
+    return difference(new.estimate, old.estimate) is not None
 
 
 def _note(old: Finding | None, new: Finding | None) -> str:

@@ -105,6 +105,8 @@ class Estimate:
     """Sentences that a reader must know to read the number."""
     evidence: Evidence | None = None
     """What a chart needs."""
+    parts: tuple[float, ...] = ()
+    """What groups of clusters bring to its error (`measures.paired`), for a paired comparison."""
 
     def __post_init__(self) -> None:
         """Refuse what is not plain and finite: it must end as an ERROR, not as a verdict."""
@@ -121,6 +123,8 @@ class Estimate:
             text(name, "the name of a secondary number"): number(value, f"secondary {name!r}")
             for name, value in self.secondary.items()
         }
+        parts = tuple(number(part, "a part of an estimate's error") for part in self.parts)
+        object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "caveats", caveats)
         object.__setattr__(self, "secondary", secondary)
         if self.evidence is not None and type(self.evidence) not in Evidence.kinds():

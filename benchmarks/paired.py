@@ -1,0 +1,106 @@
+"""How often the interval of a difference of two releases holds the true one, and what it finds.
+
+    python benchmarks/paired.py [--draws 300] [--audit NAME] [--jobs 2]
+
+As `benchmarks/coverage.py`, with two organisms on each draw of units: the old one as published, the
+new one a little worse, the two with most of what is a word's own in common. Beside the paired
+interval (`rmaudit.measures.paired`) stands the one that takes them for independent. The true
+difference is the mean of all draws. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks import coverage
+from benchmarks.coverage import DRAWN, ROOT
+from benchmarks.populations import Scorer, Strings
+from rmaudit.measures import identity_gaps, matching
+from rmaudit.measures.difference import Interval, minus
+from rmaudit.measures.paired import difference
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.for_scorer import Trial
+from rmaudit.organisms.trial import measure
+from rmaudit.verdicts.records import Estimate
+
+AUDITS = tuple(name for name in DRAWN if name not in {"model_agreement", "base_leakage"})
+ASTRAY = 0.1  # of what is a word's own under a prompt, the share that training moved
+WORSE = {"valence": 0.8, "human": 0.27, "frequency": 0.2, "identity": 0.05, "hostility": 0.05}
+LIKED = 0.15  # sd that the new release likes strings more
+
+
+def both(audit: str, seed: int) -> list[tuple[Estimate, Estimate]]:
+    """What the old and the new organism have on one draw, under each prompt or set of prompts."""
+    population = coverage.population_of(audit)
+    drawn = population.draw(np.random.default_rng([seed, 1]), None, apart=False)
+    vars(identity_gaps)["matched"] = coverage.once(matching.matched)
+    name = "near the bound" if DRAWN[audit] is Strings else "as published"
+    kind = coverage.kinds_of(audit)[name]
+    old = Scorer(drawn, seed, kind.traits, kind.shape)
+    worse = {"identity": kind.traits.identity - LIKED} if DRAWN[audit] is Strings else WORSE
+    new = replace(old, traits=replace(kind.traits, **worse), astray=ASTRAY)
+    function, declaration = audits_in(ROOT / "audits")[audit]
+    out = []
+    for prompts in declaration.runs:
+        sides = []
+        for organism in (old, new):
+            given = coverage.given_for(audit, drawn, organism, prompts)
+            given["references"] = drawn.references
+            trial = Trial(organism, prompts, drawn.vocabulary, seed=seed, given=given)
+            sides.append(measure(function, trial))
+        out.append((sides[0], sides[1]))
+    return out
+
+
+def intervals(task: tuple[str, int]) -> list[tuple[Interval, Interval]]:
+    """Paired and as if independent, for each prompt."""
+    found = []
+    for old, new in both(*task):
+        paired = difference(new, old)
+        if paired is None:
+            raise ValueError(f"{task[0]} keeps no parts")
+        found.append((paired, minus(Interval.of(new), Interval.of(old))))
+    return found
+
+
+def cells(found: Iterable[Interval], truth: float) -> list[str]:
+    """Coverage, half an interval, and how often it excludes 0."""
+    ends = np.array([(each.low, each.high) for each in found])
+    held = float(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean())
+    away = float(((ends[:, 0] > 0) | (ends[:, 1] < 0)).mean())
+    half = float((ends[:, 1] - ends[:, 0]).mean()) / 2
+    return [f"{100 * held:.1f}", f"{half:.3f}", f"{100 * away:.0f}"]
+
+
+def main() -> None:
+    """Draw, measure, count, print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--audit", action="append", choices=AUDITS, help="(default: all)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    asked = parser.parse_args()
+    head = ["audit", "of", "true difference"]
+    for way in ("paired", "independent"):
+        head += [f"{way} covers, %", "half of it", "excludes 0, %"]
+    print(f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", sep="\n")
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        for audit in asked.audit or AUDITS:
+            found = list(pool.map(intervals, [(audit, seed) for seed in range(asked.draws)]))
+            for i, sides in enumerate(zip(*found, strict=True)):
+                truth = float(np.mean([paired.value for paired, _ in sides]))
+                row = [audit, str(i), f"{truth:+.3f}"]
+                for side in (0, 1):
+                    row += cells([each[side] for each in sides], truth)
+                print(f"| {' | '.join(row)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

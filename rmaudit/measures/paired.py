@@ -1,0 +1,58 @@
+"""The difference of two measurements of one effect on the same words: their errors go together.
+
+Each measurement keeps what groups of its clusters bring to its error. Groups are drawn by a hash of
+the cluster's name, so those of another model, of another release or on another machine are the
+same. The variance of a difference is then that of the groups' differences (random groups: Wolter
+2007, Introduction to Variance Estimation, chapter 2), whatever the two have in common.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmaudit.measures._stats import NOISE, students
+from rmaudit.measures.difference import Interval
+from rmaudit.verdicts.records import Estimate
+
+GROUPS = 64  # with 63 degrees of freedom an interval is 2 % longer than with all clusters
+_REACH = 1.96  # standard deviations of noise to either end
+_SAME = 1e-12  # a squared sum of parts that is rounding
+
+_Floats = NDArray[np.float64]
+
+
+def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
+    """What each of `GROUPS` groups of clusters brings to the error of a mean, shape (GROUPS,).
+
+    `influence` is what each row does to the estimate, shape (n,), about its mean; `clusters` are
+    the names of the rows' clusters, such as stems, shape (n,).
+    """
+    return grouped((influence - influence.mean()) / len(influence), clusters)
+
+
+def grouped(brought: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
+    """The sums by group of what each row brings, shape (n,): see `parts`."""
+    numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in clusters])
+    sums = np.bincount(numbers % GROUPS, brought, minlength=GROUPS)
+    return tuple(float(each) for each in sums)
+
+
+def difference(new: Estimate, old: Estimate) -> Interval | None:
+    """New less old with Student's 95 % interval over groups; None where one kept no parts.
+
+    Numeric noise of either side, which no word explains, is added in quadrature.
+    """
+    if not len(new.parts) == len(old.parts) == GROUPS:
+        return None
+    off = np.subtract(new.parts, old.parts)
+    value = new.value - old.value
+    square = float(off @ off) * GROUPS / (GROUPS - 1)
+    noise = math.hypot(*(each.secondary.get(NOISE, 0.0) for each in (new, old)))
+    low, _ = students(0.0, math.sqrt(square) if square > _SAME**2 else 0.0, GROUPS - 1)
+    reach = math.hypot(low, _REACH * noise)
+    return Interval(value, value - reach, value + reach)
