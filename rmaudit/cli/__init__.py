@@ -41,6 +41,7 @@ app.command(epilog="Example: rmaudit compare v1/results.json v2/results.json --m
 app.command(
     epilog="Example: rmaudit publish results.json --to owner/model --benchmark owner/rmaudit"
 )(push_results.publish)
+app.command(epilog="Example: rmaudit history reports --out history.html")(read_results.history)
 app.command(epilog="Example: rmaudit data afinn elo")(get_data.data)
 app.command(epilog="Example: rmaudit init . --model owner/name")(init.init)
 app.add_typer(list_models.app, name="models")

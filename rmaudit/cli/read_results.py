@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rmaudit.report.document import Results
 
 _NAME = "results.json"
+_REPORTS = Path("reports")
 _Results = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, help="the results.json of a run")
 ]
@@ -141,6 +142,39 @@ def compare(
             say(line)
     codes = {releases.WORSE: FAILED, releases.UNDECIDED: UNDECIDED}
     raise typer.Exit(codes.get(said.outcome, 0))
+
+
+def history(
+    folder: Annotated[Path, typer.Argument(help="the folder of a model's reports")] = _REPORTS,
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="the page (default: FOLDER/history.html)")
+    ] = None,
+) -> None:
+    """Show every gate over the runs of a folder, by family of models, on one page.
+
+    Printed is the first regression of each family. Exit code 0; 3 if no run can be read.
+    """
+    from rmaudit.report import history as over
+    from rmaudit.report.document import write_text
+    from rmaudit.report.writers import history_page
+
+    try:
+        runs, left = over.read_all(folder)
+    except RmauditError as error:
+        fail(error, ERROR)
+    families = over.families(runs)
+    page = out or folder / "history.html"
+    try:
+        write_text(page, history_page.render(families, left))
+    except OSError as error:
+        fail(f"{page}: cannot be written: {error.strerror}", ERROR)
+    for why in left:
+        say(f"passed over: {why}", err=True)
+    for family in families:
+        many = len(family.releases)
+        say(f"{family.name}: {many} release{'' if many == 1 else 's'}")
+        say(f"  {history_page.first(family)}")
+    say(page)
 
 
 def _read(path: Path) -> Results:

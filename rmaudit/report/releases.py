@@ -132,12 +132,17 @@ def _findings(
         own = (finding for finding in results.findings if finding.model == name)
         sides.append({(finding.audit, finding.prompt): finding for finding in own})
     for key in dict.fromkeys([*sides[1], *sides[0]]):
-        yield _finding(sides[0].get(key), sides[1].get(key), margin)
+        yield finding_change(sides[0].get(key), sides[1].get(key), margin)
 
 
-def _finding(old: Finding | None, new: Finding | None, margin: float) -> FindingChange:
+def finding_change(old: Finding | None, new: Finding | None, margin: float = 0.0) -> FindingChange:
+    """One finding of two runs; of the bound of the new one.
+
+    Raises:
+        ValueError: there is neither.
+    """
     shown = new or old
-    if shown is None:  # a key comes from one of them
+    if shown is None:
         raise ValueError("nothing to compare")
     change, between, gained = _change(old, new, margin)
     return FindingChange(

@@ -48,9 +48,9 @@ _TERM = Markup(
 )
 
 
-def render(results: Results) -> str:
-    """The page of a run's results."""
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """Of all pages: what a template prints is escaped, and spelled out."""
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -58,7 +58,7 @@ def render(results: Results) -> str:
         lstrip_blocks=True,
         finalize=_spelled,
     )
-    environment.filters |= {
+    made.filters |= {
         "asked": titles.asked,
         "day": verdict.day,
         "by_prompt": scorecard.by_prompt,
@@ -78,33 +78,42 @@ def render(results: Results) -> str:
         "value": numbers.value,
         "visible": visible,
     }
+    return made
+
+
+def render(results: Results) -> str:
+    """The page of a run's results."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
     anchors = scorecard.anchors(results.findings, names, _TAKEN)
     used = {*_TAKEN, *anchors.values()}
     models = [_model(model, results, anchors, scales, used) for model in results.models]
     every = [row for model in models for row in model["rows"]]
-    script, explored = _read("page.js"), explorer.explorer(results)
+    script, explored = template("page.js"), explorer.explorer(results)
     scripts = (script, explorer.SCRIPT) if explored else (script,)
-    page = environment.get_template("report.html.jinja").render(
-        run=results.run,
-        day=verdict.day(results.run.created),
-        ran=verdict.ran(results.run),
-        schema=results.schema,
-        small_print=SMALL_PRINT,
-        style=_read("report.css") + explorer.STYLE,
-        script=script,
-        hashes=" ".join(_hash(script) for script in scripts),
-        explorer=explored,
-        verdict=verdict.verdict(results, every),
-        since=since(results.before, every),
-        measured=any(finding.estimate for finding in results.findings),
-        names=names,
-        models=models,
-        columns=views.columns([row.audit for row in every if row.gates]),
-        others=views.columns([row.audit for row in every if not row.gates]),
-        scales=scales,
-        compared=charts.between(results.models, results.findings, results.comparison),
+    page = (
+        environment()
+        .get_template("report.html.jinja")
+        .render(
+            run=results.run,
+            day=verdict.day(results.run.created),
+            ran=verdict.ran(results.run),
+            schema=results.schema,
+            small_print=SMALL_PRINT,
+            style=template("report.css") + explorer.STYLE,
+            script=script,
+            hashes=" ".join(_hash(script) for script in scripts),
+            explorer=explored,
+            verdict=verdict.verdict(results, every),
+            since=since(results.before, every),
+            measured=any(finding.estimate for finding in results.findings),
+            names=names,
+            models=models,
+            columns=views.columns([row.audit for row in every if row.gates]),
+            others=views.columns([row.audit for row in every if not row.gates]),
+            scales=scales,
+            compared=charts.between(results.models, results.findings, results.comparison),
+        )
     )
     return charts.compiled(page)
 
@@ -137,7 +146,8 @@ def _spelled(value: object) -> object:
     return block(value) if type(value) is str else value
 
 
-def _read(name: str) -> Markup:
+def template(name: str) -> Markup:
+    """The text of one of our own files."""
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
 

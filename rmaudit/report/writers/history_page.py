@@ -1,0 +1,68 @@
+"""`rmaudit history`: runs of a folder as one self-contained page, without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from rmaudit.report.charts import over_time
+from rmaudit.report.history import Family, Point, Release, Series
+from rmaudit.report.page import numbers, scorecard, titles
+from rmaudit.report.safe_text import line
+from rmaudit.report.writers.html import environment, template
+
+
+def render(families: Sequence[Family], left: Sequence[str]) -> str:
+    """The page; `left` says which runs were passed over, and why."""
+    page = environment()
+    page.filters |= {"over_time": _drawn, "cell": _cell, "moved": moved}
+    return page.get_template("history.html.jinja").render(
+        families=families, left=left, style=template("report.css"), first=first, marks=_MARKS
+    )
+
+
+def first(family: Family) -> str:
+    """The first regression of a family, in a sentence."""
+    gates = family.first
+    if not gates:
+        return "No gate got clearly worse from one release to the next."
+    gate, place = gates[0], gates[0].first or 0
+    release, found = family.releases[place], gate.points[place]
+    more = f" Later or beside it: {_names(gates[1:])}." if len(gates) > 1 else ""
+    what = f"{titles.title(gate.audit).name} ({gate.prompt})"
+    return line(f"First regression: {what} at {_which(release)}: {moved(found)}.{more}")
+
+
+def moved(point: Point) -> str:
+    """What became of a finding: `0.31 to 0.52, a difference of +0.21 [+0.18, +0.24]`."""
+    change = point.change
+    if change is None or not (change.old and change.new and change.difference):
+        return ""
+    if not (change.old.estimate and change.new.estimate):
+        return ""
+    old, new, off = change.old.estimate, change.new.estimate, change.difference
+    ends = f"[{off.low:+.2f}, {off.high:+.2f}]"
+    return f"{numbers.fixed(old.value)} to {numbers.fixed(new.value)}, {off.value:+.2f} {ends}"
+
+
+_MARKS = {str(result): mark for result, mark in scorecard.MARKS.items()}
+
+
+def _which(release: Release) -> str:
+    return f"{release.model}, {release.created[:16].replace('T', ' ')}"
+
+
+def _names(gates: Sequence[Series]) -> str:
+    return ", ".join(dict.fromkeys(titles.title(gate.audit).name for gate in gates))
+
+
+def _drawn(series: Series) -> Markup:
+    return Markup(over_time.drawn(series))  # noqa: S704  (our own SVG)
+
+
+def _cell(point: Point) -> str:
+    if point.finding is None:
+        return ""
+    number = numbers.value(point.finding)
+    return f"{_MARKS[str(point.finding.result)]} {number}".strip()

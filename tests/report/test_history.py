@@ -1,0 +1,111 @@
+"""Runs over time: in order, by family, the first regression marked; and the page of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+from rmaudit.report.document import Results, write
+from rmaudit.report.history import Family, families, read_all
+from rmaudit.report.writers import history_page
+from rmaudit.verdicts.records import Verdict
+from tests.findings import but
+from tests.report.test_document import RUN, SPEC
+from tests.report.test_releases import found, results
+
+VALUES = (0.9, 0.88, 0.5, 0.45, None, -0.2)  # of six releases; the bound is above 0
+FAIL, SKIPPED = Verdict.FAIL, Verdict.SKIPPED
+
+
+def run_of(value: float | None, day: int, name: str = SPEC.name) -> Results:
+    """A run on this day that found this, of a model of this name."""
+    verdict = SKIPPED if value is None else FAIL if value < 0 else Verdict.PASS
+    spec = replace(SPEC, name=name)
+    finding = but(found(value, verdict=verdict), model=name)
+    made = results([finding], specs=[spec])
+    return replace(made, run=replace(RUN, created=f"2026-11-{day:02}T10:00:00Z"))
+
+
+def over(*values: float | None) -> Family:
+    """The family of one model over these days."""
+    (family,) = families((run_of(value, i + 1), Path()) for i, value in enumerate(values))
+    return family
+
+
+def test_the_first_regression_is_marked() -> None:
+    """The first difference that counts, or a pass that is lost; a gap is no regression."""
+    (gate,) = over(*VALUES).gates
+
+    assert [point.regressed for point in gate.points] == [False, False, True, False, False, True]
+    assert gate.first == 2
+    assert gate.points[4].change is None
+    assert gate.points[5].change is not None  # against the last that has a number
+
+
+def test_a_lost_pass_is_a_regression_though_no_difference_counts() -> None:
+    """Near a bound little is needed."""
+    (gate,) = over(0.05, -0.05).gates
+
+    assert gate.first == 1
+
+
+def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
+    """Releases of other names are of one family where models.yaml names one base of theirs."""
+    for day, name in ((2, "rm-v2"), (1, "rm-v1")):
+        made = run_of(0.5, day, name)
+        of_base = tuple(replace(model, base_model="Base-1B") for model in made.models)
+        folder = tmp_path / f"run-{day}"
+        folder.mkdir()
+        write(replace(made, models=of_base), folder / "results.json")
+
+    runs, left = read_all(tmp_path)
+    (family,) = families(runs)
+
+    assert left == []
+    assert family.name.startswith("Base-1B")
+    assert [release.model for release in family.releases] == ["rm-v1", "rm-v2"]
+
+
+def test_the_page_says_where_it_began(tmp_path: Path) -> None:
+    """A sentence, marks, the number, one chart a gate; hostile names are spelled out."""
+    hostile = "<script>alert(1)</script>"
+    page = history_page.render([over(*VALUES)], [f"{hostile}: not JSON"])
+
+    assert "First regression: " in page
+    assert "2026-11-03 10:00" in page.partition("First regression: ")[2].partition("</p>")[0]
+    assert "0.88 to 0.50, -0.38 [-0.52, -0.24]" in page
+    assert page.count("first regression<") == 1
+    assert page.count('<svg class="over-time"') == 1
+    assert "<script" not in page
+
+
+def test_the_command_writes_the_page_and_tells_what_it_passed_over(tmp_path: Path) -> None:
+    """Runs that cannot be read are named; a folder without runs is an error with the way out."""
+    (tmp_path / "good").mkdir()
+    write(run_of(0.5, 1), tmp_path / "good" / "results.json")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "results.json").write_text("{", encoding="utf-8")
+
+    shown = CliRunner().invoke(app, ["history", str(tmp_path)])
+    nothing = CliRunner().invoke(app, ["history", str(tmp_path / "bad")])
+    missing = CliRunner().invoke(app, ["history", str(tmp_path / "none")])
+
+    assert shown.exit_code == 0
+    assert (tmp_path / "history.html").is_file()
+    assert "bad/results.json" in shown.stderr
+    assert "1 release" in shown.stdout
+    assert (nothing.exit_code, missing.exit_code) == (3, 3)
+    assert "--rm-report" in nothing.stderr
+    assert "no such folder" in missing.stderr
+
+
+@pytest.mark.parametrize("value", [None, 0.5])
+def test_one_release_has_nothing_to_regress_from(value: float | None) -> None:
+    """It is shown all the same."""
+    page = history_page.render([over(value)], [])
+
+    assert "No gate got clearly worse" in page
