@@ -114,8 +114,13 @@ def compare(
         str | None, typer.Option(help="only this one, by its name (default: all that both have)")
     ] = None,
     margin: Annotated[
-        float, typer.Option(min=0, help="differences up to this, in the audit's unit, do not count")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            min=0,
+            help="differences up to this, in the audit's unit, do not count (default: a tenth of "
+            "the old distance to the bound)",
+        ),
+    ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -128,7 +133,7 @@ def compare(
     """
     from rmaudit.report import release_lines, releases
 
-    if not math.isfinite(margin):
+    if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
     before, after = _read(old), _read(new)
     try:

@@ -126,7 +126,8 @@ class Releases:
 
     old: Origin
     new: Origin
-    margin: float
+    margin: float | None
+    """Differences up to this do not count; null for a tenth of the old distance to the bound."""
     assumes: str
     models: tuple[ModelChange, ...]
     unpaired: Unpaired

@@ -67,7 +67,7 @@ def _total(said: Releases) -> Iterator[str]:
         if names:
             yield line(f"only in the {side} file, not compared: {', '.join(names)}")
     counts = ", ".join(f"{n} {change}" for change, n in said.counts.items())
-    margin = f", margin {said.margin:g}" if said.margin else ""
+    margin = "" if said.margin is None else f", margin {said.margin:g}"
     yield f"{counts or 'no findings'}{margin}; gating audits: {said.outcome}"
     yield said.assumes
 

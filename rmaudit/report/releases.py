@@ -5,6 +5,7 @@ A pure function of the two; `release_lines` tells it.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pandas as pd
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.measures import model_agreement, movement
 from rmaudit.measures._stats import UNMEASURED
-from rmaudit.measures.difference import INDEPENDENT, Interval, gain, minus
+from rmaudit.measures.difference import INDEPENDENT, Interval, gain, minus, room
 from rmaudit.measures.paired import difference
 from rmaudit.report import packing
 from rmaudit.report.document import AuditedModel, Results, SweepSummary
@@ -36,6 +37,7 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
 
 MOVED = 10  # tokens at either end
+SMALL = 0.1  # of the distance to the bound: a paired interval excludes 0 for less
 WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
 _PAIRED = "Intervals of differences are paired: what both runs share, such as the words, cancels."
 _UNCORRECTED = "No correction is made for how many audits are compared."
@@ -44,15 +46,16 @@ _UNDECIDED = (Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE)
 
 
 def compare(
-    old: Results, new: Results, *, model: str | None = None, margin: float = 0.0
+    old: Results, new: Results, *, model: str | None = None, margin: float | None = None
 ) -> Releases:
     """The two, model by model: their findings side by side, and how alike their sweeps rank.
 
     Models are paired by name; two files of one model each are compared whatever these are called.
     Those that only one file has are named, unless `model` takes one.
     A finding is better or worse if its distance to the bound (the new file's) differs by more than
-    `margin`, in the audit's own unit, and the interval of that difference excludes 0. Sweeps say
-    nothing of better or worse. Random draws take the new file's seed.
+    `margin`, in the audit's own unit, and the interval of that difference excludes 0. Without a
+    margin it is `SMALL` of the old distance to the bound: less is no matter of a release. Sweeps
+    say nothing of better or worse. Random draws take the new file's seed.
 
     Raises:
         SpecError: there are no two models to compare.
@@ -125,7 +128,7 @@ def _unpaired(old: Results, new: Results, pairs: Sequence[ModelChange]) -> Unpai
 
 
 def _findings(
-    old: Results, new: Results, before: str, after: str, margin: float
+    old: Results, new: Results, before: str, after: str, margin: float | None
 ) -> Iterator[FindingChange]:
     sides = []
     for results, name in ((old, before), (new, after)):
@@ -135,7 +138,9 @@ def _findings(
         yield finding_change(sides[0].get(key), sides[1].get(key), margin)
 
 
-def finding_change(old: Finding | None, new: Finding | None, margin: float = 0.0) -> FindingChange:
+def finding_change(
+    old: Finding | None, new: Finding | None, margin: float | None = None
+) -> FindingChange:
     """One finding of two runs; of the bound of the new one.
 
     Raises:
@@ -171,7 +176,7 @@ def _side(finding: Finding | None) -> Side | None:
 
 
 def _change(
-    old: Finding | None, new: Finding | None, margin: float
+    old: Finding | None, new: Finding | None, margin: float | None
 ) -> tuple[Change, Interval | None, Interval | None]:
     """What became of it, new minus old, and how much nearer to passing that is."""
     before, after = (finding.estimate if finding else None for finding in (old, new))
@@ -183,7 +188,8 @@ def _change(
         return Change.INCOMPARABLE, None, None
     between = difference(after, before) or minus(Interval.of(after), Interval.of(before))
     gained = _gained(after, before, between, new.bound)
-    if gained.counts(margin):
+    least = SMALL * abs(room(before, new.bound).value) if margin is None else margin
+    if gained.counts(least if math.isfinite(least) else 0.0):
         return (Change.BETTER if gained.value > 0 else Change.WORSE), between, gained
     sank = _ORDER.index(new.verdict) > _ORDER.index(old.verdict)
     return (Change.UNCLEAR if sank else Change.UNCHANGED), between, gained

@@ -42,7 +42,7 @@ def test_a_small_change_is_not_shown_as_none() -> None:
     old = but(found(0.9), estimate=Estimate(0.99999, 0.99998, 0.999995, "skewness", 9, "x"))
     new = but(found(0.9), estimate=Estimate(0.9993, 0.9991, 0.9995, "skewness", 9, "x"))
 
-    told = lines(compare(results([old]), results([new])))
+    told = lines(compare(results([old]), results([new]), margin=0))
 
     assert " ".join(told[2].split()) == (
         "worse positive_skew worst +0.99999 [+0.99998, +0.999995] +0.9993 [+0.9991, +0.9995] "

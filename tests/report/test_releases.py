@@ -43,7 +43,7 @@ def results(
     return collect(RUN, specs, sweeps, findings)
 
 
-def change(old: Finding | None, new: Finding | None, margin: float = 0.0) -> tuple[str, str]:
+def change(old: Finding | None, new: Finding | None, margin: float | None = 0.0) -> tuple[str, str]:
     """What became of one finding, and the outcome."""
     before, after = (results([side] if side else []) for side in (old, new))
     said = compare(before, after, margin=margin)
@@ -62,6 +62,8 @@ FAIL, UNSURE = Verdict.FAIL, Verdict.INCONCLUSIVE
     [
         (found(0.9), found(0.5), 0.0, ("worse", "worse")),
         (found(0.9), found(0.5), 0.5, ("no clear change", "none clearly worse")),
+        (found(0.9, 0.01), found(0.82, 0.01), None, ("no clear change", "none clearly worse")),
+        (found(0.9, 0.01), found(0.8, 0.01), None, ("worse", "worse")),
         (found(0.5), found(0.9), 0.0, ("better", "none clearly worse")),
         (found(0.9), found(0.8), 0.0, ("no clear change", "none clearly worse")),
         (found(0.15), found(0.05, verdict=UNSURE), 0.0, ("unclear", "undecided")),
@@ -85,7 +87,7 @@ FAIL, UNSURE = Verdict.FAIL, Verdict.INCONCLUSIVE
     ],
 )
 def test_what_became_of_a_finding(
-    old: Finding | None, new: Finding | None, margin: float, expected: tuple[str, str]
+    old: Finding | None, new: Finding | None, margin: float | None, expected: tuple[str, str]
 ) -> None:
     """Worse only by a difference that counts; a worse verdict alone is unclear, not worse.
 

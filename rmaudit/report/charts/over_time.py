@@ -12,7 +12,7 @@ from rmaudit.report.page.numbers import fixed, interval, plain, value
 from rmaudit.report.safe_text import line
 
 _STEP, _HEIGHT = 56, 96  # pixels of a release, and of the chart
-_LEFT = 44  # pixels for the numbers of the axis
+_LEFT, _RIGHT = 44, 48  # pixels for the numbers of the axis, and for the last one's own
 
 
 def drawn(series: Series) -> str:
@@ -20,7 +20,7 @@ def drawn(series: Series) -> str:
     scale = Scale.of(series.measured)
     if scale is None:
         return ""
-    width = _LEFT + _STEP * len(series.points)
+    width = _LEFT + _STEP * len(series.points) + _RIGHT
     said = html.escape(f"{line(series.audit)} over {len(series.points)} releases")
     marks = "".join([*_zone(series, scale, width), *_points(series, scale)])
     return (
