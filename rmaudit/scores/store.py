@@ -17,10 +17,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,10 +30,10 @@ from numpy.typing import NDArray
 
 from rmaudit.models.batches import Pace
 from rmaudit.scores import sealed
+from rmaudit.scores.filling import Score, Shards
 from rmaudit.scores.sealed import META, DamagedError, Fields, Stored, key_of
 
 SHARD = 4096  # answers a shard: what a kill may lose
-Score = Callable[[slice], NDArray[np.float32]]
 Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
 Make = Callable[["Journal"], tuple[pd.DataFrame, Mapping[str, Any]]]
 
@@ -85,7 +83,7 @@ class Store:
         """
 
         def make(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-            shards = _Shards(journal, len(rows), pace or Pace(SHARD), on_found)
+            shards = Shards(journal, len(rows), pace or Pace(SHARD), on_found)
             scores, made = shards.filled(score, provenance)
             frame = rows.reset_index(drop=True).assign(score=scores)
             return frame, {**(made or provenance()), **measured(scores)}
@@ -171,81 +169,6 @@ class Journal:
 def _parts(folder: Path, key: str) -> Path:
     """Where the shards of a work are."""
     return folder / f"{key}.parts"
-
-
-class _Shards:
-    """The scores of n rows, shard by shard: those of a run before are read, the others made."""
-
-    def __init__(
-        self, journal: Journal, n: int, pace: Pace, on_found: Callable[[int], None]
-    ) -> None:
-        self._journal, self._pace = journal, pace
-        self._scores = np.full(n, np.nan, dtype=np.float32)
-        self._made: Mapping[str, Any] = {}  # of the first: who puts all together loads no model
-        self._missing: list[slice] = []
-        for start in range(0, n, pace.answers):
-            which = slice(start, min(start + pace.answers, n))
-            shard = journal.shard(start)
-            if shard is not None and len(shard.frame) == which.stop - which.start:
-                self._scores[which] = shard.frame["score"]
-                self._made = self._made or shard.provenance
-                on_found(which.stop - which.start)
-            else:  # none, damaged, or of a version with shards of another size
-                self._missing.append(which)
-
-    def filled(
-        self, score: Score, provenance: Callable[[], Mapping[str, Any]]
-    ) -> tuple[NDArray[np.float32], Mapping[str, Any]]:
-        """All scores, and the provenance of the first shard. Raises as `score` does."""
-
-        def keep(which: slice, scores: NDArray[np.float32]) -> None:
-            self._scores[which] = scores
-            now = dict(provenance())
-            self._journal.write(which.start, pd.DataFrame({"score": self._scores[which]}), now)
-            self._made = self._made or now
-
-        if self._pace.at_once == 1:
-            for which in self._missing:
-                keep(which, score(which))
-        else:
-            _at_once(self._missing, score, keep, self._pace.at_once)
-        return self._scores, self._made
-
-
-def _at_once(
-    missing: Sequence[slice],
-    score: Score,
-    keep: Callable[[slice, NDArray[np.float32]], None],
-    threads: int,
-) -> None:
-    """Score several shards at a time, and keep each as it comes, on this thread.
-
-    Once one fails no other is begun; those under way are waited for and kept.
-    """
-    failed: list[BaseException] = []
-    left = iter(missing)
-    with ThreadPoolExecutor(threads) as pool:
-        running = {pool.submit(score, which): which for which in islice(left, threads)}
-        while running:
-            try:
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-            except KeyboardInterrupt as error:
-                if failed:  # the second time, nobody wants to wait
-                    raise
-                failed.append(error)
-                continue
-            for future in done:
-                which = running.pop(future)
-                try:
-                    scores = future.result()
-                except Exception as error:  # noqa: BLE001  (the others are kept first)
-                    failed.append(error)
-                    continue
-                keep(which, scores)
-                if not failed:
-                    running |= {pool.submit(score, more): more for more in islice(left, 1)}
-    if failed:
-        raise failed[0]
 
 
 def unfinished(cache: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import re
 import shutil
@@ -559,3 +560,24 @@ def test_what_is_under_way_is_kept_when_a_shard_fails(root: Path) -> None:
     assert sum(found) == 2 * (len(begun) - 1)
     assert {start for start, _ in again.asked} == {0, 2, 4, 6, 8} - ({*begun} - {2})
     fill(root, never, pace=Pace(2, 3))
+
+
+def test_what_is_under_way_is_kept_after_ctrl_c(root: Path) -> None:
+    """It is waited for; the next run asks for the others only."""
+    begun, all_three = list[int](), threading.Barrier(3)
+
+    def interrupted(which: slice) -> NDArray[np.float32]:
+        begun.append(which.start)
+        if which.start >= 3:  # the threads are there, and none of theirs is done before that
+            if all_three.wait(10) == 0:
+                _thread.interrupt_main()
+            all_three.wait(10)
+        return SCORES[which]
+
+    with pytest.raises(KeyboardInterrupt):
+        fill(root, interrupted, pace=Pace(1, 3))
+    again, found = Model(), list[int]()
+
+    assert_right(fill(root, again, pace=Pace(1, 3), on_found=found.append))
+    assert len(found) == len(begun) < len(ROWS)
+    assert len(again.asked) == len(ROWS) - len(begun)
