@@ -44,7 +44,7 @@ def served(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 def test_doctor_compares_a_server_with_its_checkpoint(served: Served, toy: Path) -> None:
     """Exit 0 with the largest difference and the rank correlation; 1 once rewards are others."""
-    command = ["doctor", "house", "--answers", "24", "--cache", "cache"]
+    command = ["doctor", "house", "--answers", "8", "--cache", "cache"]
     fine = runner.invoke(app, [*command, "--checkpoint", str(toy)])
     alone = runner.invoke(app, [*command, "--json"])
     own, served.reward = served.reward, lambda row: -own(row)
