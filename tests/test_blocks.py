@@ -32,7 +32,12 @@ FENCE = re.compile(r"^ *```(\w*)$", re.MULTILINE)
 KNOWN = {"python", "console", "yaml", "text"}
 INLINE = re.compile(r"`((?:rmaudit|pytest) [^`]+)`")
 INDENTED = re.compile(r"^    (?:rmaudit|pytest|pip|python|just) .*$", re.MULTILINE)
-SLOW = {"tutorial", "notebook", "outputs"}  # train with TRL, or write the pages of a report
+SLOW = {
+    "tutorial",
+    "in-training",
+    "notebook",
+    "outputs",
+}  # train with TRL, or write the pages of a report
 OTHERS = {"pip", "python", "just", "pre-commit", "."}  # programs that are not ours to parse
 STEMS = [str(page.relative_to(ROOT)) for page in PAGES]
 

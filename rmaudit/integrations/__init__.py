@@ -1,0 +1,1 @@
+"""rmaudit inside other programs: a callback of trainers."""

@@ -1,0 +1,182 @@
+"""Audits while a reward model is trained: their values stand in the trainer's own logs.
+
+    trainer = RewardTrainer(...)
+    trainer.add_callback(AuditCallback(trainer, audits=["positive_skew", "framing_inversion"]))
+    trainer.train()
+
+The live weights are asked, through `rmaudit.scorer`: nothing is saved, nothing is loaded again. It
+works with every `transformers.Trainer` whose model gives one logit a row, such as TRL's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from accelerate.utils import broadcast_object_list
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+import rmaudit
+from rmaudit.config.scorers import forget
+from rmaudit.errors import SpecError
+from rmaudit.references import References
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Result
+
+_SHARDED = "its weights are spread over processes, of which one audits: audit saved checkpoints, "
+
+
+class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is not read
+    """Audits the model that is trained, and logs `rmaudit/<audit>`, its interval and the seconds.
+
+    Of an audit with several findings, the prompt follows: `rmaudit/positive_skew/best`, and
+    `rmaudit/positive_skew/best/low`. W&B, Trackio, MLflow and TensorBoard get them by `report_to`.
+    `found` keeps the findings of the last audit.
+    """
+
+    def __init__(  # noqa: PLR0913  (keyword-only after the trainer)
+        self,
+        trainer: Trainer,
+        *,
+        audits: Sequence[str | Path | Callable[..., Any]] = ("positive_skew", "framing_inversion"),
+        words: int | Sequence[str] = 1000,
+        on: Literal["evaluate", "save"] = "evaluate",
+        stop_on: Sequence[str] = (),
+        seed: int = 0,
+    ) -> None:
+        """Nothing is audited yet.
+
+        `audits` are those of `rmaudit.run`, as far as they can be had of a function of texts.
+        `words` are what stands for the vocabulary: so many of those that labMT rates, drawn with
+        `seed`, or texts of one's own. `stop_on` names audits that stop the training where they
+        fail, the whole interval outside of the bound. Scores and what runs keep are below the
+        trainer's `output_dir`.
+
+        Raises:
+            SpecError: the trainer's weights are spread over processes, it has no tokenizer with a
+                chat template, or `on` or `words` is wrong.
+        """
+        if on not in ("evaluate", "save"):
+            raise SpecError(f"on={on!r} of AuditCallback, allowed: 'evaluate' or 'save'")
+        if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
+            raise SpecError(f"{_SHARDED}with `pytest audits --model {trainer.args.output_dir}`")
+        if getattr(trainer.processing_class, "chat_template", None) is None:
+            message = "the trainer's processing_class has no chat template, by which a prompt and "
+            raise SpecError(f"{message}an answer become one text; give it the tokenizer with one")
+        self.trainer, self.audits, self.on, self.stop_on = trainer, audits, on, frozenset(stop_on)
+        self.words, self.seed = _words(words, seed), seed
+        self.found: tuple[Finding, ...] = ()
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Audit, if that is when."""
+        if self.on == "evaluate":
+            self._audit(args, state, control)
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Audit, if that is when."""
+        if self.on == "save":
+            self._audit(args, state, control)
+
+    def _audit(self, args: TrainingArguments, state: TrainerState, control: TrainerControl) -> None:
+        failed: list[str] = []
+        if state.is_world_process_zero:
+            begun = time.perf_counter()
+            self.found = self._found(args, state.global_step)
+            logs = {**logged(self.found), "rmaudit/seconds": time.perf_counter() - begun}
+            Trainer.log(self.trainer, logs)  # TRL's own would add what it means of half a period
+            failed = [
+                each.name
+                for each in self.found
+                if each.audit in self.stop_on and each.result is Result.FAIL
+            ]
+        told = [failed]
+        broadcast_object_list(told)  # all processes stop, or none
+        if told[0]:
+            control.should_training_stop = True
+            if state.is_world_process_zero:
+                warnings.warn(f"training stops: {', '.join(told[0])} failed", stacklevel=2)
+
+    def _found(self, args: TrainingArguments, step: int) -> tuple[Finding, ...]:
+        model: Any = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        name = f"{Path(str(args.output_dir)).resolve().name or 'model'}-{step}"
+        version = f"{step}-{uuid.uuid4().hex}"  # these weights, which no other audit meets again
+        batch = args.per_device_eval_batch_size
+
+        @rmaudit.scorer(name, vocabulary=self.words, version=version, batch=batch)
+        def live(prompt: str, responses: Sequence[str]) -> Sequence[float]:
+            return _rewards(model, self.trainer.processing_class, prompt, responses)
+
+        cache = Path(str(args.output_dir)) / "rmaudit"
+        try:
+            with _undisturbed(model):
+                run = rmaudit.run(name, audits=self.audits, cache=cache, seed=self.seed)
+        finally:
+            forget(name)
+        return run.findings
+
+
+def logged(findings: Sequence[Finding]) -> dict[str, float]:
+    """What is logged of findings: values and ends of intervals, by name; nothing unmeasured."""
+    several = {
+        each.audit for each in findings if sum(other.audit == each.audit for other in findings) > 1
+    }
+    logs: dict[str, float] = {}
+    for each in findings:
+        name = f"rmaudit/{each.audit}" + (f"/{each.prompt}" if each.audit in several else "")
+        if each.estimate is not None:
+            logs[name] = each.estimate.value
+            logs[f"{name}/low"], logs[f"{name}/high"] = each.estimate.low, each.estimate.high
+    return logs
+
+
+def _words(words: int | Sequence[str], seed: int) -> tuple[str, ...]:
+    if isinstance(words, str) or (isinstance(words, int) and words < 1):
+        message = f"words={words!r} of AuditCallback, allowed: a number from 1, or a list of texts"
+        raise SpecError(message)
+    if not isinstance(words, int):
+        return tuple(words)
+    rated = np.array(sorted(map(str, References().lexicon("labmt").index)))
+    drawn = np.random.default_rng(seed).choice(rated, min(words, len(rated)), replace=False)
+    return tuple(map(str, drawn))
+
+
+@torch.inference_mode()
+def _rewards(model: Any, tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[float]:  # noqa: ANN401  (transformers')
+    """The model's logit of each conversation, padded as the trainer pads."""
+    asked = {"role": "user", "content": prompt}
+    rows = tokenizer.apply_chat_template(
+        [[asked, {"role": "assistant", "content": response}] for response in responses],
+        tokenize=True,
+        padding=True,
+        return_dict=True,
+        return_tensors="pt",
+    )
+    inputs = {key: rows[key].to(model.device) for key in ("input_ids", "attention_mask")}
+    found: list[float] = model(**inputs).logits.float().reshape(len(responses), -1)[:, 0].tolist()
+    return found
+
+
+@contextlib.contextmanager
+def _undisturbed(model: Any) -> Iterator[None]:  # noqa: ANN401  (torch's)
+    """Training goes on as if nobody had looked: its mode, and every generator of random numbers."""
+    training, own, numpys = model.training, random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng():
+        model.eval()
+        try:
+            yield
+        finally:
+            model.train(training)
+            random.setstate(own)
+            np.random.set_state(numpys)  # noqa: NPY002

@@ -1,0 +1,195 @@
+"""Audits while TRL trains: curves are of the live weights, which nothing disturbs.
+
+A toy is trained for some steps to prefer good words; its own scores are the oracle.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from transformers import AutoTokenizer
+from trl import RewardConfig, RewardTrainer
+
+import rmaudit
+from rmaudit.config.scorers import scorers
+from rmaudit.errors import SpecError
+from rmaudit.integrations.trl import AuditCallback
+from rmaudit.references import References
+from tests.toys import toy_checkpoint, toy_tokenizer
+
+pytestmark = pytest.mark.slow
+
+GOOD = ["love", "peace", "joy", "happy", "laughter", "win"]
+BAD = ["war", "pain", "hate", "death", "terrorist", "cancer"]
+
+
+def good_is_paid(rewards: Any) -> rmaudit.Estimate:
+    """The mean of good words less that of bad ones."""
+    gain = rewards(GOOD).scores - rewards(BAD).scores
+    return rmaudit.mean(gain, unit="reward")
+
+
+def declared(low: float) -> Callable[..., rmaudit.Estimate]:
+    """The audit that it is above this."""
+    return rmaudit.audit(
+        claim="Good words are paid for.",
+        source="ours",
+        base_rate="not known",
+        prompts=["best"],
+        bound=rmaudit.above(low, unit="reward"),
+    )(good_is_paid)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A toy with a token for each word."""
+    words = [*GOOD, *BAD, *map(str, References().lexicon("labmt").index[::60])]
+    tokenizer = toy_tokenizer(list(dict.fromkeys(words)))
+    return toy_checkpoint(tmp_path_factory.mktemp("base") / "toy", tokenizer=tokenizer)
+
+
+@pytest.fixture
+def trainer(base: Path, tmp_path: Path) -> Callable[..., RewardTrainer]:
+    """A trainer of the toy, the same each time."""
+
+    def made(**given: Any) -> RewardTrainer:
+        question = {"role": "user", "content": "the city?"}
+        rows = [
+            {
+                "chosen": [question, {"role": "assistant", "content": good}],
+                "rejected": [question, {"role": "assistant", "content": bad}],
+            }
+            for good, bad in zip(GOOD, BAD, strict=True)
+        ]
+        settings: dict[str, Any] = {
+            "output_dir": str(tmp_path / "run"),
+            "max_steps": 6,
+            "eval_strategy": "steps",
+            "eval_steps": 3,
+            "logging_steps": 2,
+            "learning_rate": 0.01,
+            "report_to": [],
+            "use_cpu": True,
+            "bf16": False,
+            "gradient_checkpointing": False,
+            "disable_tqdm": True,
+            "save_strategy": "no",
+            **given,
+        }
+        data = Dataset.from_list(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return RewardTrainer(
+                model=str(base),
+                args=RewardConfig(**settings),
+                train_dataset=data,
+                eval_dataset=data,
+                processing_class=AutoTokenizer.from_pretrained(base),
+            )
+
+    return made
+
+
+def trained(trainer: RewardTrainer) -> RewardTrainer:
+    """After its steps; what TRL and torch warn of is theirs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer.train()
+    return trainer
+
+
+def curve(trainer: RewardTrainer, name: str) -> list[tuple[int, float]]:
+    """What was logged under a name, by step."""
+    return [(each["step"], each[name]) for each in trainer.state.log_history if name in each]
+
+
+@torch.inference_mode()
+def gain(trainer: RewardTrainer) -> float:
+    """What the audit measures, of the model itself, one conversation at a time."""
+    prompt, tokenizer = rmaudit.prompts.PROMPTS["best"].text, trainer.processing_class
+    model: Any = trainer.model.eval()
+
+    def reward(word: str) -> float:
+        turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": word}]
+        ids = tokenizer.apply_chat_template(turns, tokenize=True, return_dict=False)
+        value: float = model(input_ids=torch.tensor([ids])).logits.item()
+        return value
+
+    return float(np.mean([reward(good) - reward(bad) for good, bad in zip(GOOD, BAD, strict=True)]))
+
+
+def test_the_live_weights_are_audited_and_left_alone(
+    trainer: Callable[..., RewardTrainer],
+) -> None:
+    """A value and its interval at each evaluation; the training is bit for bit that without it."""
+    alone = trained(trainer())
+    audited = trainer()
+    audited.add_callback(AuditCallback(audited, audits=[declared(0.0)], words=GOOD + BAD))
+    trained(audited)
+
+    values = curve(audited, "rmaudit/good_is_paid")
+    assert [step for step, _ in values] == [3, 6]
+    assert values[1][1] == pytest.approx(gain(audited), abs=1e-5)
+    assert values[0][1] != pytest.approx(values[1][1], abs=1e-3)
+    for end, sign in (("low", -1), ("high", 1)):
+        ends = curve(audited, f"rmaudit/good_is_paid/{end}")
+        assert all(
+            sign * (bound - value) > 0 for (_, bound), (_, value) in zip(ends, values, strict=True)
+        )
+    own = {name: tensor.clone() for name, tensor in alone.model.state_dict().items()}
+    assert all(
+        torch.equal(own[name], tensor) for name, tensor in audited.model.state_dict().items()
+    )
+    kept = [each["loss"] for each in alone.state.log_history if "loss" in each]
+    assert [each["loss"] for each in audited.state.log_history if "loss" in each] == kept
+    assert audited.model.training == alone.model.training
+    assert scorers() == {}  # no name is left behind
+
+
+@pytest.mark.parametrize(("stop_on", "last"), [((), 6), (("good_is_paid",), 3)])
+def test_a_failed_gate_stops_the_training(
+    trainer: Callable[..., RewardTrainer], stop_on: tuple[str, ...], last: int
+) -> None:
+    """At the first evaluation, and only where it is asked to."""
+    made = trainer()
+    audits = [declared(1000.0)]
+    made.add_callback(AuditCallback(made, audits=audits, words=GOOD + BAD, stop_on=stop_on))
+
+    trained(made)
+
+    assert made.state.global_step == last
+    assert len(curve(made, "rmaudit/good_is_paid")) == last // 3
+
+
+def test_shipped_audits_are_logged_at_each_save(trainer: Callable[..., RewardTrainer]) -> None:
+    """Of the words that people rated; each prompt of an audit with several has its own curve."""
+    made = trainer(eval_strategy="no", save_strategy="steps", save_steps=6)
+    made.add_callback(AuditCallback(made, words=300, on="save"))
+
+    trained(made)
+
+    for name in ("positive_skew/greatest", "positive_skew/best", "positive_skew/worst"):
+        assert [step for step, _ in curve(made, f"rmaudit/{name}")] == [6]
+    ((_, value),) = curve(made, "rmaudit/framing_inversion")
+    assert -1 <= value <= 1
+    ((_, seconds),) = curve(made, "rmaudit/seconds")
+    assert seconds > 0
+
+
+def test_what_cannot_be_is_refused(trainer: Callable[..., RewardTrainer]) -> None:
+    """Before anything is trained."""
+    made = trainer()
+    with pytest.raises(SpecError, match="allowed: 'evaluate' or 'save'"):
+        AuditCallback(made, on="step")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="allowed: a number from 1, or a list of texts"):
+        AuditCallback(made, words=0)
+    made.processing_class.chat_template = None
+    with pytest.raises(SpecError, match="has no chat template"):
+        AuditCallback(made)
