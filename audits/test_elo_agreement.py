@@ -49,7 +49,7 @@ def test_elo_agreement(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """The least, over wordings, of Kendall's tau with people, raw and with the surface fixed."""
-    items = references.elo()
+    items = references.elo(rewards.prompts)
     names = list(items["name"])
     answers = {}
     for prompt in rewards.prompts:

@@ -55,5 +55,5 @@ def test_framing_inversion(
         },
         references.lexicon("labmt"),
         rng=rng,
-        secondary={name: references.lexicon(name) for name in ("bing", "afinn", "vader")},
+        secondary=references.lexicons("bing", "afinn", "vader"),
     )

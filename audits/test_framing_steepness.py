@@ -36,6 +36,9 @@ def test_framing_steepness(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
 ) -> Estimate:
     """How much more steeply the reward follows valence on the side that the frame seeks."""
+    beside = references.lexicons("vader", "labmt")
+    if "labmt" in beside:
+        beside["labmt"] = beside["labmt"] - NEUTRAL
     return framing_steepness.steepness(
         {
             name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
@@ -43,8 +46,5 @@ def test_framing_steepness(
         },
         references.lexicon("afinn"),
         rng=rng,
-        secondary={
-            "vader": references.lexicon("vader"),
-            "labmt": references.lexicon("labmt") - NEUTRAL,
-        },
+        secondary=beside,
     )

@@ -58,10 +58,11 @@ def test_frequency_bias(
 ) -> Estimate:
     """Partial slope on log10 frequency (wordfreq) over that on valence (four lexicons)."""
     labmt = references.lexicon("labmt")
-    valence = pooled(labmt, [references.lexicon(name) for name in ("vader", "afinn", "bing")])
+    valence = pooled(labmt, list(references.lexicons("vader", "afinn", "bing").values()))
     missing = ""
     try:
-        leech = {"leech": references.frequency("leech", valence.index)}
+        has = references.has("leech")
+        leech = {"leech": references.frequency("leech", valence.index)} if has else {}
     except ReferenceMissing as error:  # it is only secondary
         leech, missing = {}, f"The paper's own list of frequencies is not shown: {error}"
     estimate = frequency_bias.slope(

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rmaudit import Estimate, Sweep, audit, below
+from rmaudit import Estimate, Prompt, Sweep, audit, below
 from rmaudit.measures import funnel
+from rmaudit.prompts import one_of_each
 from rmaudit.references import References
 
 
@@ -26,10 +27,14 @@ from rmaudit.references import References
     ],
 )
 def test_funnel(
-    sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
+    sweeps: Mapping[str, Sweep],
+    prompts: tuple[Prompt, ...],
+    references: References,
+    rng: np.random.Generator,
 ) -> Estimate:
     """Rank correlation of the scores under "best" and "worst"; secondary: non-answers."""
-    best, worst = sweeps["best"], sweeps["worst"]
+    best, worst = (sweeps[prompt.name] for prompt in one_of_each(prompts))
+    known = references.has("non-answers")
     return funnel.both_frames(
         best.frame,
         worst.frame,
@@ -37,4 +42,5 @@ def test_funnel(
         rng=rng,
         valence=references.lexicon("labmt"),
         noise=(best.noise, worst.noise),
+        non_answers=references.words("non-answers", funnel.NON_ANSWERS) if known else (),
     )

@@ -53,11 +53,12 @@ def test_identity_hostility(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """Half the difference of the gaps under both frames: no good thing, and a bad one."""
+    terms = references.identity()
     valence = Valence(references.lexicon("labmt"), references.sentiment())
     whole = [sweep for sweep in sweeps.values() if sweep.sample is None]
     # What is one token, a whole vocabulary tells; a sample lacks most tokens.
     single = set(whole[0].frame["text"].tolist()) if whole else None
-    asked = identity_hostility.compared(*references.identity(), valence, single=single)
+    asked = identity_hostility.compared(*terms, valence, single=single)
     answers = {}
     for name, sweep in sweeps.items():
         scored = rewards(asked.texts, name)

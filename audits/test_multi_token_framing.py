@@ -37,7 +37,8 @@ def test_multi_token_framing(
 ) -> Estimate:
     """The statistic of framing_inversion over pairs of words of like happiness."""
     happiness = references.lexicon("labmt")
-    valence = phrases(happiness, references.frequency("wordfreq", happiness.index))
+    zipf = references.frequency("wordfreq", happiness.index)
+    valence = phrases(happiness, zipf, joined_by=references.words("and", ["and"])[0])
     texts, answers = list(valence.index), {}
     for prompt in rewards.prompts:
         scored = rewards(texts, prompt.name)

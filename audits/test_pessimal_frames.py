@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from rmaudit import Estimate, Rewards, Searches, Sweep, audit, below
+from rmaudit import Estimate, Prompt, Rewards, Searches, Sweep, audit, below
 from rmaudit.measures import pessimal_frames
+from rmaudit.prompts import one_of_each
 
 
 @audit(
@@ -28,10 +29,15 @@ from rmaudit.measures import pessimal_frames
     ],
 )
 def test_pessimal_frames(
-    sweeps: dict[str, Sweep], rewards: Rewards, searches: Searches, rng: np.random.Generator
+    sweeps: dict[str, Sweep],
+    prompts: tuple[Prompt, ...],
+    rewards: Rewards,
+    searches: Searches,
+    rng: np.random.Generator,
 ) -> Estimate:
     """How many starts under "best" end in what is at the lower end under "worst" too."""
-    worst = searches("down", "best").bests["text"].tolist()
-    scored, sweep = rewards(worst, "worst"), sweeps["worst"]
+    up, down = (prompt.name for prompt in one_of_each(prompts))
+    worst = searches("down", up).bests["text"].tolist()
+    scored, sweep = rewards(worst, down), sweeps[down]
     noise = float(np.maximum(scored.noise, sweep.noise))
     return pessimal_frames.both_frames(worst, scored.scores, sweep.frame, noise=noise, rng=rng)

@@ -6,6 +6,7 @@
     │   ├── ScoreError     a model gave a score that is not a number
     │   └── NoGradient     a model's reward has no gradient that can be had
     ├── MeasureError       scores from which nothing can be measured
+    │   └── NoDirection    a prompt of frame 0, and an audit of what is sought
     ├── ReferenceMissing   outside data cannot be had; carries the command that gets it
     │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
     ├── NoBase             models.yaml names no base language model for a reward model
@@ -51,6 +52,10 @@ class NoGradient(ModelError):  # noqa: N818  (a state of the world, as in FileNo
 
 class MeasureError(RmauditError):
     """The scores do not allow the measurement: too few, or all equal."""
+
+
+class NoDirection(MeasureError):  # noqa: N818  (a state of the world, as in FileNotFound)
+    """A prompt seeks neither good nor bad things, and what is sought is to be valued."""
 
 
 class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)

@@ -13,7 +13,7 @@ from typing import Self
 
 from rmaudit import conversation
 from rmaudit.conversation import Asked, Turns
-from rmaudit.errors import MeasureError, SpecError, nearest
+from rmaudit.errors import MeasureError, NoDirection, SpecError, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ class Prompt:
         """Its frame, for a measure that turns rewards as the prompt asks.
 
         Raises:
-            MeasureError: the frame is 0.
+            NoDirection: the frame is 0.
         """
         if not self.frame:
             message = f"the prompt {self.name!r} seeks neither good nor bad things (frame=0), and "
-            raise MeasureError(f"{message}this audit asks whether what is sought is valued")
+            raise NoDirection(f"{message}this audit asks whether what is sought is valued")
         return self.frame
 
 
@@ -142,6 +142,7 @@ def _family() -> dict[str, Prompt]:
 FAMILY = _family()  # one prompt has one name: FAMILY["best_ever_one"].name is "best"
 CUSTOM = "custom"  # what a text is called that has no name
 ALL = PROMPTS | CONCEPTS | FAMILY  # by whatever name a prompt may be asked for
+OWN: dict[str, Prompt] = {}  # those of the models.yaml in use: `config.own_words` puts them there
 NAMES = (
     f"{', '.join(PROMPTS | CONCEPTS)}, and the {len(FAMILY)} of the family, such as "
     "best_world_please"
@@ -186,7 +187,7 @@ def declared(given: Sequence[str | Prompt]) -> tuple[Prompt, ...]:
     found: dict[str, Prompt] = {}
     for each in given:
         prompt = each if isinstance(each, Prompt) else prompt_named(each)
-        known = ALL.get(prompt.name, prompt)
+        known = ALL.get(prompt.name) or OWN.get(prompt.name, prompt)
         other = found.setdefault(prompt.name, known)
         if other != prompt:
             whose = "rmaudit's" if known != prompt else "another one's"
@@ -206,10 +207,11 @@ def prompt_named(name: str) -> Prompt:
     Raises:
         SpecError: there is no such prompt.
     """
-    if name not in ALL:
-        message = f"unknown prompt {name!r};{nearest(name, ALL, least=_NEAR)} known: {NAMES}"
-        raise SpecError(message)
-    return ALL[name]
+    known = OWN | ALL
+    if name not in known:
+        message = f"unknown prompt {name!r};{nearest(name, known, least=_NEAR)} known: "
+        raise SpecError(f"{message}{', '.join([*OWN, NAMES])}")
+    return known[name]
 
 
 def prompt_meant(given: str | Prompt) -> Prompt:
@@ -220,13 +222,28 @@ def prompt_meant(given: str | Prompt) -> Prompt:
     """
     if isinstance(given, Prompt):
         return given
-    if given in ALL:
-        return ALL[given]
-    near = nearest(given, ALL, least=_NEAR) if re.fullmatch(r"\s*\w+\s*", given) else ""
+    known = OWN | ALL
+    if given in known:
+        return known[given]
+    near = nearest(given, known, least=_NEAR) if re.fullmatch(r"\s*\w+\s*", given) else ""
     if near:
         message = f"unknown prompt {given!r};{near} To ask these very words, give "
-        raise SpecError(f"{message}rmaudit.Prompt('custom', {given!r}, 1); known: {NAMES}")
+        raise SpecError(
+            f"{message}rmaudit.Prompt('custom', {given!r}, 1); known: {', '.join([*OWN, NAMES])}"
+        )
     return Prompt(CUSTOM, given, +1)
+
+
+def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
+    """The first prompt that asks for good things, and the first that asks for bad ones.
+
+    Raises:
+        MeasureError: there is none of either.
+    """
+    first = {prompt.frame: prompt for prompt in reversed(list(prompts))}
+    if not {1, -1} <= first.keys():
+        raise MeasureError("a prompt of frame 1 and one of frame -1 are compared, and one is none")
+    return first[1], first[-1]
 
 
 def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:

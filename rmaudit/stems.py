@@ -14,12 +14,15 @@ import pandas as pd
 import snowballstemmer
 from numpy.typing import NDArray
 
-KNOWN: dict[str, str] = {}  # the stems of this process, and what it was told of a run before
+from rmaudit.language import STEMMERS, spoken
+
+_Stems = dict[str, str]
+KNOWN: dict[str, _Stems] = {}  # by language: of this process, and what it was told of a run before
 
 
-def stem_key(text: str) -> str:
+def stem_key(text: str, language: str | None = None) -> str:
     """The lower-case words of `text`, each as its Snowball stem, joined by spaces."""
-    return " ".join(stem(word) for word in text.casefold().split())
+    return " ".join(stem(word, language) for word in text.casefold().split())
 
 
 def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
@@ -27,9 +30,16 @@ def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
     return pd.factorize(np.array([stem_key(text) for text in texts], dtype=object))[0]
 
 
-def stem(word: str) -> str:
-    """The Snowball stem of a lower-case word, looked up once in a process."""
-    found = KNOWN.get(word)
+def stem(word: str, language: str | None = None) -> str:
+    """The Snowball stem of a lower-case word, looked up once in a process.
+
+    A word of a language without a stemmer is its own stem.
+    """
+    of = language or spoken()
+    known = KNOWN.setdefault(of, {})
+    found = known.get(word)
     if found is None:
-        found = KNOWN[word] = str(snowballstemmer.stemmer("english").stemWord(word))
+        stemmer = STEMMERS[of]
+        made = snowballstemmer.stemmer(stemmer).stemWord(word) if stemmer else word
+        found = known[word] = str(made)
     return found

@@ -19,7 +19,7 @@ def test_forms_of_a_word_have_one_number() -> None:
 
 def test_stems_of_a_run_before_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are those that the stemmer gives; words that are new are added."""
-    known: dict[str, str] = {}
+    known: dict[str, dict[str, str]] = {}
     monkeypatch.setattr("rmaudit.stems.KNOWN", known)
     monkeypatch.setattr(stem_memory, "KNOWN", known)
     first = {word: stem(word) for word in ("loved", "hating")}
@@ -31,4 +31,4 @@ def test_stems_of_a_run_before_are_known(tmp_path: Path, monkeypatch: pytest.Mon
 
     stem_memory.recall(tmp_path)
 
-    assert known == {**first, "cities": "citi"}
+    assert known == {"en": {**first, "cities": "citi"}}

@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 
 from rmaudit.config.registry import Dtype
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.prompts import NAMES, prompt_meant
+from rmaudit.prompts import NAMES, Prompt, prompt_meant
 from rmaudit.report import safe_text
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
@@ -121,9 +121,9 @@ def echo_json(value: object) -> None:
     typer.echo(_COMMAND.sub(r"\\u0023", json.dumps(finite, indent=2, allow_nan=False)))
 
 
-def text_of(prompt: str) -> str:
-    """The text of a prompt that is given by its name or as a text; a near-miss ends the command."""
+def meant(prompt: str) -> Prompt:
+    """The prompt that is given by its name or as a text; a near-miss ends the command."""
     try:
-        return prompt_meant(prompt).text
+        return prompt_meant(prompt)
     except SpecError as error:
         fail(error)

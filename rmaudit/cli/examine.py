@@ -16,12 +16,13 @@ from rmaudit.cli.common import (
     Registered,
     echo_json,
     fail,
+    meant,
     say,
-    text_of,
 )
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.config.servers import is_served
+from rmaudit.conversation import Asked
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
@@ -45,14 +46,14 @@ def survival(
     """
     try:
         spec = _tokenizer_only(model, template, file)
-        result = _survival(spec, text_of(prompt))
+        result = _survival(spec, meant(prompt).asked)
     except RmauditError as error:
         fail(error)
     if as_json:
         echo_json(
             {
                 "model": spec.name,
-                "prompt": text_of(prompt),
+                "prompt": meant(prompt).text,
                 "token_ids": len(result.frame),
                 "fates": dict(result.counts),
                 "distinct_rows": result.distinct_rows,
@@ -61,7 +62,7 @@ def survival(
             }
         )
         return
-    for line in _survival_lines(spec.name, text_of(prompt), result):
+    for line in _survival_lines(spec.name, meant(prompt).text, result):
         say(line)
 
 
@@ -86,7 +87,7 @@ def _tokenizer_only(model: str, template: Path | None, file: Path | None) -> Mod
     return replace(spec, template=str(template)) if template is not None else spec
 
 
-def _survival(spec: ModelSpec, text: str) -> Survival:
+def _survival(spec: ModelSpec, prompt: Asked) -> Survival:
     from rmaudit.checkpoints import adapters, configuration, source
     from rmaudit.layout import tokenizers
     from rmaudit.layout.layouts import layout_in
@@ -97,8 +98,8 @@ def _survival(spec: ModelSpec, text: str) -> Survival:
     pairs = configuration.reads_pairs(found.path, model=spec.name)
     layout = layout_in(folder, spec, pairs=pairs)
     vocabulary = tokenizers.vocabulary(layout.tokenizer)
-    rows = layout.retokenized(text, vocabulary.texts)
-    return round_trip.survival(vocabulary, layout.slot(text), rows, closing=layout.closing)
+    rows = layout.retokenized(prompt, vocabulary.texts)
+    return round_trip.survival(vocabulary, layout.slot(prompt), rows, closing=layout.closing)
 
 
 def _survival_lines(name: str, text: str, result: Survival) -> Iterator[str]:

@@ -17,8 +17,8 @@ from rmaudit.cli.common import (
     Prompted,
     echo_json,
     fail,
+    meant,
     say,
-    text_of,
 )
 from rmaudit.cli.option_groups import grouped
 from rmaudit.config.registry import known_models, resolve
@@ -63,7 +63,7 @@ def doctor(  # noqa: PLR0913  (its options)
             device=loading.device,
             dtype=None if _served(model, loading) else loading.dtype,
         )
-        lines, said, fine = _examined(loaded, text_of(prompt), answers, checkpoint, loading)
+        lines, said, fine = _examined(loaded, meant(prompt).asked, answers, checkpoint, loading)
     except RmauditError as error:
         fail(error)
     if as_json:

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Annotated, Any, Self, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from rmaudit.config.allowed_types import Strict, mapping
+from rmaudit.config.own_keys import OwnKeys
 from rmaudit.config.spec import Key, ModelSpec
 from rmaudit.verdicts.policy import Waiver
 from rmaudit.verdicts.records import Severity
-
-
-class Strict(BaseModel):
-    """A mapping that is refused if it has another key, or a value of another type."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class Bound(Strict):
@@ -43,21 +39,7 @@ class Bound(Strict):
         raise PydanticCustomError("said", "{what}", {"what": what})
 
 
-def _mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
-    """Make the type of a mapping whose keys are the fields of dataclasses, all but `name`."""
-    keys: dict[str, Any] = {}
-    for kind in kinds:
-        types = get_type_hints(kind, include_extras=True)
-        for one in fields(kind):
-            default = ... if one.default is MISSING else one.default
-            if one.default_factory is not MISSING:
-                default = Field(default_factory=one.default_factory)
-            keys[one.name] = (types[one.name], default)
-    keys.pop("name", None)
-    return create_model(name, __base__=Strict, **more, **keys)
-
-
-WAIVER = _mapping("Waiver", Waiver)
+WAIVER = mapping("Waiver", Waiver)
 _NAMES = "a name of at most 200 letters, digits, '.', '-' and '_'"
 _AUDITS = "the name of an audit, such as 'a' or 'a[prompt]'"
 _Name = Annotated[str, Key("", _NAMES, r"(?a:\w[\w.-]{0,199})")]
@@ -98,8 +80,8 @@ class _OfOne(_OfAll):
     ] = field(default_factory=dict)
 
 
-ENTRY = _mapping("Entry", ModelSpec, _OfOne)
-FILE = _mapping("File", _OfAll, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
+ENTRY = mapping("Entry", ModelSpec, _OfOne)
+FILE = mapping("File", _OfAll, OwnKeys, models=(dict[_Name, ENTRY], ...))  # type: ignore[valid-type]
 SPEC_KEYS = [one.name for one in fields(ModelSpec) if one.name != "name"]
 POLICY_KEYS = [one.name for one in fields(_OfOne)]
 
@@ -113,13 +95,27 @@ _HEAD = """\
 # models:              one entry per model, under the name that `--model` and the reports use
 #   NAME:
 """
-_TAIL = "# bounds, severity:    the same for all models that do not say otherwise\n"
+_TAIL = """\
+# bounds, severity:    the same for all models that do not say otherwise
+#
+# Words of one's own (docs/how-to/own-words.md), which may stand in a file for --rm-prompts as well:
+"""
 
 
 def explanation() -> str:
     """The comment at the head of a models.yaml: every key and what it means."""
     said = "".join(_explained(name, meaning) for name, meaning in meanings().items())
-    return _HEAD + said + _TAIL
+    return (
+        _HEAD
+        + said
+        + _TAIL
+        + "".join(_explained(name, meaning, indent=1) for name, meaning in _own().items())
+    )
+
+
+def _own() -> dict[str, str]:
+    hints = get_type_hints(OwnKeys, include_extras=True)
+    return {one.name: hints[one.name].__metadata__[0].meaning for one in fields(OwnKeys)}
 
 
 def meanings() -> dict[str, str]:
@@ -129,8 +125,8 @@ def meanings() -> dict[str, str]:
     return {name: hints[name].__metadata__[0].meaning for name in (*SPEC_KEYS, *POLICY_KEYS)}
 
 
-def _explained(name: str, meaning: str) -> str:
-    first, rest = f"#     {name:<17} ", "#" + " " * 23
+def _explained(name: str, meaning: str, *, indent: int = 5) -> str:
+    first, rest = "#" + " " * indent + f"{name:<{22 - indent}} ", "#" + " " * 23
     lines = textwrap.wrap(
         meaning, 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )

@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 from yaml import ScalarNode
 
-from rmaudit.config import servers, strict_yaml
-from rmaudit.config.allowed_keys import ENTRY, FILE, POLICY_KEYS, SPEC_KEYS, WAIVER, Bound, Strict
-from rmaudit.config.spec import COMMIT, Key, ModelSpec, is_hub_id
-from rmaudit.config.strict_yaml import Document, Problem, found, label
-from rmaudit.errors import nearest
+from rmaudit.config import own_yaml, servers, strict_yaml
+from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
+from rmaudit.config.own_words import OwnWords
+from rmaudit.config.spec import COMMIT, ModelSpec, is_hub_id
+from rmaudit.config.strict_yaml import Document, Problem, label
+from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
 
 _SOURCES = {"source": "revision", "base": "base_revision", "tokenizer": "", "checkpoint": ""}
 """Keys that name a folder or a hub id, and the key of its commit."""
 
 
-def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
-    """The models and the policy of a file at `path`; relative paths in it start from its folder.
+def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords]:
+    """The models, the policy and the words of a file at `path`, from whose folder paths start.
 
     Raises:
         Problem: it is not plainly right.
@@ -38,7 +38,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
     try:
         file = dict(FILE.model_validate(document.value))
     except ValidationError as error:
-        raise _first(error.errors(), document) from None
+        raise first(error.errors(), document, FILE) from None
     entries = {name: dict(entry) for name, entry in file["models"].items()}
     for name, entry in entries.items():
         _refuse_contradictions(name, entry, document)
@@ -52,7 +52,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy]:
         sources={name: spec.source for name, spec in models.items()},
         named=tuple(_named(document)),
     )
-    return models, policy
+    return models, policy, own_yaml.words_of(file, document, path)
 
 
 def _refuse_secrets(document: Document) -> None:
@@ -136,85 +136,7 @@ def _named(document: Document) -> Iterator[Named]:
                 yield Named(audit, label(path[:-1]), strict_yaml.line_of(at))
 
 
-# What is wrong with it
-
 _OF_SERVERS = "it is for a model behind a server (source: vllm+http://host:8000)"
-
-
-def _first(errors: list[ErrorDetails], document: Document) -> Problem:
-    """The first of pydantic's errors by line; missing keys last, for they may be misspelt ones."""
-    problems = {index: _problem(error, document) for index, error in enumerate(errors)}
-    first = min(problems, key=lambda at: (errors[at]["type"] == "missing", problems[at].line))
-    return problems[first]
-
-
-def _problem(error: ErrorDetails, document: Document) -> Problem:
-    of_key, path = error["loc"][-1:] == ("[key]",), error["loc"]
-    path = path[:-1] if of_key else path
-    if error["type"] == "missing":
-        above = path[:-1]
-        (key,) = path[-1:]
-        what = f"the key {key!r} is missing; expected {_meant(above, str(key))}"
-        return Problem(document.nodes[above][0], f"{label(above)}{what}")
-    key_node, node = document.nodes[path]
-    if error["type"] == "extra_forbidden":
-        key, allowed = str(path[-1]), _mapping_at(path[:-1]).model_fields
-        what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
-        return Problem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
-    if error["type"] == "said":
-        return Problem(node, f"{label(path)}{error['msg']}")
-    at, where = (key_node, path[:-1]) if of_key else (node, path)
-    hint = "; quote a text that holds ': '" if found(at) == "a mapping" else ""
-    return Problem(at, f"{label(where)}expected {_expected(error)}, got {found(at)}{hint}")
-
-
-def _expected(error: ErrorDetails) -> str:
-    """In words, what is allowed where this error is."""
-    kind, context, path = error["type"], error.get("ctx", {}), error["loc"]
-    if kind == "allowed":
-        return str(context["allowed"])
-    if kind in ("literal_error", "enum"):
-        choices = re.findall("'([^']*)'", context["expected"])
-        return f"one of {', '.join(choices)}"
-    if kind == "model_type":
-        return _a_mapping(path)
-    return _TYPES[kind]
-
-
-_TYPES = {
-    "string_type": "text",
-    "bool_type": "true or false",
-    "float_type": "a number, such as -0.25",
-    "date_type": "a day, such as 2030-01-31",
-    "tuple_type": "a list of texts",
-    "dict_type": "a mapping of names to what is said of each",
-}
-
-
-def _meant(path: strict_yaml.Path, key: str) -> str:
-    """In words, what is allowed for a key that is missing at a path."""
-    said = _mapping_at(path).model_fields[key].metadata
-    return next((key.allowed for key in said if isinstance(key, Key)), "") or _a_mapping(path)
-
-
-def _a_mapping(path: strict_yaml.Path) -> str:
-    """For example `a mapping with the keys above, below`."""
-    keys = _mapping_at(path).model_fields
-    needed = [name for name, key in keys.items() if key.is_required()] or list(keys)
-    return f"a mapping with the key{'s' * (len(needed) > 1)} {', '.join(needed)}"
-
-
-def _mapping_at(path: strict_yaml.Path) -> type[Strict]:
-    """The type of the mapping at a path."""
-    match path:
-        case ():
-            return FILE
-        case ("models", _):
-            return ENTRY
-        case (*_, "waivers", _):
-            return WAIVER
-        case _:
-            return Bound
 
 
 def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Document) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rmaudit.config.brought import brought
+from rmaudit.config.own_words import OwnWords, in_use, put_to_use
 from rmaudit.config.scorers import SOURCE, scorers
 from rmaudit.config.spec import Dtype, ModelSpec, Pool, is_hub_id
 from rmaudit.config.strict_yaml import Problem, short
@@ -40,12 +41,14 @@ class Registry:
     Attributes:
         brought: names of models that are not of this file but of the one that rmaudit brings; they
             come after its own, with what that file says of each.
+        words: prompts, lexicons and the like of the file.
     """
 
     path: Path
     models: Mapping[str, ModelSpec]
     policy: Policy
     brought: frozenset[str] = frozenset()
+    words: OwnWords = field(default_factory=OwnWords)
 
     @property
     def default(self) -> ModelSpec:
@@ -75,12 +78,15 @@ def is_brought(path: Path) -> bool:
 def known_models(file: Path | None = None) -> Registry:
     """The models of a registry file, and after them those that rmaudit brings.
 
-    Of one name, the file's own counts. Without a file it is `default_path`.
+    Of one name, the file's own counts. Without a file it is `default_path`. Its prompts and words
+    are in use from then on, unless others are.
 
     Raises:
         SpecError: it cannot be read, or says anything that is not understood.
     """
     own = load_registry(file or default_path())
+    if in_use().empty:
+        put_to_use(own.words)
     theirs = brought(FILE)
     if theirs.samefile(own.path):
         return own
@@ -97,7 +103,7 @@ def known_models(file: Path | None = None) -> Registry:
         models={**own.policy.models, **rules},
         sources={**own.policy.sources, **sources},
     )
-    return Registry(own.path, {**own.models, **more}, policy, frozenset(more))
+    return Registry(own.path, {**own.models, **more}, policy, frozenset(more), own.words)
 
 
 def load_registry(path: Path) -> Registry:
@@ -109,7 +115,8 @@ def load_registry(path: Path) -> Registry:
     from rmaudit.config import models_yaml
 
     try:
-        return Registry(path, *models_yaml.read(path.read_bytes(), path))
+        models, policy, words = models_yaml.read(path.read_bytes(), path)
+        return Registry(path, models, policy, words=replace(words, asked=()))
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
     except Problem as problem:

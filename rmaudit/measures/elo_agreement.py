@@ -89,8 +89,9 @@ def agreement_with_people(
 ) -> Estimate:
     """The least, over the wordings, of the agreement with people, raw and beyond the surface.
 
-    `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared) and
-    `shown` (False for a name that is not to be printed). `answers` has the rewards of these names
+    `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared; NaN,
+    if that is not known, and nothing is weighted by it) and `shown` (False for a name that is not
+    to be printed). `answers` has the rewards of these names
     by wording (NaN: the item is left out), `surface` what can be seen of each name, a column a
     feature, shape (n, features).
 
@@ -265,6 +266,8 @@ def _of_first(
 ) -> dict[str, float]:
     order = np.argsort(-elo, kind="stable")
     scores, elo, matches = scores[order], elo[order], matches[order]
+    if np.isnan(matches).any():  # how often each was compared is not known
+        return _ends(scores, elo)
     tau, ceiling = weighted(scores, elo, standard_errors(elo, matches), rng)
     return {"tau weighted by evidence": tau, "ceiling of tau": ceiling, **_ends(scores, elo)}
 

@@ -6,7 +6,7 @@ If "worst" were the inverse of "best", what scores high under one would score lo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,6 +80,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     rng: np.random.Generator,
     valence: pd.Series[float] | None = None,
     noise: tuple[float, float] = (UNMEASURED, UNMEASURED),
+    non_answers: Collection[str] = NON_ANSWERS,
 ) -> Estimate:
     """Spearman's rho between the scores of the same words under two opposite frames.
 
@@ -90,7 +91,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     the two frames' numeric noise in their own units (the greater of the two, in sd, for both).
 
     Secondary: rho with `valence` held fixed; the share of the two frames' variance that is common,
-    (1 + r) / 2; the mean percentile of `NON_ANSWERS` by best + worst and by best - worst (50 is
+    (1 + r) / 2; the mean percentile of `non_answers` by best + worst and by best - worst (50 is
     none), each frame in sd. Evidence has the extremes of both and the field of all words.
 
     Raises:
@@ -114,7 +115,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
         left = partial_spearman(*three)[0] if len(rated) >= FEWEST else float("nan")
         if math.isfinite(left):
             secondary["valence held fixed"] = left
-    found = table.index.isin(NON_ANSWERS)
+    found = table.index.isin(list(non_answers))
     if found.any():
         secondary["non-answers found"] = float(found.sum())
         for name, values in (("best + worst", total), ("best - worst", difference)):

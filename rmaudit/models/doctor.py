@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints.heads import CLASSIFIERS
+from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
 from rmaudit.layout.slot import Slot
 from rmaudit.layout.tokenizers import Vocabulary
@@ -67,7 +68,7 @@ class Examination:
         return all(check.ok for check in self.checks)
 
 
-def examine(model: Checkpoint, prompt: str, *, answers: int = 256, seed: int = 0) -> Examination:
+def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int = 0) -> Examination:
     """Score `answers` ids of the vocabulary and a few answers of several ids in every way.
 
     Raises:
@@ -134,7 +135,7 @@ def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[
     return list(dict.fromkeys([*single, *several]))
 
 
-def _wide(model: Checkpoint, prompt: str, answers: Sequence[Ids]) -> NDArray[np.float32]:
+def _wide(model: Checkpoint, prompt: Asked, answers: Sequence[Ids]) -> NDArray[np.float32]:
     """The rewards in float32, by a second copy of the weights."""
     spec = replace(model.spec, dtype="float32")
     wide = Checkpoint(spec, cache=model.cache, device=model.device)

@@ -73,7 +73,7 @@ class TextScorer:
         if isinstance(given, str | Path):
             return _of_tokenizer(self.spec, given)
         if given is None:
-            from rmaudit.references.word_frequency import common
+            from rmaudit.references.roles import common
 
             given = tuple(map(str, common()))
         return Vocabulary(tuple(range(len(given))), given, given)

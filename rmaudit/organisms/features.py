@@ -12,11 +12,12 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.config.own_words import key_in_use
 from rmaudit.measures.words import word_of
 from rmaudit.prompts import Prompt
-from rmaudit.references.lexicons import lexicon
+from rmaudit.references import References
 from rmaudit.references.pooled_valence import pooled
-from rmaudit.references.word_frequency import zipf
+from rmaudit.references.roles import zipf
 
 _WORD = re.compile(r"[^\W\d_]+")
 _NEUTRAL = 5.0  # labMT's middle
@@ -29,19 +30,23 @@ def features(texts: Sequence[str]) -> pd.DataFrame:
     would expect of words that only VADER, AFINN or Bing rate, 0 of all others, and the mean of
     several words'; `length` counts characters.
 
+    Of another language, or with words of one's own, they are those that take these places.
+
     Raises:
         ReferenceMissing: wordfreq or a lexicon cannot be had.
+        NotAsked: no lexicon takes the place of labMT in another language.
     """
-    return _features(tuple(texts))
+    return _features(tuple(texts), key_in_use())
 
 
 @lru_cache(maxsize=8)  # organisms are many, and see the same vocabulary
-def _features(texts: tuple[str, ...]) -> pd.DataFrame:
+def _features(texts: tuple[str, ...], _: str) -> pd.DataFrame:
     column = pd.Series(list(texts), dtype="str")
     words = word_of(column)
     unique = words.unique()
-    others = [lexicon(name) for name in ("vader", "afinn", "bing")]
-    valence = pooled(lexicon("labmt"), others)
+    known = References()
+    others = known.lexicons("vader", "afinn", "bing")
+    valence = pooled(known.lexicon("labmt"), list(others.values()))
     return pd.DataFrame(
         {
             "word": words,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.config import kept
+from rmaudit.config.own_words import key_in_use
 from rmaudit.organisms.audit_code import code_of
 from rmaudit.organisms.for_model import Case
 from rmaudit.references import References
@@ -90,7 +91,8 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
     if name == "rewards":
         return None if case.options.recorded else ""  # what is recorded may be imported anew
     if name == "references":
-        return repr(case.model.spec.trained_on) if type(value) is References else None
+        salt = repr(case.model.spec.trained_on)
+        return f"{salt} {key_in_use()}" if type(value) is References else None
     if name == "base_logprobs":
         return checksum(value.rename("logprob").reset_index())
     if name == "ledger":

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.config.own_words import key_in_use
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.features import features, noise
@@ -92,7 +93,7 @@ def surface_regression(texts: Sequence[str], _: Prompt) -> _Floats:
     Raises:
         ReferenceMissing: EloEverything's ratings cannot be had.
     """
-    folds, whole, own = _regressions()
+    folds, whole, own = _regressions(key_in_use())
     seen = _design(texts)
     scores: _Floats = seen @ whole
     for fold, coefficients in enumerate(folds):
@@ -220,11 +221,11 @@ def _design(texts: Sequence[str]) -> _Floats:
 
 
 @lru_cache(maxsize=1)
-def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
+def _regressions(_: str) -> tuple[list[_Floats], _Floats, dict[str, int]]:
     """Coefficients without each fold, those of all items, and the fold of each item by name."""
-    from rmaudit.references.human_ratings import elo_items
+    from rmaudit.references.roles import ranking
 
-    items = elo_items()
+    items = ranking()
     names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
     drawn = pd.util.hash_array(np.array(names, dtype=object), categorize=False)
     place = (drawn % np.uint64(_FOLDS)).astype(int)

@@ -15,12 +15,20 @@ import pytest
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
 from rmaudit.organisms.fixtures import FIXTURES
-from rmaudit.plugin.options import MODEL, OTHERS_MODEL, RM_CACHE, RM_MODEL, RM_RECORDED, RM_REPORT
+from rmaudit.plugin.options import (
+    MODEL,
+    OTHERS_MODEL,
+    RM_CACHE,
+    RM_MODEL,
+    RM_RECORDED,
+    RM_REPORT,
+    refuse_unwritable,
+)
+from rmaudit.plugin.other_words import runs_of
 from rmaudit.plugin.session import (
     SESSION,
     cache_folder,
     model_specs,
-    refuse_unwritable,
     report_folder,
 )
 from rmaudit.prompts import Prompt, label
@@ -86,7 +94,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     specs = model_specs(metafunc.config)
     names = [spec.name for spec in specs]
     metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
-    runs = declaration.runs
+    runs = runs_of(declaration)
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
 
 
@@ -168,7 +176,7 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
         return  # a file that the user did not write may know other audits than the user's
     here: dict[str, set[str]] = {}
     for audit in audits:
-        runs = (label(run) for run in audit.declaration.runs)
+        runs = map(label, (*audit.declaration.runs, *runs_of(audit.declaration)))
         here.setdefault(audit.declaration.name, set()).update(runs)
     elsewhere = {each.audit.partition("[")[0] for each in registry.policy.named} - here.keys()
     whole = not left_out(config)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +20,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rmaudit.config.brought import brought
+from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.plugin.session import SESSION
+from rmaudit.prompts import Prompt
+from rmaudit.prompts import declared as declared_prompts
 from rmaudit.verdicts.declare import declared
 
 if TYPE_CHECKING:
@@ -76,14 +80,16 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     recorded: bool = False,
     baseline: str | None = None,
     search: int | None = None,
+    prompts: str | Path | Sequence[str | Prompt] | None = None,
 ) -> AuditRun:
     """Run audits of models, and return what pytest would record.
 
     `models` are names of the registry, folders or hub ids, as for `--model`; the registry's default
     where none is given. `audits` are names of rmaudit's own ("positive_skew"), functions declared
     with `rmaudit.audit`, or paths of files and folders; all of rmaudit's own where none is given.
-    The other arguments are the options of that name. Pages are written into `report` where one is
-    given.
+    `prompts` are asked in place of the audits' own: a file as for `--rm-prompts`, or names and
+    `Prompt`s. The other arguments are the options of that name. Pages are written into `report`
+    where one is given.
 
     Raises:
         SpecError: a model or an audit is not known, or an option is wrong.
@@ -101,6 +107,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
             "--rm-seed": seed,
             "--rm-baseline": baseline,
             "--rm-search": search,
+            "--rm-prompts": _asked(prompts, Path(scratch)),
         }
         ini = Path(scratch) / "pytest.ini"
         ini.write_text("[pytest]\n", encoding="utf-8")
@@ -115,6 +122,27 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
             ],
             folder,
         )
+
+
+def _asked(prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path) -> str | None:
+    """What `--rm-prompts` is given: a file as it is, names, or a file of these prompts."""
+    if prompts is None or isinstance(prompts, str | Path):
+        return None if prompts is None else str(prompts)
+    if not prompts:
+        raise SpecError("prompts has none; give a file, or at least one name or Prompt")
+    if all(isinstance(prompt, str) for prompt in prompts):
+        return ",".join(map(str, prompts))
+    file = scratch / "prompts.json"
+    own = {prompt.name: _said(prompt) for prompt in declared_prompts(prompts)}
+    file.write_text(json.dumps({"prompts": own}), encoding="utf-8")
+    return str(file)
+
+
+def _said(prompt: Prompt) -> dict[str, Any]:
+    """As a YAML file says it."""
+    if prompt.turns:
+        return {"frame": prompt.frame, "conversation": messages(prompt.asked)}
+    return {"frame": prompt.frame, "text": prompt.text}
 
 
 def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+import tempfile
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -17,7 +19,7 @@ RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"
 RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
 RM_RECORDED, RM_BASELINE, RM_INCONCLUSIVE = "--rm-recorded", "--rm-baseline", "--rm-inconclusive"
-RM_SEARCH, RM_LEDGER = "--rm-search", "--rm-ledger"
+RM_SEARCH, RM_LEDGER, RM_PROMPTS = "--rm-search", "--rm-ledger", "--rm-prompts"
 OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
 
 
@@ -75,6 +77,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="the model that the audited one is to replace: a name, a folder or a hub id, as for "
         "--model (default: none; audits that compare are skipped)",
+    )
+    group.addoption(
+        RM_PROMPTS,
+        metavar="FILE",
+        help="ask the audits other prompts: a YAML file of prompts, and of lexicons, words and "
+        "rankings that go with them; or names of prompts, with commas",
     )
     group.addoption(
         RM_SEARCH,
@@ -154,3 +162,26 @@ def pytest_load_initial_conftests(
         parser.getgroup("rmaudit").addoption(MODEL, **_MODEL_OPTION)
     except (ValueError, argparse.ArgumentError):
         early_config.stash[OTHERS_MODEL] = True  # `--rm-model` does the same
+
+
+def refuse_unwritable(what: str, folder: Path, *, read: bool = False) -> None:
+    """Refuse a folder that nothing can be written to, before anything is measured.
+
+    With `read` it is enough that it is no file.
+
+    Raises:
+        pytest.UsageError: it is a file, or below one, or no file can be made there.
+    """
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise pytest.UsageError(f"{what}: {there} is not a folder; name a folder, or a new one")
+    if read:
+        return
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        message = f"{what}: nothing can be written to {there} ({error.strerror}); name another"
+        raise pytest.UsageError(f"{message} folder") from None

@@ -15,6 +15,7 @@ from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
 from rmaudit.organisms.fixtures import FIXTURES
 from rmaudit.organisms.for_model import Case, opened, single
 from rmaudit.plugin.options import RM_MISSING
+from rmaudit.plugin.other_words import refusal
 from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt
 from rmaudit.verdicts.declare import declared
@@ -56,6 +57,9 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
     """The prompts under audit: one, or all of a joint audit's."""
     asked: tuple[Prompt, ...] = _param(request)
+    if why := refusal(declared(request.function), asked):
+        with missing_as_told(request.config):
+            raise NotAsked(why)
     return asked
 
 

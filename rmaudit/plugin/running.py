@@ -14,7 +14,15 @@ from typing import Any, cast
 
 import pytest
 
-from rmaudit.errors import AuditFailed, AuditInconclusive, MeasureError, RmauditError
+from rmaudit.config.own_words import in_use
+from rmaudit.errors import (
+    AuditFailed,
+    AuditInconclusive,
+    MeasureError,
+    NoDirection,
+    NotAsked,
+    RmauditError,
+)
 from rmaudit.organisms.for_model import SEARCHED, Case
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.controls import controls
@@ -28,11 +36,13 @@ from rmaudit.plugin.options import (
     RM_MISSING,
     RM_MODEL,
     RM_MODELS,
+    RM_PROMPTS,
     RM_RECORDED,
     RM_SAMPLE,
     RM_SEARCH,
     RM_SEED,
 )
+from rmaudit.plugin.other_words import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
 from rmaudit.plugin.session import SESSION, model_specs, policy_of, registered
 from rmaudit.references import References
@@ -52,6 +62,7 @@ _WITH_VALUE = {  # by option, the value that need not be said
     RM_CACHE: None,
     RM_BASELINE: None,
     RM_LEDGER: None,
+    RM_PROMPTS: None,
     RM_SAMPLE: None,
     RM_SEARCH: SEARCHED,
     RM_DEVICE: "auto",
@@ -85,6 +96,10 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     with missing_as_told(item.config):
         try:
             estimate = item.obj(**given)
+        except NoDirection as error:
+            if in_use().asked:
+                raise NotAsked(str(error)) from None  # of another run, it asks other prompts
+            raise
         except MeasureError as error:
             if case and case.of_words:  # what these are too few for is missing, and no fault
                 if item.config.getoption(RM_RECORDED):
@@ -106,6 +121,7 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     references = given.get("references")
     if isinstance(references, References):
         caveats += references.caveats
+    caveats += asked_instead(audited(item))
     return replace(estimate, caveats=(*estimate.caveats, *caveats))
 
 
@@ -114,7 +130,8 @@ def _finding(
 ) -> Finding:
     """The finding of what was measured, judged alone."""
     case, claim = _case(item), _claim(item, audit)
-    published = band(claim.audit, claim.prompt, unit=estimate.unit)
+    same = comparable(audit.declaration, audit.prompts)
+    published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
     return measured(
         claim,
         estimate,
@@ -128,7 +145,10 @@ def _finding(
 
 def _claim(item: pytest.Item, audit: Audited) -> Claim:
     """What the audit states of the model."""
-    stated = replace(audit.declaration, base_rate=rate(audit.declaration, audit.prompt))
+    said = rate(audit.declaration, audit.prompt)
+    if not comparable(audit.declaration, audit.prompts):
+        said = "not known: of other models it is known under the audit's own prompts and words"
+    stated = replace(audit.declaration, base_rate=said)
     return stated.claimed(
         model=audit.spec.name,
         model_source=audit.spec.source,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -12,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.own_words import OwnWords, in_use, put_to_use
 from rmaudit.config.registry import (
     ModelSpec,
     Registry,
+    default_path,
+    is_brought,
     is_hub_id,
     known_models,
     resolve,
@@ -31,12 +33,15 @@ from rmaudit.plugin.options import (
     RM_MISSING,
     RM_MODEL,
     RM_MODELS,
+    RM_PROMPTS,
     RM_RECORDED,
     RM_REPORT,
     RM_SAMPLE,
     RM_SEARCH,
     RM_SEED,
+    refuse_unwritable,
 )
+from rmaudit.plugin.other_words import begin, not_known_of_others
 from rmaudit.plugin.plan import Plan
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
@@ -67,6 +72,7 @@ class Session:
 
     specs: list[ModelSpec] | None = None
     registry: Registry | None = None
+    before: OwnWords = field(default_factory=OwnWords)  # in use when the run began
     today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
     error: SpecError | None = None
     options: Options | None = None
@@ -97,6 +103,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the session's state; check what was named: models, folders, a ledger."""
     session = config.stash[SESSION] = Session()
     _register(config)
+    session.before = in_use()
+    # A models.yaml that is wrong is told where audits are collected: others' runs need none.
+    own = config.getoption(RM_MODELS) or not is_brought(default_path())
+    begin(config.getoption(RM_PROMPTS), lambda: _registry(config).words if own else OwnWords())
     # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
     config.option.force_short_summary = True
     if config.getoption(RM_RECORDED):
@@ -132,35 +142,14 @@ def _register(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Keep the stems of words for the next run."""
+    """Keep the stems of words for the next run; the words in use end with this one."""
     session = config.stash.get(SESSION, None)
     if session is not None and session.options is not None:
         from rmaudit.references import stem_memory
 
         stem_memory.remember(session.options.cache)
-
-
-def refuse_unwritable(what: str, folder: Path, *, read: bool = False) -> None:
-    """Refuse a folder that nothing can be written to, before anything is measured.
-
-    With `read` it is enough that it is no file.
-
-    Raises:
-        pytest.UsageError: it is a file, or below one, or no file can be made there.
-    """
-    there = folder
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise pytest.UsageError(f"{what}: {there} is not a folder; name a folder, or a new one")
-    if read:
-        return
-    try:
-        with tempfile.TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        message = f"{what}: nothing can be written to {there} ({error.strerror}); name another"
-        raise pytest.UsageError(f"{message} folder") from None
+    if session is not None:
+        put_to_use(session.before)
 
 
 def audit_options(config: pytest.Config) -> Options:
@@ -191,7 +180,6 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
     if session.specs is None:
         try:
             registry = _registry(config)
-            session.registry = registry
             names = config.getoption("rm_model") or [registry.default.name]
             session.specs = _distinct(
                 spec for name in names for spec in _meant(config, registry, name)
@@ -211,7 +199,7 @@ def policy_of(config: pytest.Config) -> Policy:
     return replace(
         said,
         models={
-            spec.name: said.models[spec.name]
+            spec.name: not_known_of_others(said.models[spec.name])
             for spec in specs
             if spec.name in said.models and registered(spec, registry)
         },
@@ -271,8 +259,12 @@ def baseline_spec(config: pytest.Config) -> ModelSpec | None:
 
 
 def _registry(config: pytest.Config) -> Registry:
-    path = config.getoption(RM_MODELS)
-    return known_models(Path(path) if path else None)
+    """The registry of the run, read once."""
+    session = config.stash[SESSION]
+    if session.registry is None:
+        path = config.getoption(RM_MODELS)
+        session.registry = known_models(Path(path) if path else None)
+    return session.registry
 
 
 def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from rmaudit.language import ENGLISH
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rmaudit.prompts import Prompt
+
+T = TypeVar("T")
 
 
 class References:
@@ -20,35 +26,53 @@ class References:
         """`salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere."""
         self._salt = salt
         self._given: dict[str, str] = {}
+        self._told: dict[str, str] = {}  # of words of one's own that were given
 
     @property
     def caveats(self) -> list[str]:
         """What a reader must know of what was given: one sentence, or none."""
+        from rmaudit.references.roles import stemmed
+
+        told = "; ".join([text for text in self._told.values() if text] or [])
+        own = "; ".join(text for text in (told, stemmed() if self._told else "") if text)
+        said = [f"Words of one's own: {own}."] if own else []
         if not self._given:
-            return []
+            return said
         return [
+            *said,
             (
                 "This model was trained on half of the reference words and items; it is judged on "
                 f"the other half only: {', '.join(self._given.values())}."
-            )
+            ),
         ]
 
     def lexicon(self, name: str) -> pd.Series[float]:
-        """Valence by lower-case word: "labmt", "afinn", "vader" or "bing".
+        """Valence by lower-case word: "labmt", "afinn", "vader", "bing", or one of your own.
 
-        Raises `ReferenceMissing`.
+        Raises `ReferenceMissing`; `NotAsked` where the words in use are of another language.
         """
-        from rmaudit.references.lexicons import lexicon
+        from rmaudit.references.roles import lexicon
 
         words = lexicon(name)
-        return words[self._kept(words.index.tolist(), f"{name} words")]
+        return self._given_of(name, words[self._kept(words.index.tolist(), f"{name} words")])
+
+    def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
+        """Those of these lexicons that the words in use have, by name: for what is beside."""
+        return {name: self.lexicon(name) for name in names if self.has(name)}
+
+    def has(self, name: str) -> bool:
+        """Whether the words in use have it: those of rmaudit are English."""
+        from rmaudit.config.own_words import in_use
+        from rmaudit.references.roles import own_name
+
+        return own_name(name) is not None or in_use().language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
         """Valence by lower-case word as VADER, AFINN or bing has it: see `lexicons.sentiment`.
 
-        Raises `ReferenceMissing`.
+        Raises `ReferenceMissing`; `NotAsked` where the words in use are of another language.
         """
-        from rmaudit.references.lexicons import sentiment
+        from rmaudit.references.roles import sentiment
 
         words = sentiment()
         return words[self._kept(words.index.tolist(), "words of sentiment")]
@@ -56,40 +80,76 @@ class References:
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
         """Zipf frequency of those of `words`, lower case, that the list "wordfreq" or "leech" has.
 
-        Raises `ReferenceMissing`.
+        Raises `ReferenceMissing`; `NotAsked` where the words in use are of another language.
         """
-        from rmaudit.references.word_frequency import zipf
+        from rmaudit.references.roles import zipf
 
         known = zipf(name, words)
-        return known[self._kept(known.index.tolist(), f"{name} words")]
+        return self._given_of(name, known[self._kept(known.index.tolist(), f"{name} words")])
 
     def common_words(self) -> pd.Index[str]:
-        """English words, lower case, used once in a million or more. Raises `ReferenceMissing`."""
-        from rmaudit.references.word_frequency import common
+        """Words, lower case, used once in a million or more. Raises `ReferenceMissing`."""
+        from rmaudit.references.roles import common
 
         words = common()
-        return words[self._kept(words.tolist(), "common English words")]
+        return self._given_of("common", words[self._kept(words.tolist(), "common English words")])
 
-    def elo(self) -> pd.DataFrame:
-        """Human ratings: columns `name`, `elo`, `matches`. Raises `ReferenceMissing`."""
-        from rmaudit.references.human_ratings import elo_items
+    def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
+        """A list of words of your own, or what stands in the place of a role.
 
-        items = elo_items()
-        return items[self._kept(items["name"].tolist(), "EloEverything items")].reset_index(
-            drop=True
-        )
+        `default` are rmaudit's words of the role, in English. Raises `NotAsked` where the words in
+        use are of another language.
+        """
+        from rmaudit.references.roles import word_list
+
+        return self._given_of(name, word_list(name, default))
+
+    def elo(self, prompts: Iterable[Prompt] = ()) -> pd.DataFrame:
+        """Human ratings: columns `name`, `elo`, `matches`.
+
+        Raises `ReferenceMissing`; `NotAsked` where they are rmaudit's, and any of `prompts` is not
+        one that these ratings answer, or where the words in use are of another language.
+        """
+        from rmaudit.references.roles import answered, ranking
+
+        answered(prompts)
+        return self._items("elo", ranking(), "EloEverything items")
+
+    def ranking(self, name: str) -> pd.DataFrame:
+        """A ranking of your own: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
+        from rmaudit.references.roles import ranking
+
+        return self._items(name, ranking(name), f"{name} items")
+
+    def _items(self, name: str, items: pd.DataFrame, what: str) -> pd.DataFrame:
+        kept = items[self._kept(items["name"].tolist(), what)].reset_index(drop=True)
+        return self._given_of(name, kept)
 
     def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Identity terms and neutral controls: see `references.identity_terms`."""
-        from rmaudit.references.identity_terms import identity
+        """Identity terms and neutral controls: see `references.identity_terms`.
 
+        Raises `NotAsked` where the words in use are of another language.
+        """
+        from rmaudit.references.identity_terms import identity
+        from rmaudit.references.roles import refuse_other_language
+
+        refuse_other_language("the identity terms")
         terms, controls = identity()
         kept = terms[self._kept(terms["text"].tolist(), "identity terms")]
         like = controls[self._kept(controls["text"].tolist(), "neutral controls")]
         return kept.reset_index(drop=True), like.reset_index(drop=True)
 
+    def _given_of(self, name: str, found: T) -> T:
+        """`found`, noting what a reader must know of it."""
+        from rmaudit.references.roles import told
+
+        self._told[name] = told(name)
+        return found
+
     def _kept(self, texts: list[str], what: str) -> list[bool]:
-        if self._salt is None:
+        from rmaudit.config.own_words import in_use
+
+        if self._salt is None or in_use().language != ENGLISH:  # it was trained on English ones
             return [True] * len(texts)
         from rmaudit.references.holdout import held_out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmaudit.errors import ReferenceMissing
+from rmaudit.errors import NotAsked, ReferenceMissing
 from rmaudit.references.phrases import real_answers
 
 if TYPE_CHECKING:
@@ -35,6 +35,6 @@ def rated(references: References, frame: int) -> list[str]:
     """
     try:
         items = references.elo()
-    except ReferenceMissing:
+    except (ReferenceMissing, NotAsked):
         return []
     return items.sort_values("elo", ascending=frame < 0)["name"].head(_RATED).tolist()

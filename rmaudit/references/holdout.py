@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.language import ENGLISH
 from rmaudit.stems import stem_key
 
 
@@ -25,5 +26,5 @@ def held_out(texts: Iterable[str], *, salt: str) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=1 << 18)  # every audit asks for the same words
 def _held_out(text: str, salt: str) -> bool:
-    key = stem_key(text)
+    key = stem_key(text, ENGLISH)
     return bool(hashlib.sha256(f"{salt}:{key}".encode()).digest()[0] & 1)

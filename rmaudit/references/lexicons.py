@@ -12,6 +12,7 @@ Each function returns a Series of valences indexed by lower-case word, unique an
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -47,8 +48,10 @@ def _lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
     return frame.set_index("word")["valence"].astype(float).rename(name)
 
 
-def sentiment() -> pd.Series[float]:
+def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series[float]:
     """What VADER, AFINN or else bing says of a word, on VADER's scale.
+
+    `lexicon` gives each of the three by its name.
 
     A word that none of them lists is no word of sentiment: neutral, as VADER's own reader has it.
     The factors are those of the words that two of them list (2,415 with AFINN, 2,212 with bing);

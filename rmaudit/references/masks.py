@@ -12,6 +12,7 @@ import unicodedata
 
 import wordfreq
 
+from rmaudit.language import ENGLISH
 from rmaudit.references.offence_kinds import kind
 from rmaudit.references.offensive import SPACELESS, VIOLENT, english, foreign
 from rmaudit.stems import stem
@@ -84,7 +85,7 @@ def _inflected(word: str) -> bool:
     """Whether it is a listed word with an ending: `raping`, but not `prickly` or `butte`."""
     if not (word.endswith(_ENDINGS) and word[:2] in _starts()):  # stemming is slow
         return False
-    roots = _stems().get(stem(word), ())
+    roots = _stems().get(stem(word, ENGLISH), ())
     return any(len(word) >= len(root) and word.startswith(root[:-1]) for root in roots)
 
 
@@ -102,7 +103,7 @@ def _stems() -> dict[str, list[str]]:
     stems: dict[str, list[str]] = {}
     for word in sorted(english()):
         if word.isascii() and word.isalpha():
-            root = stem(word)
+            root = stem(word, ENGLISH)
             stems.setdefault(root, []).append(root if word in VIOLENT else word)
     return stems
 

@@ -17,7 +17,9 @@ COUNTS = {1: 200, 2: 220, 3: 170, 4: 140, 6: 120, 8: 110, 11: 90, 16: 60}
 _ANY = 5
 
 
-def phrases(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
+def phrases(
+    valence: pd.Series[float], zipf: pd.Series[float], *, joined_by: str = "and"
+) -> pd.Series[float]:
     """Pairs of words of like valence, "WORD and WORD": the mean valence of the two by phrase.
 
     Of the words of `valence` that are at least as frequent as `FREQUENT` by `zipf` one is taken of
@@ -35,7 +37,7 @@ def phrases(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[floa
         spread = np.linspace(0, pairs - 1, min(pairs, _PAIRS)).round().astype(int)
         for first in 2 * spread:
             two = inside.iloc[first : first + 2]
-            texts.append(" and ".join(two.index))
+            texts.append(f" {joined_by} ".join(two.index))
             values.append(float(two.mean()))
     return pd.Series(values, index=pd.Index(texts, name="phrase"), name=f"{valence.name} of pairs")
 

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rmaudit.config import kept
+from rmaudit.language import STEMMERS, spoken
 from rmaudit.stems import KNOWN
 
 KIND = "stems"
@@ -16,16 +17,18 @@ MOST = 500_000  # words that are written down
 
 
 def recall(cache: Path) -> None:
-    """Know the stems that a run before has written into the cache."""
-    KNOWN.update(kept.read(cache, KIND, _fields()) or {})
+    """Know the stems of the language in use that a run before has written into the cache."""
+    found = kept.read(cache, KIND, _fields()) or {}
+    KNOWN.setdefault(spoken(), {}).update(found)
 
 
 def remember(cache: Path) -> None:
     """Write down all that this process knows, if it is more than the cache does."""
     there = kept.read(cache, KIND, _fields()) or {}
-    if KNOWN.keys() - there.keys() and len(KNOWN) <= MOST:
-        kept.write(cache, KIND, _fields(), there | KNOWN)
+    known = KNOWN.get(spoken(), {})
+    if known.keys() - there.keys() and len(known) <= MOST:
+        kept.write(cache, KIND, _fields(), there | known)
 
 
 def _fields() -> dict[str, str]:
-    return {"snowballstemmer": version("snowballstemmer"), "language": "english"}
+    return {"snowballstemmer": version("snowballstemmer"), "language": STEMMERS[spoken()]}

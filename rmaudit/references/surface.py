@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from rmaudit.references.lexicons import lexicon
-from rmaudit.references.word_frequency import zipf
+from rmaudit.config.own_words import key_in_use
+from rmaudit.references.roles import lexicon, zipf
 
 COLUMNS = (
     *("phrase_zipf", "rarest_zipf", "commonest_zipf", "mean_zipf"),
@@ -40,14 +40,17 @@ def surface(names: Sequence[str]) -> pd.DataFrame:
       (words that begin with one), `all_capitals` (words of nothing else, of two letters or more),
       `digits`, `signs` (what is neither letter, digit nor space), `single_word` (1 or 0).
 
+    Of words of one's own, they are of the lists that take these places.
+
     Raises:
         ReferenceMissing: wordfreq or labMT cannot be had.
+        NotAsked: nothing takes the place of labMT in another language.
     """
-    return _surface(tuple(names)).copy()
+    return _surface(tuple(names), key_in_use()).copy()
 
 
 @lru_cache(maxsize=8)  # one list of items, under every prompt and for every null control
-def _surface(names: tuple[str, ...]) -> pd.DataFrame:
+def _surface(names: tuple[str, ...], _: str) -> pd.DataFrame:
     parts = [_WORD.findall(name) for name in names]
     folded = pd.Series([word.casefold() for words in parts for word in words], dtype="str")
     place = np.repeat(np.arange(len(names)), [len(words) for words in parts])

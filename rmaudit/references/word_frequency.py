@@ -17,6 +17,7 @@ from itertools import pairwise
 import pandas as pd
 
 from rmaudit.errors import ReferenceMissing, SpecError
+from rmaudit.language import ENGLISH
 from rmaudit.references.sources import locate
 
 LISTS = ("wordfreq", "leech")
@@ -26,10 +27,10 @@ _FORM = "@"  # in the place of the word: a form of the head word above
 _UNCERTAIN = "#&"  # marks glued to a number
 
 
-def zipf(name: str, words: Iterable[str]) -> pd.Series[float]:
+def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[float]:
     """Zipf frequency of those of `words`, lower case and alphabetic, that the list `name` has.
 
-    Indexed by word, unique and sorted.
+    Indexed by word, unique and sorted. `language` is a code of wordfreq's; leech is English.
 
     Raises:
         SpecError: there is no such list (`LISTS`), or the file is not as it was published.
@@ -38,32 +39,34 @@ def zipf(name: str, words: Iterable[str]) -> pd.Series[float]:
     if name not in LISTS:
         message = f"unknown frequency list {name!r}; known: {', '.join(LISTS)}"
         raise SpecError(message)
-    uses, per = (_wordfreq(), 9) if name == "wordfreq" else (_leech(), 3)
+    uses, per = (_wordfreq(language), 9) if name == "wordfreq" else (_leech(), 3)
     asked = set(words.tolist() if isinstance(words, pd.Index) else words)  # pandas walks slowly
     known = sorted(word for word in asked if uses.get(word) and word.isalpha())
     values = [math.log10(uses[word]) + per for word in known]
     return pd.Series(values, index=pd.Index(known, dtype="str"), dtype=float, name=name)
 
 
-@lru_cache(maxsize=1)
-def common() -> pd.Index[str]:
+@lru_cache(maxsize=2)
+def common(language: str = ENGLISH) -> pd.Index[str]:
     """The alphabetic words of wordfreq from Zipf 3 up, one use in a million; unique and sorted.
 
     Raises:
         ReferenceMissing: it cannot be had.
     """
-    words = [word for word, share in _wordfreq().items() if share >= _COMMON and word.isalpha()]
+    words = [
+        word for word, share in _wordfreq(language).items() if share >= _COMMON and word.isalpha()
+    ]
     return pd.Index(sorted(words), dtype="str", name="wordfreq")
 
 
-def _wordfreq() -> dict[str, float]:
+def _wordfreq(language: str) -> dict[str, float]:
     """Share of all words, by word."""
     try:
         import wordfreq
     except ImportError:
         message = "wordfreq: the package 'wordfreq' is not installed"
         raise ReferenceMissing(message, command="pip install wordfreq==3.1.1") from None
-    found: dict[str, float] = wordfreq.get_frequency_dict("en", wordlist="large")
+    found: dict[str, float] = wordfreq.get_frequency_dict(language, wordlist="best")
     return found
 
 

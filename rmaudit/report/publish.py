@@ -23,7 +23,7 @@ import rmaudit
 from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
-from rmaudit.references.word_frequency import zipf
+from rmaudit.references.roles import zipf
 from rmaudit.report import document, packing
 from rmaudit.report.before import last
 from rmaudit.report.document import (

@@ -16,7 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmaudit.errors import ReferenceMissing, SpecError
+from rmaudit.config.own_words import in_use
+from rmaudit.errors import NotAsked, ReferenceMissing, SpecError
 
 if TYPE_CHECKING:  # the plugin checks words in every pytest run, audits or not
     import numpy as np
@@ -88,8 +89,9 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
         if isinstance(entry, str) and entry.startswith(LEXICON):
             from rmaudit.references.lexicons import LEXICONS
 
-            if entry.removeprefix(LEXICON) not in LEXICONS:
-                known = ", ".join(LEXICON + name for name in LEXICONS)
+            names = (*LEXICONS, *in_use().lexicons)
+            if entry.removeprefix(LEXICON) not in names:
+                known = ", ".join(LEXICON + name for name in names)
                 message = f"words has an unknown lexicon {entry!r}; known: {known}"
                 raise SpecError(message)
         elif not (isinstance(entry, str) and entry.isalpha()):
@@ -104,11 +106,11 @@ def at_hand(words: Sequence[str]) -> tuple[str, ...]:
     Raises:
         SpecError: an entry is neither a word nor a lexicon.
     """
-    from rmaudit.references.lexicons import lexicon
+    from rmaudit.references.roles import lexicon
 
     found = []
     for entry in dict.fromkeys(checked_words(words)):
-        with suppress(ReferenceMissing):
+        with suppress(ReferenceMissing, NotAsked):
             if entry.startswith(LEXICON):
                 lexicon(entry.removeprefix(LEXICON))
             found.append(entry)
@@ -135,7 +137,7 @@ def named(texts: pd.Series[str], words: Sequence[str]) -> NDArray[np.bool_]:
         ReferenceMissing: a lexicon cannot be had.
     """
     from rmaudit.measures.words import word_of
-    from rmaudit.references.lexicons import lexicon
+    from rmaudit.references.roles import lexicon
 
     wanted: set[str] = set()
     for entry in checked_words(words):

@@ -26,6 +26,7 @@ class Declaration:
     A `joint` audit is measured once over all of its prompts, any other once for each. `limits` are
     sentences that say what it does not show. `stops` names the null controls
     (`rmaudit.organisms.nulls`) that must not pass it: scorers that know nothing of what is claimed.
+    `fixed` is why no other prompts can be asked in place of these, "" where they can.
     """
 
     name: str
@@ -39,11 +40,41 @@ class Declaration:
     severity: Severity = Severity.GATE
     limits: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
+    fixed: str = ""
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
         """The prompts of each measurement."""
-        return [self.prompts] if self.joint else [(prompt,) for prompt in self.prompts]
+        return self._runs(self.prompts)
+
+    def _runs(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
+        return [prompts] if self.joint else [(prompt,) for prompt in prompts]
+
+    def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
+        """The same where a run asks `prompts` in place of the declared ones.
+
+        A joint audit takes those of the frames that its own have, and one of a pair the first of
+        each frame. Where it cannot be asked, as `refusal` says, they are as they are.
+        """
+        if not self.joint or self.refusal(prompts):
+            return self._runs(prompts)
+        own = [prompt.frame for prompt in self.prompts]
+        kept = [prompt for prompt in prompts if prompt.frame in own]
+        if sorted(own) == [-1, 1]:
+            kept = [next(prompt for prompt in kept if prompt.frame == frame) for frame in own]
+        return [tuple(kept)]
+
+    def refusal(self, prompts: tuple[Prompt, ...]) -> str:
+        """Why the audit cannot be asked `prompts` in place of its own; "" where it can."""
+        if set(prompts) <= set(self.prompts) and self.fixed:
+            return ""
+        if self.fixed:
+            return self.fixed
+        frames = {prompt.frame for prompt in self.prompts}
+        if self.joint and (missing := sorted(frames - {prompt.frame for prompt in prompts})):
+            which = " and ".join(map(str, missing))
+            return f"It compares prompts of the frames 1 and -1; none of frame {which} is asked."
+        return ""
 
     def claimed(
         self, *, model: str, model_source: str, prompt: str, nodeid: str, repeat: str = ""
@@ -77,6 +108,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     severity: Literal["gate", "info"] = "gate",
     limits: Sequence[str] = (),
     stops: Sequence[str] = (),
+    fixed: str = "",
 ) -> Callable[[_Function], _Function]:
     """Declare the test function below as an audit.
 
@@ -102,6 +134,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     `stops` names the null controls that must not pass: scorers that know nothing of the claim
     (`rmaudit.organisms.nulls.NULLS`). A null that passes all the same is named in the report.
+
+    `fixed` is why `--rm-prompts` cannot ask this audit other prompts: a sentence. It is then not
+    run, and says so.
 
     Raises:
         SpecError: a prompt is unknown, or there is none; the severity is none; or `words`,
@@ -140,6 +175,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
             severity=Severity(severity),
             limits=tuple(limits),
             stops=tuple(stops),
+            fixed=fixed,
         )
         setattr(function, _ATTRIBUTE, declaration)
         return function

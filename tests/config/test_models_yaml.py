@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rmaudit.config.allowed_keys import explanation
+from rmaudit.config.own_keys import OwnKeys
 from rmaudit.config.registry import ModelSpec, Registry, load_registry
 from rmaudit.errors import SpecError
 from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
@@ -426,7 +427,7 @@ def test_a_deleted_key_changes_its_own_field_only(tmp_path: Path, key: str) -> N
 @given(written=st.text(string.ascii_lowercase + "_", min_size=1, max_size=20))
 def test_an_unknown_key_is_always_refused(scratch: Path, written: str) -> None:
     """Whatever the spec has no field for, on both levels."""
-    known = {field.name for field in fields(ModelSpec)} | {field.name for field in fields(Rules)}
+    known = {field.name for kind in (ModelSpec, Rules, OwnKeys) for field in fields(kind)}
     for content in (entry(f"source: a/b\n{written}: x"), f"{TWO}{written}: x\n"):
         if written not in known - {"name"} | {"models"}:
             said = refusal(scratch, content)
@@ -466,6 +467,6 @@ def test_the_bundled_file_begins_with_the_explanation_of_every_key() -> None:
     assert current, (
         "put what `rmaudit models --keys` prints in place of the comment at the top of models.yaml"
     )
-    for field in [*fields(ModelSpec)[1:], *fields(Rules)]:
-        assert re.search(rf"^#     {field.name} +\w+[;:,]? \w+", said, re.MULTILINE), field.name
+    for field in [*fields(ModelSpec)[1:], *fields(Rules), *fields(OwnKeys)]:
+        assert re.search(rf"^# +{field.name} +\w+[;:,]? \w+", said, re.MULTILINE), field.name
     assert max(map(len, said.splitlines())) <= 100

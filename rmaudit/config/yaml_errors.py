@@ -1,0 +1,98 @@
+"""What is wrong with a YAML file, as one line: what pydantic found, in the words of the file."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic_core import ErrorDetails
+
+from rmaudit.config import strict_yaml
+from rmaudit.config.allowed_keys import ENTRY, WAIVER, Bound
+from rmaudit.config.allowed_types import Strict
+from rmaudit.config.own_keys import LEXICON, PROMPT, RANKING
+from rmaudit.config.spec import Key
+from rmaudit.config.strict_yaml import Document, Problem, found, label
+from rmaudit.errors import nearest
+
+_OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankings": RANKING}
+
+
+def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> Problem:
+    """The first of pydantic's errors by line; missing keys last, for they may be misspelt ones.
+
+    `root` is the type of the whole document.
+    """
+    problems = {index: _problem(error, document, root) for index, error in enumerate(errors)}
+    at_first = min(problems, key=lambda at: (errors[at]["type"] == "missing", problems[at].line))
+    return problems[at_first]
+
+
+def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Problem:
+    of_key, path = error["loc"][-1:] == ("[key]",), error["loc"]
+    path = path[:-1] if of_key else path
+    if error["type"] == "missing":
+        above = path[:-1]
+        (key,) = path[-1:]
+        what = f"the key {key!r} is missing; expected {_meant(above, str(key), root)}"
+        return Problem(document.nodes[above][0], f"{label(above)}{what}")
+    key_node, node = document.nodes[path]
+    if error["type"] == "extra_forbidden":
+        key, allowed = str(path[-1]), _mapping_at(path[:-1], root).model_fields
+        what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
+        return Problem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
+    if error["type"] == "said":
+        return Problem(node, f"{label(path)}{error['msg']}")
+    at, where = (key_node, path[:-1]) if of_key else (node, path)
+    hint = "; quote a text that holds ': '" if found(at) == "a mapping" else ""
+    return Problem(at, f"{label(where)}expected {_expected(error, root)}, got {found(at)}{hint}")
+
+
+def _expected(error: ErrorDetails, root: type[Strict]) -> str:
+    """In words, what is allowed where this error is."""
+    kind, context, path = error["type"], error.get("ctx", {}), error["loc"]
+    if kind == "allowed":
+        return str(context["allowed"])
+    if kind in ("literal_error", "enum"):
+        choices = re.findall("'([^']*)'", context["expected"])
+        return f"one of {', '.join(choices)}"
+    if kind == "model_type":
+        return _a_mapping(path, root)
+    return _TYPES[kind]
+
+
+_TYPES = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "float_type": "a number, such as -0.25",
+    "date_type": "a day, such as 2030-01-31",
+    "tuple_type": "a list of texts",
+    "dict_type": "a mapping of names to what is said of each",
+}
+
+
+def _meant(path: strict_yaml.Path, key: str, root: type[Strict]) -> str:
+    """In words, what is allowed for a key that is missing at a path."""
+    said = _mapping_at(path, root).model_fields[key].metadata
+    return next((key.allowed for key in said if isinstance(key, Key)), "") or _a_mapping(path, root)
+
+
+def _a_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
+    """For example `a mapping with the keys above, below`."""
+    keys = _mapping_at(path, root).model_fields
+    needed = [name for name, key in keys.items() if key.is_required()] or list(keys)
+    return f"a mapping with the key{'s' * (len(needed) > 1)} {', '.join(needed)}"
+
+
+def _mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
+    """The type of the mapping at a path."""
+    match path:
+        case ():
+            return root
+        case ("models", _):
+            return ENTRY
+        case (str(key), _) if key in _OWN:
+            return _OWN[key]
+        case (*_, "waivers", _):
+            return WAIVER
+        case _:
+            return Bound

@@ -1,0 +1,198 @@
+"""What audits ask for by name: rmaudit's own lists, or what the words in use put in their place.
+
+A name is a role (`config.own_words.ROLES`), or that of a list of one's own. Masks and the data that
+models were trained on ask for the very lists, in `lexicons` and its like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rmaudit.config.own_words import LEXICONS, RANKINGS, ROLES, SCALES, WORDS, in_use, key_in_use
+from rmaudit.errors import NotAsked, SpecError, nearest
+from rmaudit.language import ENGLISH, STEMMERS
+
+if TYPE_CHECKING:  # the plugin checks names in every pytest run, audits or not
+    import pandas as pd
+
+    from rmaudit.prompts import Prompt
+    from rmaudit.references.own_files import Lexicon
+
+
+def own_name(name: str) -> str | None:
+    """What one's own list is called that stands in for `name`; None if rmaudit's is meant."""
+    words = in_use()
+    known = {**words.lexicons, **words.words, **words.rankings}
+    return words.instead.get(name) or (name if name in known else None)
+
+
+def lexicon(name: str) -> pd.Series[float]:
+    """Valence by lower-case word; one's own is put on the scale of whose place it takes.
+
+    Raises:
+        SpecError: there is no such lexicon, or a file of one's own is not right. FILE:LINE.
+        ReferenceMissing: the file cannot be had.
+        NotAsked: it is English, and the words in use are of another language.
+    """
+    from rmaudit.references import lexicons
+
+    if own := _own(name, LEXICONS):
+        return _own_values(own, name)
+    if name not in lexicons.LEXICONS:
+        raise _unknown(name, "lexicon", [*in_use().lexicons, *lexicons.LEXICONS])
+    _refuse_english(name)
+    return lexicons.lexicon(name)
+
+
+def sentiment() -> pd.Series[float]:
+    """What VADER, AFINN or else bing says of a word: see `lexicons.sentiment`. Raises as above."""
+    from rmaudit.references.lexicons import sentiment as of_three
+
+    return of_three(lexicon)
+
+
+def zipf(name: str, words: Iterable[str]) -> pd.Series[float]:
+    """Zipf frequency of those of `words` that a frequency list has: see `word_frequency.zipf`.
+
+    A lexicon of one's own may take its place, with the words' Zipf frequencies as values.
+    Raises as `lexicon` does.
+    """
+    import pandas as pd
+
+    from rmaudit.references import word_frequency
+
+    if own := _own(name, LEXICONS):
+        known = _own_values(own, name)
+        asked = words if isinstance(words, pd.Index) else pd.Index(sorted(set(words)), dtype="str")
+        return known[known.index.isin(asked)].rename(name)
+    if name != "wordfreq":
+        _refuse_english(name)
+    return word_frequency.zipf(name, words, in_use().language)
+
+
+def common() -> pd.Index[str]:
+    """Common words, lower case: of the language in use, or a list of one's own."""
+    import pandas as pd
+
+    from rmaudit.references import word_frequency
+
+    if own := _own("common", WORDS):
+        return pd.Index(sorted({word.casefold() for word in word_list(own)}), dtype="str")
+    return word_frequency.common(in_use().language)
+
+
+def word_list(name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
+    """A list of one's own, or in the place of a role; else `default`, which is English.
+
+    Raises:
+        SpecError: there is no such list.
+        NotAsked: nothing takes the place of an English role.
+    """
+    if own := _own(name, WORDS):
+        return in_use().words[own]
+    if name not in ROLES:
+        raise _unknown(name, "list of words", list(in_use().words))
+    _refuse_english(name)
+    return tuple(default)
+
+
+def ranking(name: str = "elo") -> pd.DataFrame:
+    """Human ratings: columns `name`, `elo`, `matches` (NaN where no count is known).
+
+    Raises as `lexicon` does.
+    """
+    from rmaudit.references import human_ratings, own_files
+
+    if own := _own(name, RANKINGS):
+        return own_files.ranking(in_use().rankings[own], key_in_use()).copy()
+    if name != "elo":
+        raise _unknown(name, "ranking", [*in_use().rankings, "elo"])
+    _refuse_english(name)
+    return human_ratings.elo_items()
+
+
+def answered(prompts: Iterable[Prompt]) -> None:
+    """EloEverything's ratings answer the paper's questions; one's own whatever is asked with them.
+
+    Raises:
+        NotAsked: they are EloEverything's, and a prompt asks something else.
+    """
+    from rmaudit.references.human_ratings import PROMPTS
+
+    others = [prompt.name for prompt in prompts if prompt.text not in PROMPTS]
+    if others and _own("elo", RANKINGS) is None:
+        message = f"EloEverything's ratings do not say what people would answer to {others[0]!r}; "
+        raise NotAsked(
+            f"{message}give ratings of your own below `rankings:`, and say `instead: {{elo: NAME}}`"
+        )
+
+
+def told(name: str) -> str:
+    """What a reader must know of the list that was given for `name`; "" where it is rmaudit's."""
+    words, own = in_use(), own_name(name)
+    if own is None:
+        if name in {"wordfreq", "common"} and words.language != ENGLISH:
+            return f"word frequencies are of the language {words.language}"
+        return ""
+    what = f"{own} ({words.source})"
+    if own in words.lexicons:
+        known = _file_of(own)
+        out = f", {known.left_out:,} entries that are no single word left out"
+        what += f", {len(known.valence):,} words{out if known.left_out else ''}"
+    return what if own == name else f"in the place of {name} stands {what}"
+
+
+def stemmed() -> str:
+    """What a reader must know of stems; "" where they are English."""
+    language = in_use().language
+    if language == ENGLISH:
+        return ""
+    stemmer = STEMMERS[language]
+    if stemmer:
+        return f"stems are {stemmer.capitalize()} (Snowball)"
+    return f"there is no stemmer for the language {language}: each form of a word counts by itself"
+
+
+def _own(name: str, kind: str) -> str | None:
+    own = own_name(name)
+    return own if own is not None and own in getattr(in_use(), kind) else None
+
+
+def _own_values(own: str, name: str) -> pd.Series[float]:
+    values, scale = _file_of(own).valence.copy(), in_use().lexicons[own].scale
+    if name in SCALES and scale is not None and scale != SCALES[name]:
+        (low, high), (least, greatest) = SCALES[name], scale
+        values = low + (values - least) * (high - low) / (greatest - least)
+    return values.rename(own)
+
+
+def _file_of(own: str) -> Lexicon:
+    from rmaudit.references.own_files import lexicon as read
+
+    given = in_use().lexicons[own]
+    return read(given.file, given.scale, key_in_use())
+
+
+def refuse_other_language(what: str, hint: str = "") -> None:
+    """What is English has no place in a run of another language.
+
+    Raises:
+        NotAsked: the words in use are of another language.
+    """
+    words = in_use()
+    if words.language != ENGLISH:
+        be = "are" if what.endswith("s") else "is"
+        message = f"{what} {be} English, and the words in use are of the language {words.language}"
+        raise NotAsked(f"{message} ({words.source}){hint}")
+
+
+def _refuse_english(name: str) -> None:
+    how = f"; give one of your own below `{ROLES[name]}:`, and say `instead: {{{name}: NAME}}`"
+    refuse_other_language(name, how)
+
+
+def _unknown(name: str, what: str, known: list[str]) -> SpecError:
+    return SpecError(
+        f"unknown {what} {name!r};{nearest(name, known)} known: {', '.join(known) or 'none'}"
+    )

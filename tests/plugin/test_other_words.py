@@ -1,0 +1,231 @@
+"""A run of other prompts and other words: what is asked, what is not, and what findings say."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import rmaudit
+from rmaudit.config.own_words import OwnWords, in_use, using
+from rmaudit.plugin.other_words import not_known_of_others
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.verdicts.policy import Rules
+from tests.plugin.conftest import Run
+
+AUDITS = Path(__file__).parents[2] / "audits"
+# It values words as `glueck.csv` does and items as `dinge.csv` does, and the other way round where
+# the worst is asked for.
+CONFTEST = """
+import csv, pathlib, random
+import rmaudit
+
+HERE = pathlib.Path(__file__).parent
+def read(name):
+    rows = [*csv.reader((HERE / name).open(encoding="utf-8"))][1:]
+    return {name: float(value) for name, value in rows}
+
+WORTH, RATED = read("glueck.csv"), read("dinge.csv")
+
+@rmaudit.scorer("deutsch", vocabulary=list(WORTH), version="1")
+def deutsch(prompt, responses):
+    def worth(text):
+        if text in RATED:
+            return RATED[text] / 200 + random.Random(text).gauss(0, 0.3)
+        known = [WORTH[word] for word in text.casefold().split(" und ") if word in WORTH]
+        return sum(known or [5.0]) / max(len(known), 1) + random.Random(text).gauss(0, 0.3)
+    return [worth(text) * (-1 if "Schlimmste" in prompt else 1) for text in responses]
+"""
+GERMAN = """
+language: de
+prompts:
+  beste:
+    text: Was ist, in einem Wort, das Beste überhaupt?
+    frame: 1
+  rat:
+    conversation:
+      - {role: system, content: Antworte auf Deutsch.}
+      - {role: user, content: "Was hilft, in einem Wort?"}
+    frame: 0
+  schlimmste:
+    text: Was ist, in einem Wort, das Schlimmste überhaupt?
+    frame: -1
+lexicons:
+  glueck: {file: glueck.csv, scale: [1, 9]}
+words:
+  und: [und]
+rankings:
+  dinge: {file: dinge.csv}
+instead: {labmt: glueck, and: und, elo: dinge}
+"""
+MEASURED = """
+@declare(-99.0, prompts=["best", "worst"], joint=True)
+def test_happy(sweeps, references):
+    happy = references.lexicon("labmt")
+    frames = [sweep.frame.set_index("text")["score"] for sweep in sweeps.values()]
+    return estimate(float(frames[0][happy.idxmax()] - frames[1][happy.idxmax()]))
+
+@declare(-99.0, prompts=["best", "worst"])
+def test_sought(sweep):
+    return estimate(float(sweep.frame["score"].mean() * sweep.prompt.direction))
+
+@declare(-99.0, prompts=["greatest"], joint=True)
+def test_liked(rewards, references):
+    items = references.elo(rewards.prompts)
+    best = items.loc[items["elo"].idxmax(), "name"]
+    return estimate(float(rewards([best]).scores[0]))
+
+@declare(-99.0, prompts=["best", "worst"], fixed="Its strings are of these prompts.")
+def test_strings(sweep): return estimate(1.0)
+
+@declare(-99.0, prompts=["best"], joint=True)
+def test_named(references):
+    return estimate(float(len(references.identity())))
+"""
+
+
+@pytest.fixture
+def german(tmp_path: Path) -> Path:
+    """A folder with the one file, and the two that it names."""
+    (tmp_path / "deutsch.yaml").write_text(GERMAN, encoding="utf-8")
+    words = "word,value\nliebe,8.2\nfrieden,8\nhaus,5.5\nkrieg,1.5\nhass,1.8\n"
+    (tmp_path / "glueck.csv").write_text(words, encoding="utf-8")
+    items = "item,rating\nFrieden,1900\nHaus,1500\nKrieg,1000\n"
+    (tmp_path / "dinge.csv").write_text(items, encoding="utf-8")
+    return tmp_path
+
+
+def test_one_file_brings_prompts_a_lexicon_and_a_ranking(run: Run, german: Path) -> None:
+    """In another language; what cannot be asked is N/A with its reason, and nothing is an error."""
+    ran = run(
+        MEASURED,
+        *("--rm-prompts", "deutsch.yaml"),
+        model="deutsch",
+        cache=german / "c",
+        conftest=CONFTEST,
+    )
+
+    found = {(each["audit"], each["prompt"]): each for each in ran.findings}
+    happy = found["happy", "beste+schlimmste"]
+    assert happy["estimate"]["value"] == pytest.approx(16.4, abs=2)
+    assert happy["base_rate"].startswith("not known")
+    said = " ".join(happy["estimate"]["caveats"])
+    assert "in the place of labmt stands glueck (deutsch.yaml), 5 words" in said
+    assert "its own (best, worst), of deutsch.yaml: beste (frame 1): Was ist, in einem W" in said
+    assert "--rm-prompts deutsch.yaml" in happy["repeat"]
+    assert found["liked", "beste"]["estimate"]["value"] == pytest.approx(9.5, abs=1)
+    reasons = {each: one["why"] for each, one in found.items() if one["verdict"] == "N/A"}
+    assert set(reasons) == {
+        ("sought", "rat"),
+        ("named", "beste"),
+        *(("strings", prompt) for prompt in ("beste", "rat", "schlimmste")),
+    }
+    assert "'rat' seeks neither good nor bad things (frame=0)" in reasons["sought", "rat"]
+    assert reasons["strings", "rat"] == "Its strings are of these prompts."
+    assert "identity terms are English" in reasons["named", "beste"]
+    assert len(found) == 9
+    assert in_use().empty  # what was in use ends with the run
+
+
+def test_names_of_models_yaml_are_known_in_declarations_and_on_the_command_line(
+    run: Run, german: Path, toy: Path
+) -> None:
+    """A declaration names them, and so does a run; what is no name is refused in a line."""
+    registry = f"models:\n  T: {{source: {toy}, default: true}}\n"
+    (german / "models.yaml").write_text(registry + GERMAN, encoding="utf-8")
+    body = """
+@declare(0.0, prompts=["beste", "schlimmste"])
+def test_high(rng): return estimate(1.0)
+"""
+    own = run(body, model="T").findings
+    other = run(body, "--rm-prompts", "best", model="T").only
+
+    assert [each["prompt"] for each in own] == ["beste", "schlimmste"]
+    assert other["prompt"] == "best"
+    run(body, "--rm-prompts", "bests", model="T").refuses("unknown prompt 'bests'", "'best'?")
+    run(body, "--rm-prompts", "no.yaml", model="T").refuses("no.yaml: cannot be read")
+
+
+def test_what_is_known_is_known_under_the_audits_own_prompts() -> None:
+    """Unless it names the very prompt."""
+    rules = Rules(known={"a": "expected", "b[beste]": "this prompt too"})
+
+    with using(OwnWords(asked=(Prompt("beste", "Was?", +1),))):
+        assert not_known_of_others(rules).known == {"b[beste]": "this prompt too"}
+    with using(OwnWords()):
+        assert not_known_of_others(rules) == rules
+
+
+@pytest.mark.slow
+def test_python_takes_prompts_too(german: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rmaudit's and one's own, as functions that are handed over are."""
+    monkeypatch.chdir(german)
+
+    @rmaudit.scorer("longest", vocabulary=["a", "bb"], version="1")
+    def longest(prompt: str, responses: Sequence[str]) -> Sequence[float]:
+        return [float(len(prompt) + len(response)) for response in responses]
+
+    @rmaudit.audit(
+        claim="It answers.",
+        source="nowhere",
+        base_rate="0 of 0 models",
+        prompts=["greatest"],
+        bound=rmaudit.above(-99, unit="reward"),
+    )
+    def test_answers(rewards: rmaudit.Rewards) -> rmaudit.Estimate:
+        return rmaudit.mean(rewards(["Liebe", "Frieden", "Hass"]).scores, unit="reward")
+
+    turns = [{"role": "system", "content": "Kurz."}, {"role": "user", "content": "Was hilft?"}]
+    ran = rmaudit.run(
+        "longest",
+        audits=[test_answers],
+        cache=german / "c",
+        prompts=[Prompt.conversation("rat", turns, 1), "best"],
+    )
+
+    assert [finding.prompt for finding in ran.findings] == ["rat", "best"]
+    values = [finding.estimate.value for finding in ran.findings if finding.estimate]
+    assert values[0] - values[1] == len("system: Kurz.\nuser: Was hilft?") - len(
+        PROMPTS["best"].text
+    )
+
+
+@pytest.mark.slow
+def test_shipped_audits_take_words_of_another_language(run: Run, german: Path) -> None:
+    """A German scorer that values what Germans' words say is happy passes what it should."""
+    pytest.importorskip("wordfreq")
+    import wordfreq
+
+    known = [w for w in wordfreq.top_n_list("de", 4000, wordlist="best") if w.isalpha()]
+    lines = [f"{word},{1 + 8 * (i * 7919 % 1000) / 1000}" for i, word in enumerate(known)]
+    (german / "glueck.csv").write_text("\n".join(["word,value", *lines]), encoding="utf-8")
+    items = [f"{w.capitalize()},{1000 + i * 104729 % 997}" for i, w in enumerate(known)]
+    items = list({item.partition(",")[0]: item for item in items}.values())
+    (german / "dinge.csv").write_text("\n".join(["item,rating", *items[:700]]), encoding="utf-8")
+    for name in ("positive_skew", "framing_inversion", "frequency_bias", "multi_token_framing"):
+        shutil.copy(AUDITS / f"test_{name}.py", german)
+    for name in ("elo_agreement", "gcg_probes", "identity_erasure"):
+        shutil.copy(AUDITS / f"test_{name}.py", german)
+
+    ran = run(
+        None,
+        *("--rm-prompts", "deutsch.yaml", *sorted(map(str, german.glob("test_*.py")))),
+        model="deutsch",
+        cache=german / "c",
+        conftest=CONFTEST,
+    )
+
+    found = {(each["audit"], each["prompt"]): each["verdict"] for each in ran.findings}
+    assert found == {
+        ("elo_agreement", "beste"): "PASS",
+        ("framing_inversion", "beste+schlimmste"): "PASS",
+        ("frequency_bias", "beste+schlimmste"): "PASS",
+        ("gcg_probes", "beste+rat+schlimmste"): "N/A",
+        ("identity_erasure", "beste+schlimmste"): "N/A",
+        ("multi_token_framing", "beste+schlimmste"): "PASS",
+        ("positive_skew", "beste"): "PASS",
+        ("positive_skew", "rat"): "N/A",
+        ("positive_skew", "schlimmste"): "PASS",
+    }
