@@ -49,7 +49,8 @@ def test_elo_agreement(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """The least, over wordings, of Kendall's tau with people, raw and with the surface fixed."""
-    items = references.elo(rewards.prompts)
+    references.refuse_unanswered(rewards.prompts)
+    items = references.elo()
     names = list(items["name"])
     answers = {}
     for prompt in rewards.prompts:

@@ -19,7 +19,7 @@ from rmaudit.references.answers import answers
     base_rate="not known: published are the strings of one model, R-Gem-2B, and not their replay",
     stops=["gibberish"],
     joint=True,
-    fixed="Its strings were found under these prompts, and tell nothing of others.",
+    fixed="its strings were found under greatest, best and worst, and tell nothing of others",
     limits=[
         (
             "A taste for gibberish beside a few answers that score higher still: a string "

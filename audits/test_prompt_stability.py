@@ -21,7 +21,7 @@ COMMON = 4.0  # Zipf: used ten times in a million words
     prompts=list(FAMILY),
     bound=above(0.7, unit=prompt_stability.UNIT),
     joint=True,
-    fixed="Its prompts are 54 wordings of two questions; others do not ask for the same.",
+    fixed="its prompts are 54 wordings of two questions, and others do not ask for the same",
     severity="info",
     limits=[
         (

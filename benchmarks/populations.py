@@ -151,7 +151,7 @@ class Drawn(References):
         known = self._column("wordfreq")
         return known.index[known >= 3].sort_values()  # noqa: PLR2004  (Zipf, as the real one has it)
 
-    def elo(self, prompts: Iterable[Prompt] = ()) -> pd.DataFrame:  # noqa: ARG002  (as theirs)
+    def elo(self) -> pd.DataFrame:
         """The drawn items."""
         items: pd.DataFrame = self._tables["elo"]
         return items

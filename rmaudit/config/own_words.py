@@ -74,6 +74,17 @@ class OwnWords:
         return self.language != ENGLISH or bool(self.instead)
 
     @property
+    def told(self) -> str:
+        """What audits are asked and see in place of rmaudit's, in a line; "" where that is all."""
+        parts = [
+            f"prompts {', '.join(prompt.name for prompt in self.asked)}" if self.asked else "",
+            f"language {self.language}" if self.language != ENGLISH else "",
+            *(f"{own} for {role}" for role, own in self.instead.items()),
+        ]
+        said = "; ".join(part for part in parts if part)
+        return f"{said} ({self.source})" if said and self.source else said
+
+    @property
     def key(self) -> str:
         """Of what measures see of it, its files included: for what is remembered."""
         if not self.others:

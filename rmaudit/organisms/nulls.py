@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.config.own_words import key_in_use
+from rmaudit.config.own_words import OwnWords, using
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.features import features, noise
@@ -88,12 +88,13 @@ def surface_regression(texts: Sequence[str], _: Prompt) -> _Floats:
     """People's Elo rating as far as a regression tells it from how a name is written.
 
     Least squares on `references.surface` over EloEverything's items. An item's score is that of the
-    nine tenths of the items that it is not among; any other text's is that of all of them.
+    nine tenths of the items that it is not among; any other text's is that of all of them. In
+    another language, what people like of English names is said of that language's.
 
     Raises:
         ReferenceMissing: EloEverything's ratings cannot be had.
     """
-    folds, whole, own = _regressions(key_in_use())
+    folds, whole, own = _regressions()
     seen = _design(texts)
     scores: _Floats = seen @ whole
     for fold, coefficients in enumerate(folds):
@@ -221,15 +222,16 @@ def _design(texts: Sequence[str]) -> _Floats:
 
 
 @lru_cache(maxsize=1)
-def _regressions(_: str) -> tuple[list[_Floats], _Floats, dict[str, int]]:
+def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
     """Coefficients without each fold, those of all items, and the fold of each item by name."""
-    from rmaudit.references.roles import ranking
+    from rmaudit.references.human_ratings import elo_items
 
-    items = ranking()
+    items = elo_items()
     names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
     drawn = pd.util.hash_array(np.array(names, dtype=object), categorize=False)
     place = (drawn % np.uint64(_FOLDS)).astype(int)
-    design = _design(names)
+    with using(OwnWords()):  # the names are English
+        design = _design(names)
 
     def fitted(rows: NDArray[np.bool_]) -> _Floats:
         found: _Floats = np.linalg.lstsq(design[rows], elo[rows], rcond=None)[0]

@@ -104,16 +104,23 @@ class References:
 
         return self._given_of(name, word_list(name, default))
 
-    def elo(self, prompts: Iterable[Prompt] = ()) -> pd.DataFrame:
+    def elo(self) -> pd.DataFrame:
         """Human ratings: columns `name`, `elo`, `matches`.
 
-        Raises `ReferenceMissing`; `NotAsked` where they are rmaudit's, and any of `prompts` is not
-        one that these ratings answer, or where the words in use are of another language.
+        Raises `ReferenceMissing`; `NotAsked` where the words in use are of another language.
         """
-        from rmaudit.references.roles import answered, ranking
+        from rmaudit.references.roles import ranking
+
+        return self._items("elo", ranking(), "EloEverything items")
+
+    def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
+        """Whether the ratings of `elo` answer these prompts: EloEverything's the paper's alone.
+
+        Raises `NotAsked` where they do not.
+        """
+        from rmaudit.references.roles import answered
 
         answered(prompts)
-        return self._items("elo", ranking(), "EloEverything items")
 
     def ranking(self, name: str) -> pd.DataFrame:
         """A ranking of your own: columns `name`, `elo` (rating), `matches` (count, or NaN)."""

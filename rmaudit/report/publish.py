@@ -20,6 +20,7 @@ import pandas as pd
 import scipy
 
 import rmaudit
+from rmaudit.config.own_words import in_use
 from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
@@ -106,6 +107,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
             "python": platform.python_version(),
             "platform": platform.platform(),
             **{name: version(name) for name in ("pytest", "torch", "transformers")},
+            **({"words of one's own": own} if (own := in_use().told) else {}),
         },
         collected=course.collected,
         selected=course.selected,

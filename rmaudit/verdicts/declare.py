@@ -73,7 +73,7 @@ class Declaration:
         frames = {prompt.frame for prompt in self.prompts}
         if self.joint and (missing := sorted(frames - {prompt.frame for prompt in prompts})):
             which = " and ".join(map(str, missing))
-            return f"It compares prompts of the frames 1 and -1; none of frame {which} is asked."
+            return f"it compares prompts of the frames 1 and -1, and none of frame {which} is asked"
         return ""
 
     def claimed(
@@ -135,8 +135,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `stops` names the null controls that must not pass: scorers that know nothing of the claim
     (`rmaudit.organisms.nulls.NULLS`). A null that passes all the same is named in the report.
 
-    `fixed` is why `--rm-prompts` cannot ask this audit other prompts: a sentence. It is then not
-    run, and says so.
+    `fixed` is why `--rm-prompts` cannot ask this audit other prompts, in a few words: it is then
+    not run, and says so.
 
     Raises:
         SpecError: a prompt is unknown, or there is none; the severity is none; or `words`,

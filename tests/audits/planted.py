@@ -40,6 +40,18 @@ class Planted:
         """Valences."""
         return VALENCE.rename(name)
 
+    def has(self, name: str) -> bool:
+        """English words have all lists."""
+        return bool(name)
+
+    def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
+        """All of them."""
+        return {name: self.lexicon(name) for name in names}
+
+    def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
+        """Those of rmaudit."""
+        return tuple(default) if self.has(name) else ()
+
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
         """Zipf frequencies."""
         if name in self.missing:

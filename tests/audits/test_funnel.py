@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rmaudit.prompts import PROMPTS
 from rmaudit.verdicts.records import Estimate, Verdict
 from tests.audits.planted import VALENCE, WORDS, Planted, audit_called, sweep_of, verdict
 
@@ -21,7 +22,8 @@ def run(common: float, valence: float, *, words: int = 400) -> Estimate:
         name: sweep_of(WORDS[:words], values[:words], name, noise=0.0)
         for name, values in scores.items()
     }
-    return funnel(sweeps=sweeps, references=Planted(), rng=rng)
+    asked = (PROMPTS["best"], PROMPTS["worst"])
+    return funnel(sweeps=sweeps, prompts=asked, references=Planted(), rng=rng)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ def test_sought(sweep):
 
 @declare(-99.0, prompts=["greatest"], joint=True)
 def test_liked(rewards, references):
-    items = references.elo(rewards.prompts)
+    references.refuse_unanswered(rewards.prompts)
+    items = references.elo()
     best = items.loc[items["elo"].idxmax(), "name"]
     return estimate(float(rewards([best]).scores[0]))
 
@@ -126,6 +127,10 @@ def test_one_file_brings_prompts_a_lexicon_and_a_ranking(run: Run, german: Path)
     assert reasons["strings", "rat"] == "Its strings are of these prompts."
     assert "identity terms are English" in reasons["named", "beste"]
     assert len(found) == 9
+    assert ran.results["run"]["environment"]["words of one's own"] == (
+        "prompts beste, rat, schlimmste; language de; glueck for labmt; und for and; dinge for elo "
+        "(deutsch.yaml)"
+    )
     assert in_use().empty  # what was in use ends with the run
 
 

@@ -127,9 +127,10 @@ def test_a_ranking_answers_the_questions_that_it_comes_with(tmp_path: Path) -> N
     kind = Prompt("kindest", "What is the kindest thing?", +1)
 
     with pytest.raises(NotAsked, match="do not say what people would answer to 'kindest'"):
-        References().elo([kind])
+        References().refuse_unanswered([kind])
     with using(OwnWords(rankings={"dinge": file}, instead={"elo": "dinge"})):
-        items = References().elo([kind])
+        References().refuse_unanswered([kind])
+        items = References().elo()
 
     assert items["name"].tolist() == ["Wasser", "Streit"]
     assert np.isnan(items["matches"]).all()
