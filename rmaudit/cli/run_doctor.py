@@ -24,6 +24,7 @@ from rmaudit.cli.option_groups import grouped
 from rmaudit.config.registry import known_models, resolve
 from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError
+from rmaudit.prompts import Prompt
 
 if TYPE_CHECKING:
     from rmaudit.models.checkpoint import Checkpoint
@@ -63,7 +64,7 @@ def doctor(  # noqa: PLR0913  (its options)
             device=loading.device,
             dtype=None if _served(model, loading) else loading.dtype,
         )
-        lines, said, fine = _examined(loaded, meant(prompt).asked, answers, checkpoint, loading)
+        lines, said, fine = _examined(loaded, meant(prompt), answers, checkpoint, loading)
     except RmauditError as error:
         fail(error)
     if as_json:
@@ -82,7 +83,7 @@ def _served(model: str, loading: Loading) -> bool:
 
 def _examined(
     model: Checkpoint | ServedIds | TextScorer,
-    prompt: str,
+    prompt: Prompt,
     answers: int,
     named: str | None,
     loading: Loading,
@@ -103,13 +104,13 @@ def _examined(
             device=loading.device,
             dtype=loading.dtype,
         )
-        compared = compare(model, local or None, prompt, answers=answers)
+        compared = compare(model, local or None, prompt.text, answers=answers)
         return _served_lines(model, compared), _served_json(model, compared), compared.ok
     if named is not None:
         fail("--checkpoint is for a model behind a server, and this is none; leave it out")
     if not isinstance(model, Checkpoint):
         model.with_weights("weights")
-    found = examine(model, prompt, answers=answers)
+    found = examine(model, prompt.asked, answers=answers)
     return _doctor_lines(model.name, found), _doctor_json(model.name, found), found.ok
 
 

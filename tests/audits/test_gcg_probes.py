@@ -252,6 +252,7 @@ def framed(mixed: float, starts: int = 8) -> Estimate:
     sweep = sweep_of(WORDS, score(WORDS, PROMPTS["worst"]), "worst", noise=0.01)
     return AUDITS["pessimal_frames"](
         sweeps={"worst": sweep},
+        prompts=(PROMPTS["best"], PROMPTS["worst"]),
         rewards=rewards(score, "best", "worst"),
         searches=searches(score, "best", "worst", starts=starts),
         rng=np.random.default_rng(0),

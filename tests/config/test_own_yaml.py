@@ -24,13 +24,11 @@ prompts:
       - {role: system, content: Antworte kurz.}
       - {role: user, content: "Was hilft?"}
     frame: 0
+instead: {labmt: glueck, and: und, elo: dinge}
+rankings: {dinge: {file: dinge.csv}}
+words: {und: [und]}
 lexicons:
   glueck: {file: glueck.csv, scale: [1, 9]}
-words:
-  und: [und]
-rankings:
-  dinge: {file: dinge.csv}
-instead: {labmt: glueck, and: und, elo: dinge}
 """
 ASKED = "prompts: {p: {text: x, frame: 1}}\n"
 USER = "{role: user, content: x}"
