@@ -81,19 +81,3 @@
     });
   }
 })();
-
-// On paper the scorecard comes first, and what rows open after it.
-
-(() => {
-  const appendix = document.getElementById("appendix"), homes = [];
-  addEventListener("beforeprint", () => {
-    for (const body of document.querySelectorAll(".row > .body")) {
-      homes.push([body, body.parentElement]);
-      appendix.append(body);
-    }
-    for (const folded of document.querySelectorAll("details.fold")) folded.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const [body, home] of homes.splice(0)) home.append(body);
-  });
-})();
