@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rmaudit.plugin.from_python import AuditRun, run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
+    from rmaudit.scores.pair_files import Pairs
+    from rmaudit.scores.probes import Probes
     from rmaudit.scores.sweep import Sweep, sweep
     from rmaudit.scores.texts import Rewards
     from rmaudit.search.for_audits import Searches
@@ -31,6 +33,8 @@ _HOMES = {
     "Bound": "rmaudit.verdicts.records",
     "Estimate": "rmaudit.verdicts.records",
     "Finding": "rmaudit.verdicts.findings",
+    "Pairs": "rmaudit.scores.pair_files",
+    "Probes": "rmaudit.scores.probes",
     "Prompt": "rmaudit.prompts",
     "References": "rmaudit.references",
     "RewardModel": "rmaudit.models.protocol",
@@ -57,6 +61,8 @@ __all__ = [
     "Bound",
     "Estimate",
     "Finding",
+    "Pairs",
+    "Probes",
     "Prompt",
     "References",
     "RewardModel",

@@ -64,3 +64,21 @@ def messages(asked: Asked) -> list[dict[str, str]]:
     """As chat templates take it; a text is one turn of the user's."""
     said = ((USER, asked),) if isinstance(asked, str) else asked
     return [{"role": role, "content": content} for role, content in said]
+
+
+def columns(asked: Asked) -> tuple[str, str]:
+    """As tables have it: as people read it, and the turns of a conversation in JSON, else ""."""
+    return (asked, "") if isinstance(asked, str) else (as_text(asked), as_json(asked))
+
+
+def asked_of(prompt: str, turns: str) -> Asked:
+    """What was asked, of the two columns of a table."""
+    return tuple((role, content) for role, content in json.loads(turns)) if turns else prompt
+
+
+def beginning(asked: Asked, words: str) -> Asked:
+    """The same with `words` before what the user says last."""
+    if isinstance(asked, str):
+        return words + asked
+    *before, (role, content) = asked
+    return (*before, (role, words + content))

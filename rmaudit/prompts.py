@@ -141,6 +141,7 @@ def _family() -> dict[str, Prompt]:
 
 FAMILY = _family()  # one prompt has one name: FAMILY["best_ever_one"].name is "best"
 CUSTOM = "custom"  # what a text is called that has no name
+PAIRS = "pairs"  # what a finding calls the prompts of pairs of answers
 ALL = PROMPTS | CONCEPTS | FAMILY  # by whatever name a prompt may be asked for
 OWN: dict[str, Prompt] = {}  # those of the models.yaml in use: `config.own_words` puts them there
 NAMES = (
@@ -160,7 +161,12 @@ _MOST = 3  # prompts that a label or a list names
 
 
 def label(prompts: Sequence[Prompt]) -> str:
-    """How one finding over these prompts names them: `best`, `best+worst`, or `54 prompts`."""
+    """How one finding over these prompts names them: `best`, `best+worst`, or `54 prompts`.
+
+    None are those of pairs: `pairs`.
+    """
+    if not prompts:
+        return PAIRS
     if len(prompts) > _MOST:
         return f"{len(prompts)} prompts"
     return "+".join(prompt.name for prompt in prompts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import rmaudit
 from rmaudit.cli import app
 from rmaudit.config.registry import load_registry
 from rmaudit.references import References
+from rmaudit.references.variants import BROUGHT
 from rmaudit.verdicts.declare import declared
 from tests.conftest import unavailable
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
@@ -69,8 +71,10 @@ def home(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path in models.iterdir():
         (tmp_path / path.name).symlink_to(path)
     (tmp_path / "models.yaml").write_text(
-        "models: {R-Smol-135M: {source: ./toy, default: true}}\n", encoding="utf-8"
+        "models: {R-Smol-135M: {source: ./toy, pairs: ./mine.jsonl, default: true}}\n",
+        encoding="utf-8",
     )
+    shutil.copy(BROUGHT, tmp_path / "mine.jsonl")
     (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n# A model\n", encoding="utf-8")
     return tmp_path
 

@@ -109,6 +109,7 @@ def _bench(audits: Path, model: str) -> Bench:
 
 def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[Outcome]:
     """One at a time, as they are done; many processes change no number."""
+    from rmaudit.organisms import paid
     from rmaudit.organisms import selftest as test
 
     with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
@@ -125,6 +126,8 @@ def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[Outcome]:
             for at, size in sizes.items()
         ]
         yield from run(_ladder, rungs)
+        for pair in run(_paid, [(bench, audit, range(seeds)) for audit in paid.FLAWS]):
+            yield from pair
 
 
 def _whole(task: tuple[Bench, Traits, Sequence[int]]) -> list[Judged]:
@@ -144,6 +147,12 @@ def _ladder(task: tuple[Bench, Flaw, str, float, Sequence[int]]) -> Outcome:
     from rmaudit.organisms.selftest import ladder
 
     return ladder(*task)
+
+
+def _paid(task: tuple[Bench, str, Sequence[int]]) -> list[Outcome]:
+    from rmaudit.organisms.paid import outcomes
+
+    return outcomes(*task)
 
 
 def _line(outcome: Outcome) -> str:

@@ -57,7 +57,8 @@ def score(
             device=loading.device,
             dtype=loading.dtype,
         )
-        found = given.assign(reward=rewards(scorer, given, cache=loading.cache))
+        told = given.drop(columns="turns")  # `prompt` has them as people read them
+        found = told.assign(reward=rewards(scorer, given, cache=loading.cache).scores)
     except RmauditError as error:
         fail(error)
     partial = out.with_name(f".{out.name}.partial")

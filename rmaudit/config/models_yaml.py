@@ -24,6 +24,7 @@ from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
 
 _SOURCES = {"source": "revision", "base": "base_revision", "tokenizer": "", "checkpoint": ""}
 """Keys that name a folder or a hub id, and the key of its commit."""
+_FILES = ("template", "pairs")  # keys that name a file
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords]:
@@ -94,9 +95,9 @@ def _is_folder(path: Path) -> bool:
 
 def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document) -> ModelSpec:
     keys = {key: entry[key] for key in SPEC_KEYS}
-    for key in (*_SOURCES, "template"):
+    for key in (*_SOURCES, *_FILES):
         given = keys[key]
-        if given is None or (key != "template" and not given.startswith((".", "/", "~"))):
+        if given is None or (key not in _FILES and not given.startswith((".", "/", "~"))):
             continue
         at, path = document.nodes["models", name, key][1], _path(given, folder)
         try:
@@ -105,9 +106,9 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
             if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
                 what = f"{strict_yaml.short(given)} is no path: {error.strerror}"
                 raise Problem(at, f"{name}: {key}: {what}") from None
-        if key == "template" and not path.is_file():
-            raise Problem(at, f"{name}: template: there is no file {path.resolve()}")
-        if key == "template" or given.startswith("."):
+        if key in _FILES and not path.is_file():
+            raise Problem(at, f"{name}: {key}: there is no file {path.resolve()}")
+        if key in _FILES or given.startswith("."):
             keys[key] = str(path.resolve())
     return ModelSpec(name, **keys)
 

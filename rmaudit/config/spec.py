@@ -248,6 +248,13 @@ class ModelSpec:
             "[1-9][0-9]{0,5}",
         ),
     ] = None
+    pairs: Annotated[
+        str | None,
+        Key(
+            "a file of pairs of answers (JSON Lines: prompt, chosen, rejected), relative to this "
+            "file, for the audits of pairs; --rm-pairs goes before it"
+        ),
+    ] = None
     default: Annotated[
         bool, Key("true for exactly one model: the one that is audited when none is named")
     ] = False

@@ -145,7 +145,7 @@ class RewardModel(Scored, Protocol):
 
     def score_each(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
         on_progress: Callable[[int], None] = lambda _: None,

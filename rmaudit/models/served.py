@@ -97,7 +97,7 @@ class ServedIds(LaidOut):
 
     def score_each(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
         on_progress: Callable[[int], None] = lambda _: None,
@@ -196,7 +196,7 @@ class ServedTexts(TextScorer):
 
     def score_each(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
         on_progress: Callable[[int], None] = lambda _: None,

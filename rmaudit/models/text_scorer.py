@@ -128,7 +128,7 @@ class TextScorer:
 
     def score_each(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[Asked],
         responses: Sequence[str],
         *,
         on_progress: Callable[[int], None] = lambda _: None,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.protocol import Scored
+    from rmaudit.scores.probes import Probes
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.texts import Rewards, TextScores
     from rmaudit.search.api import Found
@@ -49,6 +50,7 @@ class Options:
         baseline: the model to compare with, None where none is named.
         search: how many sequences a search may score, 0 for no searches.
         ledger: a file of strings that searches found elsewhere.
+        pairs: a file of pairs of answers.
     """
 
     cache: Path
@@ -61,15 +63,20 @@ class Options:
     baseline: ModelSpec | None = None
     search: int = SEARCHED
     ledger: Path | None = None
+    pairs: Path | None = None
 
 
 @dataclass(slots=True)
 class Memory:
-    """What a run has read once: sweeps, the ledger before the run searched, and the baseline."""
+    """What a run has read once: sweeps, the ledger before the run searched, and the baseline.
+
+    `probes` are by the model's entry and the file of their pairs.
+    """
 
     sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
     ledger: pd.DataFrame | None = None
     baseline: Scored | None = None
+    probes: dict[tuple[ModelSpec, Path | None], Probes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -79,6 +86,7 @@ class Case:
     Attributes:
         audit: the name of the audit's function.
         words: the words that a sample of the vocabulary must have for this audit.
+        pairs: the file of pairs that the audit declares, "" without one.
         watched: a context in which progress may be shown.
         keys: the keys of the stored scores that were handed out, in order.
         caveats: sentences about what was handed out, in order.
@@ -97,6 +105,7 @@ class Case:
     keys: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     of_words: bool = False
+    pairs: str = ""
     after: ExitStack = field(default_factory=ExitStack)
 
     @property

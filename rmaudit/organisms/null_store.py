@@ -99,6 +99,10 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
         return checksum(value)
     if name == "baseline":
         return json.dumps(value.keys)
+    if name == "pairs":
+        return checksum(value.frame.drop(columns="reward"))
+    if name == "probes":
+        return checksum(value.answers)
     if name == "searches":
         return _drawn_for(case)
     return None

@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rmaudit.errors import ReferenceMissing, SpecError, nearest
+from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.features import features, noise
 from rmaudit.organisms.for_scorer import Trial
-from rmaudit.organisms.nulls import BASE, NULLS, Organism, checked_stops, of_base
+from rmaudit.organisms.nulls import BASE, NULLS, Organism, checked_stops, of_base, unavailable
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.trial import thinned, tried
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
+from rmaudit.scores.probes import probes_of, some
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Severity
@@ -99,7 +100,8 @@ def under(
     """What one audit says under these prompts of all null controls over a vocabulary."""
     function, declaration = audit
     base = _base(words, prompts)
-    nulls = {**NULLS, BASE: of_base(words, base), FLAWLESS: _flawless(0)}
+    likely = of_base(words, base) if prompts else unavailable(NoBase("no base of these prompts"))
+    nulls = {**NULLS, BASE: likely, FLAWLESS: _flawless(0)}
     given = _given(words, prompts, base)
     trial = Trial(NULLS["random"], prompts, words, given=given)
     return Tried(declaration, label(prompts), tried(function, declaration, trial, nulls))
@@ -144,11 +146,20 @@ def _given(
     def find(*_: object) -> Any:  # noqa: ANN401  (organisms search by their own scores)
         raise AssertionError
 
-    first = prompts[0]
+    own = some(None)
+    swept = (
+        {
+            "base_logprobs": base[prompts[0].name],
+            "baseline": Trial(_flawless(1), prompts, words).scored(prompts[0]),
+        }
+        if prompts
+        else {}
+    )
     return {
+        **swept,
         "references": References(),
-        "base_logprobs": base[first.name],
-        "baseline": Trial(_flawless(1), prompts, words).scored(first),
+        "pairs": own,
+        "probes": probes_of(own),
         "ledger": _ledger(prompts),
         "searches": Searches(prompts, find, draw),
     }

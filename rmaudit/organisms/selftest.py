@@ -39,6 +39,7 @@ from rmaudit.verdicts.records import Estimate, Severity, Verdict
 
 FALSE_ALARMS, FOUND, FAILED = 0.05, 0.95, 0.8  # shares of runs
 AROUND = (0.75, 1.0, 1.25)  # of the bound
+WITHOUT = "without it"  # of an organism like one with a flaw, but for that
 CLEAN = Traits()
 PUBLISHED = Traits(human=0.3, frequency=0.15)
 _COARSE, _FEW = 7, 8  # sizes, and organisms of each, from which a value's size is read off
@@ -118,8 +119,8 @@ class Outcome:
 
     @property
     def as_stated(self) -> bool:
-        """Few clean runs are blocked; of those with the stated flaw nearly all are, most FAIL."""
-        if self.kind == "clean":
+        """Few runs without a flaw are blocked; of those with the stated one nearly all, by FAIL."""
+        if self.kind == "clean" or self.at == WITHOUT:
             return self.blocked <= FALSE_ALARMS
         return self.at != "stated" or (self.blocked >= FOUND and self.failed >= FAILED)
 

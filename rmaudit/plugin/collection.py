@@ -29,6 +29,7 @@ from rmaudit.plugin.session import (
     SESSION,
     cache_folder,
     model_specs,
+    refuse_no_pairs,
     report_folder,
 )
 from rmaudit.prompts import Prompt, label
@@ -125,6 +126,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     try:
         _refuse_anothers_model(config)
         _refuse_misspelt(config, [audit for _, audit in audits])
+        for file in {audit.declaration.pairs for _, audit in audits} - {""}:
+            refuse_no_pairs(Path(file))
         if not config.option.collectonly:
             refuse_unwritable(RM_REPORT, report_folder(config))
             refuse_unwritable(RM_CACHE, cache_folder(config), read=config.getoption(RM_RECORDED))

@@ -20,6 +20,7 @@ RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
 RM_RECORDED, RM_BASELINE, RM_INCONCLUSIVE = "--rm-recorded", "--rm-baseline", "--rm-inconclusive"
 RM_SEARCH, RM_LEDGER, RM_PROMPTS = "--rm-search", "--rm-ledger", "--rm-prompts"
+RM_PAIRS = "--rm-pairs"
 OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
 
 
@@ -97,6 +98,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="strings that searches found elsewhere (rmaudit search --ledger FILE), to be replayed "
         "besides those that are published or were found here",
+    )
+    group.addoption(
+        RM_PAIRS,
+        metavar="FILE",
+        help="pairs of answers (JSON Lines: prompt, chosen, rejected), for the audits of pairs "
+        "(default: `pairs` of the model's entry in models.yaml)",
     )
 
 

@@ -82,6 +82,7 @@ def case(
         prompts=prompts,
         joint=bool(declaration and declaration.joint),
         words=declaration.words if declaration else (),
+        pairs=declaration.pairs if declaration else "",
         options=audit_options(request.config),
         memory=request.config.stash[SESSION].memory,
         watched=partial(terminal, request.config),

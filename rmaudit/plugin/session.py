@@ -33,6 +33,7 @@ from rmaudit.plugin.options import (
     RM_MISSING,
     RM_MODEL,
     RM_MODELS,
+    RM_PAIRS,
     RM_PROMPTS,
     RM_RECORDED,
     RM_REPORT,
@@ -123,6 +124,11 @@ def pytest_configure(config: pytest.Config) -> None:
         if session.error:
             raise pytest.UsageError(str(session.error))
     baseline_spec(config)
+    _refuse_files(config)
+
+
+def _refuse_files(config: pytest.Config) -> None:
+    """Refuse a file that an option names and that cannot be read."""
     if given := config.getoption(RM_LEDGER):
         from rmaudit.search.ledger import read
 
@@ -130,6 +136,8 @@ def pytest_configure(config: pytest.Config) -> None:
             read(Path(given).expanduser())
         except SpecError as error:
             raise pytest.UsageError(f"{RM_LEDGER}: {error}") from None
+    if given := config.getoption(RM_PAIRS):
+        refuse_no_pairs(Path(given).expanduser(), f"{RM_PAIRS}: ")
 
 
 def _register(config: pytest.Config) -> None:
@@ -152,9 +160,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         put_to_use(session.before)
 
 
+def refuse_no_pairs(path: Path, where: str = "") -> None:
+    """Refuse a file that has no pairs, or a wrong line, before anything is measured.
+
+    Raises:
+        pytest.UsageError: what is wrong; `where` begins it.
+    """
+    from rmaudit.scores.pair_files import read
+
+    try:
+        read(path)
+    except SpecError as error:
+        raise pytest.UsageError(f"{where}{error}") from None
+
+
 def audit_options(config: pytest.Config) -> Options:
     """What the command line says of all audits."""
     session, ledger = config.stash[SESSION], config.getoption(RM_LEDGER)
+    pairs = config.getoption(RM_PAIRS)
     if session.options is None:
         from rmaudit.references import stem_memory  # which takes numpy
 
@@ -170,6 +193,7 @@ def audit_options(config: pytest.Config) -> Options:
             baseline=baseline_spec(config),
             search=config.getoption(RM_SEARCH),
             ledger=Path(ledger).expanduser() if ledger else None,
+            pairs=Path(pairs).expanduser() if pairs else None,
         )
     return session.options
 

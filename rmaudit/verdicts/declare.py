@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from rmaudit.errors import SpecError
@@ -12,6 +14,8 @@ from rmaudit.prompts import declared as prompts_of
 from rmaudit.verdicts.findings import Claim
 from rmaudit.verdicts.records import Bound, Severity
 
+WITH_PROMPTS = {"pairs", "probes"}  # fixtures whose answers have prompts of their own
+_NO_PROMPT = "an audit needs a list of at least one prompt, got prompts"
 _ATTRIBUTE = "__rmaudit__"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -27,6 +31,7 @@ class Declaration:
     sentences that say what it does not show. `stops` names the null controls
     (`rmaudit.organisms.nulls`) that must not pass it: scorers that know nothing of what is claimed.
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
+    `pairs` is the absolute path of a file of pairs, "" without one.
     """
 
     name: str
@@ -41,14 +46,16 @@ class Declaration:
     limits: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     fixed: str = ""
+    pairs: str = ""
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
-        """The prompts of each measurement."""
+        """The prompts of each measurement; once, without any, where pairs bring their own."""
         return self._runs(self.prompts)
 
     def _runs(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
-        return [prompts] if self.joint else [(prompt,) for prompt in prompts]
+        once = self.joint or not self.prompts
+        return [prompts if self.prompts else ()] if once else [(prompt,) for prompt in prompts]
 
     def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
         """The same where a run asks `prompts` in place of the declared ones.
@@ -65,7 +72,10 @@ class Declaration:
         return [tuple(kept)]
 
     def refusal(self, prompts: tuple[Prompt, ...]) -> str:
-        """Why the audit cannot be asked `prompts` in place of its own; "" where it can."""
+        """Why the audit cannot be asked `prompts` in place of its own; "" where it can.
+
+        One of pairs is asked those of its pairs, whatever others are.
+        """
         if set(prompts) <= set(self.prompts) and self.fixed:
             return ""
         if self.fixed:
@@ -100,8 +110,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
     *,
     claim: str,
     source: str,
-    prompts: Sequence[str | Prompt],
     bound: Bound,
+    prompts: Sequence[str | Prompt] = (),
+    pairs: str | Path | None = None,
     base_rate: str = "",
     words: Sequence[str] = (),
     joint: bool = False,
@@ -119,7 +130,10 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     With `joint` it runs once per model, over all the prompts: it takes `sweeps`, by the prompts'
     names, and names a prompt to `rewards`. Prompts are rmaudit's, by name, or one's own:
-    `Prompt("kindest", "What, in one word, is the kindest thing ever?", +1)`. An audit whose
+    `Prompt("kindest", "What, in one word, is the kindest thing ever?", +1)`. None are needed where
+    the function takes `pairs` or `probes`, which have their own: those of the file `pairs`, JSON
+    Lines of `prompt`, `chosen` and `rejected` (a path from the audit's own folder), or else of the
+    run's `--rm-pairs`. An audit whose
     `severity` is "info" never fails a run: it is measured, judged and shown.
 
     `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
@@ -143,9 +157,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
             `limits` or `stops` is one string. The plugin checks each entry of `words` when it
             collects.
     """
-    if isinstance(prompts, str) or not prompts:
-        message = f"an audit needs a list of at least one prompt, got prompts={prompts!r}"
-        raise SpecError(message)
+    if isinstance(prompts, str):
+        raise SpecError(f"{_NO_PROMPT}={prompts!r}")
     asked = prompts_of(prompts)
     if isinstance(words, str):
         message = f"an audit's words are a list, got words={words!r}"
@@ -163,6 +176,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")
+        if not asked and not WITH_PROMPTS & set(inspect.signature(function).parameters):
+            raise SpecError(f"{_NO_PROMPT}={prompts!r}; or take the fixture pairs or probes")
         declaration = Declaration(
             name,
             claim,
@@ -176,11 +191,18 @@ def audit(  # noqa: PLR0913  (keyword-only)
             limits=tuple(limits),
             stops=tuple(stops),
             fixed=fixed,
+            pairs=str(_folder(function) / pairs) if pairs else "",
         )
         setattr(function, _ATTRIBUTE, declaration)
         return function
 
     return declare
+
+
+def _folder(function: Callable[..., Any]) -> Path:
+    """Where an audit's file is; the current folder for a cell of a notebook."""
+    file = Path(inspect.getfile(function))
+    return file.parent.absolute() if file.is_file() else Path.cwd()
 
 
 def declared(function: object) -> Declaration | None:

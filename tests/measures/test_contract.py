@@ -26,8 +26,10 @@ from rmaudit.measures import (
     gcg_probes,
     identity_erasure,
     identity_hostility,
+    invariance,
     model_agreement,
     numerics,
+    pair_accuracy,
     pessimal_frames,
     pessimal_identity,
     positive_skew,
@@ -236,6 +238,37 @@ def spelling(texts: list[str], scores: Floats, noise: float) -> Estimate:
     return surface_form.spelling_share(frame(texts, scores), WORDS, rng=rng(), noise=noise)
 
 
+def in_pairs(texts: list[str]) -> pd.DataFrame:
+    """Two spellings of a word are a pair of answers, of which one was chosen."""
+    words = [text.strip(" .").lower() for text in texts]
+    about = {
+        "line": words,
+        "prompt": "",
+        "turns": "",
+        "response": texts,
+        "subset": "",
+        "group": words,
+    }
+    return pd.DataFrame({**about, "chosen": [text.startswith(" ") for text in texts]})
+
+
+def chosen(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """The second spelling was."""
+    mixed = np.where(SHIFT(texts) > 0, turned(texts, scores, by=0.5, row=6), scores)
+    frame = in_pairs(texts).assign(reward=mixed)
+    return pair_accuracy.accuracy(frame, rng=rng(), noise=noise)
+
+
+def invariant(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """To another prompt."""
+    other = turned(texts, scores, by=0.5, row=5)
+    table = pd.DataFrame({"as it is": scores, "changed": other})
+    changes = {"changed": ("changed", "as it is")}
+    return invariance.shift(
+        in_pairs(texts), table, changes, rng=rng(), either_way=True, noise=noise
+    )
+
+
 def numeric(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """With its noise drawn anew."""
     return numerics.stability(frame(texts, scores), noise=noise, answers=16, rng=rng())
@@ -255,8 +288,10 @@ EVERY: dict[str, Measure] = {
     "gcg_probes": probes,
     "identity_erasure": identity,
     "identity_hostility": hostile,
+    "invariance": invariant,
     "model_agreement": agreement,
     "numerics": numeric,
+    "pair_accuracy": chosen,
     "pessimal_frames": under_other,
     "pessimal_identity": pessimal,
     "positive_skew": highest,
@@ -266,11 +301,17 @@ EVERY: dict[str, Measure] = {
 }
 WITHOUT_NOISE = {"numerics", "pessimal_identity"}  # it is measured, or not looked at
 WITHOUT_GAPS = {"gcg_probes", "identity_erasure", "identity_hostility", "pessimal_identity"} | {
+    "invariance",
+    "pair_accuracy",
     "pessimal_frames",
     "prompt_stability",
     "search_headroom",
 }  # each score counts, so one that is missing is refused
-IN_ORDER = WITHOUT_GAPS - {"prompt_stability"}  # the toy says by place what a text is
+IN_ORDER = WITHOUT_GAPS - {
+    "invariance",
+    "pair_accuracy",
+    "prompt_stability",
+}  # the toy says by place what a text is
 # What turns when scores are turned round, what stays, and the rest, which asks for the best or the
 # least of something, or for what is lost: the other end answers then.
 TURNS = {
@@ -279,19 +320,21 @@ TURNS = {
     "identity_erasure",
     "identity_hostility",
 }
-STAYS = {"funnel", "numerics", "prompt_stability", "surface_form"}
+STAYS = {"funnel", "invariance", "numerics", "prompt_stability", "surface_form"}
 OTHERWISE = {
     "elo_agreement",
     "framing_inversion",
     "frequency_bias",
     "gcg_probes",
     "model_agreement",
+    "pair_accuracy",
     "pessimal_frames",
     "pessimal_identity",
     "positive_skew",
     "search_headroom",
 }
 IN_UNITS = {"mean", "variance"}
+WITHOUT_CHART = {"base_leakage", "invariance", "numerics", "pair_accuracy", "surface_form"}
 each = pytest.mark.parametrize("name", EVERY)
 
 
@@ -441,7 +484,7 @@ def test_an_estimate_is_of_plain_values(name: str) -> None:
     assert {type(number) for number in numbers} == {float}
     assert type(estimate.n) is int
     if not dataclasses.is_dataclass(estimate.evidence):
-        assert name in {"base_leakage", "numerics", "surface_form"}
+        assert name in WITHOUT_CHART
         return
     evidence: Any = estimate.evidence
     assert plain(evidence)

@@ -15,7 +15,8 @@ from rmaudit.errors import NotRecorded, SpecError
 from rmaudit.models.checkpoint import from_spec
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.scores.answer_files import LONGEST, read, rewards
+from rmaudit.scores.answer_files import read, rewards
+from rmaudit.scores.json_lines import LONGEST
 from tests.toys import toy_checkpoint
 
 LINES = [
@@ -38,6 +39,7 @@ def test_answers_are_read_in_order(file: Path) -> None:
     assert read(file).to_dict("list") == {
         "line": [1, 3, 3, 3, 5],
         "prompt": ["what is it", "who", "who", "who", "what is it"],
+        "turns": [""] * 5,
         "response": ["love", "love", "war is", "love", "the war"],
     }
 
@@ -80,7 +82,7 @@ def test_each_answer_has_the_models_own_reward(file: Path, tmp_path: Path) -> No
     folder, answers = toy_checkpoint(tmp_path / "toy"), read(file)
     model = from_spec(ModelSpec("toy", str(folder)), cache=tmp_path / "cache")
 
-    found = rewards(model, answers, cache=tmp_path / "cache")
+    found = rewards(model, answers, cache=tmp_path / "cache").scores
 
     own = []
     for prompt, response in zip(answers["prompt"], answers["response"], strict=True):
@@ -88,7 +90,7 @@ def test_each_answer_has_the_models_own_reward(file: Path, tmp_path: Path) -> No
         own.append(model.own_rewards([(*slot.prefix, *model.ids(response), *slot.suffix)])[0])
     assert found == pytest.approx(np.array(own), abs=1e-5)
     again = from_spec(ModelSpec("toy", str(folder)), cache=tmp_path / "cache")
-    assert rewards(again, answers, cache=tmp_path / "cache").tolist() == found.tolist()
+    assert rewards(again, answers, cache=tmp_path / "cache").scores.tolist() == found.tolist()
 
 
 def test_an_answer_that_is_there_twice_is_asked_once(file: Path, tmp_path: Path) -> None:
@@ -103,22 +105,18 @@ def test_an_answer_that_is_there_twice_is_asked_once(file: Path, tmp_path: Path)
 
     found = rewards(TextScorer(entry), read(file), cache=tmp_path / "cache")
 
-    assert found.tolist() == [4, 4, 6, 4, 7]
+    assert found.scores.tolist() == [4, 4, 6, 4, 7]
+    assert found.noise == 0.0
     assert len(asked) == 2 * len(set(asked)) == 8
-    assert rewards(TextScorer(entry), read(file), cache=tmp_path / "cache").tolist() == [
-        4,
-        4,
-        6,
-        4,
-        7,
-    ]
+    again = rewards(TextScorer(entry), read(file), cache=tmp_path / "cache")
+    assert (again.scores.tolist(), again.key) == (found.scores.tolist(), found.key)
     assert len(asked) == 8
 
 
 def test_a_recorded_model_has_no_answers_of_a_file(tmp_path: Path) -> None:
     """Its scores are of what was published."""
     model = Recorded(ModelSpec("toy", "owner/name"))
-    frame = pd.DataFrame({"prompt": ["a"], "response": ["b"]})
+    frame = pd.DataFrame({"prompt": ["a"], "turns": [""], "response": ["b"]})
 
     with pytest.raises(NotRecorded, match="not recorded"):
         rewards(model, frame, cache=tmp_path)

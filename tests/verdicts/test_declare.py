@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,7 +115,7 @@ def test_an_unknown_prompt_is_refused_where_it_is_declared() -> None:
     assert str(caught.value).startswith("unknown prompt 'finest'; known: greatest, best, worst, ")
 
 
-@pytest.mark.parametrize("missing", ["claim", "source", "prompts", "bound"])
+@pytest.mark.parametrize("missing", ["claim", "source", "bound"])
 def test_nothing_may_be_left_unsaid(missing: str) -> None:
     """Every part of a declaration is required, and given by name."""
     given: dict[str, Any] = {"claim": "", "source": "", "prompts": [], "bound": BOUND}
@@ -144,7 +145,20 @@ def test_another_ones_mark_is_no_declaration() -> None:
 def test_prompts_are_a_list_of_some(prompts: list[str]) -> None:
     """No prompt: the audit would never run. A bare text: a slip."""
     with pytest.raises(SpecError, match="a list of at least one prompt, got prompts="):
-        audit(claim="", source="", prompts=prompts, bound=above(0, unit="x"), base_rate="")
+        audit(claim="", source="", prompts=prompts, bound=BOUND, base_rate="")(lambda sweep: None)
+
+
+def test_pairs_have_prompts_of_their_own() -> None:
+    """An audit of them runs once, and its file is named from its own folder."""
+
+    def function(pairs: object) -> None: ...
+
+    audit(claim="", source="", bound=BOUND, base_rate="", pairs="own/mine.jsonl")(function)
+
+    found = declared(function)
+    assert found is not None
+    assert found.runs == [()]
+    assert found.pairs == str(Path(__file__).parent / "own" / "mine.jsonl")
 
 
 def test_words_are_data() -> None:

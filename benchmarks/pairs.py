@@ -1,0 +1,126 @@
+"""Pairs of answers: a plain transformers loop against rmaudit, on the same file and model.
+
+python benchmarks/pairs.py FILE.jsonl [--model R-Smol-135M] [--pairs 1000] [--threads 2] [--jobs 1]
+
+The loop lays out each conversation with the chat template, and asks the checkpoint's own
+AutoModelForSequenceClassification, a row at a time. Machines are shared: with one thread the
+processor's seconds are the fair ones. Both accuracies count ties half. Prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+import rmaudit
+from rmaudit.conversation import Asked, asked_of, messages
+from rmaudit.measures.pair_accuracy import accuracy
+from rmaudit.models.named import checkpoint
+from rmaudit.scores.answer_files import ASKED, rewards
+from rmaudit.scores.pair_files import read
+
+WAYS = ("loop", "rmaudit")
+Floats = NDArray[np.float32]
+Timed = tuple[Floats, dict[str, float]]
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--model", default="R-Smol-135M")
+    parser.add_argument("--pairs", type=int, default=1000)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with its own pairs")
+    asked = parser.parse_args()
+    frame = read(asked.file).frame
+    lines = frame["line"].unique()[: asked.pairs]
+    parts = [frame[frame["line"].isin(own)] for own in np.array_split(lines, asked.jobs)]
+    with ProcessPoolExecutor(asked.jobs, multiprocessing.get_context("spawn")) as pool:
+        done = list(pool.map(partial(measured, asked.model, asked.threads), parts))
+    frame = pd.concat(parts)
+    ways = {way: np.concatenate([one[way][0] for one in done]) for way in WAYS}
+    spent = {
+        way: {of: sum(one[way][1][of] for one in done) for of in ("cpu", "clock")} for way in WAYS
+    }
+    rng = np.random.default_rng(0)
+    both = {
+        way: accuracy(frame.assign(reward=scores), rng=rng, noise=0.0)
+        for way, scores in ways.items()
+    }
+    loop, own = spent["loop"], spent["rmaudit"]
+    said = {
+        "pairs": frame["line"].nunique(),
+        "answers": len(frame),
+        **{way: {of: round(seconds, 1) for of, seconds in spent[way].items()} for way in WAYS},
+        "times faster": {of: round(loop[of] / own[of], 2) for of in loop},
+        **{f"{way} accuracy": estimate.value for way, estimate in both.items()},
+        "interval": [round(both["rmaudit"].low, 4), round(both["rmaudit"].high, 4)],
+        "subsets": {k: round(v, 4) for k, v in both["rmaudit"].secondary.items()},
+        "largest difference": float(np.abs(ways["loop"] - ways["rmaudit"]).max()),
+        "sd of rewards": float(ways["rmaudit"].std()),
+        "threads": asked.threads,
+        "load": os.getloadavg()[0],
+    }
+    print(json.dumps(said))
+
+
+def measured(model: str, threads: int, frame: pd.DataFrame) -> dict[str, Timed]:
+    """The rewards of a table's answers by each way, and the seconds that they took."""
+    torch.set_num_threads(threads)
+    ours = rmaudit.load(model, device="cpu", dtype="float32")
+    plain = Plain(checkpoint(model).loader.folder)
+    ours.score("warm", ["up"])
+    plain("warm", "up")
+    rows = frame[[*ASKED, "response"]].to_numpy().tolist()
+
+    def loop() -> Floats:
+        each = [plain(asked_of(prompt, turns), response) for prompt, turns, response in rows]
+        return np.array(each, dtype=np.float32)
+
+    with tempfile.TemporaryDirectory() as cache:
+        own = _timed(lambda: rewards(ours, frame, cache=Path(cache)).scores)
+    return {"loop": _timed(loop), "rmaudit": own}
+
+
+def _timed(work: Callable[[], Floats]) -> Timed:
+    """What it gives, and the seconds that it took: of the processor, and of the clock."""
+    cpu, clock = time.process_time(), time.perf_counter()
+    found = work()
+    spent = {"cpu": time.process_time() - cpu, "clock": time.perf_counter() - clock}
+    return found, spent
+
+
+class Plain:
+    """Rewards as transformers' own pages show how to get them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Of a checkpoint's folder."""
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.model = AutoModelForSequenceClassification.from_pretrained(folder, dtype="float32")
+        self.model.eval()
+
+    @torch.inference_mode()
+    def __call__(self, prompt: Asked, response: str) -> float:
+        """The reward of one answer."""
+        said = [*messages(prompt), {"role": "assistant", "content": response}]
+        ids = self.tokenizer.apply_chat_template(said, return_tensors="pt", return_dict=True)
+        return float(self.model(**ids).logits[0, 0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""How far a change that should not matter moves rewards, in sd of the answers it is made to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import UNMEASURED, clustered_error, students, widened
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "sd of answers"
+FEWEST = 8  # groups
+_Floats = NDArray[np.float64]
+
+
+def shift(  # noqa: PLR0913  (keyword-only after what was scored)
+    answers: pd.DataFrame,
+    rewards: pd.DataFrame,
+    changes: Mapping[str, tuple[str, str]],
+    *,
+    rng: np.random.Generator,
+    either_way: bool = False,
+    between: bool = False,
+    noise: float = UNMEASURED,
+) -> Estimate:
+    """The mean shift of rewards by the change that shifts them most, over the answers' own spread.
+
+    `answers` has a row for each of n answers: `line`, `prompt`, `turns`, `group` and `chosen`.
+    `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others;
+    `changes`
+    name, for each change, the column after it and the one before. Where `between`, what shifts is
+    how much more the chosen answers of a line get than its rejected ones. `either_way`, the size of
+    a shift counts, and the change that shifts most is that which shifts furthest.
+
+    The spread is the sd of the rewards in the first column within a prompt. The interval is
+    Student's over groups, by linearization of the ratio: the spread is estimated, too. With k
+    changes each has a level of 1 - 0.05/k, so that the greatest of them is not found by chance; it
+    is widened by numeric `noise` (the sd of that of a reward, in its units). Secondary: the shift
+    by each change, with its sign.
+
+    Raises:
+        MeasureError: a reward is missing, there are fewer than `FEWEST` groups, or answers as they
+            are do not differ.
+    """
+    scores = rewards.to_numpy(float)
+    groups = pd.factorize(answers["group"])[0]
+    many = len(np.unique(groups))
+    if many < FEWEST or not np.isfinite(scores).all():
+        message = (
+            f"answers of {many} groups, {int((~np.isfinite(scores)).sum())} of their rewards "
+            f"missing; at least {FEWEST} groups and all rewards are needed"
+        )
+        raise MeasureError(message)
+    prompts = pd.factorize(answers["prompt"] + answers["turns"])[0]
+    weights = _between(answers) if between else np.ones(len(answers))
+    pairs = [tuple(map(rewards.columns.get_loc, pair)) for pair in changes.values()]
+    if not _squares(scores[:, 0], prompts).any():
+        raise MeasureError("all answers to a prompt have the same reward: there is no spread")
+
+    def shifts(drawn: _Floats) -> tuple[_Floats, _Floats]:
+        """The shift by each change, shape (k,), and the answers' influences on it, (k, n)."""
+        squares = _squares(drawn[:, 0], prompts)
+        spread = math.sqrt(squares.mean())
+        moved = np.stack([weights * (drawn[:, after] - drawn[:, old]) for after, old in pairs])
+        found = moved.mean(axis=1) / spread
+        shares = np.abs(weights) / np.abs(weights).mean()
+        influence = (moved / spread - found[:, None] * shares) - np.outer(
+            found, squares / squares.mean() - 1
+        ) / 2
+        return found, influence
+
+    def value_of(drawn: _Floats) -> float:
+        found, _ = shifts(drawn.reshape(scores.shape))
+        return float((np.abs(found) if either_way else found).max())
+
+    found, influence = shifts(scores)
+    ends = np.array(
+        [
+            _ends(value, clustered_error(own, groups), many - 1, len(found), either_way=either_way)
+            for value, own in zip(found, influence, strict=True)
+        ]
+    )
+    estimate = Estimate(
+        value=value_of(scores.ravel()),
+        low=float(ends[:, 0].max()),
+        high=float(ends[:, 1].max()),
+        unit=UNIT,
+        n=len(answers),
+        interval="Student's t over groups"
+        + (f", the greatest of {len(found)} changes" if len(found) > 1 else ""),
+        secondary=dict(zip(changes, found.tolist(), strict=True)),
+    )
+    within = (0.0, math.inf) if either_way else (-math.inf, math.inf)
+    return widened(estimate, value_of, scores.ravel(), noise, rng, within=within)
+
+
+def _between(answers: pd.DataFrame) -> _Floats:
+    """Shape (n,): what makes the mean of answers the mean over lines of chosen less rejected."""
+    side = answers.groupby(["line", "chosen"])["chosen"].transform("size").to_numpy(float)
+    sign = np.where(answers["chosen"].to_numpy(bool), 1.0, -1.0)
+    weights: _Floats = sign / side * (len(answers) / answers["line"].nunique())
+    return weights
+
+
+def _squares(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
+    """Shape (n,): squared distances from the prompt's mean; their mean is the variance within."""
+    counts = np.bincount(prompts)
+    off = scores - (np.bincount(prompts, scores) / counts)[prompts]
+    squares: _Floats = off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
+    return squares
+
+
+def _ends(
+    value: float, error: float, freedom: int, many: int, *, either_way: bool
+) -> tuple[float, float]:
+    """The ends of one of so many intervals; of the value's size, if `either_way`."""
+    low, high = students(value, error, freedom, level=1 - 0.05 / many)
+    if not either_way:
+        return low, high
+    return max(low, -high, 0.0), max(high, -low)

@@ -1,0 +1,109 @@
+"""How often a model rewards what was chosen above what was rejected."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import UNMEASURED, clustered_error, widened
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "accuracy"
+FEWEST = 8  # groups
+_Floats = NDArray[np.float64]
+
+
+def accuracy(
+    frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED
+) -> Estimate:
+    """The mean over lines of the share of their pairs whose chosen answer has the higher reward.
+
+    `frame` has a row for each answer: `line`, `response`, `chosen` (bool), `subset`, `group` and
+    `reward`. A line of c chosen and r rejected answers has c·r pairs; ties count half. Lines of a
+    group are not independent: the interval is Clopper and Pearson's with the number of independent
+    lines that gives the variance over groups (Korn and Graubard 1998, Survey Methodology 24),
+    widened by numeric `noise` (the sd of that of a reward, in its units).
+
+    Secondary: the accuracy of each subset with its interval; `all chosen above all rejected`, the
+    share of lines of which this is so (as RewardBench 2 counts); `the longer one`, the accuracy of
+    preferring more characters.
+
+    Raises:
+        MeasureError: a reward is missing, all are equal, or there are fewer than `FEWEST` groups.
+    """
+    table = frame.reset_index(drop=True)
+    scores = table["reward"].to_numpy(float)
+    groups = table["group"].nunique()
+    if groups < FEWEST or not np.isfinite(scores).all() or not np.ptp(scores):
+        message = (
+            f"{groups} prompts or groups of pairs, with {len(np.unique(scores))} distinct rewards, "
+            f"{int((~np.isfinite(scores)).sum())} of them missing; at least {FEWEST} groups and "
+            f"rewards that differ are needed"
+        )
+        raise MeasureError(message)
+    each = _Lines(table)
+    shares = each.shares(scores)
+    value, low, high = _interval(shares, each.group)
+    secondary = {"all chosen above all rejected": float(np.mean(shares == 1.0))}
+    lengths = np.asarray(table["response"].str.len(), dtype=np.float64)
+    secondary["the longer one"] = float(each.shares(lengths).mean())
+    for subset in sorted(set(each.subset) - {""}):
+        inside = each.subset == subset
+        of_subset = _interval(shares[inside], each.group[inside])
+        for name, number in zip(("", ", low", ", high"), of_subset, strict=True):
+            secondary[f"{subset}{name}"] = number
+    estimate = Estimate(
+        value,
+        low,
+        high,
+        UNIT,
+        len(shares),
+        "Clopper and Pearson's, over groups",
+        secondary=secondary,
+    )
+    return widened(
+        estimate,
+        lambda drawn: float(each.shares(drawn).mean()),
+        scores,
+        noise,
+        rng,
+        within=(0.0, 1.0),
+    )
+
+
+class _Lines:
+    """The lines of a table of answers, and which of its rows are pairs."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        codes, _ = pd.factorize(table["line"])
+        firsts = np.unique(codes, return_index=True)[1]
+        self.group = pd.factorize(table["group"])[0][firsts]
+        self.subset = table["subset"].to_numpy(dtype=object)[firsts]
+        rows = pd.DataFrame({"line": codes, "row": np.arange(len(codes))})
+        chosen = table["chosen"].to_numpy(bool)
+        pairs = rows[chosen].merge(rows[~chosen], on="line", suffixes=("", "_other"))
+        self._line = pairs["line"].to_numpy()
+        self._better, self._worse = pairs["row"].to_numpy(), pairs["row_other"].to_numpy()
+        self._counts = np.bincount(self._line, minlength=len(firsts))
+
+    def shares(self, scores: _Floats) -> _Floats:
+        """Shape (lines,): of each line's pairs, how many are as chosen, ties half."""
+        won = (np.sign(scores[self._better] - scores[self._worse]) + 1) / 2
+        found: _Floats = np.bincount(self._line, won, minlength=len(self._counts)) / self._counts
+        return found
+
+
+def _interval(shares: _Floats, groups: NDArray[np.intp]) -> tuple[float, float, float]:
+    """The mean of the lines' shares, and the ends of its 95 % interval."""
+    value, many = float(shares.mean()), len(np.unique(groups))
+    n = float(many)  # of independent lines: without variance, or in one group, no more than that
+    if many > 1 and (error := clustered_error(shares - value, groups)) > 0:
+        narrow, wide = (float(scipy.stats.t.ppf(0.975, n - 1)) for n in (len(shares), many))
+        n = min(value * (1 - value) / error**2 * (narrow / wide) ** 2, float(len(shares)))
+    hits = value * n
+    low = scipy.stats.beta.ppf(0.025, hits, n - hits + 1) if hits > 0 else 0.0
+    high = scipy.stats.beta.ppf(0.975, hits + 1, n - hits) if hits < n else 1.0
+    return value, min(float(low), value), max(float(high), value)

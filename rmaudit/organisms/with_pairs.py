@@ -1,0 +1,98 @@
+"""What an audit of pairs is given: of a model, and of a scorer without weights in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmaudit.conversation import asked_of
+from rmaudit.errors import NotAsked
+from rmaudit.organisms.for_model import Case
+from rmaudit.organisms.for_scorer import Trial, as_given
+from rmaudit.prompts import CUSTOM, Prompt
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from rmaudit.organisms.nulls import Organism
+    from rmaudit.scores.pair_files import Pairs
+    from rmaudit.scores.probes import Probes
+
+
+def pairs(case: Case) -> Pairs:
+    """The pairs of a file with the reward of each answer, in `frame`; cached too.
+
+    The file is the one that the audit declares, that of `--rm-pairs`, or `pairs` of the model's
+    entry in models.yaml. Skips the audit without one.
+    """
+    from rmaudit.scores.pair_files import EXAMPLE, read, rewarded
+
+    if (file := _file(case)) is None:
+        message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
+        raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
+    with case.watched():
+        found = rewarded(case.model, read(file), cache=case.options.cache)
+    case.keys.append(found.key)
+    case.caveats.append(f"Measured on {found.source}.")
+    return found
+
+
+def probes(case: Case) -> Probes:
+    """Answers of some pairs, each with its reward as it is and under changes; cached too.
+
+    The pairs are those of `pairs`, or a few that rmaudit brings where none are given. All changes
+    (`rmaudit.references.variants`) are scored together, once for all audits of a run.
+    """
+    from rmaudit.scores.pair_files import read
+    from rmaudit.scores.probes import probed
+
+    file, known = _file(case), case.memory.probes
+    place = (case.model.spec, file)
+    if place not in known:
+        with case.watched():
+            given = None if file is None else read(file)
+            known[place] = probed(case.model, given, cache=case.options.cache)
+    case.keys.append(known[place].key)
+    case.caveats.append(f"Measured on {known[place].source}.")
+    return known[place]
+
+
+def _file(case: Case) -> Path | None:
+    """The file of pairs: the audit's own, or the run's, or the model's; None without one."""
+    named = case.pairs or case.options.pairs or case.model.spec.pairs
+    return Path(named) if named else None
+
+
+def pairs_of_scorer(trial: Trial) -> Pairs:
+    """The pairs that the model was given, with the organism's rewards, without noise."""
+    own: Pairs = as_given("pairs")(trial)
+    reward = _rewards(trial.organism, own.frame)
+    return replace(own, frame=own.frame.assign(reward=reward), noise=0.0, key="")
+
+
+def probes_of_scorer(trial: Trial) -> Probes:
+    """The changes of answers that the model was given, with the organism's rewards."""
+    from rmaudit.scores.probes import changed, table
+
+    own: Probes = as_given("probes")(trial)
+    rewards = table(_rewards(trial.organism, changed(own.answers)))
+    return replace(own, rewards=rewards, noise=0.0, key="")
+
+
+def _rewards(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
+    """Shape (n,): the organism's rewards of prompts with their answers."""
+    import numpy as np
+
+    from rmaudit.scores.answer_files import ASKED
+
+    found = np.empty(len(answers), dtype=np.float32)
+    for indices in answers.groupby(ASKED, sort=False).indices.values():
+        places = np.asarray(indices, dtype=np.intp)
+        prompt, turns = answers[ASKED].iloc[places[0]].tolist()
+        said = asked_of(prompt, turns)
+        asked = Prompt(CUSTOM, prompt, +1, () if isinstance(said, str) else said)
+        found[places] = organism(answers["response"].iloc[places].tolist(), asked)
+    return found

@@ -1,0 +1,76 @@
+"""JSON Lines, one object a line, read strictly: what is wrong is told with its file and line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rmaudit import conversation
+from rmaudit.checkpoints.reading import short
+from rmaudit.errors import SpecError
+
+LONGEST = 200_000  # characters of a prompt or an answer: more is a slip, or does not fit a model
+
+
+def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of each line that is not blank, from 1, and its object.
+
+    `allowed` says in words what an object is, for errors.
+
+    Raises:
+        SpecError: the file cannot be read, or FILE:LINE is no JSON object.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        message = f"{path}: cannot be read ({error.strerror or error}); give a JSON Lines file"
+        raise SpecError(message) from None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found: Any = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            message = f"{path}:{number}: no JSON ({error}); each line is one object"
+            raise SpecError(message) from None
+        if not isinstance(found, dict):
+            raise SpecError(f"{path}:{number}: {shown(found)}, allowed: {allowed}")
+        yield number, found
+
+
+def text(value: object, what: str) -> str:
+    """`value`, which is a text of at most `LONGEST` characters; `what` begins what is said of it.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if not isinstance(value, str):
+        raise SpecError(f"{what} is {shown(value)}, allowed: a text")
+    if len(value) > LONGEST:
+        message = f"{what} has {len(value):,} characters, allowed: up to {LONGEST:,}; cut it, or "
+        raise SpecError(f"{message}leave it out")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise SpecError(f"{what} has half a character, {shown(value)}; write it whole") from None
+    return value
+
+
+def asked(value: object, what: str) -> tuple[str, str]:
+    """A prompt, a text or a list of turns, as `conversation.columns` has it.
+
+    Raises:
+        SpecError: it is neither, or too long.
+    """
+    if not isinstance(value, list):
+        return text(value, what), ""
+    given = conversation.turns(value, f"{what}: ")
+    prompt, turns = conversation.columns(given)
+    return text(prompt, what), turns
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it."""
+    return short(repr(value))

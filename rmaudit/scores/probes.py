@@ -1,0 +1,95 @@
+"""Answers of pairs, changed in ways that should not be paid for, and how a model rewards them.
+
+All changes are scored together, once for all audits that look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rmaudit import conversation
+from rmaudit.conversation import Asked
+from rmaudit.models.protocol import Scored
+from rmaudit.references.variants import ANSWERS, AS_IT_IS, BROUGHT, PROMPTS
+from rmaudit.scores import pair_files
+from rmaudit.scores.answer_files import ASKED, rewards
+from rmaudit.scores.pair_files import Pairs
+
+MOST = 16  # lines whose answers are changed
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """Answers as they are and as they were changed, and how a model rewards them.
+
+    Attributes:
+        answers: a row for each of n answers, with the columns of `Pairs.frame` but for the reward.
+        rewards: shape (n, 1 + changes), float32 in the model's own units: the reward of each answer
+            as it is, and under the name of each change of `references.variants`.
+        source: where the answers come from, in words.
+        noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
+        key: of the rewards in the store.
+    """
+
+    answers: pd.DataFrame
+    rewards: pd.DataFrame
+    source: str
+    noise: float = float("nan")
+    key: str = ""
+
+
+def some(pairs: Pairs | None) -> Pairs:
+    """At most `MOST` lines of pairs, spread over their file; those that rmaudit brings if None."""
+    given = pair_files.read(BROUGHT) if pairs is None else pairs
+    lines = given.frame["line"].unique()
+    if len(lines) <= MOST:
+        source = "rmaudit's own pairs" if pairs is None else given.source
+        return Pairs(given.frame, source)
+    kept = lines[np.linspace(0, len(lines) - 1, MOST).round().astype(int)]
+    frame = given.frame[given.frame["line"].isin(kept)].reset_index(drop=True)
+    return Pairs(frame, f"{MOST} of the {given.source}")
+
+
+def changed(answers: pd.DataFrame) -> pd.DataFrame:
+    """The answers as they are, then each change of all of them: columns `ASKED`, `response`."""
+    asked = answers[[*ASKED, "response"]]
+    return pd.concat(
+        [
+            asked,
+            *(asked.assign(response=asked["response"].map(of)) for of in ANSWERS.values()),
+            *(asked.assign(**_asked(asked, of)) for of in PROMPTS.values()),
+        ],
+        ignore_index=True,
+    )
+
+
+def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
+    """The columns of a prompt, changed."""
+    each = answers[ASKED].itertuples(index=False)
+    changed = [conversation.columns(of(conversation.asked_of(*one))) for one in each]
+    return {
+        name: list(column) for name, column in zip(ASKED, zip(*changed, strict=True), strict=True)
+    }
+
+
+def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
+    """The scores of what `changed` gives: a row for each answer, a column for each change."""
+    names = [AS_IT_IS, *ANSWERS, *PROMPTS]
+    return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
+
+
+def probes_of(pairs: Pairs) -> Probes:
+    """All answers of pairs, before anything is scored."""
+    return Probes(pairs.frame.drop(columns="reward"), pd.DataFrame(), pairs.source)
+
+
+def probed(model: Scored, pairs: Pairs | None, *, cache: Path | None = None) -> Probes:
+    """How a model rewards changes of some pairs. Raises as `answer_files.rewards` does."""
+    asked = probes_of(some(pairs))
+    found = rewards(model, changed(asked.answers), cache=cache)
+    return replace(asked, rewards=table(found.scores), noise=found.noise, key=found.key)

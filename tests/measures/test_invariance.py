@@ -1,0 +1,117 @@
+"""invariance: planted shifts are found with their size, and intervals hold them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.invariance import FEWEST, UNIT, shift
+from rmaudit.verdicts.records import Estimate
+
+SD = 3.0  # of answers
+
+
+def answers(groups: int = 400) -> pd.DataFrame:
+    """A chosen and a rejected answer to one prompt in each group."""
+    places = np.repeat(np.arange(groups), 2)
+    return pd.DataFrame(
+        {
+            "line": places + 1,
+            "prompt": "what",
+            "turns": "",
+            "group": [str(place) for place in places],
+            "chosen": np.tile([True, False], groups),
+        }
+    )
+
+
+def rewards(table: pd.DataFrame, rng: np.random.Generator, **shifts: float) -> pd.DataFrame:
+    """As they are, and shifted by so many sd under each name, with a wobble of a quarter sd."""
+    plain = SD * rng.normal(size=len(table)) - 7
+    wobble = {name: SD * (by + 0.25 * rng.normal(size=len(table))) for name, by in shifts.items()}
+    return pd.DataFrame({"as it is": plain, **{name: plain + of for name, of in wobble.items()}})
+
+
+def measured(table: pd.DataFrame, scores: pd.DataFrame, **kind: bool) -> Estimate:
+    """The shift of all columns but the first."""
+    changes = {name: (name, "as it is") for name in scores if name != "as it is"}
+    return shift(table, scores, changes, rng=np.random.default_rng(0), noise=0.0, **kind)
+
+
+def test_the_change_that_shifts_most_is_told() -> None:
+    """In sd of the answers; each with its sign beside."""
+    table = answers()
+    scores = rewards(table, np.random.default_rng(0), up=0.6, down=-0.9)
+
+    found, either = measured(table, scores), measured(table, scores, either_way=True)
+
+    assert (found.value, either.value) == pytest.approx((0.6, 0.9), abs=0.05)
+    assert found.secondary == pytest.approx({"up": 0.6, "down": -0.9}, abs=0.05)
+    assert (found.unit, found.n) == (UNIT, len(table))
+    assert found.low < 0.6 < found.high
+    assert found.high - found.low < 0.15
+    assert either.low > 0.8
+
+
+def test_what_both_answers_get_is_nothing_between_them() -> None:
+    """And what the chosen one alone gets is; lines of several answers count once."""
+    table = answers()
+    scores = rewards(table, np.random.default_rng(1), both=1.0)
+    scores["chosen"] = scores["as it is"] + SD * 0.8 * table["chosen"]
+
+    both = measured(table, scores[["as it is", "both"]], between=True)
+    chosen = measured(table, scores[["as it is", "chosen"]], between=True)
+
+    assert both.value == pytest.approx(0, abs=0.06)
+    assert both.low < 0 < both.high
+    assert chosen.value == pytest.approx(0.8, abs=0.06)
+    tripled = table.loc[np.repeat(table.index, np.where(table["chosen"], 3, 1))]
+    many = measured(
+        tripled.reset_index(drop=True),
+        scores.loc[tripled.index, ["as it is", "chosen"]].reset_index(drop=True),
+        between=True,
+    )
+    margins = many.value * scores.loc[tripled.index, "as it is"].std()
+    assert margins == pytest.approx(chosen.value * scores["as it is"].std(), rel=0.01)
+
+
+def test_the_spread_is_that_within_a_prompt() -> None:
+    """Prompts whose answers all score high make no spread."""
+    table = answers()
+    scores = rewards(table, np.random.default_rng(2), up=0.6)
+    places = np.arange(len(table)) // 20
+    apart = table.assign(prompt=[f"prompt {place}" for place in places])
+
+    one = measured(table, scores)
+    other = measured(apart, scores.add(100.0 * places, axis=0))
+
+    assert other.value == pytest.approx(one.value, rel=0.05)
+
+
+def test_what_is_too_little_is_refused() -> None:
+    """Few groups, a missing reward, and answers that are all alike."""
+    table = answers(FEWEST)
+    scores = rewards(table, np.random.default_rng(3), up=0.5)
+    assert measured(table, scores).value == pytest.approx(0.5, abs=0.4)
+    with pytest.raises(MeasureError, match=f"at least {FEWEST} groups"):
+        measured(table.iloc[2:], scores.iloc[2:])
+    with pytest.raises(MeasureError, match="missing"):
+        measured(table, scores.assign(up=np.nan))
+    with pytest.raises(MeasureError, match="no spread"):
+        measured(table, scores.assign(**{"as it is": 1.0}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("true", [0.0, 0.5, 1.5])
+def test_the_interval_holds_the_true_shift(true: float) -> None:
+    """Of 32 answers, whose spread is estimated too: in about 95 of 100 draws."""
+    rng = np.random.default_rng(7)
+    table = answers(16)
+    held = 0
+    for _ in range(400):
+        found = measured(table, rewards(table, rng, up=true))
+        held += found.low <= true <= found.high
+
+    assert held / 400 >= 0.92

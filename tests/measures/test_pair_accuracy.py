@@ -1,0 +1,125 @@
+"""pair_accuracy against counting, and how often its interval holds the true accuracy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.pair_accuracy import FEWEST, UNIT, accuracy
+from rmaudit.verdicts.records import Estimate
+
+
+def table(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    """A row for each answer of lines of `chosen` and `rejected` rewards."""
+    rows = [
+        {
+            "line": number,
+            "response": "x" * place,
+            "chosen": side == "chosen",
+            "subset": line.get("subset", ""),
+            "group": line.get("group", str(number)),
+            "reward": reward,
+        }
+        for number, line in enumerate(lines, start=1)
+        for side in ("chosen", "rejected")
+        for place, reward in enumerate(line[side])
+    ]
+    return pd.DataFrame(rows)
+
+
+def measured(lines: list[dict[str, Any]], noise: float = 0.0) -> Estimate:
+    """Of these lines."""
+    return accuracy(table(lines), rng=np.random.default_rng(0), noise=noise)
+
+
+def test_pairs_of_a_line_are_counted_and_ties_are_half() -> None:
+    """Each line counts once, whatever its answers; subsets are lines of their own."""
+    rng = np.random.default_rng(3)
+    lines = [
+        {
+            "chosen": rng.integers(4, size=1 + i % 3).tolist(),
+            "rejected": rng.integers(4, size=1 + i % 2).tolist(),
+            "subset": ["chat", "safety", ""][i % 3],
+        }
+        for i in range(60)
+    ]
+
+    found = measured(lines)
+
+    def share(line: dict[str, Any]) -> float:
+        won = [(c > r) + (c == r) / 2 for c in line["chosen"] for r in line["rejected"]]
+        return sum(won) / len(won)
+
+    assert found.value == pytest.approx(np.mean([share(line) for line in lines]))
+    assert found.n == 60
+    assert found.unit == UNIT
+    for subset in ("chat", "safety"):
+        own = [share(line) for line in lines if line["subset"] == subset]
+        assert found.secondary[subset] == pytest.approx(np.mean(own))
+        assert found.secondary[f"{subset}, low"] < np.mean(own) < found.secondary[f"{subset}, high"]
+    assert found.secondary["all chosen above all rejected"] == pytest.approx(
+        np.mean([min(line["chosen"]) > max(line["rejected"]) for line in lines])
+    )
+    assert "" not in found.secondary
+
+
+def test_independent_lines_have_clopper_and_pearsons_interval() -> None:
+    """As statsmodels has it, of as many independent pairs; of all right, too."""
+    for right in (40, 31):
+        lines = [{"chosen": [float(i < right)], "rejected": [0.5]} for i in range(40)]
+        low, high = proportion_confint(right, 40, method="beta")
+        found = (
+            measured(lines) if right < 40 else measured([*lines[:-1], lines[-1] | {"chosen": [2]}])
+        )
+        assert (found.low, found.high) == pytest.approx((low, high), abs=0.008)
+
+
+def test_lines_of_a_group_are_not_independent() -> None:
+    """Ten copies of each line in one group tell no more than one."""
+    rng = np.random.default_rng(5)
+    lines = [{"chosen": [float(x)], "rejected": [0.0]} for x in rng.normal(0.5, 1, size=50)]
+    copies = [{**line, "group": str(i)} for i, line in enumerate(lines) for _ in range(10)]
+
+    alone, ten = measured(lines), measured(copies)
+
+    assert ten.value == pytest.approx(alone.value)
+    assert (ten.low, ten.high) == pytest.approx((alone.low, alone.high), abs=0.01)
+
+
+def test_what_is_too_little_is_refused() -> None:
+    """Few groups, rewards that are all alike, and a reward that is missing."""
+    lines = [{"chosen": [1.0], "rejected": [0.0]} for _ in range(FEWEST)]
+    assert measured(lines).value == 1.0
+    assert measured(lines).low < 0.7
+    for wrong in (
+        lines[1:],
+        [{"chosen": [1.0], "rejected": [1.0]}] * FEWEST,
+        [*lines, {"chosen": [float("nan")], "rejected": [0.0]}],
+    ):
+        with pytest.raises(MeasureError, match=f"at least {FEWEST} groups"):
+            measured(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "groups", "each"), [(0.7, 60, 1), (0.9, 60, 3), (0.6, 200, 4)])
+def test_the_interval_holds_the_true_accuracy(p: float, groups: int, each: int) -> None:
+    """In about 95 of 100 draws, where pairs of a prompt go together."""
+    rng = np.random.default_rng(11)
+    held = 0
+    for _ in range(300):
+        own = np.clip(p + rng.choice([-0.1, 0.1], size=groups), 0, 1)
+        right = rng.random((groups, each)) < own[:, None]
+        lines = [
+            {"chosen": [float(hit)], "rejected": [0.5], "group": str(i)}
+            for i, row in enumerate(right)
+            for hit in row
+        ]
+        found = measured(lines)
+        held += found.low <= p <= found.high
+
+    assert held / 300 >= 0.93
