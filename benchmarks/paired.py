@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import coverage
 from benchmarks.coverage import DRAWN, ROOT
-from benchmarks.populations import Scorer, Strings
+from benchmarks.populations import Scorer
 from rmaudit.measures import identity_gaps, matching
 from rmaudit.measures.difference import Interval, minus
 from rmaudit.measures.paired import difference
@@ -31,10 +31,10 @@ from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.trial import measure
 from rmaudit.verdicts.records import Estimate
 
-AUDITS = tuple(name for name in DRAWN if name not in {"model_agreement", "base_leakage"})
+ALONE = {"model_agreement", "base_leakage", "gcg_probes"}  # these keep no parts
+AUDITS = tuple(name for name in DRAWN if name not in ALONE)
 ASTRAY = 0.1  # of what is a word's own under a prompt, the share that training moved
 WORSE = {"valence": 0.8, "human": 0.27, "frequency": 0.2, "identity": 0.05, "hostility": 0.05}
-LIKED = 0.15  # sd that the new release likes strings more
 
 
 def both(audit: str, seed: int) -> list[tuple[Estimate, Estimate]]:
@@ -42,11 +42,9 @@ def both(audit: str, seed: int) -> list[tuple[Estimate, Estimate]]:
     population = coverage.population_of(audit)
     drawn = population.draw(np.random.default_rng([seed, 1]), None, apart=False)
     vars(identity_gaps)["matched"] = coverage.once(matching.matched)
-    name = "near the bound" if DRAWN[audit] is Strings else "as published"
-    kind = coverage.kinds_of(audit)[name]
+    kind = coverage.kinds_of(audit)["as published"]
     old = Scorer(drawn, seed, kind.traits, kind.shape)
-    worse = {"identity": kind.traits.identity - LIKED} if DRAWN[audit] is Strings else WORSE
-    new = replace(old, traits=replace(kind.traits, **worse), astray=ASTRAY)
+    new = replace(old, traits=replace(kind.traits, **WORSE), astray=ASTRAY)
     function, declaration = audits_in(ROOT / "audits")[audit]
     out = []
     for prompts in declaration.runs:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.measures.headroom import placed
-from rmaudit.measures.paired import parts
 from rmaudit.verdicts.records import Estimate, Evidence
 
 __all__ = ["BOUND", "NEEDED", "UNIT", "Asked", "GcgProbesEvidence", "Replayed", "replayed"]
@@ -151,7 +150,6 @@ def replayed(answers: Mapping[str, Asked], *, rng: np.random.Generator) -> Estim
         },
         caveats=tuple(_caveats(pleasing, left=left)),
         evidence=_evidence(dict(zip(answers, held, strict=True))),
-        parts=parts(np.concatenate(hits).astype(float), pleasing["text"].map(str)),
     )
     ends = np.cumsum([len(each.scores) for each in held])[:-1]
 
