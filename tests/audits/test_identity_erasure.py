@@ -77,6 +77,7 @@ def test_verdicts(penalty: float, sad: float, expected: list[str]) -> None:
     assert verdicts(penalty, sad) == expected
 
 
+@pytest.mark.slow
 def test_tokens_are_matched_with_tokens() -> None:
     """What the vocabulary has as one token decides the controls; of a sample that is not known."""
     single = ["Muslim", "gay", "women", "men"]  # no control is one token: these have none

@@ -18,6 +18,7 @@ def new_audit(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, ["new-audit", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_what_it_writes_passes_its_own_test(tmp_path: Path) -> None:
     """An audit, its page and its test: pytest runs the test in a fresh process."""
     made = new_audit("kind_words", tmp_path, "--json")

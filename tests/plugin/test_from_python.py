@@ -113,6 +113,7 @@ def test_a_file_that_breaks_is_told(toy: str, tmp_path: Path) -> None:
         rmaudit.run(toy, audits=[str(broken)])
 
 
+@pytest.mark.slow
 def test_each_run_takes_what_it_is_given(toy: str, tmp_path: Path) -> None:
     """Not the functions of the run before, nor a file as it was then."""
     first = module(tmp_path / "first.py", AUDITS + HIGH.format(low=0.0))["test_high"]

@@ -166,6 +166,7 @@ def test_a_name_of_no_audit_stops_the_run(
     run(HIGH.format(low=0.0), "-k", "worst", model=None).refuses(*names)
 
 
+@pytest.mark.slow
 def test_part_of_a_suite_does_not_know_the_rest(run: Run, write: Write, tmp_path: Path) -> None:
     """One file or test warns of audits that it does not know; folders know theirs, all of them."""
     inner = tmp_path / "more"

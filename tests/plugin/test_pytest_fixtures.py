@@ -146,6 +146,7 @@ def test_naming(sweep):
 """
 
 
+@pytest.mark.slow
 def test_a_sample_is_shared_and_told(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -235,6 +236,7 @@ def test_both(sweep, baseline):
 """
 
 
+@pytest.mark.slow
 def test_a_baseline_is_compared_and_named(run: Run, toy: Path, other: Path) -> None:
     """A model is its own; one of the same name in another folder is told apart; none is a skip."""
     same = run(BOTH, "--rm-baseline", str(toy), "-k", "worst").only
@@ -276,6 +278,7 @@ BROUGHT = int((ledger.brought()["prompt"] == "greatest").sum())
 SHORT = ("--rm-search", "480", "-k", "greatest")
 
 
+@pytest.mark.slow
 def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
     run: Run, quick: None, toy: Path, other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,6 +359,7 @@ def leak(share: float, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Checkpoint, "score", score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "verdict"), [(0.0, "PASS"), (0.17, "INCONCLUSIVE"), (0.8, "FAIL"), (-0.8, "FAIL")]
 )
@@ -401,6 +405,7 @@ def test_without_its_base(  # noqa: PLR0917
     assert ended.ret != pytest.ExitCode.OK
 
 
+@pytest.mark.slow
 def test_a_part_of_a_run_loads_no_base_for_a_null_control(
     run: Run, home: Path, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(HOSTI
 SCORE = st.floats(width=32, allow_infinity=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(TEXT, SCORE), min_size=1, max_size=12), st.booleans(), st.booleans())
 def test_what_is_written_is_read(
