@@ -16,6 +16,7 @@ from rmaudit.cli import (
     run_nulls,
     run_search,
     run_selftest,
+    run_sweep,
     score_file,
 )
 from rmaudit.cli.common import Commands
@@ -62,4 +63,6 @@ app.command(epilog="Example: rmaudit search N-Lla-8B --prompt worst --direction 
 app.command(epilog="Example: rmaudit score samples.jsonl --model ./my-model --out scores.parquet")(
     score_file.score
 )
+app.command(epilog="Example: rmaudit plan audits --model owner/name --missing")(run_sweep.plan)
+app.command(epilog="Example: rmaudit sweep audits --model owner/name --part 3/16")(run_sweep.sweep)
 app.command("new-audit", epilog="Example: rmaudit new-audit kind_words")(new_audit.new_audit)

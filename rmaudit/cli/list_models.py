@@ -165,7 +165,7 @@ class _Listed:
 
 def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
     from rmaudit.checkpoints import hub, source
-    from rmaudit.scores.store import counts
+    from rmaudit.scores.listing import counts
 
     kept = counts(cache)
 

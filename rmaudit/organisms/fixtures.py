@@ -25,11 +25,13 @@ class Fixture:
         for_scorer: makes it for an audit of a scorer without weights.
         shared: whether scorers are given the same for any two models of one vocabulary, one prompt
             and one training set. If not, null controls are measured for each model anew.
+        asks: whether the audit scores with it as it runs, so that what it needs is known only then.
     """
 
     for_model: Callable[[Case], Any] | None
     for_scorer: Callable[[Trial], Any]
     shared: bool = True
+    asks: bool = False
 
 
 FIXTURES: dict[str, Fixture] = {
@@ -38,7 +40,7 @@ FIXTURES: dict[str, Fixture] = {
     "prompts": Fixture(None, for_scorer.prompts),
     "sweep": Fixture(for_model.sweep, for_scorer.sweep),
     "sweeps": Fixture(for_model.sweeps, for_scorer.sweeps),
-    "rewards": Fixture(for_model.rewards, for_scorer.rewards),
+    "rewards": Fixture(for_model.rewards, for_scorer.rewards, asks=True),
     "pairs": Fixture(with_pairs.pairs, with_pairs.pairs_of_scorer, shared=False),
     "probes": Fixture(with_pairs.probes, with_pairs.probes_of_scorer, shared=False),
     "base_logprobs": Fixture(for_model.base_logprobs, as_given("base_logprobs"), shared=False),
@@ -46,7 +48,7 @@ FIXTURES: dict[str, Fixture] = {
     "rng": Fixture(for_model.rng, for_scorer.rng),
     "baseline_model": Fixture(for_model.baseline_model, as_given("baseline_model"), shared=False),
     "baseline": Fixture(for_model.baseline, as_given("baseline"), shared=False),
-    "searches": Fixture(for_model.searches, for_scorer.searches, shared=False),
+    "searches": Fixture(for_model.searches, for_scorer.searches, shared=False, asks=True),
     "ledger": Fixture(for_model.ledger, as_given("ledger"), shared=False),
 }
 

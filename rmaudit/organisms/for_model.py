@@ -12,10 +12,11 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import cache as once
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import NotAsked, SpecError
+from rmaudit.organisms.requests import Request, answer
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.protocol import Scored
+    from rmaudit.scores.logprobs import Logprobs
     from rmaudit.scores.probes import Probes
+    from rmaudit.scores.store import Store
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.texts import Rewards, TextScores
     from rmaudit.search.api import Found
@@ -51,6 +54,8 @@ class Options:
         search: how many sequences a search may score, 0 for no searches.
         ledger: a file of strings that searches found elsewhere.
         pairs: a file of pairs of answers.
+        store: where scores are kept, None for `cache`.
+        on_request: told what an audit asks of a model, before it is answered.
     """
 
     cache: Path
@@ -64,6 +69,13 @@ class Options:
     search: int = SEARCHED
     ledger: Path | None = None
     pairs: Path | None = None
+    store: Store | None = None
+    on_request: Callable[[Scored, Request], None] = lambda *_: None
+
+    @property
+    def kept(self) -> Path | Store:
+        """Where scores are kept."""
+        return self.store or self.cache
 
 
 @dataclass(slots=True)
@@ -113,6 +125,12 @@ class Case:
         """The prompt of an audit that has one. Raises `SpecError` for a joint one."""
         return single(self.prompts, self.audit, joint=self.joint)
 
+    def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
+        """What the model says to a request: see `requests.answer`."""
+        self.options.on_request(model, request)
+        with self.watched():
+            return answer(request, model, self.options.kept, self.options.device)
+
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
         """The sweep of a model under a prompt, made once in a run.
 
@@ -123,21 +141,15 @@ class Case:
             RmauditError: it cannot be made, or is not recorded.
         """
         from rmaudit.scores.sample import at_hand
-        from rmaudit.scores.sweep import sweep as run
 
         options, known = self.options, self.memory.sweeps
         words = at_hand((*options.words, *self.words)) if options.sample else ()
         place = (model.spec, prompt, words)
         if place not in known:
-            with self.watched():
-                known[place] = run(
-                    model,
-                    prompt,
-                    cache=options.cache,
-                    sample=options.sample,
-                    seed=options.seed,
-                    words=words,
-                )
+            size, seed = options.sample, options.seed
+            known[place] = self.ask(
+                model, Request(model.spec, prompt, "sweep", sample=size, seed=seed, words=words)
+            )
         found = known[place].naming(self.words) if options.sample else known[place]
         self.caveats.extend(found.caveats)
         self.of_words |= found.of_words
@@ -193,17 +205,17 @@ def sweeps(case: Case) -> dict[str, Sweep]:
 
 def rewards(case: Case) -> Rewards:
     """A function from texts to their scores under the prompt, with their noise; cached too."""
-    from rmaudit.scores.texts import Rewards, recorded_of, score_texts
+    from rmaudit.scores.texts import Rewards, recorded_of
 
     def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
-        with case.watched():
-            scored = score_texts(case.model, prompt, texts, cache=case.options.cache)
+        asked = Request(case.model.spec, prompt, "texts", texts=tuple(texts))
+        scored: TextScores = case.ask(case.model, asked)
         case.keys.append(scored.key)
         case.caveats.extend(scored.caveats)
         return scored
 
     def known(texts: Sequence[str], prompt: Prompt) -> list[str]:
-        return recorded_of(case.model, prompt, texts, cache=case.options.cache)
+        return recorded_of(case.model, prompt, texts, cache=case.options.kept)
 
     return Rewards(case.prompts, score, known)
 
@@ -213,11 +225,7 @@ def base_logprobs(case: Case) -> pd.Series[float]:
 
     Skips the audit where models.yaml names no base, or with `--rm-recorded`.
     """
-    from rmaudit.scores.logprobs import base_logprobs as run
-
-    options = case.options
-    with case.watched():
-        found = run(case.model, case.prompt, cache=options.cache, device=options.device)
+    found: Logprobs = case.ask(case.model, Request(case.model.spec, case.prompt, "base"))
     case.keys.append(found.key)
     return found.by_id
 
@@ -265,7 +273,6 @@ def searches(case: Case) -> Searches:
     that is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
     where that is 0, or with `--rm-recorded`.
     """
-    from rmaudit.search import api
     from rmaudit.search import ledger as strings
     from rmaudit.search.for_audits import Searches, caveat, drawn, shortlisted
     from rmaudit.search.settings import Settings
@@ -280,8 +287,8 @@ def searches(case: Case) -> Searches:
     def find(direction: Direction, prompt: Prompt) -> Found:
         plain = Settings(direction=direction, budget=options.search, seed=options.seed)
         settings = shortlisted(model, case.sweep(model, prompt).frame, plain)
-        with case.watched():
-            found = api.search(model, prompt, settings, cache=options.cache)
+        asked = Request(model.spec, prompt, "search", settings=settings)
+        found: Found = case.ask(model, asked)
         strings.remember(options.cache, found, model)
         case.keys.append(found.key)
         case.caveats.append(caveat(found))

@@ -10,6 +10,7 @@ from rmaudit.conversation import asked_of
 from rmaudit.errors import NotAsked
 from rmaudit.organisms.for_model import Case
 from rmaudit.organisms.for_scorer import Trial, as_given
+from rmaudit.organisms.requests import Request
 from rmaudit.prompts import CUSTOM, Prompt
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ def pairs(case: Case) -> Pairs:
     if (file := _file(case)) is None:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
         raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
+    case.options.on_request(case.model, Request(case.model.spec, case.prompts[0], "pairs"))
     with case.watched():
-        found = rewarded(case.model, read(file), cache=case.options.cache)
+        found = rewarded(case.model, read(file), cache=case.options.kept)
     case.keys.append(found.key)
     case.caveats.append(f"Measured on {found.source}.")
     return found
@@ -52,9 +54,10 @@ def probes(case: Case) -> Probes:
     file, known = _file(case), case.memory.probes
     place = (case.model.spec, file)
     if place not in known:
+        case.options.on_request(case.model, Request(case.model.spec, case.prompts[0], "pairs"))
         with case.watched():
             given = None if file is None else read(file)
-            known[place] = probed(case.model, given, cache=case.options.cache)
+            known[place] = probed(case.model, given, cache=case.options.kept)
     case.keys.append(known[place].key)
     case.caveats.append(f"Measured on {known[place].source}.")
     return known[place]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rmaudit.plugin.kept_at import store_of
 from rmaudit.plugin.reporting import models_named, render
 from rmaudit.plugin.running import TOLD
-from rmaudit.plugin.session import SESSION, Session, cache_folder
+from rmaudit.plugin.session import SESSION, Session
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.outcome import of_run
 
@@ -72,12 +73,14 @@ def pytest_terminal_summary(
 
 def _kept(config: pytest.Config) -> str:
     """What an interrupted run leaves in the cache, and how to go on."""
-    from rmaudit.scores.store import unfinished
+    from rmaudit.scores.listing import unfinished
 
-    cache, command = cache_folder(config), shlex.join(["pytest", *config.invocation_params.args])
+    cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
     begun = unfinished(cache)
     more = f", and the first {begun:,} of those that are not" if begun else ""
-    return f"kept in {cache}: all sweeps that are whole{more}; to go on, run the same: {command}"
+    return (
+        f"kept in {cache.root}: all sweeps that are whole{more}; to go on, run the same: {command}"
+    )
 
 
 def _left_out(state: Session) -> list[str]:

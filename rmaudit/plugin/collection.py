@@ -15,23 +15,16 @@ import pytest
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
 from rmaudit.organisms.fixtures import FIXTURES
+from rmaudit.plugin.kept_at import refuse_cache
 from rmaudit.plugin.options import (
     MODEL,
     OTHERS_MODEL,
-    RM_CACHE,
     RM_MODEL,
-    RM_RECORDED,
     RM_REPORT,
     refuse_unwritable,
 )
 from rmaudit.plugin.other_words import runs_of
-from rmaudit.plugin.session import (
-    SESSION,
-    cache_folder,
-    model_specs,
-    refuse_no_pairs,
-    report_folder,
-)
+from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import base_rate
 from rmaudit.scores.sample import checked_words
@@ -130,7 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             refuse_no_pairs(Path(file))
         if not config.option.collectonly:
             refuse_unwritable(RM_REPORT, report_folder(config))
-            refuse_unwritable(RM_CACHE, cache_folder(config), read=config.getoption(RM_RECORDED))
+            refuse_cache(config)
     except (SpecError, pytest.UsageError, pytest.PytestWarning) as wrong:  # -W error raises
         if not hasattr(config, "workerinput"):
             raise pytest.UsageError(str(wrong)) from None

@@ -129,6 +129,14 @@ def _digest(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: 
     return known[place]
 
 
+def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
+    """Whether log-probabilities of the model's base are asked for, to make a null control."""
+    from rmaudit.organisms.nulls import BASE
+
+    named = BASE in audit.declaration.stops and case.model.spec.base is not None
+    return named and not case.options.recorded and _loads_base(item)
+
+
 def _loads_base(item: pytest.Function) -> bool:
     """Whether a base may be downloaded and loaded for a null control.
 
@@ -164,7 +172,7 @@ def _of_base(
             message = "a part of the audits loads no base; run them all once, or base_leakage"
             raise NotAsked(message)
         found = {
-            prompt.name: base_logprobs(model, prompt, cache=cache, device=device)
+            prompt.name: base_logprobs(model, prompt, cache=case.options.kept, device=device)
             for prompt in case.prompts
         }
     except RmauditError as error:

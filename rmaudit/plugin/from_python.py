@@ -148,7 +148,7 @@ def _said(prompt: Prompt) -> dict[str, Any]:
 def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
     """One pytest, silent but for what is wrong with it."""
     ended, told = _Ended(pages=report is not None), io.StringIO()
-    with _forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+    with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
         code = pytest.main(list(arguments), plugins=[ended])
     if ended.results is None:
         said = [line for line in told.getvalue().splitlines() if line.strip()]
@@ -159,7 +159,7 @@ def _run(arguments: Sequence[str], report: Path | None) -> AuditRun:
 
 
 @contextlib.contextmanager
-def _forgotten() -> Iterator[None]:
+def forgotten() -> Iterator[None]:
     """Imports of test files end with the run: the next one reads them as they are then."""
     known = set(sys.modules)
     try:

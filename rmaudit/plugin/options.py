@@ -30,7 +30,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(RM_MODEL, **_MODEL_OPTION)
     group.addoption(RM_MODELS, metavar="FILE", help="the registry (default: models.yaml)")
     group.addoption(RM_REPORT, metavar="DIR", help="where reports go (default: reports)")
-    group.addoption(RM_CACHE, metavar="DIR", help="where sweeps and built models are kept")
+    group.addoption(
+        RM_CACHE,
+        metavar="DIR",
+        help="where scores and built models are kept: a folder, or a URL such as "
+        "s3://bucket/folder for the scores alone",
+    )
     group.addoption(
         RM_MISSING,
         choices=("skip", "fail"),

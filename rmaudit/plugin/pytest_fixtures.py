@@ -14,6 +14,7 @@ import pytest
 from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
 from rmaudit.organisms.fixtures import FIXTURES
 from rmaudit.organisms.for_model import Case, opened, single
+from rmaudit.plugin.kept_at import planner_of
 from rmaudit.plugin.options import RM_MISSING
 from rmaudit.plugin.other_words import refusal
 from rmaudit.plugin.session import SESSION, audit_options
@@ -46,11 +47,13 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 
     With `--rm-recorded`, its published scores and no weights.
     """
-    spec = _param(request)
+    spec, planner = _param(request), planner_of(request.config)
     with terminal(request.config):
-        model = opened(spec, audit_options(request.config))
+        make = planner.opened if planner else opened
+        model = make(spec, audit_options(request.config))
     yield model
-    model.close()
+    if planner is None:
+        model.close()
 
 
 @pytest.fixture

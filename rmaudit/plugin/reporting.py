@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from rmaudit.plugin.collection import audited, left_out
+from rmaudit.plugin.kept_at import cache_named, planner_of, store_of
 from rmaudit.plugin.options import RM_RECORDED, RM_SAMPLE, RM_SEED
 from rmaudit.plugin.running import CARRIED, gap
 from rmaudit.plugin.session import (
     SESSION,
     Session,
-    cache_folder,
     model_specs,
     policy_of,
     registered,
@@ -123,7 +123,7 @@ def models_named(config: pytest.Config) -> str:
     size = config.getoption(RM_SAMPLE)
     what = f"a sample of {size:,} token ids; " if size else ""
     what += "published scores only; " if config.getoption(RM_RECORDED) else ""
-    return log(line(f"rmaudit: {names}; {what}cache {cache_folder(config)}"))
+    return log(line(f"rmaudit: {names}; {what}cache {cache_named(config)}"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -134,7 +134,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     """
     config = session.config
     state = config.stash[SESSION]
-    if hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput") or planner_of(config) is not None:
         yield
         return
     state.plan.receive()
@@ -183,13 +183,12 @@ def _stopped(session: pytest.Session, exitstatus: int) -> str:
 def _record(config: pytest.Config, state: Session) -> None:
     """Write results.json, which holds all that the pages show."""
     from rmaudit.report.publish import Course, record
-    from rmaudit.scores.store import Store
 
     selected = max(len(state.plan.selected), len(state.findings))
     state.results = record(
         state.findings,
         model_specs(config),
-        Store(cache_folder(config)),
+        store_of(config),
         base=report_folder(config).absolute(),
         command=shlex.join(["pytest", *config.invocation_params.args]),
         seed=config.getoption(RM_SEED),

@@ -26,6 +26,7 @@ from rmaudit.errors import (
 from rmaudit.organisms.for_model import SEARCHED, Case
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.controls import controls
+from rmaudit.plugin.kept_at import planner_of
 from rmaudit.plugin.options import (
     RM_BASELINE,
     RM_CACHE,
@@ -78,6 +79,9 @@ _WITH_VALUE = {  # by option, the value that need not be said
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run an audit, judge its estimate and fail unless it passes."""
     __tracebackhide__ = True
+    if (planner := planner_of(pyfuncitem.config)) is not None:
+        planner.note(pyfuncitem)
+        return True
     audit = audited(pyfuncitem)
     if audit is None:
         return None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.own_words import OwnWords, in_use, put_to_use
 from rmaudit.config.registry import (
     ModelSpec,
@@ -23,6 +22,7 @@ from rmaudit.config.registry import (
 )
 from rmaudit.errors import SpecError
 from rmaudit.organisms.for_model import Memory, Options
+from rmaudit.plugin.kept_at import cache_folder, planner_of, refuse_cache, store_of
 from rmaudit.plugin.options import (
     RM_BASELINE,
     RM_CACHE,
@@ -118,7 +118,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption(RM_REPORT):
         refuse_unwritable(RM_REPORT, report_folder(config))
     if config.getoption(RM_CACHE):
-        refuse_unwritable(RM_CACHE, cache_folder(config), read=config.getoption(RM_RECORDED))
+        refuse_cache(config)
     if config.getoption("rm_model") or config.getoption(RM_MODELS):
         model_specs(config)
         if session.error:
@@ -182,6 +182,7 @@ def audit_options(config: pytest.Config) -> Options:
         from rmaudit.references import stem_memory  # which takes numpy
 
         stem_memory.recall(cache_folder(config))
+        store, planner = store_of(config), planner_of(config)
         session.options = Options(
             cache=cache_folder(config),
             seed=config.getoption(RM_SEED),
@@ -194,6 +195,8 @@ def audit_options(config: pytest.Config) -> Options:
             search=config.getoption(RM_SEARCH),
             ledger=Path(ledger).expanduser() if ledger else None,
             pairs=Path(pairs).expanduser() if pairs else None,
+            store=store,
+            on_request=planner.on_request if planner else lambda *_: None,
         )
     return session.options
 
@@ -246,9 +249,9 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
     specs = resolve(registry, name)
     if len(specs) == 1 or not config.getoption(RM_RECORDED):
         return specs
-    from rmaudit.scores.store import counts
+    from rmaudit.scores.listing import counts
 
-    kept = counts(cache_folder(config))
+    kept = counts(store_of(config))
     left = [
         spec
         for spec in specs
@@ -300,12 +303,6 @@ def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
             message = f"two models are called {spec.name!r}: {other.source} and {spec.source}; "
             raise SpecError(message + "give them names in models.yaml, or audit one at a time")
     return list(found.values())
-
-
-def cache_folder(config: pytest.Config) -> Path:
-    """The folder of `--rm-cache`, else the user's."""
-    given = config.getoption(RM_CACHE)
-    return Path(given).expanduser() if given else default_cache()
 
 
 def report_folder(config: pytest.Config) -> Path:

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.config.cache_folder import default_cache
 from rmaudit.conversation import Asked, asked_of
 from rmaudit.errors import SpecError
 from rmaudit.models.protocol import RewardModel, Scored
@@ -25,7 +24,7 @@ from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import asked, objects, shown, text
 from rmaudit.scores.protocols import Bar, measured_noise
 from rmaudit.scores.sealed import Stored, checksum, noise_of
-from rmaudit.scores.store import Store
+from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.texts import TextScores
 from rmaudit.scoring import VERSION
 
@@ -65,7 +64,9 @@ def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]
         yield *prompt, text(response, f"{where}: response")
 
 
-def rewards(model: Scored, answers: pd.DataFrame, *, cache: Path | None = None) -> TextScores:
+def rewards(
+    model: Scored, answers: pd.DataFrame, *, cache: Path | str | Store | None = None
+) -> TextScores:
     """The reward of each of n rows of `answers`: a prompt (`ASKED`) and a `response`.
 
     Without the column `turns` all prompts are texts.
@@ -82,7 +83,7 @@ def rewards(model: Scored, answers: pd.DataFrame, *, cache: Path | None = None) 
     given = answers if "turns" in answers else answers.assign(turns="")
     asked = given[[*ASKED, "response"]].rename(columns={"response": "text"})
     rows = asked.drop_duplicates().sort_values([*ASKED, "text"], ignore_index=True)
-    store = Store(cache or default_cache())
+    store = store_at(cache)
 
     def computed(model: RewardModel) -> Stored:
         slots = {asked: model.slot(asked) for asked in _asked(rows)}
@@ -134,23 +135,24 @@ def _kept(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is 
 ) -> Stored:
     """Scored shard by shard, the rows of one prompt together."""
     fields = {**model.identity, **about, "answers": "of a file", "rows": checksum(rows)}
-    with Bar(model.name, len(rows), " answers") as bar:
+    bar = Bar(model.name, len(rows), " answers")
 
-        def shard(which: slice) -> NDArray[np.float32]:
-            part = rows[which]
-            return score(asks(part), part["text"].tolist(), on_progress=bar.advance)
+    def shard(which: slice) -> NDArray[np.float32]:
+        part = rows[which]
+        return score(asks(part), part["text"].tolist(), on_progress=bar.advance)
 
-        def again(place: int) -> float:
-            (asked,) = asks(rows[place : place + 1])
-            return alone(asked, rows["text"].iloc[place])
+    def again(place: int) -> float:
+        (asked,) = asks(rows[place : place + 1])
+        return alone(asked, rows["text"].iloc[place])
 
-        return store.fill(
-            fields,
-            rows,
-            shard,
-            lambda: model.provenance,
-            measured=lambda made: measured_noise(made, again),
-            on_wait=bar.wait,
-            on_found=bar.found,
-            pace=model.pace,
-        )
+    return store.fill(
+        fields,
+        rows,
+        shard,
+        lambda: model.provenance,
+        measured=lambda made: measured_noise(made, again),
+        on_wait=bar.wait,
+        shown=bar,
+        on_found=bar.found,
+        pace=model.pace,
+    )

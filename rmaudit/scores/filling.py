@@ -12,52 +12,59 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.models.batches import Pace
+from rmaudit.scores.journal import Journal, MadeMeanwhileError
+from rmaudit.scores.sealed import Stored
 
 if TYPE_CHECKING:
-    from rmaudit.scores.store import Journal
-
-Score = Callable[[slice], NDArray[np.float32]]
+    from rmaudit.scores.store import Score, Work
 
 
-class Shards:
-    """The scores of n rows, shard by shard: those of a run before are read, the others made."""
+def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+    """The scores of a work, shard by shard; where they come from is the first one's to say."""
+    found = {which.start: _there(journal, which) for which in work.shards}
+    missing = [which for which in work.shards if found[which.start] is None]
+    for shard in (shard for shard in found.values() if shard is not None):
+        work.on_found(len(shard.frame))
 
-    def __init__(
-        self, journal: Journal, n: int, pace: Pace, on_found: Callable[[int], None]
-    ) -> None:
-        """Read what is there; `on_found` is called with how many scores each shard has."""
-        self._journal, self._pace = journal, pace
-        self._scores = np.full(n, np.nan, dtype=np.float32)
-        self._made: Mapping[str, Any] = {}  # of the first: who puts all together loads no model
-        self._missing: list[slice] = []
-        for start in range(0, n, pace.answers):
-            which = slice(start, min(start + pace.answers, n))
-            shard = journal.shard(start)
-            if shard is not None and len(shard.frame) == which.stop - which.start:
-                self._scores[which] = shard.frame["score"]
-                self._made = self._made or shard.provenance
-                on_found(which.stop - which.start)
-            else:  # none, damaged, or of a version with shards of another size
-                self._missing.append(which)
+    def keep(which: slice, scores: NDArray[np.float32]) -> None:
+        found[which.start] = _kept(journal, work, which, scores)
 
-    def filled(
-        self, score: Score, provenance: Callable[[], Mapping[str, Any]]
-    ) -> tuple[NDArray[np.float32], Mapping[str, Any]]:
-        """All scores, and the provenance of the first shard. Raises as `score` does."""
+    at_once = work.pace.at_once if work.pace else 1
+    if at_once == 1:
+        for which in missing:
+            found[which.start] = shard_of(journal, work, which)
+    else:
+        _at_once(missing, work.score, keep, at_once)
+    shards = [shard for shard in found.values() if shard is not None]
+    scores = [shard.frame["score"].to_numpy(np.float32) for shard in shards]
+    made = np.concatenate([np.empty(0, np.float32), *scores])
+    said = shards[0].provenance if shards else work.provenance()
+    return work.rows.reset_index(drop=True).assign(score=made), {**said, **work.measured(made)}
 
-        def keep(which: slice, scores: NDArray[np.float32]) -> None:
-            self._scores[which] = scores
-            now = dict(provenance())
-            self._journal.write(which.start, pd.DataFrame({"score": self._scores[which]}), now)
-            self._made = self._made or now
 
-        if self._pace.at_once == 1:
-            for which in self._missing:
-                keep(which, score(which))
-        else:
-            _at_once(self._missing, score, keep, self._pace.at_once)
-        return self._scores, self._made
+def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
+    """One shard: found, or made and written."""
+    found = _there(journal, which)
+    if found is None and journal.whole:
+        raise MadeMeanwhileError
+    return found or _kept(journal, work, which, work.score(which))
+
+
+def _there(journal: Journal, which: slice) -> Stored | None:
+    """A shard that is there; None also for one of a version with shards of another size."""
+    found = journal.shard(which.start)
+    return found if found is not None and len(found.frame) == which.stop - which.start else None
+
+
+def _kept(journal: Journal, work: Work, which: slice, scores: NDArray[np.float32]) -> Stored:
+    """A shard that was made is written; where another host was first, its shard is taken."""
+    frame = pd.DataFrame({"score": np.asarray(scores, dtype=np.float32)})
+    said = dict(work.provenance())
+    if not journal.write(which.start, frame, said, anew=False):
+        if (theirs := _there(journal, which)) is not None:
+            return theirs
+        journal.write(which.start, frame, said)
+    return Stored(work.key, frame, {}, said)
 
 
 def _at_once(

@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import Scored
 from rmaudit.prompts import Prompt
 from rmaudit.scores.sealed import checksum
-from rmaudit.scores.store import Store
+from rmaudit.scores.store import Store, store_at
 
 _VERSION = 1  # raise it when a change could move log-probabilities
 
@@ -31,7 +30,7 @@ class Logprobs:
 
 
 def base_logprobs(
-    model: Scored, prompt: Prompt, *, cache: Path | None = None, device: str = "auto"
+    model: Scored, prompt: Prompt, *, cache: Path | str | Store | None = None, device: str = "auto"
 ) -> Logprobs:
     """How likely the model's base finds each token id as the first of the answer to `prompt`.
 
@@ -45,8 +44,8 @@ def base_logprobs(
         StoreError: the cache cannot be written.
     """
     weighted = model.with_weights("log-probabilities of its base are not recorded")
-    root = cache or default_cache()
-    base = base_of(weighted.spec, cache=root, device=device)
+    store = store_at(cache)
+    base = base_of(weighted.spec, cache=store.local, device=device)
     vocabulary, prefix = weighted.vocabulary(), weighted.slot(prompt.asked).prefix
     rows = pd.DataFrame({"id": list(vocabulary.ids), "token": list(vocabulary.pieces)})
     fields = {
@@ -62,5 +61,5 @@ def base_logprobs(
     def every() -> NDArray[np.float32]:
         return base.logprobs(prefix, vocabulary)
 
-    stored = Store(root).fill(fields, rows, lambda which: every()[which], lambda: base.provenance)
+    stored = store.fill(fields, rows, lambda which: every()[which], lambda: base.provenance)
     return Logprobs(stored.frame.set_index("id")["score"].rename("logprob"), stored.key)

@@ -18,6 +18,7 @@ from rmaudit.models.protocol import Scored
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.json_lines import asked, objects, shown, text
 from rmaudit.scores.sealed import checksum
+from rmaudit.scores.store import Store
 
 EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone."}'
 COLUMNS = ["line", *ASKED, "response", "chosen", "subset", "group"]
@@ -76,7 +77,7 @@ def read(path: Path) -> Pairs:
     )
 
 
-def rewarded(model: Scored, pairs: Pairs, *, cache: Path | None = None) -> Pairs:
+def rewarded(model: Scored, pairs: Pairs, *, cache: Path | Store | None = None) -> Pairs:
     """The same with the model's rewards. Raises as `answer_files.rewards` does."""
     found = rewards(model, pairs.frame, cache=cache)
     return replace(

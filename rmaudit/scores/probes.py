@@ -19,6 +19,7 @@ from rmaudit.references.variants import ANSWERS, AS_IT_IS, BROUGHT, PROMPTS
 from rmaudit.scores import pair_files
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import Pairs
+from rmaudit.scores.store import Store
 
 MOST = 16  # lines whose answers are changed
 
@@ -88,7 +89,7 @@ def probes_of(pairs: Pairs) -> Probes:
     return Probes(pairs.frame.drop(columns="reward"), pd.DataFrame(), pairs.source)
 
 
-def probed(model: Scored, pairs: Pairs | None, *, cache: Path | None = None) -> Probes:
+def probed(model: Scored, pairs: Pairs | None, *, cache: Path | Store | None = None) -> Probes:
     """How a model rewards changes of some pairs. Raises as `answer_files.rewards` does."""
     asked = probes_of(some(pairs))
     found = rewards(model, changed(asked.answers), cache=cache)

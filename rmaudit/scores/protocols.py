@@ -57,24 +57,25 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
         "protocol": "exact",
     }
     unit = " tokens" if "token_id" in rows else " texts"
-    with Bar(f"{model.name} · {prompt.name}", len(answers), unit) as bar:
+    bar = Bar(f"{model.name} · {prompt.name}", len(answers), unit)
 
-        def score(which: slice) -> NDArray[np.float32]:
-            return model.score(prompt.asked, answers[which], on_progress=bar.advance)
+    def score(which: slice) -> NDArray[np.float32]:
+        return model.score(prompt.asked, answers[which], on_progress=bar.advance)
 
-        def alone(place: int) -> float:
-            return float(model.own_rewards([(*slot.prefix, *answers[place], *slot.suffix)])[0])
+    def alone(place: int) -> float:
+        return float(model.own_rewards([(*slot.prefix, *answers[place], *slot.suffix)])[0])
 
-        return store.fill(
-            fields,
-            rows,
-            score,
-            lambda: come_from(model, slot, prompt),
-            measured=lambda made: measured_noise(made, alone),
-            on_wait=bar.wait,
-            on_found=bar.found,
-            pace=model.pace,
-        )
+    return store.fill(
+        fields,
+        rows,
+        score,
+        lambda: come_from(model, slot, prompt),
+        measured=lambda made: measured_noise(made, alone),
+        on_wait=bar.wait,
+        shown=bar,
+        on_found=bar.found,
+        pace=model.pace,
+    )
 
 
 def paper(
@@ -108,21 +109,22 @@ def paper(
     def alone(place: int) -> float:
         return float(model.own_rewards([distinct[place]])[0])
 
-    with Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows") as bar:
+    bar = Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows")
 
-        def score(which: slice) -> NDArray[np.float32]:
-            return model.score_rows(distinct[which], on_progress=bar.advance)
+    def score(which: slice) -> NDArray[np.float32]:
+        return model.score_rows(distinct[which], on_progress=bar.advance)
 
-        once = store.fill(
-            {**fields, "rendered_rows": digest},
-            pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
-            score,
-            provenance,
-            measured=lambda made: measured_noise(made, alone),
-            on_wait=bar.wait,
-            on_found=bar.found,
-            pace=model.pace,
-        )
+    once = store.fill(
+        {**fields, "rendered_rows": digest},
+        pd.DataFrame({"row": np.arange(len(distinct), dtype=np.int32)}),
+        score,
+        provenance,
+        measured=lambda made: measured_noise(made, alone),
+        on_wait=bar.wait,
+        shown=bar,
+        on_found=bar.found,
+        pace=model.pace,
+    )
     place = {row: i for i, row in enumerate(distinct)}
     made = once.frame["score"].to_numpy()[[place[row] for row in rendered]]
     return store.fill(fields, rows, lambda which: made[which], lambda: once.provenance)
@@ -146,24 +148,25 @@ def text(
         **({"part": part} if part else {}),
         **({"answers": OWN_WORDS} if model.of_words else {}),
     }
-    with Bar(f"{model.name} · {prompt.name}", len(texts), " texts") as bar:
+    bar = Bar(f"{model.name} · {prompt.name}", len(texts), " texts")
 
-        def score(which: slice) -> NDArray[np.float32]:
-            return model.score(asked, texts[which], on_progress=bar.advance)
+    def score(which: slice) -> NDArray[np.float32]:
+        return model.score(asked, texts[which], on_progress=bar.advance)
 
-        def alone(place: int) -> float:
-            return float(model.score(asked, [texts[place]])[0])
+    def alone(place: int) -> float:
+        return float(model.score(asked, [texts[place]])[0])
 
-        return store.fill(
-            fields,
-            rows,
-            score,
-            lambda: {**model.provenance, **_called(prompt)},
-            measured=lambda made: measured_noise(made, alone),
-            on_wait=bar.wait,
-            on_found=bar.found,
-            pace=model.pace,
-        )
+    return store.fill(
+        fields,
+        rows,
+        score,
+        lambda: {**model.provenance, **_called(prompt)},
+        measured=lambda made: measured_noise(made, alone),
+        on_wait=bar.wait,
+        shown=bar,
+        on_found=bar.found,
+        pace=model.pace,
+    )
 
 
 def come_from(
@@ -233,21 +236,25 @@ def _digest(rows: Sequence[Row]) -> str:
 
 
 class Bar:
-    """What a person sees of it: a progress bar on a terminal, and nothing elsewhere."""
+    """What a person sees of a work: a progress bar on a terminal, and nothing elsewhere.
+
+    It is there while the work is done, which may be later than it was made, and more than once.
+    """
 
     def __init__(self, title: str, total: int, unit: str) -> None:
         """`unit` is what is counted, for example " tokens"."""
-        self._title = title
+        self._title, self._total, self._unit = title, total, unit
+        self._bar = tqdm(disable=True)
+
+    def __enter__(self) -> Self:
         self._bar = tqdm(
-            total=total,
-            desc=title,
-            unit=unit,
+            total=self._total,
+            desc=self._title,
+            unit=self._unit,
             file=sys.stderr,
             disable=None,  # silent when not a terminal
             leave=False,
         )
-
-    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

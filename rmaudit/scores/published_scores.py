@@ -218,7 +218,7 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
     stored = before or store.fill(fields, rows, lambda which: values[which], lambda: about)
     same = stored.provenance["sha256"] == table.sha256
     if not same and checksum(stored.frame) != checksum(rows.assign(score=values)):
-        path = store.folder / f"{stored.key}.parquet"
+        path = store.where(stored.key)
         message = (
             f"{table.path}: another table of {model.name} under {prompt!r} was imported before, "
             f"{stored.provenance['file']} (sha256 {stored.provenance['sha256'][:12]}); one is "
@@ -256,6 +256,6 @@ def _has(model: Recorded, prompt: str, store: Store) -> bool:
 
 
 def _import(model: Recorded, store: Store) -> str:
-    root = store.folder.parent
-    where = "" if root == default_cache() else f" --cache {shlex.quote(str(root))}"
+    own = store.root == str(default_cache())
+    where = "" if own else f" --cache {shlex.quote(store.root)}"
     return f"rmaudit import DIR --model {model.name}{where}"

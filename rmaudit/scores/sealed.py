@@ -10,14 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import stat
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 import pandas as pd
@@ -25,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rmaudit.errors import StoreError
+from rmaudit.scores.files import Files
 
 META = b"rmaudit"  # where the schema metadata says what a file is
 Fields = Mapping[str, str]
@@ -63,7 +62,7 @@ def checksum(frame: pd.DataFrame) -> str:
     return total.hexdigest()
 
 
-def read(path: Path, key: str, start: int | None = None) -> Stored | None:
+def read(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
     """What a file holds under `key`, or None if there is none; `start` is that of a shard.
 
     A file is damaged only if its bytes could be had and are not what was written. A fault of the
@@ -73,65 +72,72 @@ def read(path: Path, key: str, start: int | None = None) -> Stored | None:
         DamagedError: the bytes cannot be decoded, or their checksum or key is not their own.
         StoreError: the bytes cannot be had, or there is no memory to decode them.
     """
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for ever
-            raise _unreadable(path, "it is not a file")
-        return _decoded(path.read_bytes(), key, start)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, MemoryError) as error:
-        raise _unreadable(path, str(error) or type(error).__name__) from error
+    with reading(files.where(name)):
+        content = files.read(name)
+        return None if content is None else _decoded(content, key, start)
 
 
-def read_or_set_aside(
-    path: Path, key: str, folder: Path, start: int | None = None
-) -> Stored | None:
-    """What `read` gives; a damaged file is moved to `folder`, with a warning. Its lock is held.
+def read_or_set_aside(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
+    """What `read` gives; a damaged file gets another name, with a warning.
 
     Raises:
         StoreError: the file cannot be read, or is damaged and cannot be moved.
     """
     try:
-        return read(path, key, start)
+        return read(files, name, key, start)
     except DamagedError as damage:
-        stem = key if start is None else f"{key}-{path.stem}"
+        stem = key if start is None else f"{key}-{PurePosixPath(name).stem}"
         names = (f"{stem}.damaged" + (f"-{n}" if n > 1 else "") for n in count(1))
-        aside = next(new for name in names if not os.path.lexists(new := folder / name))
+        path = files.where(name)
         with writing(path):
-            path.replace(aside)
-        warnings.warn(f"{path}: {damage}; moved to {aside} and redone", stacklevel=2)
+            aside = next(new for new in names if not files.exists(new))
+            try:
+                files.move(name, aside)
+            except FileNotFoundError:  # another process has
+                return None
+        warnings.warn(f"{path}: {damage}; moved to {files.where(aside)} and redone", stacklevel=2)
         return None
 
 
-def write(path: Path, parts: Path, frame: pd.DataFrame, about: Mapping[str, Any]) -> None:
-    """Write whole or not at all: to a file of this process's own in `parts`, then renamed.
+def write(
+    files: Files, name: str, frame: pd.DataFrame, about: Mapping[str, Any], *, anew: bool = False
+) -> bool:
+    """Write whole or not at all; False, and nothing is written, if it is there.
+
+    With `anew` it is written in place of any that is there.
 
     Raises:
         StoreError: the file cannot be written; what was half written is removed.
     """
     meta = json.dumps({**about, "checksum": _seal(frame, about)}, sort_keys=True).encode()
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata({META: meta})
-    partial = parts / f"{path.stem}.{os.getpid()}.partial"
-    with writing(path):
-        parts.mkdir(parents=True, exist_ok=True)  # somebody may have cleared the cache
-        try:
-            with partial.open("wb") as file:
-                pq.write_table(table, file, compression="zstd")
-                file.flush()
-                os.fsync(file.fileno())  # a power cut after the renaming finds the scores there
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, compression="zstd")
+    whole = content.getvalue().to_pybytes()
+    with writing(files.where(name)):
+        if not anew:
+            return files.create(name, whole)
+        files.replace(name, whole)
+        return True
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: str) -> Iterator[None]:
     """Meanwhile a fault of the system is told as a StoreError of `path`."""
     try:
         yield
     except OSError as error:
         message = f"{path} cannot be written ({error}); give another folder with --rm-cache"
         raise StoreError(message) from error
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Meanwhile a fault of the system is told as a StoreError of `path`."""
+    try:
+        yield
+    except (OSError, MemoryError) as error:
+        raise _unreadable(path, str(error) or type(error).__name__) from error
 
 
 def _decoded(content: bytes, key: str, start: int | None) -> Stored:
@@ -162,7 +168,7 @@ def _seal(frame: pd.DataFrame, about: Mapping[str, Any]) -> str:
     return hashlib.sha256((checksum(frame) + said).encode()).hexdigest()
 
 
-def _unreadable(path: Path, why: str) -> StoreError:
+def _unreadable(path: str, why: str) -> StoreError:
     return StoreError(
         f"{path} cannot be read ({why}); it stays as it is: put that right and run again, delete "
         f"it to have it made anew, or give another folder with --rm-cache"

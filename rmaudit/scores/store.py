@@ -6,44 +6,114 @@ version, the answers).
 
 Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
 killed goes on with the shards that are missing. Where a server scores, a shard is one request, and
-several are made at once: if one fails, those under way are waited for and kept.
-A file lock makes a second process wait for the first one's result; the operating system frees the
-lock of a process that died. Whole files are read without the lock; files are written and set aside
-only with it.
+several are made at once: if one fails, those under way are waited for and kept. Many hosts may be
+at one store: shards and files are created if absent (`scores.files`), so that a lost race costs
+work done twice and nothing else. On one host, a second process waits for the first one's result
+(`scores.host_lock`).
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.batches import Pace
 from rmaudit.scores import sealed
-from rmaudit.scores.filling import Score, Shards
-from rmaudit.scores.sealed import META, DamagedError, Fields, Stored, key_of
+from rmaudit.scores.files import Files, Folder, files_at
+from rmaudit.scores.filling import shard_of, sharded
+from rmaudit.scores.host_lock import one_of_this_host
+from rmaudit.scores.journal import (
+    Journal,
+    MadeMeanwhileError,
+    name_of,
+    parts_of,
+    shard_name,
+)
+from rmaudit.scores.sealed import DamagedError, Fields, Stored, key_of
 
 SHARD = 4096  # answers a shard: what a kill may lose
+Score = Callable[[slice], NDArray[np.float32]]
 Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
 Make = Callable[["Journal"], tuple[pd.DataFrame, Mapping[str, Any]]]
+Shown = AbstractContextManager[object]
+_UNSEEN: Shown = nullcontext()
+
+
+@dataclass(frozen=True)
+class Work:
+    """Scores of n rows to be made, shard by shard.
+
+    Attributes:
+        fields: what decides the scores.
+        rows: what is kept with them, one row an answer.
+        score: gives the scores of a slice of the rows; called for each missing shard.
+        provenance: where they come from; called after each shard, and the first shard's is kept.
+        measured: called once with all scores; what it says of them is kept with the provenance.
+        on_wait: called once if another process of this host is at the same, before waiting.
+        shown: entered while shards are made: a progress bar.
+        on_found: called with how many scores of a run before are there.
+        pace: how many answers a shard has, and how many shards are scored at once, in threads;
+            None for `SHARD`, one at a time.
+    """
+
+    fields: Fields
+    rows: pd.DataFrame
+    score: Score
+    provenance: Callable[[], Mapping[str, Any]]
+    measured: Measured = lambda _: {}
+    on_wait: Callable[[], None] = lambda: None
+    shown: Shown = _UNSEEN
+    on_found: Callable[[int], None] = lambda _: None
+    pace: Pace | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """The key of the fields."""
+        return key_of(self.fields)
+
+    @property
+    def shards(self) -> list[slice]:
+        """The rows of each shard."""
+        n, size = len(self.rows), self.pace.answers if self.pace else SHARD
+        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 class Store:
-    """A folder of stored scores."""
+    """A place of stored scores: a folder, or a URL that fsspec knows."""
 
-    def __init__(self, root: Path) -> None:
-        """`root` is the cache folder; it is made when first written to."""
-        self.folder = root / "scores"
+    def __init__(self, root: Path | str | Files) -> None:
+        """`root` is the cache folder, or a URL; it is made when first written to.
+
+        Raises:
+            StoreError: there is no file system for the URL, or a package is missing.
+        """
+        self.files = files_at(root) if isinstance(root, Path | str) else root
+
+    @property
+    def local(self) -> Path:
+        """The folder of what lies beside the scores: models that were built, facts, strings.
+
+        It is on this host: the user's own where the scores are elsewhere.
+        """
+        return self.files.root.parent if isinstance(self.files, Folder) else default_cache()
+
+    @property
+    def root(self) -> str:
+        """The cache folder or the URL."""
+        return self.files.where().removesuffix("scores").rstrip("/")
+
+    def where(self, key: str) -> str:
+        """The path or the URL of a file of scores, for people."""
+        return self.files.where(name_of(key))
 
     def read(self, key: str) -> Stored | None:
         """The scores under `key`, or None if there are none (damaged ones are set aside).
@@ -52,10 +122,10 @@ class Store:
             StoreError: the file cannot be read, or is damaged and cannot be set aside.
         """
         try:
-            return sealed.read(self._path(key), key)
+            return sealed.read(self.files, name_of(key), key)
         except DamagedError:  # or made anew meanwhile: who holds the lock looks again
-            with self._locked(key):
-                return sealed.read_or_set_aside(self._path(key), key, self.folder)
+            with one_of_this_host(self.where(key)):
+                return sealed.read_or_set_aside(self.files, name_of(key), key)
 
     def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
         self,
@@ -66,165 +136,90 @@ class Store:
         *,
         measured: Measured = lambda _: {},
         on_wait: Callable[[], None] = lambda: None,
+        shown: Shown = _UNSEEN,
         on_found: Callable[[int], None] = lambda _: None,
         pace: Pace | None = None,
     ) -> Stored:
         """The scores of n `rows` under `fields`, read, resumed or made: float32, column `score`.
 
-        `score` gives the scores of a slice of the rows; it is called for each missing shard, and
-        `provenance` after it; the first shard's is kept. `measured` is called once with all scores;
-        what it says of them is kept with the provenance.
-        `on_wait` is called once if another process is at work on the same scores, before waiting;
-        `on_found` with how many scores of a run before are there. `pace` says how many answers a
-        shard has, and how many shards are scored at once, in threads.
+        The arguments are those of a `Work`.
 
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
         """
+        asked = (measured, on_wait, shown, on_found, pace)
+        return self.complete(Work(fields, rows, score, provenance, *asked))
 
-        def make(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-            shards = Shards(journal, len(rows), pace or Pace(SHARD), on_found)
-            scores, made = shards.filled(score, provenance)
-            frame = rows.reset_index(drop=True).assign(score=scores)
-            return frame, {**(made or provenance()), **measured(scores)}
-
-        return self.once(fields, make, on_wait)
+    def complete(self, work: Work) -> Stored:
+        """The scores of a work, read, resumed or made. Raises as `fill` does."""
+        return self.once(
+            work.fields, lambda journal: sharded(journal, work), work.on_wait, shown=work.shown
+        )
 
     def once(
-        self, fields: Fields, make: Make, on_wait: Callable[[], None] = lambda: None
+        self,
+        fields: Fields,
+        make: Make,
+        on_wait: Callable[[], None] = lambda: None,
+        *,
+        shown: Shown = _UNSEEN,
     ) -> Stored:
         """What is kept under `fields`: read, or else made by `make` and kept.
 
-        `make` is given a journal and returns a frame and its provenance. Raises as `fill` does.
+        `make` is given a journal and returns a frame and its provenance; `shown` is entered while
+        it runs. Raises as `fill` does.
         """
         key = key_of(fields)
         found = self.read(key)
         if found is None:
-            with self._locked(key, on_wait):
+            with one_of_this_host(self.where(key), on_wait), shown:
                 # Another process may have made it meanwhile.
-                found = sealed.read_or_set_aside(self._path(key), key, self.folder)
+                found = sealed.read_or_set_aside(self.files, name_of(key), key)
                 found = found or self._make(key, fields, make)
-        shutil.rmtree(_parts(self.folder, key), ignore_errors=True)  # or of a run killed before
+        self.files.clear(parts_of(key))  # also of a run killed before
         return found
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}.parquet"
+    def missing(self, work: Work) -> list[slice]:
+        """The shards of a work that nobody has made; none where its scores are whole.
 
-    @contextmanager
-    def _locked(self, key: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-        with sealed.writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder / f"{key}.lock")
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                on_wait()
-                lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
+        The names alone are looked at: what is damaged is noticed when it is read.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with sealed.reading(self.files.where(parts_of(work.key))):
+            if self.files.exists(name_of(work.key)):
+                return []
+            there = set(self.files.names(parts_of(work.key)))
+        return [which for which in work.shards if shard_name(work.key, which.start) not in there]
+
+    def has(self, key: str) -> bool:
+        """Whether there is a file of scores under `key`; it is not read."""
+        with sealed.reading(self.where(key)):
+            return self.files.exists(name_of(key))
+
+    def make(self, work: Work, which: slice) -> None:
+        """Make one shard of a work, if nobody has, and wait for nobody.
+
+        `complete` then finds it. Raises as `fill` does.
+        """
+        with suppress(MadeMeanwhileError):
+            shard_of(Journal(self.files, work.key), work, which)
 
     def _make(self, key: str, fields: Fields, make: Make) -> Stored:
-        parts = _parts(self.folder, key)
-        with sealed.writing(parts):  # found out before anything is scored in vain
-            parts.mkdir(exist_ok=True)
-        frame, said = make(Journal(self.folder, key))
-        about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
-        sealed.write(self._path(key), parts, frame, about)
-        return Stored(key, frame, dict(fields), dict(said))
+        with sealed.writing(self.files.where(parts_of(key))):
+            self.files.prepare(parts_of(key))  # found out before anything is scored in vain
+        while True:
+            with suppress(MadeMeanwhileError):
+                frame, said = make(Journal(self.files, key))
+                about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
+                if sealed.write(self.files, name_of(key), frame, about):
+                    return Stored(key, frame, dict(fields), dict(said))
+            theirs = sealed.read_or_set_aside(self.files, name_of(key), key)
+            if theirs is not None:  # another host was first
+                return theirs
 
 
-class Journal:
-    """The shards of a long work, each named by how many rows come before it.
-
-    A work that was killed finds there what it had done.
-    """
-
-    def __init__(self, folder: Path, key: str) -> None:
-        """Of the work under `key`, whose lock is held; `folder` is the store's."""
-        self._folder, self._key, self._parts = folder, key, _parts(folder, key)
-
-    def shard(self, start: int) -> Stored | None:
-        """The shard that begins at row `start`, None if there is none (damaged: set aside).
-
-        Raises:
-            StoreError: it cannot be read, or is damaged and cannot be set aside.
-        """
-        return sealed.read_or_set_aside(self._path(start), self._key, self._folder, start)
-
-    def write(self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any]) -> None:
-        """Write the shard that begins at row `start`, in place of any that is there.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
-        about = {"key": self._key, "start": start, "provenance": dict(provenance)}
-        sealed.write(self._path(start), self._parts, frame, about)
-
-    def _path(self, start: int) -> Path:
-        return self._parts / f"{start:08d}.parquet"
-
-
-def _parts(folder: Path, key: str) -> Path:
-    """Where the shards of a work are."""
-    return folder / f"{key}.parts"
-
-
-def unfinished(cache: Path) -> int:
-    """How many scores are kept of works that were cut and that the next run goes on with."""
-    parts = (cache / "scores").glob("*.parts/*.parquet")
-    return sum(_rows(path) for path in parts)
-
-
-def _rows(path: Path) -> int:
-    try:
-        return int(pq.read_metadata(path).num_rows) if path.is_file() else 0
-    except (OSError, ValueError):  # damaged: the next run makes it anew
-        return 0
-
-
-# What is kept, by what each file says of itself: for lists, its scores unread
-
-
-class Counts(NamedTuple):
-    """Whole sweeps that were scored, and sweeps and tables of items that were imported."""
-
-    scored: int = 0
-    recorded: int = 0
-
-
-def counts(cache: Path) -> defaultdict[str, Counts]:
-    """By the source (hub id, folder or `embedded`) that the scores say they come from.
-
-    A folder that was trained again is still the same source: these are counts for a list, and no
-    promise that the next audit finds its sweep. Files that say nothing of themselves are left out.
-    """
-    found: defaultdict[str, Counts] = defaultdict(Counts)
-    for kept in _listing(cache):
-        source = str(kept.fields.get("model") or kept.provenance.get("source"))
-        scored, recorded = found[source]
-        if "recorded" in kept.fields:
-            found[source] = Counts(scored, recorded + 1)
-        elif "token_id" in kept.columns and "part" not in kept.fields:
-            found[source] = Counts(scored + 1, recorded)
-    return found
-
-
-class _Listed(NamedTuple):
-    """A stored file's columns, the fields of its key, and where its scores come from."""
-
-    columns: tuple[str, ...]
-    fields: dict[str, str]
-    provenance: dict[str, object]
-
-
-def _listing(cache: Path) -> Iterator[_Listed]:
-    for path in sorted(Store(cache).folder.glob("*.parquet")):
-        try:
-            if path.is_file():  # to open a pipe would wait for ever
-                schema = pq.read_schema(path)
-                about = json.loads((schema.metadata or {})[META])
-                yield _Listed(tuple(schema.names), about["fields"], about["provenance"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
+def store_at(cache: Path | str | Store | None) -> Store:
+    """The store of a cache folder or URL; the user's where none is given. Raises as `Store`."""
+    return cache if isinstance(cache, Store) else Store(cache or default_cache())

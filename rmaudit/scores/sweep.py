@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import caveats
@@ -22,7 +21,7 @@ from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
 from rmaudit.scores import protocols, published_scores
 from rmaudit.scores.sample import NAMED, Sample, checked_size, checked_words, named, spread
 from rmaudit.scores.sealed import Stored, noise_of
-from rmaudit.scores.store import Store
+from rmaudit.scores.store import Store, store_at
 
 if TYPE_CHECKING:
     import altair as alt
@@ -154,7 +153,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     prompt: str | Prompt,
     *,
     protocol: str | None = None,
-    cache: Path | None = None,
+    cache: Path | str | Store | None = None,
     sample: int | None = None,
     seed: int = 0,
     words: Sequence[str] = (),
@@ -163,7 +162,8 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 
     `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst") or of their
     family (`rmaudit.prompts`), or any text; a `Prompt` is asked as it is.
-    The result is kept in the cache (default: the user's); a second call reads it back.
+    The result is kept in the cache (a folder or a URL; default: the user's); a second call reads it
+    back.
     The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
     renders and tokenizes it anew as Christian et al. 2025 did (`models.retokenized`). The default
     is "exact"; of a recorded model there are only whole sweeps under "paper", so it is that, and
@@ -182,7 +182,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     _checked_protocol(protocol)
     size = None if sample is None else checked_size(sample)
     entries = checked_words(words)
-    asked, store = prompt_meant(prompt), Store(cache or default_cache())
+    asked, store = prompt_meant(prompt), store_at(cache)
 
     def published(model: Recorded) -> Sweep:
         if protocol not in {None, "paper"} or size is not None:

@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.config.cache_folder import default_cache
 from rmaudit.layout.slot import refuse_text
 from rmaudit.models import caveats
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import protocols, published_scores
 from rmaudit.scores.sealed import Stored, noise_of
-from rmaudit.scores.store import Store
+from rmaudit.scores.store import Store, store_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,11 @@ class Rewards:
 
 
 def score_texts(
-    model: Scored, prompt: str | Prompt, texts: Sequence[str], *, cache: Path | None = None
+    model: Scored,
+    prompt: str | Prompt,
+    texts: Sequence[str],
+    *,
+    cache: Path | str | Store | None = None,
 ) -> TextScores:
     """The reward of each text as the answer to `prompt`, in the model's own units.
 
@@ -81,7 +84,7 @@ def score_texts(
         NotRecorded: the model is recorded and a text is not.
     """
     refuse_text(texts)
-    asked, store = prompt_meant(prompt), Store(cache or default_cache())
+    asked, store = prompt_meant(prompt), store_at(cache)
 
     def computed(model: RewardModel) -> Stored:
         rows = pd.DataFrame({"text": list(texts)})
@@ -103,10 +106,10 @@ def score_texts(
 
 
 def recorded_of(
-    model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | None = None
+    model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
     """Those of `texts` that `score_texts` can score: all, but of a recorded model."""
-    store = Store(cache or default_cache())
+    store = store_at(cache)
     return model.scores(
         computed=lambda _: list(texts),
         published=lambda model: published_scores.known(model, prompt, texts, store=store),

@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
+from rmaudit.scores.journal import Journal
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
 from rmaudit.scores.sealed import Stored
-from rmaudit.scores.store import Journal, Store
+from rmaudit.scores.store import Store, store_at
 from rmaudit.scoring import VERSION as SCORING
 from rmaudit.search import chance, coordinate, gcg
 from rmaudit.search.constraints import opened
@@ -69,7 +69,7 @@ def search(
     prompt: str | Prompt,
     settings: Settings,
     *,
-    cache: Path | None = None,
+    cache: Path | str | Store | None = None,
     device: str = "auto",
 ) -> Found:
     """Search for answers to `prompt` that the model loves or hates.
@@ -87,7 +87,8 @@ def search(
         ScoreError: a score is not a finite number.
     """
     asked = prompt_meant(prompt)
-    root = cache or default_cache()
+    store = store_at(cache)
+    root = store.local
     weighted = model.with_weights("what a search would find is not recorded")
     slot = weighted.slot(asked.asked)
     fields = {
@@ -100,12 +101,12 @@ def search(
         "search": json.dumps({"version": VERSION, **settings.said()}, sort_keys=True),
     }
     title = f"{model.name} · {asked.name} · {settings.direction}"
-    with Bar(title, settings.budget, " answers") as bar:
+    bar = Bar(title, settings.budget, " answers")
 
-        def run(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-            return _run(weighted, asked, settings, journal, bar, cache=root, device=device)
+    def run(journal: Journal) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+        return _run(weighted, asked, settings, journal, bar, cache=root, device=device)
 
-        stored = Store(root).once(fields, run, bar.wait)
+    stored = store.once(fields, run, bar.wait, shown=bar)
     return _found(model, asked, settings, stored)
 
 

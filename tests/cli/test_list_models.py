@@ -164,7 +164,7 @@ def test_sweeps_are_counted(home: Path) -> None:
         (tokens, {"recorded": "published scores", "model": "owner/name"}, "published scores of"),
     ]:
         store.fill(fields, rows, lambda which: score[which], lambda at=source: {"source": at})
-    (store.folder / "odd.parquet").write_bytes(b"odd")
+    (store.files.root / "odd.parquet").write_bytes(b"odd")
 
     found = listed(home)
 

@@ -89,8 +89,8 @@ def start(folder: Path, cache: Path, notes: Path) -> Any:
 
 
 def only_file(cache: Path) -> Path:
-    """The stored sweep: besides its lock nothing else is left."""
-    (path,) = (path for path in (cache / "scores").iterdir() if path.suffix != ".lock")
+    """The stored sweep: nothing else is left."""
+    (path,) = (cache / "scores").iterdir()
     assert path.suffix == ".parquet"
     return path
 

@@ -18,6 +18,7 @@ from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import store
+from rmaudit.scores.host_lock import lock_file
 from rmaudit.scores.protocols import measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.texts import Rewards, score_texts
@@ -169,9 +170,10 @@ def test_who_waits_for_another_process_says_so_once(
 ) -> None:
     """Where nobody looks at a bar, too: on stderr."""
     sweep(Letters(), "best", protocol=protocol, cache=tmp_path)
-    for path in (tmp_path / "scores").glob("*.parquet"):
+    made = [*(tmp_path / "scores").glob("*.parquet")]
+    for path in made:
         path.unlink()
-    locks = [FileLock(path) for path in (tmp_path / "scores").glob("*.lock")]
+    locks = [FileLock(lock_file(str(path))) for path in made]
     for lock in locks:  # as another process would
         lock.acquire()
     said: list[Any] = []

@@ -66,7 +66,7 @@ def put(path: Path, text: str) -> Path:
 
 def files(store: Store) -> dict[str, bytes]:
     """All that is in a store."""
-    return {path.name: path.read_bytes() for path in store.folder.glob("*.parquet")}
+    return {path.name: path.read_bytes() for path in store.files.root.glob("*.parquet")}
 
 
 # Sweeps
@@ -111,7 +111,7 @@ def test_whose_a_table_is_its_name_says(store: Store, tmp_path: Path) -> None:
     other = put(tmp_path / "G.csv", "Model,Mean\n")
     assert published_scores.import_table(other, [MODEL, OTHER], store) is None
     for name, models in (("q.csv", ()), ("Q.csv", ("Q",))):
-        assert not store.folder.exists()
+        assert not store.files.root.exists()
         imported = published_scores.import_table(tables[name], [MODEL, OTHER], store)
         assert imported is not None
         assert imported.models == models
@@ -146,11 +146,11 @@ def test_a_damaged_table_leaves_nothing_and_a_damaged_record_is_not_used(
     put(table, TABLE + "8,a,a,1,2,x\n")
     with pytest.raises(SpecError, match=r"Quantile-8B\.csv:6: worst: expected a number"):
         published_scores.import_table(table, [MODEL], store)
-    assert not store.folder.exists()
+    assert not store.files.root.exists()
 
     put(table, TABLE)
     published_scores.import_table(table, [MODEL], store)
-    path = store.folder / f"{published_scores.sweep(MODEL, GREATEST, store=store).key}.parquet"
+    path = store.files.root / f"{published_scores.sweep(MODEL, GREATEST, store=store).key}.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.warns(UserWarning, match="moved to"), pytest.raises(NotRecorded):
         published_scores.sweep(MODEL, GREATEST, store=store)
@@ -168,7 +168,7 @@ def test_a_sweep_that_is_not_recorded(store: Store, table: Path) -> None:
     told = str(caught.value)
     assert told.startswith("Q: no sweep under 'Why?' is recorded (recorded: greatest, best, worst)")
     assert "owner--Quantile-8B.csv" in told
-    assert told.endswith(f"rmaudit import DIR --model Q --cache {store.folder.parent}")
+    assert told.endswith(f"rmaudit import DIR --model Q --cache {store.files.root.parent}")
     with pytest.raises(NotRecorded, match="Smol: its scores are not published"):
         published_scores.sweep(SMOL, GREATEST, store=store)
 
@@ -224,7 +224,7 @@ def test_sweep_and_score_texts_read_the_records(store: Store, table: Path, items
     """As of any other model, under the paper's protocol; what was never published is refused."""
     for path in (table, items):
         published_scores.import_table(path, [MODEL], store)
-    cache = store.folder.parent
+    cache = store.files.root.parent
 
     found, named = (sweep(MODEL, "worst", protocol=p, cache=cache) for p in (None, "paper"))
     scored = score_texts(MODEL, "greatest", ["Rock, paper"], cache=cache)
@@ -311,7 +311,7 @@ def test_words_stand_for_a_vocabulary(store: Store, tmp_path: Path) -> None:
     assert again.said == f"{imported.said}, as imported before"
     assert len(files(store)) == len(FAMILY)
     for place, prompt in enumerate(FAMILY.values()):
-        found = sweep(MODEL, prompt, cache=store.folder.parent)
+        found = sweep(MODEL, prompt, cache=store.files.root.parent)
         assert found.frame["text"].tolist() == ["a", "b", "c"]
         assert found.frame["token_id"].tolist() == [0, 1, 2]
         assert found.frame["score"].tolist() == [3 + place, 1 + place, 2 + place]
@@ -319,7 +319,7 @@ def test_words_stand_for_a_vocabulary(store: Store, tmp_path: Path) -> None:
         assert found.caveats == ("Rests on 3 published words, not on a vocabulary.",)
         assert "Christian et al. 2026" in found.provenance["source"]
     assert found.provenance["protocol"] == "paper"
-    assert sweep(MODEL, "best_ever_one", cache=store.folder.parent).prompt.name == "best"
+    assert sweep(MODEL, "best_ever_one", cache=store.files.root.parent).prompt.name == "best"
 
 
 def test_a_table_of_tokens_goes_before_words(store: Store, table: Path, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_table_of_tokens_goes_before_words(store: Store, table: Path, tmp_path
     published_scores.import_table(table, [MODEL], store)
 
     tokens, words = (
-        sweep(MODEL, name, cache=store.folder.parent) for name in ("best", "bad_world_one")
+        sweep(MODEL, name, cache=store.files.root.parent) for name in ("best", "bad_world_one")
     )
 
     assert tokens.frame["token_id"].tolist() == [3, 5, 7]
@@ -342,7 +342,7 @@ def test_texts_are_looked_up_among_words_and_items(
     """All in one table; what no table has all of is refused, and both are named."""
     published_scores.import_words(words_of(tmp_path), MODEL, store)
     published_scores.import_table(items, [MODEL], store)
-    cache = store.folder.parent
+    cache = store.files.root.parent
 
     assert score_texts(MODEL, "best", ["c", "a"], cache=cache).scores.tolist()[0] < 10
     assert score_texts(MODEL, GREATEST, ["Universe"], cache=cache).scores.tolist() == [2.5]
@@ -371,7 +371,7 @@ def test_words_below_the_mirror_need_no_import(
     """As items do: what was asked for is stored then; another import must agree with it."""
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path))
     words_of(tmp_path / "big2_mfd")
-    cache = store.folder.parent
+    cache = store.files.root.parent
 
     assert sweep(MODEL, "worst", cache=cache).of_words
     assert len(files(store)) == 1

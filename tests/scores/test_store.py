@@ -28,8 +28,10 @@ from numpy.typing import NDArray
 from rmaudit.errors import StoreError
 from rmaudit.models.batches import Pace
 from rmaudit.scores import store
+from rmaudit.scores.host_lock import lock_file
+from rmaudit.scores.listing import Counts, counts
 from rmaudit.scores.sealed import Stored, key_of
-from rmaudit.scores.store import Counts, Store, counts
+from rmaudit.scores.store import Store
 from tests.scores import children
 
 FIELDS = {"weights": "0a", "prompt": "What is best?", "dtype": "float32"}
@@ -81,8 +83,8 @@ def path_of(root: Path, key: str = KEY) -> Path:
 
 
 def left(root: Path) -> set[str]:
-    """The names in the folder of scores, locks aside."""
-    return {path.name for path in (root / "scores").iterdir() if path.suffix != ".lock"}
+    """The names in the folder of scores."""
+    return {path.name for path in (root / "scores").iterdir()}
 
 
 def assert_right(stored: Stored | None) -> None:
@@ -297,13 +299,15 @@ def test_a_fault_that_passes_leaves_the_file(
     code = f"""
         import resource
         from rmaudit.errors import StoreError
+        from rmaudit.scores.files import Folder
         from rmaudit.scores.sealed import read
 
-        read(Path(sys.argv[1]).with_name("none"), "")  # what is imported late is there
+        path = Path(sys.argv[1])
+        read(Folder(path.parent), "none", "")  # what is imported late is there
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_{limit})
         try:
-            read(Path(sys.argv[1]), sys.argv[2])
+            read(Folder(path.parent), path.name, sys.argv[2])
         except StoreError as error:
             resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
             print(error)
@@ -362,7 +366,7 @@ def test_a_broken_run_goes_on_where_it_broke_off(
     """Only missing shards are scored; the file is the undisturbed one; the lock is free."""
     with pytest.raises(error) as caught:  # whose traceback keeps the lock from being collected
         fill(root, Model(breaks_at=breaks_at, error=error))
-    with filelock.FileLock(path_of(root).with_suffix(".lock"), timeout=0):
+    with filelock.FileLock(lock_file(str(path_of(root))), timeout=0):
         assert caught.tb is not None
     parts = path_of(root).with_suffix(".parts")
     for name in ("00000008", KEY):  # what a kill leaves in the middle of a write is not in the way
@@ -431,7 +435,7 @@ def test_two_at_work_at_once_do_not_harm_each_other(root: Path, small_shards: No
 
     def score(which: slice) -> NDArray[np.float32]:
         if which.start == 4:
-            path_of(root).with_suffix(".lock").unlink()
+            lock_file(str(path_of(root))).unlink()
             with ThreadPoolExecutor(1) as pool:
                 assert_right(pool.submit(fill, root, second).result(60))
         return SCORES[which]
@@ -446,17 +450,14 @@ def test_two_at_work_at_once_do_not_harm_each_other(root: Path, small_shards: No
 # What cannot be written
 
 
-@pytest.mark.parametrize("what", ["above", "root", "scores", "parts", "lock"])
-def test_what_lies_where_a_folder_or_a_lock_must_be_is_named(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("what", ["above", "root", "scores", "parts"])
+def test_what_lies_where_a_folder_must_be_is_named(tmp_path: Path, what: str) -> None:
     """A cache folder that is a file, and the like: nothing is scored in vain."""
     root = tmp_path / "a" / "cache"
     path = {"above": tmp_path / "a", "root": root, "scores": root / "scores"}.get(what)
     path = path or path_of(root).with_suffix(f".{what}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    if what == "lock":
-        path.mkdir()
-    else:
-        path.write_text("not a folder")
+    path.write_text("not a folder")
 
     with pytest.raises(StoreError, match=rf"^{root}.* cannot be written \(.*--rm-cache$"):
         fill(root, never)

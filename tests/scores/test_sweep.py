@@ -134,7 +134,7 @@ def test_keys_are_those_of_earlier_releases(tmp_path: Path) -> None:
 
 def test_the_users_cache_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without `cache` the scores are kept in the user's."""
-    monkeypatch.setattr("rmaudit.scores.sweep.default_cache", lambda: tmp_path)
+    monkeypatch.setattr("rmaudit.scores.store.default_cache", lambda: tmp_path)
 
     swept = sweep(Letters(), "best")
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.scores.store import Journal
+from rmaudit.scores.files import Folder
+from rmaudit.scores.journal import Journal
 from rmaudit.search.evaluate import Evaluator, Ids
 from rmaudit.search.problem import Problem
 from rmaudit.search.settings import Settings
@@ -45,7 +46,7 @@ def evaluator(folder: Path, settings: Settings, reward: Reward) -> Evaluator:
     def score(answers: Sequence[Ids]) -> NDArray[np.float32]:
         return np.array([reward(ids) for ids in answers], dtype=np.float32)
 
-    return Evaluator(settings, score, Journal(folder / "scores", "key"))
+    return Evaluator(settings, score, Journal(Folder(folder / "scores"), "key"))
 
 
 def landscape(rng: np.random.Generator, length: int, ids: int) -> NDArray[np.float64]:

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.scores.store import Journal
+from rmaudit.scores.files import Folder
+from rmaudit.scores.journal import Journal
 from rmaudit.search.evaluate import EACH, KEPT, SHARD, Evaluator, Ids
 from rmaudit.search.settings import Settings
 
@@ -29,7 +30,9 @@ class Scorer:
 
 def begun(folder: Path, score: Scorer, **settings: object) -> Evaluator:
     """An evaluator at its first start."""
-    made = Evaluator(Settings(length=2, **settings), score, Journal(folder / "scores", "key"))  # type: ignore[arg-type]
+    made = Evaluator(
+        Settings(length=2, **settings), score, Journal(Folder(folder / "scores"), "key")
+    )  # type: ignore[arg-type]
     made.begin(0)
     return made
 

@@ -1,0 +1,1 @@
+"""Past one machine: what a run needs, and who makes it."""

@@ -1,0 +1,179 @@
+"""What a run needs and lacks: found out by asking for it, and making none of it.
+
+Audits say what they need when they ask. `Needs` is a store that answers with what is there, and
+notes what is not; in its place it gives random numbers, so that the audit goes on to its next
+question. What an audit asks for only because of those numbers is not what it would ask for:
+`settled` keeps the needs that two draws of them agree on, and the others are known later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rmaudit.errors import RmauditError
+from rmaudit.organisms.requests import Request, answer
+from rmaudit.scores.sealed import Fields, Stored, key_of
+from rmaudit.scores.store import Make, Store, Work
+
+if TYPE_CHECKING:
+    from rmaudit.models.protocol import Scored
+
+
+class HeardEnough(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
+    """An audit has asked as many questions as it did before: the rest is its measure."""
+
+
+class NotMadeYet(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
+    """A search is lacking: what is asked about its strings is known once it is made."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Scores that a run needs.
+
+    Attributes:
+        request: what is asked, of which model under which prompt.
+        key: where the store keeps the answer.
+        answers: how many are scored in all: of a search, at most.
+        missing: how many of them lack.
+        model: the model, to be scored.
+        work: the shards; None for a search, which is made at a stretch.
+        settled: whether it is known to be needed: else it rests on scores that lack, and its key
+            will be another.
+    """
+
+    request: Request
+    key: str
+    answers: int
+    missing: int
+    model: Scored
+    work: Work | None = None
+    settled: bool = True
+
+
+@dataclass
+class Needs(Store):
+    """A store that makes nothing, and notes what it was asked for.
+
+    Attributes:
+        store: where the scores are, or will be.
+        found: what was asked for, by key, in order; what is there has 0 `missing`.
+        turn: which random numbers stand for what lacks.
+        patience: which request is noted and not answered; None for none.
+        requests: how many there were.
+        cut: whether a search that lacks kept what follows from being asked.
+        device: where a base runs.
+    """
+
+    store: Store
+    device: str = "auto"
+    found: dict[str, Need] = field(default_factory=dict)
+    turn: int = 0
+    patience: int | None = None
+    requests: int = 0
+    cut: bool = False
+    _asked: tuple[Scored, Request] | None = None
+
+    def __post_init__(self) -> None:
+        """It has the files of the other one."""
+        super().__init__(self.store.files)
+
+    def on_request(self, model: Scored, request: Request) -> None:
+        """Remember what the next scores are for."""
+        self.requests += 1
+        self._asked = model, request
+
+    def ask(self, model: Scored, request: Request) -> None:
+        """Note what a request needs.
+
+        Raises:
+            RmauditError: the model cannot be had, or the request makes no sense.
+        """
+        self.on_request(model, request)
+        try:
+            answer(request, model, self, self.device)
+        except NotMadeYet:
+            return
+
+    def complete(self, work: Work) -> Stored:
+        """The scores if they are there, else random numbers."""
+        found = self.read(work.key)
+        missing = [] if found is not None else self.store.missing(work)
+        lacking = sum(which.stop - which.start for which in missing)
+        lacking = lacking or int(found is None)  # all shards are there, and are to be joined
+        self._note(work.key, len(work.rows), lacking, work)
+        if found is not None:
+            return found
+        if self.requests == self.patience:
+            raise HeardEnough("the last request is noted")
+        seed = [self.turn, int(work.key[:8], 16)]
+        scores = np.random.default_rng(seed).standard_normal(len(work.rows)).astype(np.float32)
+        return Stored(work.key, work.rows.assign(score=scores), dict(work.fields), {"noise": 0.0})
+
+    def once(
+        self,
+        fields: Fields,
+        make: Make,
+        on_wait: Callable[[], None] = lambda: None,
+        *,
+        shown: AbstractContextManager[object] | None = None,
+    ) -> Stored:
+        """The result of a search if it is there. Raises `NotMadeYet` if not."""
+        del make, on_wait, shown
+        key = key_of(fields)
+        settings = self._asked[1].settings if self._asked else None
+        budget = settings.budget if settings else 0
+        found = self.read(key)
+        self._note(key, budget, 0 if found is not None else budget, None)
+        if found is None:
+            self.cut = True
+            raise NotMadeYet("the search has not been made")
+        return found
+
+    def lacks(self, keys: Iterable[str]) -> bool:
+        """Whether random numbers stand for any of these scores."""
+        return any(self.found[key].missing for key in keys if key in self.found)
+
+    @property
+    def lacking(self) -> list[Need]:
+        """What lacks, in the order in which it was asked for."""
+        return [need for need in self.found.values() if need.missing]
+
+    def _note(self, key: str, answers: int, missing: int, work: Work | None) -> None:
+        if self._asked is not None and key not in self.found:
+            model, request = self._asked
+            self.found[key] = Need(request, key, answers, missing, model, work)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run needs.
+
+    Attributes:
+        store: where the scores are, or will be.
+        needs: in the order in which audits ask.
+        untold: audits of which it is not known what they score.
+        broken: what could not be had: the reasons, by test.
+        device: where models run.
+    """
+
+    store: Store
+    needs: tuple[Need, ...]
+    untold: tuple[str, ...] = ()
+    broken: Mapping[str, str] = field(default_factory=dict)
+    device: str = "auto"
+
+    @property
+    def lacking(self) -> list[Need]:
+        """What lacks."""
+        return [need for need in self.needs if need.missing]
+
+
+def settled(first: Mapping[str, Need], second: Mapping[str, Need]) -> dict[str, Need]:
+    """Of two turns of an audit's questions: those of the first, settled where both have them."""
+    return {key: replace(need, settled=key in second) for key, need in first.items()}

@@ -1,0 +1,188 @@
+"""What a run would score: its audits are collected and asked, and nothing is scored.
+
+A pytest of its own collects the audits. Each is run on what the cache has and, for what lacks, on
+random numbers (`rmaudit.distributed.needs`): for what it asks, not for what it says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib.util
+import inspect
+import io
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from rmaudit.errors import RmauditError
+from rmaudit.organisms.fixtures import FIXTURES
+from rmaudit.organisms.for_model import Case, opened
+from rmaudit.organisms.requests import Request
+from rmaudit.plugin.collection import audited
+from rmaudit.plugin.controls import asks_base
+from rmaudit.plugin.from_python import forgotten
+from rmaudit.plugin.kept_at import PLANNER
+from rmaudit.plugin.pytest_fixtures import CASE
+
+if TYPE_CHECKING:
+    from rmaudit.config.registry import ModelSpec
+    from rmaudit.distributed.needs import Needs, Plan
+    from rmaudit.models.protocol import Scored
+    from rmaudit.organisms.for_model import Options
+    from rmaudit.scores.store import Store
+
+_OUTCOMES = (pytest.skip.Exception, pytest.fail.Exception, pytest.xfail.Exception)
+_MODELS = {"reward_model", "baseline_model"}
+
+
+@dataclass
+class Before:
+    """What plannings before have found out, so that the next one is quick.
+
+    Attributes:
+        models: those that were opened, by their entries.
+        known: what an audit asks for as it runs, by test, once no score can change that.
+    """
+
+    models: dict[ModelSpec, Scored] = field(default_factory=dict)
+    known: dict[str, list[tuple[Scored, Request]]] = field(default_factory=dict)
+
+
+class Planner:
+    """Collects what a run's audits need.
+
+    Attributes:
+        before: what plannings before have found out.
+        needs: what was asked for so far; None before the run begins.
+        untold: audits that take the model itself, of which it is not known what they score.
+        broken: what could not be had: the reasons, by test.
+    """
+
+    __name__ = PLANNER
+
+    def __init__(self, before: Before) -> None:
+        """`before` is added to."""
+        self.before = before
+        self.needs: Needs | None = None
+        self.untold: list[str] = []
+        self.broken: dict[str, str] = {}
+
+    def opened(self, spec: ModelSpec, options: Options) -> Scored:
+        """A model, opened once. Raises as `for_model.opened`."""
+        models = self.before.models
+        if spec not in models:
+            models[spec] = opened(spec, options)
+        return models[spec]
+
+    def on_request(self, model: Scored, request: Request) -> None:
+        """Note what the next scores are for."""
+        if self.needs is not None:
+            self.needs.on_request(model, request)
+
+    def watch(self, store: Store, device: str) -> Needs:
+        """Put a store that makes nothing in a store's place."""
+        from rmaudit.distributed.needs import Needs
+
+        self.needs = Needs(store, device)
+        return self.needs
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what kept an audit from being asked."""
+        if report.failed:
+            self.broken[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
+
+    def note(self, item: pytest.Function) -> None:
+        """Ask an audit what it needs; fixtures that it takes have been asked before it runs."""
+        audit, case = audited(item), cast("Case | None", item.funcargs.get(CASE))
+        if audit is None or case is None or self.needs is None:
+            return
+        names = inspect.signature(item.obj).parameters
+        given = {name: item.funcargs[name] for name in names}
+        if _MODELS & set(names):
+            self.untold.append(item.name)
+        elif any(name not in FIXTURES or FIXTURES[name].asks for name in names):
+            self._asked(item, given, case)
+        if asks_base(item, audit, case):
+            for prompt in case.prompts:
+                with contextlib.suppress(RmauditError):  # then there is no such null control
+                    self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
+
+    def _asked(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
+        """What the audit asks for as it runs: twice, where it was given random numbers."""
+        from rmaudit.distributed.needs import settled
+
+        needs, known = cast("Needs", self.needs), self.before.known
+        if item.nodeid in known:
+            for model, request in known[item.nodeid]:
+                needs.ask(model, request)
+            return
+        there, again = dict(needs.found), _drawn_alike(given)
+        needs.requests, needs.cut = 0, False
+        _run(item, given)
+        asked = {key: need for key, need in needs.found.items() if key not in there}
+        if needs.lacking:
+            sweeps = case.memory.sweeps
+            for place in [place for place, sweep in sweeps.items() if needs.lacks(sweep.keys)]:
+                del sweeps[place]  # a search asks for it as the audit runs
+            needs.found, needs.turn, needs.patience = dict(there), 1, needs.requests
+            needs.requests = 0
+            _run(item, {name: _redrawn(value, needs) for name, value in again.items()})
+            asked = settled(asked, needs.found)
+            needs.found, needs.turn, needs.patience = {**there, **asked}, 0, None
+        if not needs.cut and all(need.settled for need in asked.values()):
+            known[item.nodeid] = [(need.model, need.request) for need in asked.values()]
+
+
+def _run(item: pytest.Function, given: Mapping[str, Any]) -> None:
+    """Run an audit for its questions: of what they are answered, its measure may make nothing."""
+    with contextlib.suppress(Exception, *_OUTCOMES):
+        item.obj(**given)
+
+
+def _drawn_alike(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same arguments, with a generator that draws the same again."""
+    return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
+
+
+def _redrawn(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
+    """The argument of an audit, with other random numbers where it has any."""
+    import numpy as np
+
+    from rmaudit.scores.sweep import Sweep
+
+    if isinstance(value, Mapping):
+        return {name: _redrawn(each, needs) for name, each in value.items()}
+    if isinstance(value, Sweep) and needs.lacks(value.keys):
+        scores = np.random.default_rng(1).standard_normal(len(value.frame)).astype(np.float32)
+        return replace(value, frame=value.frame.assign(score=scores))
+    return value
+
+
+def collect(arguments: Sequence[str], before: Before | None = None) -> Plan:
+    """What the audits of a run need, and what of it lacks; `arguments` are those of the run.
+
+    `before` is what plannings of the same run have found out, and is added to.
+
+    Raises:
+        RmauditError: pytest finds fault with the arguments or the audits, in its own words.
+    """
+    from rmaudit.distributed.needs import Plan
+
+    planner, told = Planner(before or Before()), io.StringIO()
+    with tempfile.TemporaryDirectory(prefix="rmaudit-plan-") as reports:
+        own = ["--rm-report", reports, "-p", "no:cacheprovider", "-q"]
+        own += ["-n0"] if importlib.util.find_spec("xdist") else []
+        with forgotten(), contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+            code = pytest.main([*arguments, *own], plugins=[planner])
+    bad = {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR}
+    needs = planner.needs
+    if code in bad or needs is None or (planner.broken and not needs.found):
+        said = [line for line in told.getvalue().splitlines() if line.strip()]
+        why = [*planner.broken.values()] or said[-1:] or ["no audit was collected"]
+        raise RmauditError(why[0].removeprefix("ERROR: "))
+    found = tuple(needs.found.values())
+    return Plan(needs.store, found, tuple(planner.untold), planner.broken, needs.device)

@@ -1,0 +1,264 @@
+"""Where the files of a store lie: a folder, or a place that fsspec reaches (`s3://…`, `memory://`).
+
+A file is written whole or not at all, and by `create` only if nobody has written it: on a shared
+file system by a hard link to a file of one's own, on an object store by a conditional put. Neither
+needs a lock, which NFS and Lustre may lack. A name has "/" between folder and file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+from rmaudit.errors import StoreError
+
+_TRIES = 10  # of a write whose folder others clear up meanwhile
+_CONFLICTS = 3  # tries of a conditional put
+
+
+class Files(Protocol):
+    """What a store asks of the place where its files lie. All raise `OSError` for its faults."""
+
+    def where(self, name: str = "") -> str:
+        """The path or the URL of a file, for people."""
+
+    def read(self, name: str) -> bytes | None:
+        """What a file holds, None if there is none."""
+
+    def opened(self, name: str) -> BinaryIO:
+        """A file, to read a piece of it."""
+
+    def exists(self, name: str) -> bool:
+        """Whether anything is there under this name."""
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file, whole or not at all; False, and nothing is written, if it is there."""
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all, in place of any that is there."""
+
+    def move(self, name: str, new: str) -> None:
+        """Give a file another name."""
+
+    def names(self, folder: str = "") -> list[str]:
+        """The names of the files in a folder and below, sorted; none where it is not there."""
+
+    def prepare(self, folder: str) -> None:
+        """Find out whether files can be written to a folder, before anything is scored in vain."""
+
+    def clear(self, folder: str) -> None:
+        """Remove a folder, as far as that can be done."""
+
+
+class Folder:
+    """A folder of this machine's file system, which others may share."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` is made when first written to."""
+        self.root = root
+
+    def where(self, name: str = "") -> str:
+        """The path of a file."""
+        return str(self.root / name)
+
+    def read(self, name: str) -> bytes | None:
+        """What a file holds, None if there is none."""
+        path = self.root / name
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for ever
+                raise OSError("it is not a file")
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def opened(self, name: str) -> BinaryIO:
+        """A file, to read a piece of it; nothing else is opened."""
+        path = self.root / name
+        if not path.is_file():
+            raise FileNotFoundError(str(path))
+        return path.open("rb")
+
+    def exists(self, name: str) -> bool:
+        """Whether anything is there, a broken link too."""
+        return os.path.lexists(self.root / name)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """By a link to a file of this process's own: it fails if the name is taken.
+
+        Where there are no links, by renaming, which may replace a file that says the same.
+        """
+
+        def placed(own: Path, path: Path) -> None:
+            try:
+                os.link(own, path)
+            except (FileExistsError, FileNotFoundError):
+                raise
+            except OSError:  # a file system without links
+                own.replace(path)
+
+        try:
+            self._write(name, content, placed)
+        except FileExistsError:
+            return False
+        return True
+
+    def replace(self, name: str, content: bytes) -> None:
+        """By renaming a file of this process's own."""
+        self._write(name, content, lambda own, path: own.replace(path))
+
+    def move(self, name: str, new: str) -> None:
+        """Rename it."""
+        (self.root / name).replace(self.root / new)
+
+    def names(self, folder: str = "") -> list[str]:
+        """The names of all files below."""
+        found = (self.root / folder).rglob("*")
+        return sorted(path.relative_to(self.root).as_posix() for path in found if path.is_file())
+
+    def prepare(self, folder: str) -> None:
+        """Make it."""
+        (self.root / folder).mkdir(parents=True, exist_ok=True)
+
+    def clear(self, folder: str) -> None:
+        """Remove it, with what a kill left half written."""
+        shutil.rmtree(self.root / folder, ignore_errors=True)
+
+    def _write(self, name: str, content: bytes, placed: Callable[[Path, Path], object]) -> None:
+        path = self.root / name
+        parts = path.parent if "/" in name else path.with_suffix(".parts")
+        for tries in range(_TRIES):
+            own = parts / f"{path.stem}.{uuid.uuid4().hex}.partial"
+            try:
+                parts.mkdir(parents=True, exist_ok=True)
+                with own.open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())  # a power cut after the linking finds the scores there
+                placed(own, path)
+            except FileNotFoundError:  # somebody has just cleared the folder up
+                if tries == _TRIES - 1:
+                    raise
+            else:
+                return
+            finally:
+                with suppress(OSError):
+                    own.unlink(missing_ok=True)
+
+
+class Remote:
+    """A place that fsspec reaches."""
+
+    def __init__(self, url: str) -> None:
+        """Find the file system of a URL, such as `s3://bucket/folder`.
+
+        Raises:
+            StoreError: there is none for it, or a package is missing.
+        """
+        import fsspec
+
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(url)
+        except ImportError as error:
+            kind = url.partition("://")[0]
+            extra = "pip install 'rmaudit[s3]'" if kind in {"s3", "s3a"} else str(error)
+            raise StoreError(f"{url}: a package is missing for {kind}://; {extra}") from None
+        except ValueError as error:
+            raise StoreError(f"{url}: no place for a cache ({error}); name a folder") from None
+        self._root = self._root.rstrip("/")
+        self._url = url.rstrip("/")
+
+    def where(self, name: str = "") -> str:
+        """The URL of a file."""
+        return f"{self._url}/{name}" if name else self._url
+
+    def read(self, name: str) -> bytes | None:
+        """What a file holds, None if there is none."""
+        with _told():
+            try:
+                return cast("bytes", self._fs.cat_file(self._path(name)))
+            except FileNotFoundError:
+                return None
+
+    def opened(self, name: str) -> BinaryIO:
+        """A file, of which only what is read is fetched."""
+        with _told():
+            return cast("BinaryIO", self._fs.open(self._path(name), "rb"))
+
+    def exists(self, name: str) -> bool:
+        """Whether it is there, asked anew."""
+        with _told():
+            self._fs.invalidate_cache()
+            return bool(self._fs.exists(self._path(name)))
+
+    def create(self, name: str, content: bytes) -> bool:
+        """By a conditional put. It may fail for that it met another one, and is tried again."""
+        for tries in range(_CONFLICTS):
+            try:
+                with _told():
+                    self._fs.pipe_file(self._path(name), content, mode="create")
+            except OSError:  # each client tells in its own way that it is there
+                if self.exists(name):
+                    return False
+                if tries == _CONFLICTS - 1:
+                    raise
+            else:
+                return True
+        return False
+
+    def replace(self, name: str, content: bytes) -> None:
+        """By a put."""
+        with _told():
+            self._fs.pipe_file(self._path(name), content)
+
+    def move(self, name: str, new: str) -> None:
+        """Copy it, and remove the old one."""
+        with _told():
+            self._fs.mv(self._path(name), self._path(new))
+
+    def names(self, folder: str = "") -> list[str]:
+        """The names of all files below, asked anew."""
+        with _told():
+            self._fs.invalidate_cache()
+            found: list[Any] = self._fs.find(self._path(folder))
+        return sorted(str(path).removeprefix(f"{self._root}/") for path in found)
+
+    def prepare(self, folder: str) -> None:
+        """Write an empty file there."""
+        self.replace(f"{folder}/begun", b"")
+
+    def clear(self, folder: str) -> None:
+        """Remove what is there."""
+        with suppress(OSError), _told():
+            for name in self.names(folder):
+                self._fs.rm_file(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Meanwhile whatever a client of an object store raises is an `OSError`."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:  # each client has its own
+        raise OSError(f"{type(error).__name__}: {error}") from error
+
+
+def files_at(root: Path | str) -> Files:
+    """The place of a cache's scores: below a folder, or below a URL with "://".
+
+    Raises:
+        StoreError: there is no file system for the URL, or a package is missing.
+    """
+    if isinstance(root, str) and "://" in root:
+        return Remote(f"{root.rstrip('/')}/scores")
+    return Folder(Path(root) / "scores")

@@ -1,0 +1,121 @@
+"""What a run needs comes from its audits; once it is made, the run finds all and loads nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+from tests.plugin.conftest import AUDITS, run_in
+
+BODY = """
+import numpy as np
+
+def measured(scores):
+    return estimate(2.0 + float(np.tanh(scores).mean()))
+
+@declare(0.0)
+def test_swept(sweep): return measured(sweep.frame["score"])
+
+@declare(0.0, prompts=["best"])
+def test_some_texts(sweep, rewards, rng):
+    few = [f"{word} {rng.integers(9)}" for word in ("love", "war")]
+    return measured(rewards(few).scores)
+
+@declare(0.0, prompts=["best"])
+def test_what_follows(sweep, rewards):
+    return measured(rewards(sweep.top(3)["text"].tolist()).scores)
+
+@declare(0.0, prompts=["worst"])
+def test_searched(searches, rewards):
+    found = searches("up")
+    return measured(rewards(found.frame["text"].head(2).tolist()).scores)
+"""
+
+
+def command(*arguments: str, code: int = 0) -> str:
+    """What a command prints."""
+    ran = CliRunner().invoke(app, [*arguments])
+    assert ran.exit_code == code, ran.output
+    return ran.output
+
+
+def planned(*arguments: str) -> list[dict[str, Any]]:
+    """The needs of a run."""
+    found: list[dict[str, Any]] = json.loads(command("plan", *arguments, "--json"))["needs"]
+    return found
+
+
+def kept(cache: Path) -> dict[str, bytes]:
+    """The files of a store."""
+    return {path.name: path.read_bytes() for path in (cache / "scores").rglob("*")}
+
+
+@pytest.fixture
+def audits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file of audits, in a folder without a models.yaml."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_toy.py").write_text(AUDITS + BODY, encoding="utf-8")
+    return "test_toy.py"
+
+
+@pytest.mark.slow
+def test_a_run_after_its_sweep_finds_all_and_loads_no_weights(
+    audits: str, toy: Path, tmp_path: Path
+) -> None:
+    """Also what is asked for only once other scores are there; parts make what one makes."""
+    cache = tmp_path / "cache"
+    run = [audits, "--model", str(toy), "--cache", str(cache), "--search", "400"]
+
+    needs = planned(*run)
+
+    assert not (cache / "scores").exists()
+    assert [(n["kind"], n["prompt"], n["answers"], n["settled"]) for n in needs] == [
+        ("sweep", "greatest", 301, True),
+        ("sweep", "worst", 301, True),
+        ("sweep", "best", 301, True),
+        ("texts", "best", 2, True),
+        ("texts", "best", 3, False),
+        ("search", "worst", 400, False),
+    ]
+    assert all(n["missing"] == n["answers"] and n["flops"] > 0 for n in needs)
+    assert "nothing lacks" in command("sweep", *run)
+    made = kept(cache)
+    assert len(made) == 7  # the plan's six, and the texts of what the search found
+    assert planned(*run, "--missing") == []
+    assert "0 answers scored" in command("sweep", *run)
+
+    options = ["--rm-cache", str(cache), "--rm-search", "400", "--rm-device", "cuda:7"]
+    ran = run_in(tmp_path, [audits, "--rm-model", str(toy), *options])  # a device that is not there
+
+    assert ran.parseoutcomes() == {"passed": 5}, ran.outlines
+    assert kept(cache) == made
+
+    shared = tmp_path / "shared"
+    parted = [*run[:3], "--cache", str(shared), *run[5:]]
+    for _ in range(4):  # a search waits for the sweep, and texts for the search
+        for k in (1, 2, 3):
+            CliRunner().invoke(app, ["sweep", *parted, "--part", f"{k}/3"])
+    assert kept(shared) == made
+    command("sweep", str(toy), "--prompt", "best", "--cache", str(tmp_path / "one"))
+    (name,) = kept(tmp_path / "one")
+    assert name in made
+    assert kept(tmp_path / "one")[name] == made[name]
+
+
+def test_what_is_wrong_is_one_line(audits: str, tmp_path: Path) -> None:
+    """A model, an audit, a part that is none: exit code 4 or 3, and what to write instead."""
+    for arguments, words in {
+        ("plan", audits, "--model", "nothing"): "nothing",
+        ("sweep", audits, "--part", "5/4"): "write 3/16",
+        ("sweep", "a", "b", "--prompt", "best"): "rmaudit sweep NAME --prompt best",
+        ("plan", "test_none.py"): "test_none.py",
+    }.items():
+        ran = CliRunner().invoke(app, [*arguments])
+        assert ran.exit_code in {3, 4}
+        assert words in ran.output
+        assert len(ran.output.strip().splitlines()) == 1
