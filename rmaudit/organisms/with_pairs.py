@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
 
+_OWN = Prompt("pairs", "each pair's own prompt", 0)  # in place of one, in lists of what is asked
+
 
 def pairs(case: Case) -> Pairs:
     """The pairs of a file with the reward of each answer, in `frame`; cached too.
@@ -34,7 +36,7 @@ def pairs(case: Case) -> Pairs:
     if (file := _file(case)) is None:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
         raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
-    case.options.on_request(case.model, Request(case.model.spec, case.prompts[0], "pairs"))
+    case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
     with case.watched():
         found = rewarded(case.model, read(file), cache=case.options.kept)
     case.keys.append(found.key)
@@ -54,7 +56,7 @@ def probes(case: Case) -> Probes:
     file, known = _file(case), case.memory.probes
     place = (case.model.spec, file)
     if place not in known:
-        case.options.on_request(case.model, Request(case.model.spec, case.prompts[0], "pairs"))
+        case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
         with case.watched():
             given = None if file is None else read(file)
             known[place] = probed(case.model, given, cache=case.options.kept)
