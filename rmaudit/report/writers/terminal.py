@@ -16,7 +16,7 @@ from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.audit_rows import Row, counted, rows, values
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
-from rmaudit.verdicts.records import Effect, Result
+from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.told import excuse, nulls_in_words, overrides, reasons, tallied
 
 MARKS = {"blocks": "✗", "unsure": "?", "accepted": "~", "pass": "✓", "not run": "–", "": " "}
@@ -145,7 +145,7 @@ def _gaps(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
     """What was not measured, by its reason, which says how to measure it; what blocks first."""
     groups: dict[tuple[bool, str], list[Finding]] = {}
     for finding in findings:
-        if finding.result is Result.NOT_RUN:
+        if finding.result is Result.NOT_RUN and not _not_asked(finding):
             reason = _unnamed(finding.reason.removeprefix(f"{finding.model}: "), finding.model)
             groups.setdefault((not finding.blocks, reason), []).append(finding)
     for (free, reason), group in sorted(groups.items(), key=lambda each: each[0][0]):
@@ -160,6 +160,11 @@ def _gaps(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
         yield from screen.told(why, indent=_INDENT) if get else ()
 
 
+def _not_asked(finding: Finding) -> bool:
+    """Whether it would inform, and this run did not ask for it: one word for it is enough."""
+    return finding.verdict is Verdict.NA and finding.severity is Severity.INFO
+
+
 def _unnamed(reason: str, model: str) -> str:
     """A reason without the model's name: many models have the same."""
     return re.sub(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", _ANY, reason)
@@ -167,7 +172,9 @@ def _unnamed(reason: str, model: str) -> str:
 
 def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     """What does not gate, null controls that pass, and what models.yaml has to do with it."""
-    informs = [row for row in every if not row.gates and row.worst.estimate]
+    informs = [
+        row for row in every if not row.gates and (row.worst.estimate or _not_asked(row.worst))
+    ]
     if informs:
         yield from screen.told(_informs(informs))
     nulls = nulls_in_words(findings)
@@ -194,6 +201,8 @@ def _informs(informs: Sequence[Row]) -> str:
         names = ", ".join(f"{name} of {n} models" if n > 1 else name for name, n in own.items())
         more = f" ({names})" if result is not Result.PASS else ""
         parts += [f"{own.total()} {word}{more}"] if own else []
+    if free := dict.fromkeys(row.audit for row in informs if not row.worst.estimate):
+        parts.append(f"{len(free)} not asked for ({', '.join(free)})")
     return f"{len(informs)} informational: {', '.join(parts)}"
 
 
