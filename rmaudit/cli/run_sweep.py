@@ -155,7 +155,8 @@ def _in_array(
     kind = "local" if of_array.on == "local" else "slurm"
     array = on_slurm.Array(command, of_array.array, kind, of_array.logs, settings)
     if of_array.show:
-        typer.echo(on_slurm.script(array))
+        for line in on_slurm.script(array).splitlines():
+            say(line)
         return
     try:
         plans = list(_jobs(what, of_run, prompts))

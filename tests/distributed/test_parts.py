@@ -12,6 +12,7 @@ from rmaudit.errors import SpecError
 TASKS = [f"key-{i}:{4096 * j}" for i in range(40) for j in range(20)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("models", "parts"), [(1, 16), (3, 16), (16, 16), (100, 16), (5, 1)])
 def test_each_task_belongs_to_exactly_one_part(models: int, parts: int) -> None:
     """Whatever the numbers; shares are even, and a part has as few models as can be."""

@@ -65,6 +65,7 @@ def test_functions_of_a_notebook_are_audited(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_a_run_from_python_equals_one_of_pytest(toy: str, tmp_path: Path, run: Run) -> None:
     """Estimates and verdicts, finding by finding; its pages are where they were asked for."""
     outer = run(HIGH.format(low=2.0), "--rm-model", toy, "--rm-cache", str(tmp_path / "cache"))

@@ -80,6 +80,7 @@ def test_fixtures_serve_audits_only(run: Run, tmp_path: Path) -> None:
 # Sweeps, scores, samples
 
 
+@pytest.mark.slow
 def test_a_joint_audit_has_all_its_prompts(run: Run) -> None:
     """A sweep and scores with their noise for each prompt, all of them in its one finding."""
     body = JOINT.format("""sweeps, rewards):

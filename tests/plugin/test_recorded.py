@@ -171,6 +171,7 @@ def test_both(sweep, baseline):
     assert finding["estimate"]["caveats"][0].startswith("Compared with Other: owner/other, scores ")
 
 
+@pytest.mark.slow
 def test_words_are_audited(recorded: Run, tmp_path: Path) -> None:
     """What they allow is measured and says so; what they do not is skipped, for one reason."""
     paths = [write(tmp_path, "big2", {"good": 4, "bad": 1}), write(tmp_path, "MFD20", {"so": 2})]

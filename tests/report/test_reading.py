@@ -162,6 +162,7 @@ def test_sound_results_are_read_and_rendered(sound: Any, tmp_path: Path) -> None
     assert outcome_of(sound, tmp_path / "results.json", rendered=True) == ""
 
 
+@pytest.mark.slow
 def test_any_mutation_is_refused_or_read(sound: Any, tmp_path: Path) -> None:
     """A sample of places and of what may stand there; the slow version renders what is read."""
     rng = random.Random(0)
@@ -290,6 +291,7 @@ def test_a_contradiction_is_named(
     assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
 
 
+@pytest.mark.slow
 def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
     """Those that have a default in code likewise: what is lost is not filled in."""
     parts = [(), ("run",), ("models", 0), ("models", 0, "sweeps", 0), ("findings", 0)]

@@ -302,6 +302,7 @@ def words_of(folder: Path) -> list[Path]:
     return [write(folder, "big2", {"b": 1, "a": 3}), write(folder, "MFD20", {"c": 2, "a b": 9})]
 
 
+@pytest.mark.slow
 def test_words_stand_for_a_vocabulary(store: Store, tmp_path: Path) -> None:
     """Under each of 54 prompts, by either name; places for ids; whence and that they are words."""
     imported = published_scores.import_words(words_of(tmp_path), MODEL, store)
@@ -322,6 +323,7 @@ def test_words_stand_for_a_vocabulary(store: Store, tmp_path: Path) -> None:
     assert sweep(MODEL, "best_ever_one", cache=store.files.root.parent).prompt.name == "best"
 
 
+@pytest.mark.slow
 def test_a_table_of_tokens_goes_before_words(store: Store, table: Path, tmp_path: Path) -> None:
     """Where both are there; under a prompt that the tokens lack it is the words."""
     published_scores.import_words(words_of(tmp_path), MODEL, store)
@@ -336,6 +338,7 @@ def test_a_table_of_tokens_goes_before_words(store: Store, table: Path, tmp_path
     assert words.of_words
 
 
+@pytest.mark.slow
 def test_texts_are_looked_up_among_words_and_items(
     store: Store, items: Path, tmp_path: Path
 ) -> None:
