@@ -79,6 +79,7 @@ def test_selftest_says_what_became_of_each_kind(
     assert as_json.exit_code == 1
 
 
+@pytest.mark.usefixtures("mirror")
 def test_selftest_of_a_folder_without_audits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
