@@ -18,8 +18,6 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Result, Severity
 
-_FINE = (Result.PASS,)
-
 
 @dataclass(frozen=True, slots=True)
 class Release:
@@ -136,7 +134,8 @@ def _points(findings: Sequence[Finding | None]) -> Iterable[Point]:
             yield Point(finding, None, regressed=False)
             continue
         change = releases.finding_change(before, finding) if before else None
-        lost = before is not None and before.result in _FINE and finding.result not in _FINE
+        passed = before is not None and before.result is Result.PASS
+        lost = passed and finding.result is not Result.PASS
         worse = change is not None and change.change is Change.WORSE
         yield Point(finding, change, regressed=worse or lost)
         before = finding

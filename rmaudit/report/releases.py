@@ -216,9 +216,7 @@ def _assumes(findings: Iterable[FindingChange]) -> str:
 
 def _both(old: Finding | None, new: Finding | None) -> bool:
     """Whether the interval of the difference knows what the two have in common."""
-    if not (old and new and old.estimate and new.estimate):
-        return False
-    return difference(new.estimate, old.estimate) is not None
+    return all(side is not None and side.estimate and side.estimate.parts for side in (old, new))
 
 
 def _note(old: Finding | None, new: Finding | None) -> str:
