@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rmaudit.checkpoints.reading import short
 from rmaudit.errors import ScoreError
 
+_NO_LISTS = (str, bytes, bytearray, Mapping, set, frozenset)  # a set has an order of its own
 _LARGEST = float(np.finfo(np.float32).max)
 T = TypeVar("T")
 
@@ -65,10 +66,13 @@ def rewards_in(given: Any, asked: Sequence[object], whose: str) -> list[float]: 
     Raises:
         ScoreError: it is no list, of another length, or holds anything but finite numbers.
     """
-    if isinstance(given, str | dict) or not hasattr(given, "__len__"):
+    try:
+        scores = None if isinstance(given, _NO_LISTS) or not hasattr(given, "__len__") else [*given]
+    except TypeError:  # an array of no dimension
+        scores = None
+    if scores is None:
         message = f"{whose} returned {_short(given)}, allowed: a list of "
         raise ScoreError(f"{message}{len(asked)} numbers, one for each response")
-    scores = list(given)
     if len(scores) != len(asked):
         message = f"{whose} returned {len(scores)} scores for "
         raise ScoreError(f"{message}{len(asked)} responses; return one for each, in order")

@@ -22,6 +22,7 @@ _WAIT, _JITTER, _LONGEST_WAIT = 0.5, 0.5, 60.0  # seconds; doubled at every try
 _LONGEST_ASKED = 600  # seconds that a server may ask us to wait (Retry-After)
 _CONNECT = 10.0  # seconds until somebody must have picked up
 _SHOWN = 200  # characters of what a server says of an error
+_SECRET = 8  # characters of a key; a shorter one is no secret, and stands in any answer
 _OK, _REDIRECT, _REFUSED, _NOT_FOUND = 200, 300, (401, 403), (404, 405)
 
 
@@ -93,18 +94,21 @@ class HttpClient:
             why = self._told(str(cause.args[-1] if cause.args else cause))
             message = f"{self._name}: no answer from {where}{tries} ({why})"
             raise ModelError(f"{message}; {GO_ON}") from None
+        data = answer.data
+        if len(self._key) >= _SECRET:  # a server may repeat it, and answers are shown and kept
+            data = data.replace(self._key.encode(), b"***")
         if answer.status != _OK:
-            raise self._refused(where, answer.status, answer)
+            raise self._refused(where, answer, _reason(data))
         try:
-            return json.loads(answer.data)
+            return json.loads(data)
         except (ValueError, RecursionError):
-            said = self._told(answer.data[:_SHOWN].decode(errors="replace"))
+            said = self._told(data.decode(errors="replace"))
             message = f"{self._name}: {where} answered with no JSON ({said}); is `source` right?"
             raise ModelError(f"{message} {SOURCES}") from None
 
-    def _refused(self, where: str, status: int, answer: urllib3.BaseHTTPResponse) -> ModelError:
+    def _refused(self, where: str, answer: urllib3.BaseHTTPResponse, reason: str) -> ModelError:
         """The error of a status, with what the server says of it."""
-        said = self._told(_reason(answer.data))
+        status, said = answer.status, self._told(reason)
         message = f"{self._name}: {where} answered {status}" + (f" ({said})" if said else "")
         if status in _PASSING:
             times = f", {self._tries} times" if self._tries > 1 else ""
@@ -159,7 +163,7 @@ def _reason(body: bytes) -> str:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
-        return "" if b"<" in body[:_SHOWN] else body[:_SHOWN].decode(errors="replace")
+        return "" if b"<" in body[:_SHOWN] else body.decode(errors="replace")
     for key in ("error", "message", "detail"):
         found = found.get(key, found) if isinstance(found, dict) else found
     return found if isinstance(found, str) else json.dumps(found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.reading import brief, short
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
@@ -146,7 +146,7 @@ class TextScorer:
                 if attempt == self.entry.retries:
                     tries = f" after {attempt + 1} tries" if attempt else ""
                     message = (
-                        f"{self.name}: its function raised {type(error).__name__}: {error}{tries}, "
+                        f"{self.name}: its function raised {brief(error)}{tries}, "
                         f"on {len(responses)} responses, the first {_short(responses[0])}"
                     )
                     raise ScoreError(message) from error

@@ -28,6 +28,7 @@ from rmaudit.models.batches import rewards_in
 from rmaudit.models.http_client import SOURCES, HttpClient, NoSuchPath
 
 Ids = tuple[int, ...]
+_NOISE = 0.02  # a probability moves by less in half precision; by more from 0 to 1 to its logit
 _SETTINGS = ("use_activation", "activation")  # of today's vLLM, and of 0.10 and 0.11
 
 
@@ -105,7 +106,8 @@ class VllmServer:
         off: list[float] = []
         for setting in _SETTINGS:
             off, on = (self._classified(rows, {setting: value}) for value in (False, True))
-            if off != on or any(not 0 <= score <= 1 for score in off):
+            moved = max(abs(one - other) for one, other in zip(off, on, strict=True))
+            if moved > _NOISE or any(not 0 <= score <= 1 for score in off):
                 return setting
         what = "1.0 for every row: a softmax of one class" if set(off) == {1.0} else "within 0 to 1"
         message = (

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 PROTOCOLS = ("exact", "paper")
+_UNSTEADY = 0.3  # sd of the scores, as `rmaudit doctor` has it of a server
 _Score = Callable[[pd.DataFrame, str], Stored]
 
 
@@ -75,6 +76,10 @@ class Sweep:
         words = f"Rests on {len(self.frame):,} {what}, not on a vocabulary."
         said = [] if self.sample is None else [self.sample.caveat]
         said += [words] if self.of_words and not said else []
+        sd = float(self.frame["score"].std())
+        if self.noise > _UNSTEADY * sd:
+            again = f"Asked again, rewards are {self.noise:.2g} off, and their own sd is {sd:.2g}: "
+            said.append(f"{again}they are drawn at random, or the model changed in between.")
         return (*said, *caveats.of_scores(self.provenance))
 
     def naming(self, words: Sequence[str]) -> Sweep:

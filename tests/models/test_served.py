@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -157,9 +158,14 @@ def probs(value: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
     return lambda data: [{**item, "probs": value} for item in data]
 
 
-def squeezed(logit: float) -> float:
-    """A sigmoid."""
-    return 1 / (1 + math.exp(-logit))
+_OFF = cycle([1.0, 0.998, 0.996])
+
+
+def jittered(answer: Any) -> Any:
+    """A little off each time, as in half precision with other neighbours in a batch."""
+    for item in answer["data"] if "probs" in str(answer) else ():
+        item["probs"] = [item["probs"][0] * next(_OFF)]
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -175,6 +181,7 @@ def squeezed(logit: float) -> float:
         (of_vllm(lambda data: data[1:]), ["indices", "each of 0 to"]),
         (of_vllm(lambda data: data[:-1]), ["7 scores", "8 responses"]),
         (of_vllm(lambda data: [data[0], *data[:-1]]), ["indices"]),
+        ({"knows": "none", "change": jittered}, ["within 0 to 1", "no logits"]),
         (of_vllm(lambda _: "many"), ["/classify", "one object for each row"]),
         ({"change": lambda _: []}, ["lists no model", "vllm+http://host:8000"]),
         ({"change": lambda _: b"<html>Welcome</html>"}, ["no JSON", "`source`"]),
@@ -267,11 +274,29 @@ def test_a_key_is_sent_and_stands_nowhere(
         with pytest.raises(ModelError, match=r"\*\*\*.*the key that `api_key` names") as caught:
             swept(spec_of(server.url, toy, api_key="RM_KEY"), tmp_path)
         assert "s3cret" not in str(caught.value)
+    for said in (
+        {"error": "bad s3cret-key"},
+        {"rewards": ["s3cret-key"]},
+        b"x" * 195 + b"s3cret-key",
+    ):
+        with Running(Served(change=lambda _, said=said: said)) as server:
+            with pytest.raises(RmauditError) as caught:
+                swept(spec_of(server.url, toy, "openrlhf", api_key="RM_KEY"), tmp_path)
+            assert "s3c" not in str(caught.value)
     with pytest.raises(ModelError, match="RM_OTHER, and no environment variable"):
         opened(spec_of("http://127.0.0.1:1", toy, api_key="RM_OTHER"), cache=tmp_path)
 
 
 # What it is
+
+
+def test_a_model_that_changes_under_its_name_is_told(toy: Path, tmp_path: Path) -> None:
+    """The answers that are asked again have other rewards."""
+    weights = iter(["old"] * 150 + ["new"] * 1000)
+    with Running(Served(reward=lambda row: by_hash((row, next(weights))))) as server:
+        found = sweep(opened(spec_of(server.url, toy), cache=tmp_path), "best", cache=tmp_path)
+
+    assert any("the model changed in between" in said for said in found.caveats)
 
 
 def test_it_scores_ids_as_they_are(toy: Path, tmp_path: Path) -> None:
@@ -285,7 +310,8 @@ def test_it_scores_ids_as_they_are(toy: Path, tmp_path: Path) -> None:
 
         assert found.frame["score"].tolist() == [by_hash(row) for row in rows]
         assert found.provenance["protocol"] == "exact"
-        assert any("can change beneath its name" in said for said in found.caveats)
+        (said,) = found.caveats
+        assert "can change beneath its name" in said
         with pytest.raises(NoGradient, match="a server gives rewards"):
             model.gradient("?", [(1,)])
 

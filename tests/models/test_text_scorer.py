@@ -52,8 +52,8 @@ def test_a_call_that_raises_is_tried_again() -> None:
 
     assert made(moody, retries=1).score("?", TEXTS[:2]).tolist() == [1.0, 1.0]
 
-    left.append(ConnectionError("busy"))
-    with pytest.raises(ScoreError, match=r"toy: .*ConnectionError: busy.*2 responses.*'000'"):
+    left.append(ConnectionError("busy\n" + "and more" * 1000))
+    with pytest.raises(ScoreError, match=r"^toy: .*ConnectionError: busy, on 2 responses.*'000'$"):
         made(moody).score("?", TEXTS[:2])
 
 
@@ -63,6 +63,9 @@ def test_a_call_that_raises_is_tried_again() -> None:
         (lambda n: [1.0] * (n - 1), ["2 scores", "3 responses"]),
         (lambda _: 1.0, ["1.0", "list of 3 numbers"]),
         (lambda _: "abc", ["'abc'", "list of 3 numbers"]),
+        (lambda _: b"abc", ["b'abc'", "list of 3 numbers"]),
+        (lambda _: {3.0, 1.0, 2.0}, ["{", "list of 3 numbers"]),
+        (lambda _: np.array(1.0), ["array(1.)", "list of 3 numbers"]),
         (lambda _: None, ["None"]),
         (lambda n: ["high"] * n, ["'high'", "'000'"]),
         (lambda n: [1.0, float("nan"), *[1.0] * (n - 2)], ["nan", "'001'"]),
