@@ -6,6 +6,8 @@ A folder becomes a model of transformers whole, or is refused in one line.
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +22,8 @@ from rmaudit.checkpoints import source
 from rmaudit.checkpoints.reading import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
-from rmaudit.scoring.engine import Scorer, too_small
+from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.halving import too_small
 
 _ROOM = 1.2  # times the weights: what has to be free on a device that is to hold them
 
@@ -170,8 +173,9 @@ def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dic
         if not torch.cuda.is_available():
             return {"": "cpu"}
         free = [memory.free_on(torch.device("cuda", i)) for i in range(torch.cuda.device_count())]
-        fits = _ROOM * bytes_of(folder, dtype) < max(free)
-        return {"": f"cuda:{free.index(max(free))}"} if fits else "auto"
+        needed = _ROOM * bytes_of(folder, dtype)
+        gpu = one_gpu(free, needed, os.environ.get("PYTEST_XDIST_WORKER", ""))
+        return "auto" if gpu is None else {"": f"cuda:{gpu}"}
     try:
         usable = torch.empty(0, device=device).device.type != "meta"  # which holds no weights
     except (RuntimeError, AssertionError, NotImplementedError):
@@ -181,6 +185,17 @@ def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dic
         message = f"{name}: no device {device!r} here; known: {', '.join(known)}"
         raise ModelError(message)
     return {"": device}
+
+
+def one_gpu(free: Sequence[int], needed: float, worker: str = "") -> int | None:
+    """Which of the GPUs with so many free bytes is to hold weights that need `needed`; None: none.
+
+    The freest; of a `worker` of xdist, gw0, gw1 ..., its own, if they fit there: workers load at
+    the same time, and all would take the one that is the freest before any has.
+    """
+    own = re.fullmatch(r"gw(\d+)", worker)
+    wanted = [int(own[1]) % len(free)] if own else []
+    return next((gpu for gpu in (*wanted, free.index(max(free))) if needed < free[gpu]), None)
 
 
 def bytes_of(folder: Path, dtype: str) -> int:

@@ -199,7 +199,9 @@ class Native:
 def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:  # noqa: ANN401  (transformers' classes)
     """A model of transformers and its scorer; a `classifier` has a forward that gives rewards."""
     from rmaudit.models.loading import Weights
+    from rmaudit.scoring import pipeline
 
+    scorer.pipeline = pipeline.of(model)
     own = _by_class(model, scorer) if classifier else _by_head(scorer)
     return Weights(name, model, scorer, own, model.config._attn_implementation)  # noqa: SLF001  (its only name)
 

@@ -17,18 +17,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rmaudit.errors import ScoreError
 from rmaudit.scoring import ScoringPath, finite, memory, paths
+from rmaudit.scoring.halving import in_batches, one_by_one, too_small
 from rmaudit.scoring.paths import After, Ids
-
-T = TypeVar("T")
+from rmaudit.scoring.pipeline import Pipeline
 
 
 class Head(Protocol):
@@ -60,6 +60,7 @@ class Scorer:
         path: one that the backbone can go.
         ids_per_batch: found from the free memory if not given, and halved when it was too much.
         first: rows are pooled at their first id; for two-way backbones.
+        pipeline: how batches pass a backbone that is spread over several devices.
     """
 
     backbone: nn.Module
@@ -68,6 +69,7 @@ class Scorer:
     path: ScoringPath = ScoringPath.SHARED_PREFIX
     ids_per_batch: int | None = None
     first: bool = False
+    pipeline: Pipeline | None = None
     _prefix: Ids = field(default=(), init=False)
     _ready: Ready | None = field(default=None, init=False)
 
@@ -117,6 +119,12 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
     out = np.full(len(answers), np.nan, dtype=np.float32)
     rows = groups(answers, before, tuple(suffix), scorer, cut=after.causal)
     most = _ids_per_batch(scorer, len(before))
+    pipeline = scorer.pipeline if after.causal else None  # whole rows may change the backbone
+    each: Callable[..., Iterator[Any]] = one_by_one
+    if pipeline is not None:
+        each = partial(pipeline.run, scorer.backbone)
+        ids = sum(after.ids_of(row.ids) for group in rows for row in group)
+        most = min(most, -(-ids // pipeline.batches))
 
     def run(batch: Sequence[Row]) -> NDArray[np.float32]:
         states = after.states([row.ids for row in batch], [row.at for row in batch])
@@ -126,7 +134,7 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
     def remember(ids: int) -> None:
         scorer.ids_per_batch = ids
 
-    for batch, rewards in in_batches(rows, after.ids_of, most, run, on_halved=remember):
+    for batch, rewards in in_batches(rows, after.ids_of, most, run, on_halved=remember, each=each):
         for row, reward in zip(batch, rewards, strict=True):
             out[row.places] = reward
         on_progress(sum(len(row.places) for row in batch))
@@ -177,58 +185,8 @@ def _rightmost(ids: Ids, pad: int | None) -> int | None:
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)
 
 
-def in_batches(
-    grouped: Sequence[Sequence[Row]],
-    ids_of: Callable[[Ids], int],
-    most: int,
-    run: Callable[[Sequence[Row]], T],
-    *,
-    on_halved: Callable[[int], None] = lambda _: None,
-) -> Iterator[tuple[Sequence[Row], T]]:
-    """Batches of rows of one length, of at most `most` ids, and what `run` makes of each.
-
-    A batch that does not fit into memory is halved and run anew; what is done is kept. `on_halved`
-    is called with the number of ids that run at once from then on.
-
-    Raises:
-        ScoreError: one row does not fit into memory.
-    """
-    for rows in grouped:
-        ids, done = max(1, ids_of(rows[0].ids)), 0
-        while done < len(rows):
-            batch = rows[done : done + max(1, most // ids)]
-            made = _or_none(run, batch)
-            if made is not None:
-                yield batch, made
-                done += len(batch)
-                continue
-            memory.release()
-            if len(batch) == 1:
-                raise too_small(ids)
-            most = ids * (len(batch) // 2)
-            on_halved(most)
-
-
-def _or_none(run: Callable[[Sequence[Row]], T], batch: Sequence[Row]) -> T | None:
-    """What `run` makes of a batch, or None if it does not fit into memory."""
-    try:
-        return run(batch)
-    except (RuntimeError, MemoryError) as error:
-        if memory.is_out_of_memory(error):
-            return None  # the error would hold the batch's tensors
-        raise
-
-
 def _ids_per_batch(scorer: Scorer, prefix: int) -> int:
     if scorer.ids_per_batch is None:
-        scorer.ids_per_batch = memory.ids_per_batch(scorer.backbone, prefix)
+        at_once = 1 if scorer.pipeline is None else scorer.pipeline.at_once
+        scorer.ids_per_batch = memory.ids_per_batch(scorer.backbone, prefix, kept=at_once)
     return scorer.ids_per_batch
-
-
-def too_small(ids: int) -> ScoreError:
-    """The error of a row that does not fit into memory."""
-    message = (
-        f"out of memory with a single row of {ids} ids; free some, choose another device with "
-        f"--rm-device, or a smaller type with --rm-dtype bfloat16"
-    )
-    return ScoreError(message)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
-from rmaudit.scoring import ScoringPath, engine, finite, memory
+from rmaudit.scoring import ScoringPath, engine, finite, halving, memory
 from rmaudit.scoring.engine import Ready, Row, Scorer
 from rmaudit.scoring.paths import FullRows, Ids, device_of
 
@@ -86,7 +86,7 @@ def slopes(
     else:
         refuse(np.isfinite(found.slopes).all((1, 2)), what="gradients")
         return found
-    raise engine.too_small(len(prefix) + lengths[0])
+    raise halving.too_small(len(prefix) + lengths[0])
 
 
 class _Asked(NamedTuple):
@@ -117,7 +117,7 @@ def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_outputs(scorer.backbone, answers))
     rows = engine.groups(answers, prefix, suffix, scorer, cut=ready.after.causal)
-    batches = engine.in_batches(
+    batches = halving.in_batches(
         rows,
         ready.after.ids_of,
         _ids_per_batch(scorer, len(prefix)),

@@ -207,8 +207,27 @@ def test_where_weights_go(  # noqa: PLR0917  (what is there, and what is asked f
     """By default the freest GPU, with a fifth to spare, else all; free memory is in their sizes."""
     size = 4 * sum(t.numel() for t in load_file(folder / "model.safetensors").values())
     Gpus(*(int(share * size) for share in free)).put(monkeypatch)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
 
     assert loading.device_map(device, folder, dtype, name="toy") == expected
+
+
+@pytest.mark.parametrize(
+    ("free", "worker", "gpu"),
+    [
+        ((30, 20, 10), "", 0),
+        ((30, 20, 10), "gw0", 0),
+        ((30, 20, 10), "gw1", 1),
+        ((30, 20, 10), "gw2", 0),  # its own is too small
+        ((30, 20, 10), "gw4", 1),
+        ((30,), "gw7", 0),
+        ((30, 20, 10), "master", 0),
+        ((10, 14, 12), "gw0", None),
+    ],
+)
+def test_workers_take_gpus_in_turn(free: tuple[int, ...], worker: str, gpu: int | None) -> None:
+    """Each its own, if 15 bytes fit there, else the freest."""
+    assert loading.one_gpu(free, 15, worker) == gpu
 
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:7", "", "cpu:x", "cuda:-1", "meta"])

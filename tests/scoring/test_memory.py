@@ -78,7 +78,9 @@ def test_half_of_the_free_memory_of_the_device(
 def test_the_engine_asks_once(monkeypatch: pytest.MonkeyPatch, llama: Toy) -> None:
     """A scorer without a number finds one at its first batch, and keeps it."""
     asked: list[int] = []
-    monkeypatch.setattr(memory, "ids_per_batch", lambda _, prefix: asked.append(prefix) or 6)
+    monkeypatch.setattr(
+        memory, "ids_per_batch", lambda _, prefix, kept: asked.append(prefix) or 6 * kept
+    )
     scorer = llama.scorer()
 
     for _ in range(2):

@@ -1,0 +1,126 @@
+"""A backbone spread over several devices: batches run one behind the other, so that all are busy.
+
+Each device holds some layers, so a batch passes one device after the other, and with one batch at a
+time all others wait. Here a few threads each run a batch from its ids to its rewards. A batch has a
+device to itself until it moves on to the next, and then the batch behind it comes in.
+
+Threads, and not only rewards read back late: accelerate's hooks copy the rotary embedding to each
+layer's device anew, and torch lets a copy wait for all that both devices' current streams were
+given before. On one stream a device, the first would wait for the last layer of the batch in front.
+Each thread has streams of its own, so a batch waits for its own copies only. On a GPU a device is
+handed on by an event: nobody waits for it but the device.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+_EACH = 4  # batches of one call for each device: filling and emptying then cost a fifth at most
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def of(model: nn.Module) -> Pipeline | None:
+    """The pipeline of a model that transformers spread over several GPUs, else None.
+
+    None also where a part is on the CPU or on disk: its weights come to a GPU when they are used.
+    """
+    places: Mapping[str, Any] = getattr(model, "hf_device_map", None) or {}
+    if (kind := torch.accelerator.current_accelerator()) is not None and kind.type != "cuda":
+        return None  # streams and events of others were not tried
+    different = set(map(str, places.values()))
+    if len(different) < 2 or different & {"cpu", "disk"}:  # noqa: PLR2004  (several)
+        return None
+    return Pipeline(
+        {
+            model.get_submodule(name): torch.device("cuda", place)
+            if isinstance(place, int)
+            else torch.device(place)
+            for name, place in places.items()
+        }
+    )
+
+
+class Pipeline:
+    """Runs batches through stages, each stage one batch at a time, several stages at once."""
+
+    def __init__(self, stages: Mapping[nn.Module, torch.device]) -> None:
+        """`stages` says of each module at which a batch enters a device, which that is."""
+        self._stages = dict(stages)
+        self._devices = sorted(set(stages.values()), key=str)
+        self._free = {device: threading.Lock() for device in self._devices}
+        self._left: dict[torch.device, torch.cuda.Event] = {}  # when the last batch left a GPU
+        self._here = threading.local()
+        self.at_once = len(self._devices) + 1  # one waits at the door, while rewards are read
+        self.batches = _EACH * len(self._devices)
+        self._pool = ThreadPoolExecutor(self.at_once, "rmaudit")
+
+    def run(self, backbone: nn.Module, one: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
+        """What `one` makes of each batch, in order. It is called in threads, in inference mode.
+
+        A batch leaves the pipeline where the backbone's forward ends. Raises as `one` does.
+        """
+        for device in self._gpus():
+            torch.cuda.synchronize(device)  # the prefix's keys and values are there
+        with self._watched(backbone):
+            made = [self._pool.submit(self._through, one, batch) for batch in batches]
+            try:
+                for future in made:
+                    yield future.result()
+            finally:  # whoever stops early finds the devices free
+                wait([future for future in made if not future.cancel()])
+
+    @contextmanager
+    def _watched(self, backbone: nn.Module) -> Iterator[None]:
+        with ExitStack() as hooks:
+            for module, device in self._stages.items():
+                entering = module.register_forward_pre_hook(
+                    lambda *_, device=device: self._enter(device),
+                    prepend=True,
+                )
+                hooks.callback(entering.remove)
+            hooks.callback(backbone.register_forward_hook(lambda *_: self._leave()).remove)
+            yield
+
+    def _through(self, one: Callable[[S], T], batch: S) -> T:
+        self._begin()
+        try:
+            with torch.inference_mode():
+                return one(batch)
+        finally:
+            self._leave()  # also where the forward failed
+
+    def _begin(self) -> None:
+        """A thread's own streams, the same for all of its batches."""
+        if not hasattr(self._here, "device"):
+            self._here.device = None
+            for device in reversed(self._gpus()):  # the last becomes the thread's current device
+                torch.cuda.set_stream(torch.cuda.Stream(device))  # type: ignore[no-untyped-call]
+
+    def _enter(self, device: torch.device) -> None:
+        if device == self._here.device:
+            return
+        self._leave()  # before it waits for the next: no two wait for each other
+        self._free[device].acquire()
+        self._here.device = device
+        if device in self._left:
+            torch.cuda.current_stream(device).wait_event(self._left[device])
+
+    def _leave(self) -> None:
+        device, self._here.device = self._here.device, None
+        if device is None:
+            return
+        if device.type == "cuda":
+            self._left[device] = torch.cuda.current_stream(device).record_event()
+        self._free[device].release()
+
+    def _gpus(self) -> list[torch.device]:
+        return [device for device in self._devices if device.type == "cuda"]

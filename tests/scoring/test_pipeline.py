@@ -1,0 +1,165 @@
+"""A backbone over several devices: each works on a batch of its own, and no reward changes."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from rmaudit.scoring import ScoringPath, engine, pipeline
+from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.paths import Ids
+from rmaudit.scoring.pipeline import Pipeline
+from tests.scoring.rows import END, PREFIX, Toy
+
+SINGLES: list[Ids] = [(i,) for i in range(5, 101)]  # 96
+DEVICES = torch.device("cpu", 0), torch.device("cpu", 1)  # of torch's CPU, but two to us
+PATIENCE = 20  # seconds, of a test that fails
+
+
+def spread(toy: Toy, path: ScoringPath = ScoringPath.SHARED_PREFIX) -> Scorer:
+    """A scorer whose first layer is on one device, and its second on another."""
+    base = toy.shared.base_model if path is ScoringPath.SHARED_PREFIX else toy.own.base_model
+    head = toy.scorer().head
+    places = dict(zip(base.layers, DEVICES, strict=True)) | {base.embed_tokens: DEVICES[0]}
+    return Scorer(base, head, 0, path, ids_per_batch=26, pipeline=Pipeline(places))
+
+
+def layers_of(scorer: Scorer) -> list[nn.Module]:
+    """The two layers."""
+    return list(scorer.backbone.get_submodule("layers").children())
+
+
+@contextmanager
+def waiting_for_the_next(scorer: Scorer, batches: int) -> Iterator[list[str]]:
+    """The second device finishes no batch but the last until the first has begun the next one.
+
+    Gives what happens, in order: a batch "in" and "out" of the devices 0 and 1.
+    """
+    begun = [threading.Event() for _ in range(batches + 1)]
+    begun[-1].set()
+    seen: list[str] = []
+    count = {0: 0, 1: 0}
+
+    def enter(device: int) -> None:
+        seen.append(f"{device} in")
+        count[device] += 1
+        if not device:
+            begun[count[0] - 1].set()
+        elif not begun[count[1]].wait(PATIENCE):
+            raise RuntimeError("the first device waits for the second")
+
+    layers = layers_of(scorer)
+    hooks = [
+        *(
+            layer.register_forward_pre_hook(lambda *_, device=device: enter(device))
+            for device, layer in enumerate(layers)
+        ),
+        *(
+            layer.register_forward_hook(lambda *_, device=device: seen.append(f"{device} out"))
+            for device, layer in enumerate(layers)
+        ),
+    ]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [ScoringPath.SHARED_PREFIX, ScoringPath.EXPANDED_CACHE])
+def test_the_next_batch_begins_before_the_last_has_ended(llama: Toy, path: ScoringPath) -> None:
+    """On one device while the other still works; one batch at a time on each; the same bytes."""
+    scorer, alone = spread(llama, path), spread(llama, path)
+    alone.pipeline = None
+    ids = 1 if path is ScoringPath.SHARED_PREFIX else len(PREFIX) + 1
+    alone.ids_per_batch = len(SINGLES) // 8 * ids
+    scorer.ids_per_batch = 10**6  # it makes four batches a device of them
+    for one in (scorer, alone):
+        engine.score(one, PREFIX, SINGLES[:1], ())  # the prefix has run
+
+    with waiting_for_the_next(scorer, 8) as seen:
+        rewards = engine.score(scorer, PREFIX, SINGLES, ())
+
+    expected = engine.score(alone, PREFIX, SINGLES, ())
+    assert rewards.tobytes() == expected.tobytes()
+    assert len(set(rewards.tolist())) > 50
+    for device in "01":
+        assert [one for one in seen if one[0] == device] == [f"{device} in", f"{device} out"] * 8
+
+
+@pytest.mark.slow
+def test_want_of_memory_and_errors_leave_the_devices_free(llama: Toy) -> None:
+    """A batch that does not fit is halved, behind it nothing is lost; another error is told."""
+    scorer, alone = spread(llama), spread(llama)
+    alone.pipeline = None
+    alone.ids_per_batch = scorer.ids_per_batch = 6
+    expected = engine.score(alone, PREFIX, SINGLES, (END,))
+    second = layers_of(scorer)[1]
+
+    def fail(_: object, given: tuple[torch.Tensor, ...]) -> None:
+        if len(given[0]) > 3:
+            raise error
+
+    error: Exception = torch.OutOfMemoryError("CUDA out of memory.")
+    scorer.ids_per_batch = 24
+    hook = second.register_forward_pre_hook(fail)
+    rewards = engine.score(scorer, PREFIX, SINGLES, (END,))
+    assert scorer.ids_per_batch == 6
+    error = RuntimeError("CUDA error: device-side assert")
+    scorer.ids_per_batch = 24
+    with pytest.raises(RuntimeError, match="device-side"):
+        engine.score(scorer, PREFIX, SINGLES, (END,))
+    hook.remove()
+
+    assert rewards.tobytes() == expected.tobytes()
+    scorer.ids_per_batch = 6
+    np.testing.assert_array_equal(engine.score(scorer, PREFIX, SINGLES, (END,)), expected)
+
+
+@pytest.mark.slow
+def test_no_thread_holds_the_weights(llama: Toy) -> None:
+    """Who closes a model gets its memory back."""
+    scorer = spread(llama)
+    engine.score(scorer, PREFIX, SINGLES, (END,))
+    held = weakref.ref(scorer.pipeline)
+    scorer.pipeline = None
+    gc.collect()
+
+    assert held() is None
+
+
+@pytest.mark.parametrize(
+    ("places", "batches"),
+    [
+        ((0, 0, 0), None),
+        ((0, 0, 1), 8),
+        ((0, "cuda:1", 2), 12),
+        ((0, 1, "cpu"), None),  # weights that come to a GPU when they are used
+        ((0, 1, "disk"), None),
+        (None, None),
+    ],
+)
+def test_which_models_are_pipelined(
+    llama: Toy, places: tuple[int | str, ...] | None, batches: int | None
+) -> None:
+    """Those that lie on several GPUs, as accelerate's map says, and on nothing else."""
+    model = llama.shared
+    if places is not None:
+        names = ("model.embed_tokens", "model.layers.0", "model.layers.1")
+        model.hf_device_map = dict(zip(names, places, strict=True))
+    try:
+        found = pipeline.of(model)
+    finally:
+        if places is not None:
+            del model.hf_device_map
+
+    assert (found and found.batches) == batches
