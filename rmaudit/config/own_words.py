@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -87,12 +87,13 @@ class OwnWords:
     @property
     def key(self) -> str:
         """Of what measures see of it, its files included: for what is remembered."""
-        if not self.others:
+        if not (self.others or self.lexicons or self.words or self.rankings):
             return ""
         total = hashlib.sha256(repr(replace(self, asked=(), prompts={})).encode())
         files = [*(each.file for each in self.lexicons.values()), *self.rankings.values()]
         for file in files:
-            total.update(file.read_bytes() if file.is_file() else b"")
+            with suppress(OSError):  # whoever asks for it is told
+                total.update(file.read_bytes())
         return total.hexdigest()
 
 

@@ -121,6 +121,19 @@ def test_one_s_own_take_the_places_of_ours(tmp_path: Path) -> None:
     assert "word frequencies are of the language de; stems are German" in said
 
 
+def test_a_file_that_was_changed_is_read_again(tmp_path: Path) -> None:
+    """By the next run of this process, also where it takes the place of nothing."""
+    found = []
+    for value in (1, 5):
+        words = OwnWords(
+            lexicons={"mine": OwnLexicon(csv(tmp_path, f"word,value\nlove,{value}\n"))}
+        )
+        with using(words):
+            found.append(References().lexicon("mine")["love"])
+
+    assert found == [1.0, 5.0]
+
+
 def test_a_ranking_answers_the_questions_that_it_comes_with(tmp_path: Path) -> None:
     """EloEverything's answer the paper's questions only; without counts nothing is weighted."""
     file = csv(tmp_path, "item,rating\nWasser,2\nStreit,1\n")
