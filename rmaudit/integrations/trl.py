@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import time
 import uuid
 import warnings
@@ -25,8 +26,10 @@ from accelerate.utils import broadcast_object_list
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 import rmaudit
-from rmaudit.config.scorers import forget
-from rmaudit.errors import SpecError
+from rmaudit.checkpoints.reading import brief
+from rmaudit.config.scorers import SOURCE, forget
+from rmaudit.errors import RmauditError, ScoreError, SpecError
+from rmaudit.plugin.from_python import checked
 from rmaudit.references import References
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Result
@@ -60,9 +63,12 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         fail, the whole interval outside of the bound. Scores and what runs keep are below the
         trainer's `output_dir`.
 
+        Where the audits cannot be run, the first time raises in every process, for it would be so
+        each time; later ones warn, for hours of training are at stake.
+
         Raises:
             SpecError: the trainer's weights are spread over processes, it has no tokenizer with a
-                chat template, or `on` or `words` is wrong.
+                chat template, an audit is not known, or `on` or `words` is wrong.
         """
         if on not in ("evaluate", "save"):
             raise SpecError(f"on={on!r} of AuditCallback, allowed: 'evaluate' or 'save'")
@@ -73,7 +79,13 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
             raise SpecError(f"{message}an answer become one text; give it the tokenizer with one")
         self.trainer, self.audits, self.on, self.stop_on = trainer, audits, on, frozenset(stop_on)
         self.words, self.seed = _words(words, seed), seed
+        checked(audits)
         self.found: tuple[Finding, ...] = ()
+        self._begun, self._step = False, -1
+
+    def on_train_begin(self, *_: object, **__: object) -> None:
+        """Steps are counted anew."""
+        self._step = -1
 
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
@@ -90,27 +102,46 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
             self._audit(args, state, control)
 
     def _audit(self, args: TrainingArguments, state: TrainerState, control: TrainerControl) -> None:
-        failed: list[str] = []
+        if state.global_step == self._step:
+            return  # of several evaluation sets, each ends an evaluation of the same weights
+        self._step = state.global_step
+        failed, error = list[str](), None
         if state.is_world_process_zero:
-            begun = time.perf_counter()
-            self.found = self._found(args, state.global_step)
-            logs = {**logged(self.found), "rmaudit/seconds": time.perf_counter() - begun}
-            Trainer.log(self.trainer, logs)  # TRL's own would add what it means of half a period
-            failed = [
-                each.name
-                for each in self.found
-                if each.audit in self.stop_on and each.result is Result.FAIL
-            ]
-        told = [failed]
+            try:
+                failed = self._failed(args, state.global_step)
+            except Exception as raised:  # noqa: BLE001  (other processes wait for what is told)
+                error = raised
+        told: list[Any] = [failed, error and f"audits could not be run: {brief(error)}"]
         broadcast_object_list(told)  # all processes stop, or none
-        if told[0]:
-            control.should_training_stop = True
-            if state.is_world_process_zero:
-                warnings.warn(f"training stops: {', '.join(told[0])} failed", stacklevel=2)
+        failed, wrong = told
+        if wrong and not self._begun:
+            raise error or RmauditError(wrong)
+        self._begun = True
+        control.should_training_stop = control.should_training_stop or bool(failed)
+        if failed:
+            wrong = f"training stops: {', '.join(failed)} failed"
+        if wrong and state.is_world_process_zero:
+            warnings.warn(wrong, stacklevel=2)
+
+    def _failed(self, args: TrainingArguments, step: int) -> list[str]:
+        """Audit and log; the names of what stops the training."""
+        begun = time.perf_counter()
+        self.found = self._found(args, step)
+        logs = {**logged(self.found), "rmaudit/seconds": time.perf_counter() - begun}
+        Trainer.log(self.trainer, logs)  # TRL's own would add what it means of half a period
+        if unknown := self.stop_on - {each.audit for each in self.found}:
+            known = ", ".join(dict.fromkeys(each.audit for each in self.found))
+            raise SpecError(f"stop_on names {min(unknown)!r}, allowed: {known}")
+        stopping = [each for each in self.found if each.audit in self.stop_on]
+        for each in stopping:
+            if each.estimate is None:
+                warnings.warn(f"{each.name} cannot stop the training: {each.reason}", stacklevel=2)
+        return [each.name for each in stopping if each.result is Result.FAIL]
 
     def _found(self, args: TrainingArguments, step: int) -> tuple[Finding, ...]:
         model: Any = self.trainer.accelerator.unwrap_model(self.trainer.model)
-        name = f"{Path(str(args.output_dir)).resolve().name or 'model'}-{step}"
+        folder = re.sub(r"[^\w.-]+", "-", Path(str(args.output_dir)).resolve().name)
+        name = f"{folder.strip('.-') or 'model'}-{step}"
         version = f"{step}-{uuid.uuid4().hex}"  # these weights, which no other audit meets again
         batch = args.per_device_eval_batch_size
 
@@ -121,7 +152,9 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         cache = Path(str(args.output_dir)) / "rmaudit"
         try:
             with _undisturbed(model):
-                run = rmaudit.run(name, audits=self.audits, cache=cache, seed=self.seed)
+                run = rmaudit.run(
+                    f"{SOURCE}{name}", audits=self.audits, cache=cache, seed=self.seed
+                )
         finally:
             forget(name)
         return run.findings
@@ -146,15 +179,17 @@ def _words(words: int | Sequence[str], seed: int) -> tuple[str, ...]:
         message = f"words={words!r} of AuditCallback, allowed: a number from 1, or a list of texts"
         raise SpecError(message)
     if not isinstance(words, int):
+        if doubles := len(words) - len(set(words)):
+            raise SpecError(f"{doubles} of the words of AuditCallback stand there twice; each once")
         return tuple(words)
     rated = np.array(sorted(map(str, References().lexicon("labmt").index)))
     drawn = np.random.default_rng(seed).choice(rated, min(words, len(rated)), replace=False)
     return tuple(map(str, drawn))
 
 
-@torch.inference_mode()
+@torch.no_grad()  # what a module remembers in inference mode, no gradient may pass later
 def _rewards(model: Any, tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[float]:  # noqa: ANN401  (transformers')
-    """The model's logit of each conversation, padded as the trainer pads."""
+    """The model's logit of each conversation, padded as TRL pads."""
     asked = {"role": "user", "content": prompt}
     rows = tokenizer.apply_chat_template(
         [[asked, {"role": "assistant", "content": response}] for response in responses],
@@ -162,9 +197,14 @@ def _rewards(model: Any, tokenizer: Any, prompt: str, responses: Sequence[str]) 
         padding=True,
         return_dict=True,
         return_tensors="pt",
+        tokenizer_kwargs={"padding_side": "right"},
     )
     inputs = {key: rows[key].to(model.device) for key in ("input_ids", "attention_mask")}
-    found: list[float] = model(**inputs).logits.float().reshape(len(responses), -1)[:, 0].tolist()
+    logits = model(**inputs).logits
+    if logits.numel() != len(responses):
+        message = f"the model's logits have the shape {tuple(logits.shape)}, allowed: one for each "
+        raise ScoreError(f"{message}of {len(responses)} rows (num_labels 1)")
+    found: list[float] = logits.float().flatten().tolist()
     return found
 
 
@@ -172,7 +212,8 @@ def _rewards(model: Any, tokenizer: Any, prompt: str, responses: Sequence[str]) 
 def _undisturbed(model: Any) -> Iterator[None]:  # noqa: ANN401  (torch's)
     """Training goes on as if nobody had looked: its mode, and every generator of random numbers."""
     training, own, numpys = model.training, random.getstate(), np.random.get_state()  # noqa: NPY002
-    with torch.random.fork_rng():
+    on = {each.device for each in model.parameters() if each.device.type == "cuda"}
+    with torch.random.fork_rng(devices=on):
         model.eval()
         try:
             yield

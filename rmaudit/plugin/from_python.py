@@ -193,10 +193,7 @@ def _files(
     audits: Sequence[str | Path | Callable[..., Any]], scratch: Path
 ) -> Iterator[list[Path]]:
     """The files of the audits; functions are handed to a file of their own."""
-    if isinstance(audits, str) or callable(audits):
-        raise SpecError(f"audits is a list, got audits={audits!r}; write audits=[{audits!r}]")
-    functions = {_named(audit): audit for audit in audits if callable(audit)}
-    paths = [_path(audit) for audit in audits if not callable(audit)]
+    functions, paths = checked(audits)
     file = scratch / "test_handed.py"
     if functions:
         file.write_text(_FILE, encoding="utf-8")
@@ -206,6 +203,16 @@ def _files(
         yield paths or [brought("audits")]
     finally:
         _HANDED.pop(str(file), None)
+
+
+def checked(
+    audits: Sequence[str | Path | Callable[..., Any]],
+) -> tuple[dict[str, Callable[..., Any]], list[Path]]:
+    """The functions among audits, by name, and the files of the others. Raises `SpecError`."""
+    if isinstance(audits, str) or callable(audits):
+        raise SpecError(f"audits is a list, got audits={audits!r}; write audits=[{audits!r}]")
+    functions = {_named(audit): audit for audit in audits if callable(audit)}
+    return functions, [_path(audit) for audit in audits if not callable(audit)]
 
 
 def handed(file: str) -> Mapping[str, Callable[..., Any]]:

@@ -5,6 +5,9 @@ A toy is trained for some steps to prefer good words; its own scores are the ora
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, TrainerCallback
 from trl import RewardConfig, RewardTrainer
 
 import rmaudit
@@ -47,6 +50,18 @@ def declared(low: float) -> Callable[..., rmaudit.Estimate]:
     )(good_is_paid)
 
 
+def pairs() -> list[dict[str, Any]]:
+    """Conversations, of which those with good words are chosen."""
+    question = {"role": "user", "content": "the city?"}
+    return [
+        {
+            "chosen": [question, {"role": "assistant", "content": good}],
+            "rejected": [question, {"role": "assistant", "content": bad}],
+        }
+        for good, bad in zip(GOOD, BAD, strict=True)
+    ]
+
+
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A toy with a token for each word."""
@@ -60,16 +75,8 @@ def trainer(base: Path, tmp_path: Path) -> Callable[..., RewardTrainer]:
     """A trainer of the toy, the same each time."""
 
     def made(**given: Any) -> RewardTrainer:
-        question = {"role": "user", "content": "the city?"}
-        rows = [
-            {
-                "chosen": [question, {"role": "assistant", "content": good}],
-                "rejected": [question, {"role": "assistant", "content": bad}],
-            }
-            for good, bad in zip(GOOD, BAD, strict=True)
-        ]
         settings: dict[str, Any] = {
-            "output_dir": str(tmp_path / "run"),
+            "output_dir": str(tmp_path / "run, lr=1e-2"),
             "max_steps": 6,
             "eval_strategy": "steps",
             "eval_steps": 3,
@@ -83,14 +90,14 @@ def trainer(base: Path, tmp_path: Path) -> Callable[..., RewardTrainer]:
             "save_strategy": "no",
             **given,
         }
-        data = Dataset.from_list(rows)
+        data = Dataset.from_list(pairs())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return RewardTrainer(
                 model=str(base),
                 args=RewardConfig(**settings),
                 train_dataset=data,
-                eval_dataset=data,
+                eval_dataset={"one": data, "other": data},
                 processing_class=AutoTokenizer.from_pretrained(base),
             )
 
@@ -190,6 +197,48 @@ def test_what_cannot_be_is_refused(trainer: Callable[..., RewardTrainer]) -> Non
         AuditCallback(made, on="step")  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="allowed: a number from 1, or a list of texts"):
         AuditCallback(made, words=0)
+    with pytest.raises(SpecError, match="1 of the words of AuditCallback stand there twice"):
+        AuditCallback(made, words=["love", "war", "love"])
+    with pytest.raises(SpecError, match=r"unknown audit 'positive-skew'.* mean 'positive_skew'"):
+        AuditCallback(made, audits=["positive-skew"])
     made.processing_class.chat_template = None
     with pytest.raises(SpecError, match="has no chat template"):
         AuditCallback(made)
+
+
+def test_audits_that_cannot_be_run(trainer: Callable[..., RewardTrainer]) -> None:
+    """The first time they end the training, for they would each time; later they are a warning."""
+    made = trainer()
+    callback = AuditCallback(made, audits=[declared(0.0)], words=GOOD + BAD, stop_on=["good"])
+    made.add_callback(callback)
+    with pytest.raises(SpecError, match="stop_on names 'good', allowed: good_is_paid"):
+        trained(made)
+
+    made = trainer()
+    callback = AuditCallback(made, audits=[declared(0.0)], words=GOOD + BAD)
+
+    class Breaking(TrainerCallback):  # type: ignore[misc]
+        """Something that was there once is gone."""
+
+        def on_evaluate(self, *_: object, **__: object) -> None:
+            """After the first audit."""
+            callback.audits = ["gone"]
+
+    made.add_callback(callback)
+    made.add_callback(Breaking())
+    with pytest.warns(UserWarning, match="could not be run: SpecError: unknown audit 'gone'"):
+        made.train()
+
+    assert made.state.global_step == 6
+    assert len(curve(made, "rmaudit/good_is_paid")) == 1
+
+
+def test_two_processes_stop_together(base: Path, tmp_path: Path) -> None:
+    """One audits; what fails, and what cannot be run, ends both, and neither waits for ever."""
+    script = Path(__file__).with_name("two_processes.py")
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    subprocess.run([*launch, str(script), str(base), str(tmp_path)], check=True, timeout=300)
+
+    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
+    assert [each["steps"] for each in found] == [[2, 2], [2, 2]]
+    assert all("stop_on names 'good-is-paid', allowed: good_is_paid" in f["said"] for f in found)
