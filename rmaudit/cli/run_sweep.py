@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -51,10 +51,6 @@ class OfRun:
 class OfArray:
     """Options of a job array."""
 
-    on: Annotated[
-        Literal["here", "slurm", "local"],
-        typer.Option(help="who makes it: this process, a SLURM array, or processes of this host"),
-    ] = "here"
     array: Annotated[int, typer.Option(min=1, help="so many parts of an array")] = 16
     gres: Annotated[str | None, typer.Option(help="of each job, such as gpu:1")] = None
     sbatch: Annotated[
@@ -67,6 +63,27 @@ class OfArray:
     ] = False
 
 
+@dataclass(frozen=True, slots=True)
+class OfRay:
+    """Options of Ray's workers."""
+
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="with --on ray: so many (default: all there is room)")
+    ] = None
+    gpus: Annotated[
+        float | None, typer.Option(min=0, help="with --on ray: of each worker (default: 1, if any)")
+    ] = None
+    cpus: Annotated[float, typer.Option(min=0, help="with --on ray: of each worker")] = 1
+
+
+On = Annotated[
+    str,
+    typer.Option(
+        metavar="WHERE",
+        help="who makes it: this process (here), a SLURM array (slurm), processes of this host "
+        "(local), or Ray's workers (ray, or the address of a cluster)",
+    ),
+]
 Audits = Annotated[list[Path] | None, typer.Argument(help="files and folders (default: audits)")]
 What = Annotated[
     list[str] | None,
@@ -111,7 +128,9 @@ def sweep(  # noqa: PLR0913  (groups of options)
     part: Annotated[
         str | None, typer.Option(metavar="K/N", help="only the K-th of N parts, for job arrays")
     ] = None,
+    on: On = "here",
     of_array: OfArray,
+    of_ray: OfRay,
     as_json: AsJson = False,
 ) -> None:
     """Make the scores that a run of audits lacks; `pytest audits` then finds them all.
@@ -120,28 +139,37 @@ def sweep(  # noqa: PLR0913  (groups of options)
 
     Exit code 0 if nothing lacks, 2 if other parts are to make the rest, 3 if some cannot be made.
     """
-    from rmaudit.distributed import making
+    from rmaudit.distributed import making, on_ray
     from rmaudit.distributed.parts import part as parsed
 
-    if of_array.on != "here" or of_array.show:
-        if part is not None or as_json:
-            fail("--part and --json are for one part; leave them out with --on and --print")
-        _in_array(what or [], of_run, prompt or [], of_array)
+    ray = on_ray.is_address(on)
+    if on not in {"here", "slurm", "local"} and not ray:
+        fail(f"--on {on!r}; write here, slurm, local, ray, or the address of a Ray cluster")
+    if part is not None and (on != "here" or of_array.show):
+        fail("--part is for one process; leave it out with --on and --print")
+    if not ray and (on != "here" or of_array.show):
+        if as_json:
+            fail("--json is not for job arrays; leave it out with --on and --print")
+        _in_array(what or [], of_run, prompt or [], of_array, on)
         return
+    told = (lambda _: None) if as_json else say
     try:
         mine = None if part is None else parsed(part)
-        made = making.Made()
         jobs = list(_jobs(what or [], of_run, prompt or []))
-        for place, planned in enumerate(jobs):
-            silent = (lambda _: None) if as_json else say
-            made.add(making.make(planned, mine, place=place, models=len(jobs), told=silent))
+        if ray:
+            cluster = on_ray.Cluster(on, of_ray.workers, of_ray.gpus, of_ray.cpus)
+            made = on_ray.make(jobs, cluster, told)
+        else:
+            made = making.Made()
+            for place, planned in enumerate(jobs):
+                made.add(making.make(planned, mine, place=place, models=len(jobs), told=told))
     except RmauditError as error:
         fail(error)
     _end(made, as_json=as_json)
 
 
 def _in_array(
-    what: Sequence[str], of_run: OfRun, prompts: Sequence[str], of_array: OfArray
+    what: Sequence[str], of_run: OfRun, prompts: Sequence[str], of_array: OfArray, on: str
 ) -> None:
     """Submit the parts as jobs, or print the script that would."""
     from rmaudit.distributed import on_slurm
@@ -152,7 +180,7 @@ def _in_array(
     settings = {name: value for name, _, value in more}
     settings |= {"gres": of_array.gres} if of_array.gres else {}
     command = _command(what, of_run, prompts, printed=of_array.show)
-    kind = "local" if of_array.on == "local" else "slurm"
+    kind = "local" if on == "local" else "slurm"
     array = on_slurm.Array(command, of_array.array, kind, of_array.logs, settings)
     if of_array.show:
         for line in on_slurm.script(array).splitlines():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,9 +24,10 @@ class Request:
 
     Attributes:
         kind: "sweep" of the vocabulary, scores of "texts", of "pairs" of answers from
-            a file (only the audit knows them), log-probabilities of the model's "base", or a
-            "search".
+            a file, log-probabilities of the model's "base", or a "search".
         texts: of "texts": what is scored.
+        pairs: of "pairs": each answer's prompt, its turns in JSON or "", and its text; where a
+            fixture asks, it alone knows them.
         settings: of a "search".
         sample: of a "sweep": how many ids are drawn, with `seed`; None for the whole vocabulary.
         words: of a sample: what is scored besides.
@@ -39,6 +41,26 @@ class Request:
     sample: int | None = None
     seed: int = 0
     words: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str, str], ...] = ()
+
+
+def plain(request: Request) -> dict[str, Any]:
+    """A request as mappings, tuples, texts and numbers, which `from_plain` reads."""
+    return asdict(request)
+
+
+def from_plain(given: Mapping[str, Any]) -> Request:
+    """The request that `plain` gave."""
+    from rmaudit.search.constraints import Constraints
+    from rmaudit.search.settings import Gcg, Settings
+
+    told, settings = dict(given), given["settings"]
+    if settings is not None:
+        own = {"constraints": Constraints(**settings["constraints"]), "gcg": Gcg(**settings["gcg"])}
+        told["settings"] = Settings(**{**settings, **own})
+    return Request(
+        **{**told, "spec": ModelSpec(**given["spec"]), "prompt": Prompt(**given["prompt"])}
+    )
 
 
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
@@ -60,6 +82,13 @@ def answer(request: Request, model: Scored, kept: Path | Store, device: str = "a
         from rmaudit.scores.logprobs import base_logprobs
 
         return base_logprobs(model, prompt, cache=kept, device=device)
+    if request.kind == "pairs":
+        import pandas as pd
+
+        from rmaudit.scores.answer_files import ASKED, rewards
+
+        rows = pd.DataFrame(list(request.pairs), columns=[*ASKED, "response"])
+        return rewards(model, rows, cache=kept)
     from rmaudit.search.api import search
 
     assert request.settings is not None, "a search has settings"  # noqa: S101  (for types)

@@ -20,7 +20,7 @@ RM_MISSING, RM_SEED, RM_SAMPLE = "--rm-missing", "--rm-seed", "--rm-sample"
 RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
 RM_RECORDED, RM_BASELINE, RM_INCONCLUSIVE = "--rm-recorded", "--rm-baseline", "--rm-inconclusive"
 RM_SEARCH, RM_LEDGER, RM_PROMPTS = "--rm-search", "--rm-ledger", "--rm-prompts"
-RM_PAIRS = "--rm-pairs"
+RM_PAIRS, RM_ON, RM_WORKERS, RM_GPUS = "--rm-pairs", "--rm-on", "--rm-workers", "--rm-gpus"
 OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
 
 
@@ -110,6 +110,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="pairs of answers (JSON Lines: prompt, chosen, rejected), for the audits of pairs "
         "(default: `pairs` of the model's entry in models.yaml)",
     )
+    group.addoption(
+        RM_ON,
+        type=_where,
+        metavar="WHERE",
+        help="score what the audits need on Ray before they run: ray, or the address of a cluster",
+    )
+    group.addoption(
+        RM_WORKERS,
+        type=lambda given: _whole(RM_WORKERS, given, 1, "a positive whole number"),
+        metavar="N",
+        help=f"workers of {RM_ON} (default: as many as there is room for)",
+    )
+    group.addoption(
+        RM_GPUS,
+        type=lambda given: _whole(RM_GPUS, given, 0, "a whole number of GPUs"),
+        metavar="N",
+        help=f"GPUs of each worker of {RM_ON} (default: 1, where there are any)",
+    )
 
 
 # A wrong value is one line. (argparse would print its usage first, which is a screenful.)
@@ -139,6 +157,15 @@ def _whole(option: str, given: str, least: int, what: str) -> int:
     if re.fullmatch(r"[0-9]{1,19}", given) and least <= int(given) <= _LARGEST:
         return int(given)
     raise pytest.UsageError(f"{option}: {given!r}; {what} up to {_LARGEST} is needed")
+
+
+def _where(given: str) -> str:
+    from rmaudit.distributed.on_ray import is_address
+
+    if not is_address(given):
+        message = f"{RM_ON}: {given!r}; write ray, or the address of a Ray cluster, such as"
+        raise pytest.UsageError(f"{message} host:6379")
+    return given
 
 
 def _device(given: str) -> str:

@@ -33,6 +33,7 @@ from rmaudit.plugin.options import (
     RM_MISSING,
     RM_MODEL,
     RM_MODELS,
+    RM_ON,
     RM_PAIRS,
     RM_PROMPTS,
     RM_RECORDED,
@@ -111,7 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
     config.option.force_short_summary = True
     if config.getoption(RM_RECORDED):
-        for option in (RM_SAMPLE, RM_DEVICE, RM_DTYPE):
+        for option in (RM_SAMPLE, RM_DEVICE, RM_DTYPE, RM_ON):
             if config.getoption(option) not in {None, "auto"}:
                 message = f"{option} does nothing with {RM_RECORDED}: nothing is scored"
                 raise pytest.UsageError(f"{message}; leave out one of them")
@@ -141,12 +142,16 @@ def _refuse_files(config: pytest.Config) -> None:
 
 
 def _register(config: pytest.Config) -> None:
-    """The plugins of this one: the fixtures, and what only a run of a sample needs."""
+    """The plugins of this one: the fixtures, and what only a run of a sample or on Ray needs."""
     from rmaudit.plugin import pytest_fixtures, sampling
 
     config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
     if config.getoption(RM_SAMPLE):
         config.pluginmanager.register(sampling, "rmaudit-sampling")
+    if config.getoption(RM_ON) and not hasattr(config, "workerinput") and not planner_of(config):
+        from rmaudit.plugin import made_before
+
+        config.pluginmanager.register(made_before, "rmaudit-made-before")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -24,6 +24,7 @@ TWO = "models:\n  A: {source: o/A, default: true}\n  B: {source: o/B}\n"
             for given in ("0", "-3", "1.5", "all", "", "٣")
         ),
         *(("--rm-search", given, ["number of evaluations"]) for given in ("2k", "-1", "")),
+        *(("--rm-on", given, ["write ray, or the address", "host:6379"]) for given in ("sun", "")),
         *(
             ("--rm-device", given, ["auto, spread, cpu, mps, cuda, cuda:0", "xpu, hpu and npu"])
             for given in ("gpu", "cuda:", "cpu:1", "")

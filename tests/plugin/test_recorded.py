@@ -201,7 +201,9 @@ def test_few(sweep): raise MeasureError("3 words, 30 are needed")
     assert "its published words do not allow this (3 words, 30 are needed)" in found["few"]["why"]
 
 
-@pytest.mark.parametrize("option", ["--rm-sample=9", "--rm-device=cpu", "--rm-dtype=float16"])
+@pytest.mark.parametrize(
+    "option", ["--rm-sample=9", "--rm-device=cpu", "--rm-dtype=float16", "--rm-on=ray"]
+)
 def test_options_of_scoring_are_refused(recorded: Run, option: str) -> None:
     """They would do nothing."""
     recorded(option).refuses(option.partition("=")[0], "--rm-recorded", "leave out one of them")

@@ -1,0 +1,143 @@
+"""Scores made on a Ray cluster: this machine, or one whose address is given.
+
+Where others do not share a folder of scores, they reach it by its keeper on this node; a URL they
+reach themselves. What is begun on the cluster is ended, also by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.distributed.making import Made, Planned, Told
+from rmaudit.errors import SpecError
+
+if TYPE_CHECKING:
+    from rmaudit.distributed.needs import Need
+    from rmaudit.distributed.ray_pool import Pool
+    from rmaudit.scores.store import Store
+
+ON = "ray"
+_CLIENT, _MEMORY = "ray://", "memory://"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where actors run, and what each takes.
+
+    Attributes:
+        address: as `ray.init` takes it; "ray" for the cluster that this machine is in, or else for
+            one of this machine alone, for as long as it takes.
+        workers: how many actors there are at once; None for as many as there is room for.
+        gpus: of each actor, all on one node; None for 1 where there are any.
+        cpus: of each actor.
+    """
+
+    address: str = ON
+    workers: int | None = None
+    gpus: float | None = None
+    cpus: float = 1
+
+
+def is_address(given: str) -> bool:
+    """Whether an option names Ray: `ray`, or the address of a cluster."""
+    return given == ON or ":" in given
+
+
+def make(plans: Sequence[Planned], cluster: Cluster, told: Told) -> Made:
+    """Make on Ray what lacks, and then what is known to lack once that is there.
+
+    `told` is given a line for each need that is done.
+
+    Raises:
+        SpecError: Ray is missing or cannot be reached, it has no room for an actor, or its nodes
+            cannot reach the store.
+        RmauditError: the needs cannot be found out.
+    """
+    ray, made, tried = _imported(), Made(), set[str]()
+    with ExitStack() as stack:
+        pool: Pool | None = None
+        while True:
+            found = [planned() for planned in plans]
+            lacking: dict[str, Need] = {n.key: n for plan in found for n in plan.lacking}
+            todo = [need for key, need in lacking.items() if need.settled and key not in tried]
+            if not todo:
+                made.left = [*lacking.values()]
+                return made
+            if pool is None:
+                store, device = found[0].store, found[0].device
+                _refuse_unreachable(store, cluster.address)
+                ours = stack.enter_context(_connected(ray, cluster.address))
+                pool = _pool(ray, cluster, store, device, told)
+                if not ours:  # else they end with the connection
+                    stack.callback(pool.close)
+            tried.update(need.key for need in todo)
+            pool.make(todo, made)
+
+
+def _imported() -> Any:  # noqa: ANN401  (the module)
+    # Ray reports its use to its makers unless it is told not to, before it is imported.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        message = "--on ray: the package ray is missing; pip install 'rmaudit[ray]'"
+        raise SpecError(message) from None
+    return ray
+
+
+def _refuse_unreachable(store: Store, address: str) -> None:
+    """Refuse scores that the nodes of a cluster cannot reach."""
+    if store.root.startswith(_MEMORY):
+        raise SpecError(f"--on ray: {store.root} is the memory of this process; name a folder")
+    if address.startswith(_CLIENT) and "://" not in store.root:
+        message = f"--on {address}: from here the cluster cannot write to {store.root}; name a "
+        raise SpecError(f"{message}URL such as --cache s3://bucket/x, or run it on a node of it")
+
+
+@contextmanager
+def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the module)
+    """Meanwhile Ray is there: as it was before (False), or started or connected to quietly."""
+    if ray.is_initialized():
+        yield False
+        return
+    try:
+        ray.init(
+            None if address == ON else address,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (ConnectionError, RuntimeError, ValueError, ImportError, OSError) as error:
+        why = str(error).strip().splitlines()[0]
+        message = f"--on {address}: {why}; write ray for this machine, or the address of a cluster"
+        raise SpecError(message) from None
+    try:
+        yield True
+    finally:
+        ray.shutdown()
+
+
+def _pool(ray: Any, cluster: Cluster, store: Store, device: str, told: Told) -> Pool:  # noqa: ANN401  (the module)
+    """As many actors as there is room for, or as are asked for."""
+    from rmaudit.distributed.ray_pool import Pool
+
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    gpus = cluster.gpus
+    if gpus is None:
+        gpus = 1 if any(node.get("GPU") for node in nodes) else 0
+    wanted = {kind: n for kind, n in (("GPU", gpus), ("CPU", cluster.cpus)) if n}
+    room = sum(
+        min(math.floor(node.get(kind, 0) / n + 1e-6) for kind, n in wanted.items())
+        for node in nodes
+    )
+    if not room:
+        each = " and ".join(f"{n:g} {kind}" for kind, n in wanted.items())
+        raise SpecError(f"--on {cluster.address}: no node has {each}, as each worker is to take")
+    each_takes = {"num_gpus": gpus, "num_cpus": cluster.cpus}
+    return Pool(ray, store, device, cluster.workers or room, each_takes, told)

@@ -1,0 +1,220 @@
+"""Ray's actors and the tasks that they pull, so that the slow do not hold up the fast.
+
+An actor has one model. It is given a shard when it asks for one, which is when it has none; as many
+actors open a model as its share of what is left is large. Where actors are, that they start again,
+and that the shard at hand is given to them again, is Ray's to see to.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from rmaudit.config.scorers import entry_of
+from rmaudit.distributed.making import Made, Told, title
+from rmaudit.distributed.ray_actors import Keeper, Maker
+from rmaudit.organisms.requests import plain
+from rmaudit.scores.files import Folder
+from rmaudit.scores.protocols import Bar
+from rmaudit.scores.store import Store
+
+if TYPE_CHECKING:
+    from rmaudit.config.spec import ModelSpec
+    from rmaudit.distributed.needs import Need
+
+_RETRIES = 3  # by Ray, of a task whose process has died
+_TRIES = 3  # actors that may die of a task, or as they open a model, until it is given up
+_AT_ONCE = 16  # operations of a keeper
+_PATIENCE = 20.0  # seconds without news, after which idle actors make room
+
+
+@dataclass(eq=False)
+class Task:
+    """A shard of a need, by its first row; without a start, what is left when all are there.
+
+    `died` is how many actors have.
+    """
+
+    need: Need
+    asked: Any  # the request, in Ray's object store
+    start: int | None
+    answers: int
+    died: int = 0
+
+
+@dataclass(eq=False)
+class Pool:
+    """Actors, at most so many as there are `seats`, each taking `each` of Ray's resources.
+
+    Attributes:
+        actors: all, with their models.
+        busy: what each that has something to do is at; None while it opens its model.
+        open: how many shards of a need are not there yet, by key.
+        died: how many actors have as they opened a model.
+    """
+
+    ray: Any
+    store: Store
+    device: str
+    seats: int
+    each: dict[str, float]
+    told: Told
+    queues: dict[ModelSpec, deque[Task]] = field(default_factory=dict)
+    actors: dict[Any, ModelSpec] = field(default_factory=dict)
+    idle: list[Any] = field(default_factory=list)
+    busy: dict[Any, tuple[Any, Task | None]] = field(default_factory=dict)
+    open: dict[str, int] = field(default_factory=dict)
+    died: Counter[ModelSpec] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        """Put the keeper of a folder on this node."""
+        self._keeper, self._kept_by, self._place = None, "", self.store.root
+        if isinstance(self.store.files, Folder):
+            from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+            node = self.ray.get_runtime_context().get_node_id()
+            here = NodeAffinitySchedulingStrategy(node, soft=False)
+            self._place = str(self.store.files.root.absolute())
+            self._kept_by = f"rmaudit-keeper-{uuid.uuid4().hex}"
+            kept = self.ray.remote(Keeper).options(
+                name=self._kept_by, num_cpus=0, max_concurrency=_AT_ONCE, scheduling_strategy=here
+            )
+            self._keeper = kept.remote(self._place)
+
+    def make(self, needs: Sequence[Need], made: Made) -> None:
+        """Make the needs, and note what came of each."""
+        for need in needs:
+            self._queue(need)
+        began, before = time.monotonic(), made.answers
+        bar = Bar("Ray", sum(need.missing for need in needs), " answers")
+        with bar:
+            while any(self.queues.values()) or any(task for _, task in self.busy.values()):
+                self._seat()
+                bar.say(f"{len(self.actors)} actors")
+                done, _ = self.ray.wait([*self.busy], timeout=_PATIENCE)
+                for ref in done:
+                    bar.advance(self._taken(ref, made))
+                if not done:  # an idle one may hold what another waits for
+                    self._end(*self.idle)
+        self._end(*(actor for actor, _ in self.busy.values()))  # too late to be needed
+        self.busy.clear()
+        answers, seconds = made.answers - before, max(time.monotonic() - began, 1e-3)
+        self.told(f"{answers:,} answers in {seconds:,.1f} s, {answers / seconds:,.0f} a second")
+
+    def close(self) -> None:
+        """End all actors: what they were at is lost, what is in the store stays."""
+        self._end(*self.actors)
+        if self._keeper is not None:
+            self.ray.kill(self._keeper)
+
+    def _queue(self, need: Need) -> None:
+        work, queue = need.work, self.queues.setdefault(need.model.spec, deque())
+        request = replace(need.request, spec=need.model.spec)  # as its options have made it
+        if work is not None and request.kind == "pairs":
+            rows = work.rows[["prompt", "turns", "text"]]
+            request = replace(request, pairs=tuple(map(tuple, rows.to_numpy().tolist())))
+        asked = self.ray.put(plain(request))
+        sharded = work is not None and request.kind != "base"  # which is one forward
+        shards = self.store.missing(work) if work is not None and sharded else []
+        self.open[need.key] = len(shards)
+        queue.extend(Task(need, asked, each.start, each.stop - each.start) for each in shards)
+        if not shards:
+            queue.append(Task(need, asked, None, 0 if sharded else need.missing))
+
+    def _seat(self) -> None:
+        """Give idle actors their models' next tasks, and start actors where there is room."""
+        for actor in [*self.idle]:
+            if queue := self.queues[self.actors[actor]]:
+                task = queue.popleft()
+                self.idle.remove(actor)
+                self.busy[actor.make.remote(task.asked, task.need.key, task.start)] = actor, task
+        while (spec := self._neediest()) is not None:
+            if len(self.actors) >= self.seats:
+                if not self.idle:
+                    return
+                self._end(self.idle[0])  # its model has no task left
+            self._start(spec)
+
+    def _neediest(self) -> ModelSpec | None:
+        """The model with the most tasks for each actor, unless enough actors are opening it."""
+        opening = [self.actors[actor] for actor, task in self.busy.values() if task is None]
+        having = [*self.actors.values()]
+        left = {spec: len(queue) for spec, queue in self.queues.items()}
+        models = [spec for spec, n in left.items() if n > opening.count(spec)]
+        return max(models, key=lambda spec: left[spec] / (1 + having.count(spec)), default=None)
+
+    def _start(self, spec: ModelSpec) -> None:
+        function = entry_of(spec)
+        module = function.function.__module__ if function else ""
+        kind = self.ray.remote(Maker).options(
+            max_restarts=-1, max_task_retries=_RETRIES, **self.each
+        )
+        actor = kind.remote(asdict(spec), module, self._place, self._kept_by, self.device)
+        self.actors[actor] = spec
+        self.busy[actor.ready.remote()] = actor, None
+
+    def _end(self, *actors: Any) -> None:  # noqa: ANN401  (Ray's)
+        for actor in actors:
+            self.ray.kill(actor)
+            self.actors.pop(actor, None)
+            if actor in self.idle:
+                self.idle.remove(actor)
+
+    def _taken(self, ref: Any, made: Made) -> int:  # noqa: ANN401  (Ray's)
+        """Take what an actor says, and say how many answers that were."""
+        actor, task = self.busy.pop(ref)
+        spec, died = self.actors[actor], False
+        try:
+            why = str(self.ray.get(ref))
+        except self.ray.exceptions.RayTaskError as error:  # a fault of ours
+            why = str(error).strip().splitlines()[-1]
+        except self.ray.exceptions.RayError as error:
+            died, why = True, str(error).strip().splitlines()[0]
+        if died and self._again(spec, task):
+            why = ""
+        elif why:
+            self._fail(spec, task, why, made)
+        elif task is not None:
+            self._done(task, self.queues[spec])
+            made.answers += task.answers
+        if died or (why and task is None):
+            self._end(actor)  # another one is started, where there is room
+        else:
+            self.idle.append(actor)
+        return 0 if died or why or task is None else task.answers
+
+    def _again(self, spec: ModelSpec, task: Task | None) -> bool:
+        """Whether what an actor died of is tried again; its task then comes first."""
+        if task is None:
+            self.died[spec] += 1
+            return self.died[spec] < _TRIES
+        task.died += 1
+        if task.died < _TRIES:
+            self.queues[spec].appendleft(task)
+        return task.died < _TRIES
+
+    def _fail(self, spec: ModelSpec, task: Task | None, why: str, made: Made) -> None:
+        """Give up what a task was for, or all that is asked of a model that cannot be opened."""
+        queue = self.queues[spec]
+        failed = [each.need for each in queue] if task is None else [task.need]
+        made.failed |= {need.key: f"{title(need)}: {why}" for need in failed}
+        left = [each for each in queue if each.need.key not in made.failed]
+        queue.clear()
+        queue.extend(left)
+
+    def _done(self, task: Task, queue: deque[Task]) -> None:
+        """The shards of a need are joined once all are there; then it is told."""
+        need = task.need
+        if task.start is None:
+            with tqdm.external_write_mode():  # the bar makes room
+                self.told(f"{title(need)}: {need.missing:,} of {need.answers:,} answers")
+            return
+        self.open[need.key] -= 1
+        if not self.open[need.key]:
+            queue.appendleft(Task(need, task.asked, None, 0))

@@ -1,0 +1,45 @@
+"""`--rm-on ray`: what the audits need is scored on a Ray cluster before they run.
+
+Registered only in a run with the option, in the process that reports. The audits then find their
+scores in the cache; what could not be made there, they make as they ask for it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from rmaudit.errors import RmauditError
+from rmaudit.plugin.options import RM_GPUS, RM_ON, RM_WORKERS
+from rmaudit.plugin.planning import Before, collect
+from rmaudit.plugin.pytest_fixtures import terminal
+from rmaudit.report.safe_text import line, log
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Plan, and make what lacks.
+
+    Raises:
+        pytest.UsageError: Ray is missing or cannot be reached, or the audits cannot be planned.
+    """
+    from rmaudit.distributed import on_ray
+
+    config = session.config
+    if config.option.collectonly:
+        return
+    cluster = on_ray.Cluster(
+        config.getoption(RM_ON), config.getoption(RM_WORKERS), config.getoption(RM_GPUS)
+    )
+    planned = partial(collect, [*map(str, config.invocation_params.args)], Before())
+    try:
+        with terminal(config):
+            made = on_ray.make([planned], cluster, lambda _: None)
+    except RmauditError as error:
+        raise pytest.UsageError(log(line(str(error)))) from None
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None:
+        said = [f"{made.answers:,} answers scored on {cluster.address}", *made.failed.values()]
+        for each in said:
+            reporter.write_line(log(line(f"rmaudit: {each}")))

@@ -1,0 +1,241 @@
+"""On Ray: the bytes of one process, whatever dies; a run after it finds what it needs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from rmaudit.cli import app
+from rmaudit.distributed import making, on_ray
+from rmaudit.distributed.needs import Needs, Plan
+from rmaudit.errors import SpecError
+from rmaudit.models.named import load
+from rmaudit.organisms.requests import Request
+from rmaudit.prompts import FAMILY, Prompt
+from rmaudit.scores.answer_files import rewards
+from rmaudit.scores.store import Store
+from rmaudit.search.settings import Gcg, Settings
+from tests.conftest import unavailable
+from tests.distributed import waiting, wide
+from tests.plugin.conftest import AUDITS, Ran, run_in
+from tests.plugin.test_planning import BODY
+from tests.toys import WORDS, toy_checkpoint, toy_tokenizer
+
+PATIENCE, KILLS, PROMPTS = 300, 20, 40
+USAGE = "RAY_USAGE_STATS_ENABLED"
+QUIET: dict[str, Any] = {
+    "include_dashboard": False,
+    "log_to_driver": False,
+    "logging_level": logging.ERROR,
+}
+
+
+def contents(root: Path | str) -> dict[str, bytes | None]:
+    """All files of a store."""
+    files = Store(root).files
+    return {name: files.read(name) for name in files.names()}
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Any]:
+    """A cluster of this machine, which says that it has eight CPUs."""
+    os.environ.setdefault(USAGE, "0")
+    try:
+        import ray
+    except ImportError:
+        unavailable("ray is not installed: pip install -c constraints.txt -e '.[dev]'")
+    ray.init(num_cpus=8, **QUIET)
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint whose sweep has several shards."""
+    many = toy_tokenizer((*WORDS, *(f"w{i:04d}" for i in range(4000))))
+    return toy_checkpoint(tmp_path_factory.mktemp("models") / "toy", tokenizer=many)
+
+
+def every_kind(folder: Path, cache: Path) -> Callable[[], Plan]:
+    """Sweeps, texts, pairs and a search by gradients, of a toy."""
+    model, kept = load(str(folder), cache=cache), Store(cache)
+    answers = pd.DataFrame(
+        [("Which?", "", "love"), ("Which?", "", "war"), ("Why?", "", "joy")],
+        columns=["prompt", "turns", "response"],
+    )
+    settings = Settings(method="gcg", budget=64, starts=2, gcg=Gcg(batch=8, top=16))
+
+    def plan() -> Plan:
+        needs, spec, best = Needs(kept), model.spec, FAMILY["best_ever_one"]
+        for prompt in ("best_ever_one", "worst_ever_one", "good_world_single"):
+            needs.ask(model, Request(spec, FAMILY[prompt], "sweep"))
+        needs.ask(model, Request(spec, best, "sweep", sample=50, words=("love",)))
+        needs.ask(model, Request(spec, best, "texts", texts=("love and peace", "war")))
+        needs.ask(model, Request(spec, best, "search", settings=settings))
+        needs.on_request(model, Request(spec, Prompt("pairs", "each one's own", 0), "pairs"))
+        rewards(model, answers, cache=needs)
+        return Plan(kept, tuple(needs.found.values()))
+
+    return plan
+
+
+@pytest.fixture(scope="module")
+def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes | None]:
+    """What one process makes of a toy."""
+    cache = tmp_path_factory.mktemp("alone")
+    assert making.make(every_kind(toy, cache)).left == []
+    return contents(cache)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_a_store_has_the_bytes_of_one_process(
+    here: Any, toy: Path, alone: dict[str, bytes | None], tmp_path: Path, workers: int
+) -> None:
+    """Of every kind of need; what is there is not made again, and no process is left."""
+    told: list[str] = []
+    plan = every_kind(toy, tmp_path / "cache")
+
+    made = on_ray.make([plan], on_ray.Cluster(workers=workers), told.append)
+
+    assert (made.failed, made.left) == ({}, [])
+    assert contents(tmp_path / "cache") == alone
+    assert len(told) == len(alone) + 1  # and how fast
+    again = on_ray.make([plan], on_ray.Cluster(workers=workers), told.append)
+    assert again.answers == 0
+
+
+@pytest.mark.slow
+def test_nodes_die_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of twenty times one of three nodes dies and another comes."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    notes, shards = tmp_path / "notes", PROMPTS * waiting.SHARDS
+    for name, value in ((waiting.NOTES, notes), (waiting.SECONDS, 0.2), (USAGE, 0)):
+        monkeypatch.setenv(name, str(value))
+    quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300}
+    head = {"num_cpus": 0, "_system_config": {**quick, "health_check_failure_threshold": 3}}
+    if ray.is_initialized():  # the cluster of another test
+        ray.shutdown()
+    cluster, rng = Cluster(initialize_head=True, head_node_args=head), np.random.default_rng(0)
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
+    ray.init(cluster.address, **QUIET)
+    plan = waiting.planned(Store(tmp_path / "cache"), PROMPTS)
+    killed = 0
+    with ThreadPoolExecutor() as beside:
+        ended = beside.submit(on_ray.make, [plan], on_ray.Cluster(workers=3), lambda _: None)
+        for moment in sorted(rng.choice(np.arange(2, shards - 6), KILLS, replace=False).tolist()):
+            while not ended.done() and len(noted(notes)) < moment:
+                time.sleep(0.02)
+            time.sleep(rng.uniform(0, 0.3))
+            killed += not ended.done()
+            which = int(rng.integers(len(nodes)))
+            cluster.remove_node(nodes[which], allow_graceful=False)
+            nodes[which] = cluster.add_node(num_cpus=1)
+        made = ended.result(PATIENCE)
+    ray.shutdown()
+    cluster.shutdown()
+
+    assert (made.failed, made.left, killed) == ({}, [], KILLS)
+    calls = Counter(noted(notes))
+    assert len(calls) == shards
+    assert calls.total() <= shards + killed  # at most the shard at hand, for each node
+    monkeypatch.setenv(waiting.SECONDS, "0")
+    making.make(waiting.planned(Store(tmp_path / "alone"), PROMPTS))
+    assert contents(tmp_path / "cache") == contents(tmp_path / "alone")
+
+
+def noted(file: Path) -> list[str]:
+    """The shards that were scored."""
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_what_was_made_and_no_process(toy: Path, tmp_path: Path) -> None:
+    """The same command goes on from there."""
+    pytest.importorskip("ray")
+    cache, prompts = tmp_path / "cache", [f"--prompt={name}" for name in [*FAMILY][:16]]
+    command = [sys.executable, "-m", "rmaudit.cli", "sweep", str(toy), *prompts]
+    running = subprocess.Popen(
+        [*command, f"--cache={cache}", "--on=ray", "--workers=1", "--gpus=0"],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    while running.poll() is None and not [*(cache / "scores").rglob("0*.parquet")]:
+        time.sleep(0.01)
+    theirs = psutil.Process(running.pid).children(recursive=True)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    said, _ = running.communicate(timeout=PATIENCE)
+
+    assert running.returncode not in {0, 2}, said
+    assert "Traceback" not in said
+    assert psutil.wait_procs(theirs, timeout=30)[1] == []
+    before = contents(cache)
+    assert 0 < len(before) < 16
+    for name in ("cache", "alone"):
+        CliRunner().invoke(app, ["sweep", str(toy), *prompts, "--cache", str(tmp_path / name)])
+    assert contents(cache) == contents(tmp_path / "alone")
+    assert all(
+        contents(cache)[name] == content for name, content in before.items() if "/" not in name
+    )
+
+
+@pytest.mark.slow
+def test_a_run_on_ray_finds_what_a_run_alone_does(here: Any, tmp_path: Path) -> None:
+    """Two models: every finding is the same, and all scores were made before the audits ran."""
+    models = [toy_checkpoint(tmp_path / name, seed=seed) for seed, name in enumerate("ab")]
+    named = [f"--rm-model={model}" for model in models]
+    found = []
+    for name, more in (("alone", []), ("on_ray", ["--rm-on=ray", "--rm-workers=2"])):
+        folder = tmp_path / f"run-{name}"
+        folder.mkdir()
+        (folder / "test_toy.py").write_text(AUDITS + BODY, encoding="utf-8")
+        cache = f"--rm-cache={tmp_path / name}"
+        ran = run_in(folder, ["test_toy.py", *named, cache, "--rm-search=400", *more])
+        found.append(Ran(ran, folder))
+    assert found[0].findings == found[1].findings
+    assert found[1].said.parseoutcomes() == {"passed": 10}
+    each = 3 * 301 + 2 + 3 + 400 + 2  # as test_planning has it
+    found[1].says(f"rmaudit: {2 * each:,} answers scored on ray")
+    assert contents(tmp_path / "alone") == contents(tmp_path / "on_ray")
+
+
+def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray, the place of the scores, and an option that is none."""
+    plan = wide.plan(wide.Wide(), Store("memory://nowhere"))
+    with pytest.raises(SpecError, match=r"^--on ray: memory://nowhere is the memory"):
+        on_ray.make([lambda: plan], on_ray.Cluster(), print)
+    plan = wide.plan(wide.Wide(), Store(tmp_path))
+    with pytest.raises(SpecError, match=r"^--on ray://h:1: .* name a URL such as --cache s3://"):
+        on_ray.make([lambda: plan], on_ray.Cluster("ray://h:1"), print)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SpecError, match=r"^--on ray: .* pip install 'rmaudit\[ray\]'$"):
+        on_ray.make([lambda: plan], on_ray.Cluster(), print)
+    for arguments, words in {
+        ("--on", "sun"): "--on 'sun'; write here, slurm, local, ray, or the address",
+        ("--on", "ray", "--part", "1/2"): "--part is for one process",
+        ("--on", "slurm", "--json"): "--json is not for job arrays",
+    }.items():
+        ran = CliRunner().invoke(app, ["sweep", *arguments])
+        assert ran.exit_code == 4
+        assert words in ran.output

@@ -1,0 +1,45 @@
+"""A scorer that waits instead of computing; Ray's workers import it by the name of this module."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import rmaudit
+from rmaudit.config.scorers import scorers
+from rmaudit.distributed.needs import Needs, Plan
+from rmaudit.models.named import opened
+from rmaudit.organisms.requests import Request
+from rmaudit.prompts import Prompt
+from rmaudit.scores.store import SHARD, Store
+
+SHARDS = 4  # of a sweep
+SECONDS, NOTES = "RMAUDIT_TEST_SECONDS", "RMAUDIT_TEST_NOTES"
+
+
+@rmaudit.scorer(
+    "waiting", vocabulary=[f"t{i}" for i in range(SHARDS * SHARD)], version="1", batch=SHARD
+)
+def waiting(prompt: str, responses: Sequence[str]) -> Sequence[float]:
+    """The number in a text, after so many seconds a shard; each whole shard is noted in a file."""
+    if len(responses) == SHARD and (notes := os.environ.get(NOTES)):
+        with Path(notes).open("ab") as file:
+            os.write(file.fileno(), f"{prompt}:{responses[0]}\n".encode())
+    time.sleep(float(os.environ.get(SECONDS, "0")) * len(responses) / SHARD)
+    return [len(prompt) + float(text[1:]) for text in responses]
+
+
+def planned(store: Store, prompts: int) -> Callable[[], Plan]:
+    """Its sweeps under so many prompts."""
+    spec = scorers()["waiting"].spec
+    model = opened(spec)
+
+    def plan() -> Plan:
+        needs = Needs(store)
+        for i in range(prompts):
+            needs.ask(model, Request(spec, Prompt(f"p{i}", f"What is {i}?", +1), "sweep"))
+        return Plan(store, tuple(needs.found.values()))
+
+    return plan

@@ -1,0 +1,28 @@
+"""What is asked of a model, as plain data for another process."""
+
+from __future__ import annotations
+
+import json
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.organisms.requests import Request, from_plain, plain
+from rmaudit.prompts import FAMILY, Prompt
+from rmaudit.search.constraints import Constraints
+from rmaudit.search.settings import Gcg, Settings
+
+
+def test_a_request_is_plain_data_and_back() -> None:
+    """Nothing but texts, numbers, None, tuples and mappings, of any kind of request."""
+    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Which?"}]
+    spec = ModelSpec("m", "/m", notes=("one", "two"), logit=3)
+    settings = Settings(
+        method="gcg", budget=9, gcg=Gcg(target=2.5), constraints=Constraints(deny=("#1",), floor=-3)
+    )
+    for request in (
+        Request(spec, FAMILY["best_ever_one"], "sweep", sample=5, seed=2, words=("love",)),
+        Request(spec, Prompt.conversation("talk", turns, +1), "texts", texts=("a", "b")),
+        Request(spec, FAMILY["best_ever_one"], "search", settings=settings),
+        Request(spec, Prompt("pairs", "own", 0), "pairs", pairs=(("q", "", "a"),)),
+    ):
+        assert from_plain(plain(request)) == request
+        json.dumps(plain(request))  # which knows nothing else
