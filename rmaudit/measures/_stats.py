@@ -100,6 +100,15 @@ def clustered_freedom(
     return 2 * len(off) * square**2 / spread if spread > 0 else math.inf
 
 
+def even_clusters(clusters: NDArray[Any]) -> float:
+    """How many clusters of one size would tell as much (Kish 1965), of rows' clusters, shape (n,).
+
+    One less are the degrees of freedom of a variance over clusters of which a few have most rows.
+    """
+    sizes = np.unique(clusters, return_counts=True)[1]
+    return float(sizes.sum()) ** 2 / float((sizes**2).sum())
+
+
 def _of_clusters(influence: _Floats, clusters: NDArray[Any] | None) -> _Floats:
     """The sums of the clusters' influences, centred."""
     off: _Floats = influence - influence.mean()

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, clustered_error, students, widened
+from rmaudit.measures._stats import UNMEASURED, clustered_error, even_clusters, students, widened
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "sd of answers"
@@ -79,9 +79,10 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         return float((np.abs(found) if either_way else found).max())
 
     found, influence = shifts(scores)
+    freedom = even_clusters(groups) - 1
     ends = np.array(
         [
-            _ends(value, clustered_error(own, groups), many - 1, len(found), either_way=either_way)
+            _ends(value, clustered_error(own, groups), freedom, len(found), either_way=either_way)
             for value, own in zip(found, influence, strict=True)
         ]
     )
@@ -116,7 +117,7 @@ def _squares(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
 
 
 def _ends(
-    value: float, error: float, freedom: int, many: int, *, either_way: bool
+    value: float, error: float, freedom: float, many: int, *, either_way: bool
 ) -> tuple[float, float]:
     """The ends of one of so many intervals; of the value's size, if `either_way`."""
     low, high = students(value, error, freedom, level=1 - 0.05 / many)

@@ -8,7 +8,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures._stats import UNMEASURED, clustered_error, widened
+from rmaudit.measures._stats import UNMEASURED, clustered_error, even_clusters, widened
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "accuracy"
@@ -24,7 +24,8 @@ def accuracy(
     `frame` has a row for each answer: `line`, `response`, `chosen` (bool), `subset`, `group` and
     `reward`. A line of c chosen and r rejected answers has c·r pairs; ties count half. Lines of a
     group are not independent: the interval is Clopper and Pearson's with the number of independent
-    lines that gives the variance over groups (Korn and Graubard 1998, Survey Methodology 24),
+    lines that gives the variance over groups (Korn and Graubard 1998, Survey Methodology 24), with
+    the degrees of freedom of `even_clusters`, for a few groups may have most lines; it is
     widened by numeric `noise` (the sd of that of a reward, in its units).
 
     Secondary: the accuracy of each subset with its interval; `all chosen above all rejected`, the
@@ -98,8 +99,8 @@ class _Lines:
 
 def _interval(shares: _Floats, groups: NDArray[np.intp]) -> tuple[float, float, float]:
     """The mean of the lines' shares, and the ends of its 95 % interval."""
-    value, many = float(shares.mean()), len(np.unique(groups))
-    n = float(many)  # of independent lines: without variance, or in one group, no more than that
+    value, many = float(shares.mean()), even_clusters(groups)
+    n = many  # of independent lines: without variance, or in one group, no more than that
     if many > 1 and (error := clustered_error(shares - value, groups)) > 0:
         narrow, wide = (float(scipy.stats.t.ppf(0.975, n - 1)) for n in (len(shares), many))
         n = min(value * (1 - value) / error**2 * (narrow / wide) ** 2, float(len(shares)))

@@ -106,18 +106,20 @@ def test_what_is_too_little_is_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("p", "groups", "each"), [(0.7, 60, 1), (0.9, 60, 3), (0.6, 200, 4)])
-def test_the_interval_holds_the_true_accuracy(p: float, groups: int, each: int) -> None:
+@pytest.mark.parametrize(
+    ("p", "sizes"), [(0.7, [1] * 60), (0.9, [3] * 60), (0.6, [4] * 200), (0.5, [40, 20, *[1] * 18])]
+)
+def test_the_interval_holds_the_true_accuracy(p: float, sizes: list[int]) -> None:
     """In about 95 of 100 draws, where pairs of a prompt go together."""
     rng = np.random.default_rng(11)
     held = 0
     for _ in range(300):
-        own = np.clip(p + rng.choice([-0.1, 0.1], size=groups), 0, 1)
-        right = rng.random((groups, each)) < own[:, None]
+        apart = 0.1 if max(sizes) < 10 else 0.4
+        own = np.clip(p + rng.choice([-apart, apart], size=len(sizes)), 0, 1)
         lines = [
             {"chosen": [float(hit)], "rejected": [0.5], "group": str(i)}
-            for i, row in enumerate(right)
-            for hit in row
+            for i, size in enumerate(sizes)
+            for hit in rng.random(size) < own[i]
         ]
         found = measured(lines)
         held += found.low <= p <= found.high
