@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import rank_correlation as correlations
-from rmaudit.measures._stats import clustered_error, normal, satterthwaite, students
+from rmaudit.measures._stats import clustered_error, even_clusters, normal, satterthwaite, students
 from rmaudit.verdicts.records import Estimate
 
 _Floats = NDArray[np.float64]
@@ -25,7 +25,8 @@ _T = "Student's t over clusters"
 def mean(values: ArrayLike, *, unit: str, clusters: ArrayLike | None = None) -> Estimate:
     """The mean of `values`, shape (n,), with Student's 95 % interval over `clusters`, shape (n,).
 
-    Without clusters each value is its own. The unit is the bound's.
+    Without clusters each value is its own; where a few have most values, the degrees of freedom are
+    those of as many even ones (Kish 1965). The unit is the bound's.
 
     Raises:
         MeasureError: a value is NaN or infinite, the shapes differ, or there is one cluster.
@@ -33,7 +34,7 @@ def mean(values: ArrayLike, *, unit: str, clusters: ArrayLike | None = None) -> 
     given = _checked(values, "values")
     codes = _codes(clusters, len(given))
     error = clustered_error(given - given.mean(), codes)
-    low, high = students(float(given.mean()), error, codes.max())
+    low, high = students(float(given.mean()), error, even_clusters(codes) - 1)
     return Estimate(float(given.mean()), low, high, unit, len(given), _T)
 
 
@@ -64,7 +65,11 @@ def difference(
     ]
     variances = np.square(errors)
     value = float(sides[0].mean() - sides[1].mean())
-    freedom = satterthwaite(variances, [own.max() for own in codes]) if variances.any() else 1.0
+    freedom = (
+        satterthwaite(variances, [even_clusters(own) - 1 for own in codes])
+        if variances.any()
+        else 1.0
+    )
     low, high = students(value, math.sqrt(variances.sum()), freedom)
     return Estimate(value, low, high, unit, len(sides[0]) + len(sides[1]), f"Welch's, {_T}")
 

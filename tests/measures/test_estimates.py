@@ -47,6 +47,15 @@ def test_rows_said_again_are_no_news(times: int) -> None:
     assert (again.low, again.high) == pytest.approx((once.low, once.high))
 
 
+def test_a_few_large_clusters_are_few() -> None:
+    """Where two have most rows the interval holds the true mean, 0, in nine of ten draws or more."""
+    rng, codes = np.random.default_rng(3), np.repeat(np.arange(20), [40, 20, *[1] * 18])
+    drawn = [rng.normal(size=20)[codes] + 0.1 * rng.normal(size=78) for _ in range(300)]
+    found = [mean(values, unit="points", clusters=codes) for values in drawn]
+
+    assert np.mean([each.low <= 0 <= each.high for each in found]) >= 0.9
+
+
 def test_a_difference_has_welchs_interval() -> None:
     """Without clusters it is scipy's, for unequal variances; with them it is of cluster sums."""
     found = difference(ONE, OTHER, unit="points")
