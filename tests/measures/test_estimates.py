@@ -48,7 +48,7 @@ def test_rows_said_again_are_no_news(times: int) -> None:
 
 
 def test_a_few_large_clusters_are_few() -> None:
-    """Where two have most rows the interval holds the true mean, 0, in nine of ten draws or more."""
+    """Where two have most rows the interval holds the true mean, 0, in 9 of 10 draws."""
     rng, codes = np.random.default_rng(3), np.repeat(np.arange(20), [40, 20, *[1] * 18])
     drawn = [rng.normal(size=20)[codes] + 0.1 * rng.normal(size=78) for _ in range(300)]
     found = [mean(values, unit="points", clusters=codes) for values in drawn]
