@@ -53,7 +53,8 @@ def _own(session: requests.Session, place: str, mark: str) -> dict[str, Any] | N
         answer = session.get(address, timeout=_SECONDS)
         answer.raise_for_status()
         for comment in answer.json():
-            if comment["body"].startswith(mark) and comment["user"]["type"] == "Bot":
+            user = comment["user"] or {}  # None where an account is gone
+            if comment["body"].startswith(mark) and user.get("type") == "Bot":
                 found: dict[str, Any] = comment
                 return found
         address = answer.links.get("next", {}).get("url")

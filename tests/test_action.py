@@ -83,8 +83,10 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def github() -> Iterator[GitHub]:
-    """A GitHub where a person has commented, in the words of a bot."""
-    github = GitHub([{"id": 0, "body": "<!-- rmaudit: rmaudit -->", "user": {"type": "User"}}])
+    """A GitHub where people have commented, in the words of a bot; one account is gone."""
+    mark = "<!-- rmaudit: rmaudit -->"
+    gone = {"id": 0, "body": mark, "user": None}
+    github = GitHub([gone, {"id": 1, "body": mark, "user": {"type": "User"}}])
     server = HTTPServer(("127.0.0.1", 0), type("Ours", (Handler,), {"github": github}))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     github.address = f"http://127.0.0.1:{server.server_port}"
@@ -187,7 +189,7 @@ def test_a_pull_request_is_told_what_changed(job: Job) -> None:
     results = json.loads((report / "results.json").read_text())
     assert outputs["verdict"] == results["verdict"]["outcome"] == "INCOMPLETE"
     assert {name: each.returncode for name, each in done.items()} == dict.fromkeys(STEPS, 0)
-    (_, first) = job.github.comments
+    (*_, first) = job.github.comments
     assert first["body"].startswith("<!-- rmaudit: rmaudit -->\n## rmaudit: INCOMPLETE")
     assert (report / "summary.md").read_text() in first["body"]
     assert first["body"].endswith("[The whole report](https://github.example/artifact)\n")
@@ -196,14 +198,15 @@ def test_a_pull_request_is_told_what_changed(job: Job) -> None:
 
     outputs, done = job.run(options=FEW, gate="passes")
 
-    assert len(job.github.comments) == 2
-    body = job.github.comments[1]["body"]
+    assert len(job.github.comments) == 3
+    body = job.github.comments[2]["body"]
     assert f"### Since the run of {results['run']['created'].replace(':', '&#58;')}" in body
     assert "0 worse, 0 better" in body
     assert done["Gate"].returncode == 2  # a part of the audits is no pass
     assert scores
     assert job.scores() == scores  # nothing is scored twice
-    assert job.github.comments[0]["body"] == "<!-- rmaudit: rmaudit -->"  # a person's stays
+    mark = "<!-- rmaudit: rmaudit -->"
+    assert [each["body"] for each in job.github.comments[:2]] == [mark, mark]  # people's stay
 
 
 def test_a_token_that_may_not_write_is_a_warning(job: Job) -> None:

@@ -108,3 +108,18 @@ def test_rights_are_the_least() -> None:
             assert job["permissions"] == {"id-token": "write"}
             assert job["environment"] == "pypi"
             assert not [step for step in job["steps"] if "run" in step]
+
+
+def test_an_audit_restores_no_other_audits_reports() -> None:
+    """Of two names of which one begins with the other, no key begins as another's does."""
+    steps = read(ACTION)["runs"]["steps"]
+    caches = [step["with"] for step in steps if "cache/" in step.get("uses", "")]
+    begins = [begin for each in caches for begin in each.get("restore-keys", "").splitlines()]
+    named = "${{ inputs.name }}"
+
+    assert len(begins) == 2
+    for begin in begins:
+        keys = {name: caches[0]["key"].replace(named, name) for name in ("rm", "rm-large")}
+        assert keys["rm"].startswith(begin.replace(named, "rm"))
+        assert not keys["rm-large"].startswith(begin.replace(named, "rm"))
+    assert caches[0]["key"] == caches[1]["key"]
