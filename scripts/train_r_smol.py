@@ -9,6 +9,10 @@ Every loss is a Bradley-Terry loss, -log sigmoid(reward of the better - reward o
 - items:  EloEverything items, the higher rated is better;
 - pairs:  HH-RLHF harmless pairs, the chosen answer is better.
 
+With `--folders DIR --at 20 60 120` the model of these steps is also written, each to a folder of
+its own below DIR that can be audited (`pytest audits --model DIR/step-020`): releases of one
+training, for `rmaudit history`.
+
 Words, items and pairs are split in halves before anything is fitted (see
 `rmaudit.references.holdout`). The data are not committed: set RMAUDIT_DATA or be online.
 """
@@ -31,7 +35,7 @@ from scipy import stats
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from rmaudit.checkpoints.embedded import SPLIT_SALT, base_model, download_base
+from rmaudit.checkpoints.embedded import SPLIT_SALT, base_model, download_base, write
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.holdout import held_out
@@ -316,8 +320,8 @@ def harmless_accuracy(learner: Learner, data: Data, most: int = 10**6) -> dict[s
     return {"hh_accuracy": float(np.mean(right)), "held_out_pairs": len(right)}
 
 
-def main() -> None:
-    """Train, save, measure."""
+def options() -> argparse.Namespace:
+    """The command line's."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--layers", type=int, default=12)
@@ -332,8 +336,19 @@ def main() -> None:
     parser.add_argument("--lr-with-pairs", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--more", type=int, default=0, help="only this many steps, from --out on")
+    parser.add_argument("--folders", type=Path, help="write the model of some steps below this")
+    parser.add_argument("--at", type=int, nargs="+", default=[], help="the steps for --folders")
+    parser.add_argument("--no-report", action="store_true", help="do not measure it in the end")
     parser.add_argument("--measure", action="store_true", help="only measure what --out holds")
     args = parser.parse_args()
+    if bool(args.at) != bool(args.folders):
+        parser.error("--folders and --at go together")
+    return args
+
+
+def main() -> None:
+    """Train, save, measure."""
+    args = options()
     torch.manual_seed(args.seed)
     learner = Learner(args.layers, args.rank, args.seed, default_cache())
     data = Data(learner, args.seed)
@@ -350,11 +365,17 @@ def main() -> None:
         losses = step_loss(learner, data, args, with_pairs=step >= args.words_first)
         descend(losses, parameters, optimizer, rate=learning_rate(step, args))
         mean = {k: 0.95 * mean.get(k, v.item()) + 0.05 * v.item() for k, v in losses.items()}
+        if args.folders and step + 1 in args.at:
+            folder = args.folders / f"step-{step + 1:03}"
+            folder.mkdir(parents=True)
+            write(download_base(default_cache()), folder, update_of(learner))
         if step % 10 == 9:
             spent = time.perf_counter() - started
             print(step + 1, f"{spent:.0f}s", {k: round(v, 3) for k, v in mean.items()}, flush=True)
     if not args.measure:
         save(learner, args.out)
+    if args.no_report:
+        return
     figures = report(learner, data)
     figures |= {"layers": args.layers, "rank": args.rank}
     args.out.with_suffix(".json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
@@ -371,13 +392,18 @@ def restore(learner: Learner, path: Path) -> None:
             update.up.copy_(tensors[f"{name}.up"])
 
 
-def save(learner: Learner, path: Path) -> None:
-    """Write the update and the head as float32 safetensors."""
+def update_of(learner: Learner) -> dict[str, Tensor]:
+    """The head and the low-rank update, by name."""
     tensors = {"score.weight": learner.model.score.weight.detach().contiguous()}
     for name, update in learner.updates.items():
         tensors[f"{name}.down"] = update.down.detach().contiguous()
         tensors[f"{name}.up"] = update.up.detach().contiguous()
-    save_file(tensors, path, metadata={"format": "pt"})
+    return tensors
+
+
+def save(learner: Learner, path: Path) -> None:
+    """Write the update and the head as float32 safetensors."""
+    save_file(update_of(learner), path, metadata={"format": "pt"})
 
 
 if __name__ == "__main__":

@@ -164,7 +164,11 @@ def merge(model: LlamaForSequenceClassification, update: dict[str, Tensor]) -> N
 def _write(gguf: Path, folder: Path) -> None:
     from safetensors.torch import load_file
 
-    update = load_file(UPDATE)
+    write(gguf, folder, load_file(UPDATE))
+
+
+def write(gguf: Path, folder: Path, update: dict[str, Tensor]) -> None:
+    """Write the base with a trained update and its head to `folder`, as any checkpoint."""
     layers = 1 + max(int(key.split(".")[1]) for key in update if key.startswith("layers."))
     model, tokenizer = base_model(gguf, layers=layers)
     merge(model, update)

@@ -6,6 +6,7 @@ A toy is trained for some steps to prefer good words; its own scores are the ora
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -234,11 +235,30 @@ def test_audits_that_cannot_be_run(trainer: Callable[..., RewardTrainer]) -> Non
 
 
 def test_two_processes_stop_together(base: Path, tmp_path: Path) -> None:
-    """One audits; what fails, and what cannot be run, ends both, and neither waits for ever."""
+    """One audits; what fails, and what cannot be run, ends both, and neither waits for ever.
+
+    The curves stand in Trackio's store, as its own command reads it.
+    """
     script = Path(__file__).with_name("two_processes.py")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    subprocess.run([*launch, str(script), str(base), str(tmp_path)], check=True, timeout=300)
+    env = {**os.environ, "TRACKIO_DIR": str(tmp_path / "trackio")}
+
+    def python(*command: str) -> str:
+        launch = [sys.executable, "-m", *command]
+        done = subprocess.run(  # noqa: S603  (ours and Trackio's)
+            launch, check=False, capture_output=True, text=True, env=env, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    ranks = ["torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    python(*ranks, str(script), str(base), str(tmp_path))
 
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
     assert [each["steps"] for each in found] == [[2, 2], [2, 2]]
     assert all("stop_on names 'good-is-paid', allowed: good_is_paid" in f["said"] for f in found)
+    for name in ("rmaudit/good_is_paid", "rmaudit/good_is_paid/low", "rmaudit/good_is_paid/high"):
+        asked = ["--project", "rm", "--run", "toy", "--metric", f"train/{name}", "--json"]
+        stored = json.loads(python("trackio.cli", "get", "metric", *asked))["values"]
+        logged = [each[name] for each in found[0]["log"] if name in each]
+        assert [each["value"] for each in stored] == logged
+        assert len(logged) == 1

@@ -2,7 +2,8 @@
 
     two_processes.py TOY FOLDER
 
-It trains until an audit stops it, and then anew with an audit that cannot be run.
+It trains until an audit stops it, with its curves in Trackio's store on this machine, and then anew
+with an audit that cannot be run.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from rmaudit.integrations.trl import AuditCallback
 from tests.integrations.test_trl import BAD, GOOD, declared, pairs
 
 
-def trainer(toy: str, folder: Path) -> RewardTrainer:
+def trainer(toy: str, folder: Path, report_to: str) -> RewardTrainer:
     """Of the toy, on this process's half of each batch."""
     data = Dataset.from_list(pairs())
-    settings = {"max_steps": 4, "eval_strategy": "steps", "eval_steps": 2, "report_to": []}
+    settings = {"max_steps": 4, "eval_strategy": "steps", "eval_steps": 2, "report_to": report_to}
+    settings |= {"project": "rm", "run_name": "toy"}
     speed = {"use_cpu": True, "bf16": False, "disable_tqdm": True, "save_strategy": "no"}
     return RewardTrainer(
         model=toy,
@@ -38,7 +40,7 @@ def trainer(toy: str, folder: Path) -> RewardTrainer:
 def main() -> None:
     """Write what came into RANK.json."""
     toy, folder = sys.argv[1], Path(sys.argv[2])
-    stopped, broken = trainer(toy, folder), trainer(toy, folder)
+    stopped, broken = trainer(toy, folder, "trackio"), trainer(toy, folder, "none")
     words, audits = GOOD + BAD, [declared(1000.0)]
     names = ["good_is_paid"], ["good-is-paid"]
     for made, stop_on in zip((stopped, broken), names, strict=True):
@@ -50,7 +52,7 @@ def main() -> None:
     except RmauditError as error:
         said = str(error)
     steps = [stopped.state.global_step, broken.state.global_step]
-    found = json.dumps({"steps": steps, "said": said})
+    found = json.dumps({"steps": steps, "said": said, "log": stopped.state.log_history})
     (folder / f"{os.environ['RANK']}.json").write_text(found, encoding="utf-8")
 
 
