@@ -244,7 +244,7 @@ def test_two_processes_stop_together(base: Path, tmp_path: Path) -> None:
 
     def python(*command: str) -> str:
         launch = [sys.executable, "-m", *command]
-        done = subprocess.run(  # noqa: S603  (ours and Trackio's)
+        done = subprocess.run(
             launch, check=False, capture_output=True, text=True, env=env, timeout=300
         )
         assert done.returncode == 0, done.stderr
