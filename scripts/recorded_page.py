@@ -50,6 +50,12 @@ SAID: dict[str, str] = {
         "It fails none: wordings that ask for the same rank words alike. The paper compares two "
         "wordings, which agree for all models (Figure A.2); a reader would agree."
     ),
+    "value_tilt": (
+        "It informs and gates nothing. All ten lean to communion where the frame is taken into "
+        "account, and most stay unsure, for 260 nouns tell a tenth of the ranks barely. A reader "
+        "of Christian et al. 2026 would expect the Gemma-based four to lean more than the "
+        "Llama-based six; they do, with one Llama-based model among them."
+    ),
 }
 
 HEAD = """# Ten published models, judged

@@ -22,6 +22,7 @@ from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
 from rmaudit.measures.positive_skew import PositiveSkewEvidence
 from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.measures.search_headroom import SearchHeadroomEvidence
+from rmaudit.measures.value_tilt import ValueTiltEvidence
 from rmaudit.verdicts.records import Evidence
 
 AnyEvidence = (
@@ -39,6 +40,7 @@ AnyEvidence = (
     | PositiveSkewEvidence
     | PromptStabilityEvidence
     | SearchHeadroomEvidence
+    | ValueTiltEvidence
 )
 
 

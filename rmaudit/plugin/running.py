@@ -48,7 +48,7 @@ from rmaudit.plugin.other_words import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
 from rmaudit.plugin.session import SESSION, model_specs, policy_of, registered
 from rmaudit.references import References
-from rmaudit.references.band import band
+from rmaudit.references.band import band, of_family
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.findings import Band, Claim, Finding
@@ -152,6 +152,10 @@ def _finding(
 def _claim(item: pytest.Item, audit: Audited) -> Claim:
     """What the audit states of the model."""
     said = rate(audit.declaration, audit.prompt)
+    if audit.declaration.by_family:
+        unit, base = audit.declaration.bound.unit, audit.spec.base_model or ""
+        own = of_family(audit.declaration.name, audit.prompt, unit=unit, base=base)
+        said = f"{said}; {own}" if own else said
     if not comparable(audit.declaration, audit.prompts):
         said = "not known: of other models it is known under the audit's own prompts and words"
     stated = replace(audit.declaration, base_rate=said)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.prompts import Prompt
+    from rmaudit.references.value_words import Lists
 
 T = TypeVar("T")
 
@@ -145,6 +146,26 @@ class References:
         kept = terms[self._kept(terms["text"].tolist(), "identity terms")]
         like = controls[self._kept(controls["text"].tolist(), "neutral controls")]
         return kept.reset_index(drop=True), like.reset_index(drop=True)
+
+    def opposites(self) -> dict[str, Lists]:
+        """Two lists of words of opposite values, by what is asked of them: agency over communion.
+
+        Then the virtues over the vices of five foundations: see `references.value_words`. Raises
+        `ReferenceMissing`; `NotAsked` where the words in use are of another language, or where
+        nobody got the lists: they are downloaded by `rmaudit data` alone.
+        """
+        from rmaudit.references.roles import refuse_other_language
+        from rmaudit.references.value_words import opposites
+
+        refuse_other_language("the words of the Big Two and of the moral foundations")
+        found, what = opposites(), "words of the Big Two and of the moral foundations"
+        texts = [word for lists in found.values() for words in lists for word in words]
+        kept = {word for word, own in zip(texts, self._kept(texts, what), strict=True) if own}
+
+        def of(words: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(word for word in words if word in kept)
+
+        return {name: (of(first), of(second)) for name, (first, second) in found.items()}
 
     def _given_of(self, name: str, found: T) -> T:
         """`found`, noting what a reader must know of it."""

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,33 @@ def base_rate(audit: str, prompt: str, *, unit: str) -> str:
     """Where the ten published models stand, in a sentence; "" where the table does not say."""
     found = band(audit, prompt, unit=unit)
     return found.sentence if found else ""
+
+
+def family(base: str) -> str:
+    """The family of a base model: the letters that its name begins with; "" if none."""
+    return "".join(takewhile(str.isalpha, base.strip()))
+
+
+def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
+    """Where those of the ten stand that have a base of the same family, in a sentence.
+
+    "" where the table does not say, or `base`, the name of the model's base, does not.
+    """
+    found, asked = band(audit, prompt, unit=unit), family(base)
+    if found is None or not asked:
+        return ""
+    bases: dict[str, str] = _file()["bases"]
+    same = sorted(
+        value
+        for name, value in found.models.items()
+        if family(bases.get(name, "")).casefold() == asked.casefold()
+    )
+    if not same:
+        return f"none of them has a base of the family {asked}"
+    ends = f"{_short(same[0], 3)} to {_short(same[-1], 3)}"
+    return (
+        f"the {len(same)} of them on {asked}: {ends}, median {_short(statistics.median(same), 3)}"
+    )
 
 
 def _short(value: float, digits: int) -> str:

@@ -25,6 +25,10 @@ _AUTHORS = (
     "https://raw.githubusercontent.com/brchristian/reward_model_optimal_pessimal_tokens/"
     "e82618bb58d96508eb2ad14908c6e8b204bb1ef1/data/"
 )
+_TILT = (
+    "https://raw.githubusercontent.com/brchristian/reward_models_inherit_value_biases_from_pretraining/"
+    "5d8d2e9d879bf0060c791b11300f0efda42c9bcf/data/corpora/"
+)
 _HH = (
     "https://raw.githubusercontent.com/anthropics/hh-rlhf/"
     "354e5c3cb8960630860dd5774a6ac2a58313bf4d/harmless-base/test.jsonl.gz"
@@ -116,7 +120,31 @@ SOURCES = {
         licence="MIT (Bai et al. 2022)",
         url=_HH,
     ),
+    "big2": Source(
+        mirror="big2_mfd/corpora/dict_big2_nouns.csv",
+        sha256="186886a25b2f03ea3ec7e78fad71fabee408e3b5ec1758683461df4359b45435",
+        licence="none stated (Christian et al. 2026); words of the Big Two: Abele et al.",
+        url=f"{_TILT}dict_big2_nouns.csv",
+    ),
+    "mfd": Source(
+        mirror="big2_mfd/corpora/moral-foundations-dictionary-20.dicx",
+        sha256="973957f99129b324c8a4ebf3fcb7ed4e1f9f017b2d041f50288f991b0844ce7a",
+        licence="none stated (Christian et al. 2026); Moral Foundations Dictionary 2.0: Frimer",
+        url=f"{_TILT}moral-foundations-dictionary-20.dicx",
+    ),
 }
+
+
+def here(name: str) -> bool:
+    """Whether the file that is downloaded for `name` is in the mirror, or was downloaded."""
+    mirror, source = os.environ.get("RMAUDIT_DATA"), SOURCES[name]
+    return _downloaded(source).is_file() or (
+        bool(mirror) and (Path(str(mirror)) / source.mirror).is_file()
+    )
+
+
+def _downloaded(source: Source) -> Path:
+    return default_cache() / "references" / Path(source.mirror).name
 
 
 def locate(name: str) -> Path:
@@ -147,14 +175,14 @@ def locate(name: str) -> Path:
 def _download(name: str, source: Source) -> Path:
     import pooch
 
-    command = f"rmaudit data {name}"
+    command, path = f"rmaudit data {name}", _downloaded(source)
     pooch.get_logger().setLevel("WARNING")
     try:
-        path = pooch.retrieve(
+        found = pooch.retrieve(
             source.url,
             known_hash=f"sha256:{source.sha256}",
-            fname=Path(source.mirror).name,
-            path=default_cache() / "references",
+            fname=path.name,
+            path=path.parent,
             downloader=pooch.HTTPDownloader(timeout=20),
         )
     except (OSError, ValueError) as error:
@@ -163,7 +191,7 @@ def _download(name: str, source: Source) -> Path:
             f"and RMAUDIT_DATA has no {source.mirror!r}"
         )
         raise ReferenceMissing(message, command=command) from error
-    return Path(path)
+    return Path(found)
 
 
 def _checked(path: Path, name: str, *, command: str) -> Path:

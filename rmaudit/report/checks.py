@@ -16,6 +16,7 @@ from rmaudit.measures.elo_agreement import EloAgreementEvidence
 from rmaudit.measures.funnel import FunnelEvidence
 from rmaudit.measures.model_agreement import ModelAgreementEvidence
 from rmaudit.measures.prompt_stability import PromptStabilityEvidence
+from rmaudit.measures.value_tilt import ValueTiltEvidence
 from rmaudit.report import packing
 from rmaudit.report.codec import quoted
 from rmaudit.report.document import AuditedModel, Comparison, Results, SweepSummary
@@ -206,10 +207,10 @@ def misshapen(evidence: Evidence) -> Iterator[str]:
     elif isinstance(evidence, FunnelEvidence):
         field = evidence.field
         yield from _counts("field.counts", field.counts, len(field.x) - 1, len(field.y) - 1)
-    elif isinstance(evidence, PromptStabilityEvidence):
-        for i, row in enumerate(evidence.prompts):
-            if row.frame not in _FRAMES:
-                yield f"prompts[{i}].frame is {row.frame}, allowed: 1 or -1"
+    elif isinstance(evidence, PromptStabilityEvidence | ValueTiltEvidence):
+        for i, frame in enumerate([row.frame for row in evidence.prompts]):
+            if frame not in _FRAMES:
+                yield f"prompts[{i}].frame is {frame}, allowed: 1 or -1"
 
 
 def _counts(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:

@@ -31,6 +31,7 @@ class Declaration:
     sentences that say what it does not show. `stops` names the null controls
     (`rmaudit.organisms.nulls`) that must not pass it: scorers that know nothing of what is claimed.
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
+    `by_family` says that the base rate is told of the models of the same base family besides.
     `pairs` is the absolute path of a file of pairs, "" without one.
     """
 
@@ -47,6 +48,7 @@ class Declaration:
     stops: tuple[str, ...] = ()
     fixed: str = ""
     pairs: str = ""
+    by_family: bool = False
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
@@ -120,6 +122,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     limits: Sequence[str] = (),
     stops: Sequence[str] = (),
     fixed: str = "",
+    by_family: bool = False,
 ) -> Callable[[_Function], _Function]:
     """Declare the test function below as an audit.
 
@@ -151,6 +154,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     `fixed` is why `--rm-prompts` cannot ask this audit other prompts, in a few words: it is then
     not run, and says so.
+
+    With `by_family` a finding also says where the published models of the model's own base family
+    stand (`base_model` in models.yaml), for what a base brings with it.
 
     Raises:
         SpecError: a prompt is unknown, or there is none; the severity is none; or `words`,
@@ -192,6 +198,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
             stops=tuple(stops),
             fixed=fixed,
             pairs=str(_folder(function) / pairs) if pairs else "",
+            by_family=by_family,
         )
         setattr(function, _ATTRIBUTE, declaration)
         return function

@@ -45,6 +45,7 @@ STATED = {  # severity, prompts, joint
     "prompt_stability": ("info", tuple(prompt.name for prompt in FAMILY.values()), True),
     "search_headroom": ("info", THREE, False),
     "surface_form": ("info", THREE, False),
+    "value_tilt": ("info", tuple(prompt.name for prompt in FAMILY.values()), True),
 }
 
 

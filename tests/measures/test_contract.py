@@ -36,12 +36,14 @@ from rmaudit.measures import (
     prompt_stability,
     search_headroom,
     surface_form,
+    value_tilt,
 )
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
 from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.matching import Valence
 from rmaudit.measures.search_headroom import Search
+from rmaudit.measures.value_tilt import Axis
 from rmaudit.verdicts.records import Estimate
 
 Floats = NDArray[np.float64]
@@ -238,6 +240,21 @@ def spelling(texts: list[str], scores: Floats, noise: float) -> Estimate:
     return surface_form.spelling_share(frame(texts, scores), WORDS, rng=rng(), noise=noise)
 
 
+def tilting(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """Of the words of more rating and of less, under two wordings of either frame."""
+    columns = {
+        f"{side}{i}": sign * turned(texts, scores, by=0.5, row=5 + i)
+        for side, sign in (("good", 1), ("bad", -1))
+        for i in range(2)
+    }
+    frames = {name: 1 if name.startswith("good") else -1 for name in columns}
+    more = of(KNOWN[2], texts) > 0
+    lists = (tuple(sorted(np.array(texts)[side])) for side in (more, ~more))
+    axes = [Axis("more over less", *lists)]
+    table = pd.DataFrame(columns, index=texts)
+    return value_tilt.tilt(table, axes, frames, rng=rng(), noise=dict.fromkeys(columns, noise))
+
+
 def in_pairs(texts: list[str]) -> pd.DataFrame:
     """Two spellings of a word are a pair of answers, of which one was chosen."""
     words = [text.strip(" .").lower() for text in texts]
@@ -298,6 +315,7 @@ EVERY: dict[str, Measure] = {
     "prompt_stability": stability,
     "search_headroom": searched,
     "surface_form": spelling,
+    "value_tilt": tilting,
 }
 WITHOUT_NOISE = {"numerics", "pessimal_identity"}  # it is measured, or not looked at
 WITHOUT_GAPS = {"gcg_probes", "identity_erasure", "identity_hostility", "pessimal_identity"} | {
@@ -306,11 +324,13 @@ WITHOUT_GAPS = {"gcg_probes", "identity_erasure", "identity_hostility", "pessima
     "pessimal_frames",
     "prompt_stability",
     "search_headroom",
+    "value_tilt",
 }  # each score counts, so one that is missing is refused
 IN_ORDER = WITHOUT_GAPS - {
     "invariance",
     "pair_accuracy",
     "prompt_stability",
+    "value_tilt",
 }  # the toy says by place what a text is
 # What turns when scores are turned round, what stays, and the rest, which asks for the best or the
 # least of something, or for what is lost: the other end answers then.
@@ -319,6 +339,7 @@ TURNS = {
     "framing_steepness",
     "identity_erasure",
     "identity_hostility",
+    "value_tilt",
 }
 STAYS = {"funnel", "invariance", "numerics", "prompt_stability", "surface_form"}
 OTHERWISE = {

@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.config.registry import load_registry
 from rmaudit.prompts import label
-from rmaudit.references.band import Band, _file, band, base_rate
+from rmaudit.references.band import Band, _file, band, base_rate, of_family
 from rmaudit.verdicts.records import Bound, Estimate
 from tests.audits.planted import AUDITS, declarations
 
@@ -88,3 +88,26 @@ def test_it_says_what_it_was_made_from() -> None:
 
     assert (Path(AUDITS).parent / about["made_by"]).is_file()
     assert [len(source["sha256"]) for source in about["sources"].values()] == [64, 64]
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("Gemma 2", "the 4 of them on Gemma: -0.094 to -0.069, median -0.084"),
+        ("llama-3.3-70B", "the 6 of them on llama: -0.086 to -0.028, median -0.053"),
+        ("SmolLM2-135M-Instruct", "none of them has a base of the family SmolLM"),
+        ("", ""),
+    ],
+)
+def test_a_family_has_its_own_band(base: str, expected: str) -> None:
+    """By the letters that a base's name begins with; nothing where no base is named."""
+    assert of_family("value_tilt", "54 prompts", unit="rank gap", base=base) == expected
+    assert of_family("value_tilt", "best", unit="rank gap", base=base) == ""
+
+
+def test_the_bases_are_those_of_models_yaml() -> None:
+    """Of the ten."""
+    specs = load_registry(AUDITS.parent / "models.yaml").models
+
+    assert {name: specs[name].base_model for name in _file()["bases"]} == _file()["bases"]
+    assert len(_file()["bases"]) == 10

@@ -10,8 +10,9 @@ from typing import Any
 import pooch
 import pytest
 
-from rmaudit.errors import ReferenceMissing, RmauditError
-from rmaudit.references.sources import SOURCES, locate
+from rmaudit.errors import NotAsked, ReferenceMissing, RmauditError
+from rmaudit.references import References
+from rmaudit.references.sources import SOURCES, here, locate
 
 DOWNLOADED = [name for name, source in SOURCES.items() if source.url]
 PACKAGED = [name for name, source in SOURCES.items() if source.package]
@@ -216,6 +217,25 @@ def test_a_download_is_checked_and_kept_in_the_cache(
     assert asked["known_hash"] == f"sha256:{SOURCES['elo'].sha256}"
     assert asked["path"] == tmp_path / "references"
     assert asked["fname"] == "What, in one word, is the greatest thing ever.csv"
+
+
+def test_what_nobody_asked_for_is_not_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mirror: Path
+) -> None:
+    """Lists without a licence: an audit says how to get them, and takes them from either place."""
+    monkeypatch.setattr("rmaudit.references.sources.default_cache", lambda: tmp_path)
+    monkeypatch.delenv("RMAUDIT_DATA")
+    assert not here("big2")
+    with pytest.raises(NotAsked, match=r"\(big2, mfd\): .* get them with: rmaudit data big2 mfd$"):
+        References().opposites()
+
+    monkeypatch.setenv("RMAUDIT_DATA", str(mirror))
+    assert here("big2")
+    monkeypatch.delenv("RMAUDIT_DATA")
+    (tmp_path / "references").mkdir()
+    shutil.copy(mirror / SOURCES["big2"].mirror, tmp_path / "references")
+    assert here("big2")
+    assert not here("mfd")
 
 
 # The error

@@ -24,6 +24,7 @@ from rmaudit.measures.pessimal_identity import PessimalIdentityEvidence
 from rmaudit.measures.positive_skew import PositiveSkewEvidence
 from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.measures.search_headroom import SearchHeadroomEvidence
+from rmaudit.measures.value_tilt import ValueTiltEvidence
 from rmaudit.report.charts import (
     distributions,
     elo_agreement,
@@ -41,6 +42,7 @@ from rmaudit.report.charts import (
     prompt_stability,
     remembered,
     search_headroom,
+    value_tilt,
 )
 from rmaudit.report.charts.drawing import compiled
 from rmaudit.report.charts.picture import ByPrompt, Picture, evidence_of
@@ -66,6 +68,7 @@ CHARTS: dict[type[Evidence], Callable[[ByPrompt[Any]], Picture | None]] = {
     PositiveSkewEvidence: positive_skew.chart,
     PromptStabilityEvidence: prompt_stability.chart,
     SearchHeadroomEvidence: search_headroom.chart,
+    ValueTiltEvidence: value_tilt.chart,
 }
 
 

@@ -62,6 +62,7 @@ TITLES = {
     "surface_form": Title(
         "Surface form", "Do capitals, or a space in front, change a word's reward?"
     ),
+    "value_tilt": Title("Value tilt", "Does it value agency above communion, or the other way?"),
 }
 _ORDER = {audit: place for place, audit in enumerate(TITLES)}
 

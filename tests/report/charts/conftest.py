@@ -149,6 +149,15 @@ STABILITY = {
         {"prompt": "bad", "group": "bad", "frame": -1, "rho": 0.7, "rho_with_valence": -0.4},
     ],
 }
+TILT = {
+    "kind": "value_tilt",
+    "axes": [{"axis": "agency over communion", **_GAP}, {"axis": "care", **_GAP, "gap": 0.25}],
+    "prompts": [
+        {"prompt": "best", "group": "best", "frame": 1, "gap": 0.25},
+        {"prompt": "best_2", "group": "best", "frame": 1, "gap": 0.125},
+        {"prompt": "bad", "group": "bad", "frame": -1, "gap": -0.5},
+    ],
+}
 AGREEMENT = {
     "kind": "model_agreement",
     "cells": [[5, 0], [2, 7]],
@@ -204,7 +213,7 @@ EVERY = {
     str(evidence["kind"]): evidence
     for evidence in (
         *(RANKS, SENTIMENT, FREQUENCY, HIGHEST, SLOPES, FUNNEL),
-        *(IDENTITY, HOSTILITY, STABILITY, AGREEMENT),
+        *(IDENTITY, HOSTILITY, STABILITY, TILT, AGREEMENT),
         *(SEARCH, PROBES, PLACED, NAMED),
     )
 }

@@ -58,6 +58,7 @@ CHANGES: dict[str, list[tuple[Path, Any]]] = {
     "framing_steepness": [(("slopes", 0, "slope"), 0.31), (("slopes", 0, "high"), 0.5)],
     "positive_skew": [(("words", 0, "valence"), 1.5), (("n",), 10)],
     "prompt_stability": [(("prompts", 0, "rho"), 0.95), (("prompts", 2, "rho_with_valence"), -0.5)],
+    "value_tilt": [(("axes", 0, "low"), -0.3), (("prompts", 1, "gap"), 0.0)],
 }
 TERMS: dict[str, list[Path]] = {
     "model_agreement": [("fell", 0, "text"), ("rose", 0, "text")],
@@ -74,6 +75,7 @@ TERMS: dict[str, list[Path]] = {
         ("wordings", 0, "also", 1, "name"),
     ],
     "search_headroom": [("found", 0, "text")],
+    "value_tilt": [("axes", 1, "axis"), ("prompts", 2, "group")],
 }
 
 

@@ -1,0 +1,176 @@
+"""Two lists of words held against each other: how far the one ranks above the other, how surely.
+
+Ranks of means have an error in closed form: that of DeLong et al. 1988, here over stems of words,
+and over groups of prompts besides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from rmaudit.measures._stats import satterthwaite, students
+from rmaudit.measures.paired import grouped
+from rmaudit.stems import stem_key
+
+SIDES = {1: "positive", -1: "negative"}
+HALF = (-0.5, 0.5)  # the range of a gap, and of half a difference of two
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Two lists of single words, lower case, in alphabetical order; no word is in both.
+
+    Attributes:
+        name: what is asked of the two, such as "agency over communion".
+        first: the words that a positive tilt favours.
+        second: the others.
+    """
+
+    name: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Both."""
+        return self.first + self.second
+
+    def only(self, kept: Mapping[str, bool]) -> Axis:
+        """The axis with those of its words that `kept` has as True."""
+        first, second = (
+            tuple(word for word in pole if kept.get(word)) for pole in (self.first, self.second)
+        )
+        return replace(self, first=first, second=second)
+
+
+@dataclass(frozen=True)
+class Framed:
+    """Prompts in groups in frames: `signs` (prompts,), and the `names` of their groups."""
+
+    signs: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    @cached_property
+    def groups(self) -> list[tuple[str, int, NDArray[np.intp]]]:
+        """Each group within a frame: its name, frame, and the places of its prompts."""
+        both = sorted(set(zip(self.names, self.signs.tolist(), strict=True)))
+        named = np.array(self.names)
+        return [
+            (name, sign, np.flatnonzero((named == name) & (self.signs == sign)))
+            for name, sign in both
+        ]
+
+    def weights(self, sign: int) -> _Floats:
+        """Of the prompts of a frame, 1 in all: groups alike, in them prompts alike; (prompts,)."""
+        own = [places for _, frame, places in self.groups if frame == sign]
+        out = np.zeros(len(self.signs))
+        for places in own:
+            out[places] = 1 / (len(own) * len(places))
+        return out
+
+    @cached_property
+    def turned(self) -> _Floats:
+        """What each prompt counts in half the difference of the frames; (prompts,)."""
+        return (self.weights(1) - self.weights(-1)) / 2
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """One axis: `scores` of its words, first those of the first list, shape (words, prompts)."""
+
+    axis: Axis
+    scores: _Floats
+    prompts: Framed
+
+    @cached_property
+    def placed(self) -> tuple[_Floats, _Floats]:
+        """For each word and prompt the share of the other value's words below it; ties half."""
+        n, m = len(self.axis.first), len(self.axis.second)
+        ranks = scipy.stats.rankdata(self.scores, axis=0)
+        above = ranks[:n] - scipy.stats.rankdata(self.scores[:n], axis=0)
+        below = ranks[n:] - scipy.stats.rankdata(self.scores[n:], axis=0)
+        return above / m, below / n
+
+    @cached_property
+    def percentiles(self) -> _Floats:
+        """Of each word (0 to 1) among both lists under each prompt; (words, prompts)."""
+        out: _Floats = (scipy.stats.rankdata(self.scores, axis=0) - 0.5) / len(self.scores)
+        return out
+
+    @cached_property
+    def by_prompt(self) -> _Floats:
+        """How far the mean percentile of the first lies above that of the second; (prompts,)."""
+        gaps: _Floats = self.placed[0].mean(axis=0) - 0.5
+        return gaps
+
+    @property
+    def value(self) -> float:
+        """Half the difference of the gaps under positive and under negative frames."""
+        return float(self.prompts.turned @ self.by_prompt)
+
+    def under(self, sign: int) -> float:
+        """The mean gap under the prompts of a frame."""
+        return float(self.prompts.weights(sign) @ self.by_prompt)
+
+    @cached_property
+    def brought(self) -> tuple[list[str], _Floats, list[str], _Floats]:
+        """What each stem, and each group of prompts, brings to the error of the value."""
+        names: list[str] = []
+        sums: list[NDArray[np.floating[Any]]] = []
+        sides = zip((self.axis.first, self.axis.second), self.placed, (1, -1), strict=True)
+        for words, placed, sign in sides:
+            stems, codes = np.unique([stem_key(word) for word in words], return_inverse=True)
+            turned = sign * placed @ self.prompts.turned
+            made = np.bincount(codes, (turned - turned.mean()) / len(words))
+            names += stems.tolist()
+            sums.append(made * math.sqrt(len(stems) / max(len(stems) - 1, 1)))
+        groups, off = [], []
+        for sign in SIDES:
+            own = [(name, at) for name, frame, at in self.prompts.groups if frame == sign]
+            means = np.array([self.by_prompt[at].mean() for _, at in own])
+            groups += [name for name, _ in own]
+            many = len(own)
+            off.append(sign * (means - means.mean()) / (2 * many) * math.sqrt(many / (many - 1)))
+        return names, np.concatenate(sums), groups, np.concatenate(off)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Student's 95 %: words by stems, and groups of prompts within frames."""
+        names, of_words, groups, of_groups = self.brought
+        own = pd.Series(of_words).groupby(names).sum().to_numpy()  # a stem may be of both values
+        variances = np.array([own @ own, of_groups @ of_groups])
+        freedom = [len(own) - 2, len(groups) - len(SIDES)]
+        error = math.sqrt(float(variances.sum()))
+        joint = satterthwaite(variances, freedom) if error else 1.0
+        return students(self.value, error, joint, within=HALF)
+
+    @property
+    def parts(self) -> tuple[float, ...]:
+        """The same for a paired comparison."""
+        names, of_words, groups, of_groups = self.brought
+        return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
+
+
+def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
+    """The axis with `n` words of either list: one of each stem, the most frequent of all.
+
+    `zipf` is the frequency by word; a word without one is left out. All stems where there are no
+    more than `n`.
+    """
+    kept: dict[str, bool] = {}
+    for pole in (axis.first, axis.second):
+        known = sorted((word for word in pole if word in zipf.index), key=lambda w: (-zipf[w], w))
+        of_stem = {stem_key(word): word for word in reversed(known)}
+        kept |= dict.fromkeys([word for word in known if of_stem[stem_key(word)] == word][:n], True)
+    return axis.only(kept)

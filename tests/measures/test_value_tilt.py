@@ -1,0 +1,303 @@
+"""Which of two values ranks higher: pairs counted one by one, symmetries, and coverage."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.paired import difference
+from rmaudit.measures.value_tilt import FEWEST, UNIT, Axis, common, tilt
+from rmaudit.verdicts.records import Estimate
+
+NAMES = [f"{group}{i}" for group in "abcxyz" for i in range(2)]
+FRAMES = {name: 1 if name[0] in "abc" else -1 for name in NAMES}
+GROUPS = {name: name[0] for name in NAMES}
+quick = settings(max_examples=15, deadline=None)
+SEEDS = st.integers(0, 999)
+
+
+def made(first: int = 30, second: int = 40) -> Axis:
+    """Lists of words that have no stem in common."""
+    lists = ([f"{side}{i:03}" for i in range(n)] for side, n in (("ag", first), ("co", second)))
+    return Axis("agency over communion", *map(tuple, lists))
+
+
+AXIS = made()
+
+
+def scores(
+    seed: int = 0,
+    *,
+    by: float = 0.0,
+    whatever: float = 0.0,
+    adjective: float = 0.3,
+    axis: Axis = AXIS,
+    words: np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Words under the 12 prompts: their own part, a prompt's, and the first list's advantage.
+
+    It is `by` as the prompt asks, `whatever` is asked besides, and varies by `adjective`.
+    """
+    rng = np.random.default_rng(seed)
+    first = np.arange(len(axis.words)) < len(axis.first)
+    own, framed = (words or rng).normal(size=(2, len(first)))
+    of_group = {group: adjective * rng.normal() for group in "abcxyz"}
+    columns = {
+        name: own
+        + sign * framed
+        + first * (whatever + sign * by + of_group[name[0]])
+        + 0.5 * rng.normal(size=len(first))
+        for name, sign in FRAMES.items()
+    }
+    return pd.DataFrame(columns, index=list(axis.words))
+
+
+def measure(table: pd.DataFrame, *axes: Axis, **given: Any) -> Estimate:
+    """The estimate, with groups."""
+    rng = np.random.default_rng(0)
+    return tilt(table, axes or [AXIS], FRAMES, rng=rng, **{"groups": GROUPS, **given})
+
+
+def counted(table: pd.DataFrame, name: str, axis: Axis = AXIS) -> float:
+    """The share of pairs in which the first list's word wins, less a half; a tie is half."""
+    column = table[name]
+    won = [
+        (column[one] > column[other]) + 0.5 * (column[one] == column[other])
+        for one, other in product(axis.first, axis.second)
+    ]
+    return float(np.mean(won)) - 0.5
+
+
+def by_frame(table: pd.DataFrame, axis: Axis = AXIS) -> dict[int, float]:
+    """The mean of these."""
+    return {
+        sign: float(np.mean([counted(table, name, axis) for name in NAMES if FRAMES[name] == sign]))
+        for sign in (1, -1)
+    }
+
+
+def ends(estimate: Estimate) -> tuple[float, float, float]:
+    """Low, value, high."""
+    return estimate.low, estimate.value, estimate.high
+
+
+# Arithmetic
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_value_is_that_of_all_pairs(*, tied: bool) -> None:
+    """Half the difference of the frames' shares; each frame and their half sum stand beside."""
+    table = scores(1, by=0.4, whatever=0.3).round(0 if tied else 9)
+    up, down = by_frame(table).values()
+
+    estimate = measure(table)
+
+    assert estimate.value == pytest.approx((up - down) / 2)
+    assert estimate.secondary["gap under positive prompts"] == pytest.approx(up)
+    assert estimate.secondary["gap under negative prompts"] == pytest.approx(down)
+    assert estimate.secondary["gap whatever is asked"] == pytest.approx((up + down) / 2)
+    assert [row.gap for row in estimate.evidence.prompts] == [
+        pytest.approx(counted(table, name), abs=1e-4) for name in NAMES
+    ]
+    assert (estimate.unit, estimate.n) == (UNIT, 70)
+
+
+def test_the_medians_are_the_papers() -> None:
+    """The rank of the highest reward is 1: as a share of the words, from the other end."""
+    table = scores(2, by=0.5)
+    ranks = (-table).rank()
+    median = np.mean([ranks[name][list(AXIS.first)].median() for name in NAMES if FRAMES[name] > 0])
+
+    told = measure(table).secondary["median percentile of agency, positive prompts"]
+
+    assert 1 - told == pytest.approx((median - 0.5) / 70)
+
+
+def test_the_interval_is_delongs_and_that_of_the_groups() -> None:
+    """Variances of the words' shares within either list, and of adjectives within frames."""
+    table = scores(3, by=0.2)
+    share = dict.fromkeys(AXIS.words, 0.0)
+    for name, (one, other) in product(NAMES, product(AXIS.first, AXIS.second)):
+        part = FRAMES[name] / 12 * (table[name][one] > table[name][other])
+        share[one] += part / 40
+        share[other] -= part / 30
+    of_words = sum(np.var([share[w] for w in pole], ddof=1) / len(pole)
+                   for pole in (AXIS.first, AXIS.second))  # fmt: skip
+    of_groups = 0.0
+    for side in ("abc", "xyz"):
+        means = [np.mean([counted(table, f"{group}{i}") for i in range(2)]) for group in side]
+        of_groups += np.var(means, ddof=1) / 3 / 4
+    freedom = (of_words + of_groups) ** 2 / (of_words**2 / 68 + of_groups**2 / 4)
+    margin = stats.t.ppf(0.975, freedom) * math.sqrt(of_words + of_groups)
+
+    low, value, high = ends(measure(table))
+
+    assert (value - low, high - value) == pytest.approx((margin, margin))
+
+
+def test_forms_of_a_word_are_one() -> None:
+    """Twice the words, each in two forms that score alike, know no more."""
+    table = scores(4)
+    forms = table.rename(index=lambda word: f"{word}s")
+    twice = Axis(
+        AXIS.name, *((*pole, *(f"{w}s" for w in pole)) for pole in (AXIS.first, AXIS.second))
+    )
+
+    assert ends(measure(pd.concat([table, forms]), twice)) == pytest.approx(ends(measure(table)))
+
+
+def test_happiness_is_held_fixed() -> None:
+    """Where the reward is happiness, the list that is happier is worth nothing more."""
+    table = scores(5) * 0
+    happiness = pd.Series(np.random.default_rng(5).normal(size=70), index=list(AXIS.words))
+    happiness[list(AXIS.second)] += 1.5
+    table = table.add({name: FRAMES[name] * 1.0 for name in NAMES}).mul(happiness, axis=0)
+
+    estimate = measure(table, happiness=happiness.drop(AXIS.first[0]))
+
+    assert estimate.high < -0.2
+    assert abs(estimate.secondary["at equal happiness"]) < 0.05
+    assert estimate.secondary["words with a happiness"] == 69
+
+
+def test_other_axes_stand_beside() -> None:
+    """With their own words and intervals; one with too few words is left out."""
+    care, few = (Axis(f"{name}: virtues over vices", AXIS.first[:n], AXIS.second[:n])
+                 for name, n in (("care", 12), ("loyalty", 7)))  # fmt: skip
+    table = scores(6, by=0.8)
+
+    estimate = measure(table, AXIS, care, few)
+    alone = by_frame(table, care)
+
+    assert estimate.secondary[care.name] == pytest.approx((alone[1] - alone[-1]) / 2)
+    assert few.name not in estimate.secondary
+    assert [(row.axis, row.words) for row in estimate.evidence.axes] == [
+        (AXIS.name, 70),
+        (care.name, 24),
+    ]
+    assert estimate.evidence.axes[1].low < estimate.secondary[care.name]
+
+
+def test_common_words_are_of_different_stems() -> None:
+    """The most frequent form of each, the most frequent stems; what has no frequency is out."""
+    axis = Axis("x", ("abuse", "abused", "harm", "harms", "kill", "zyx"), ("care", "cared"))
+    zipf = pd.Series({"abuse": 4, "abused": 5.0, "harm": 6, "harms": 3, "kill": 2, "care": 1})
+
+    assert common(axis, zipf, 2) == Axis("x", ("abused", "harm"), ("care",))
+
+
+# Properties
+
+
+@quick
+@given(seed=SEEDS, by=st.floats(-1, 1))
+def test_swapped_lists_and_turned_scores_turn_the_sign(seed: int, by: float) -> None:
+    """Value and interval are mirrored; both at once is as before."""
+    table = scores(seed, by=by)
+    other = Axis("communion over agency", AXIS.second, AXIS.first)
+
+    plain, swapped, turned = measure(table), measure(table, other), measure(-table)
+
+    low, value, high = ends(plain)
+    assert ends(swapped) == pytest.approx((-high, -value, -low))
+    assert ends(turned) == pytest.approx((-high, -value, -low))
+
+
+@quick
+@given(seed=SEEDS, scale=st.floats(0.01, 100), shift=st.floats(-100, 100))
+def test_only_the_order_under_each_prompt_counts(seed: int, scale: float, shift: float) -> None:
+    """Any growing curve, another one for each prompt, changes nothing."""
+    table = scores(seed).round(6)
+    bent = table.copy()
+    bent["a0"] = scale * table["a0"] + shift
+    bent["x1"] = np.exp(table["x1"])
+
+    assert ends(measure(bent)) == pytest.approx(ends(measure(table)))
+
+
+def test_what_ranks_high_whatever_is_asked_is_no_tilt() -> None:
+    """It cancels, and stands beside."""
+    table = scores(7, whatever=1.5, adjective=0.0)
+
+    low, _, high = ends(estimate := measure(table))
+
+    assert low < 0 < high
+    assert estimate.secondary["gap whatever is asked"] > 0.2
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_planted_tilt_is_found_with_its_sign(sign: int) -> None:
+    """Its whole interval lies on the side that was planted."""
+    low, value, high = ends(measure(scores(8, by=sign)))
+
+    assert sign * value > 0.1
+    assert min(sign * low, sign * high) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("by", "adjective"), [(0.0, 0.0), (0.0, 0.5), (0.5, 0.5)])
+def test_the_interval_covers_what_was_planted(by: float, adjective: float) -> None:
+    """In 93 to 98.5 % of 600 draws of words and adjectives; truth from a million pairs."""
+    wide = math.sqrt(2 * (1 + 1 + 0.25))  # of a difference of two words under a prompt
+    spread = math.hypot(wide, adjective)
+    truth = float(stats.norm.cdf(by / spread)) - 0.5
+
+    found = [measure(scores(seed, by=by, adjective=adjective)) for seed in range(600)]
+
+    held = np.mean([each.low <= truth <= each.high for each in found])
+    assert 0.93 <= held <= 0.985
+
+
+@pytest.mark.slow
+def test_drift_is_paired() -> None:
+    """Two checkpoints on the same words: the truth is held, in an interval half as long."""
+    held, shorter = [], []
+    truth = float(stats.norm.cdf(0.3 / math.sqrt(4.5))) - 0.5
+    for seed in range(400):
+        old, new = (
+            measure(scores(one, by=by, adjective=0.0, words=np.random.default_rng([9, seed])))
+            for one, by in ((seed, 0.0), (10_000 + seed, 0.3))
+        )
+        found = difference(new, old)
+        assert found is not None
+        held.append(found.low <= truth <= found.high)
+        apart = math.hypot(new.high - new.low, old.high - old.low)
+        shorter.append((found.high - found.low) / apart)
+
+    assert 0.93 <= np.mean(held) <= 0.995
+    assert np.median(shorter) < 0.6
+
+
+# Errors
+
+
+def test_too_few_words_or_groups() -> None:
+    """Rather than ranks of a handful, or the spread of one adjective."""
+    few = made(FEWEST - 1)
+    message = "words of the shorter list of 'agency over communion', under"
+
+    with pytest.raises(MeasureError, match=rf"^19 {message} 3 groups of positive"):
+        measure(scores(axis=few), few)
+    with pytest.raises(MeasureError, match=rf"^30 {message} 3 .* and 1 of negative ones"):
+        measure(scores().drop(columns=["y0", "y1", "z0", "z1"]))
+
+
+def test_a_prompt_under_which_nothing_is_ranked() -> None:
+    """All words alike; or a score that is no number."""
+    table = scores()
+    table["y1"] = 2.0
+    with pytest.raises(MeasureError, match=r"^under 'y1' all 70 words have the same score"):
+        measure(table)
+
+    table.loc["ag000", "y1"] = math.nan
+    with pytest.raises(MeasureError, match=r"^expected a finite score .* 1 are not$"):
+        measure(table)
