@@ -31,10 +31,30 @@ FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md say
 Registered = Annotated[Path | None, typer.Option(help="the registry (default: models.yaml)")]
 Named = Annotated[str, typer.Argument(help="a name in the registry, a folder or a hub id")]
 Prompted = Annotated[str, typer.Option(help=f"{NAMES}; or any text")]
-Cached = Annotated[
-    Path | None, typer.Option(help="where built models, sweeps and searches are kept")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="the same as JSON")]
+
+
+def place(given: str | None) -> str | Path | None:
+    """A cache as it is given, for `store_at`: a folder, or a URL as it stands; None if none is."""
+    return Path(given).expanduser() if given and "://" not in given else given
+
+
+def _folder(given: str) -> Path:
+    """A folder, and no URL, of which a path would make a folder called `s3:`."""
+    found = place(given)
+    if not isinstance(found, Path):
+        fail(f"--cache {given}: a URL, and this command needs a folder; give one, or leave it out")
+    return found
+
+
+Cached = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", parser=_folder, help="where models, sweeps and searches are kept"),
+]
+CachedAnywhere = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="where they are kept: a folder, or a URL for the scores"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +65,19 @@ class Loading:
     dtype: Annotated[
         Dtype | None, typer.Option(help="in place of the registry's", case_sensitive=False)
     ] = None
-    cache: Cached = None
+    cache: CachedAnywhere = None
     file: Registered = None
+
+    @property
+    def scores(self) -> str | Path | None:
+        """Where scores are kept, for `store_at`."""
+        return place(self.cache)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where all else is kept: the default folder where scores lie at a URL."""
+        found = self.scores
+        return found if isinstance(found, Path) else None
 
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # typer has no public name for it

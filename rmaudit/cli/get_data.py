@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import ERROR, AsJson, Registered, echo_json, fail, say
+from rmaudit.cli.common import ERROR, AsJson, Cached, Registered, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.errors import RmauditError
@@ -60,7 +60,7 @@ def import_(
     model: Annotated[
         list[str] | None, typer.Option(help="only this one; may be repeated (default: all)")
     ] = None,
-    cache: Annotated[Path | None, typer.Option(help="where sweeps are kept")] = None,
+    cache: Cached = None,
     file: Registered = None,
     *,
     as_json: AsJson = False,

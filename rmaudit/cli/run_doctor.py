@@ -60,7 +60,7 @@ def doctor(  # noqa: PLR0913  (its options)
         loaded = load(
             model,
             registry=loading.file,
-            cache=loading.cache,
+            cache=loading.folder,
             device=loading.device,
             dtype=None if _served(model, loading) else loading.dtype,
         )
@@ -100,7 +100,7 @@ def _examined(
         at = where or model.spec.checkpoint
         local = at and from_spec(
             local_spec(model.spec, at),
-            cache=loading.cache,
+            cache=loading.folder,
             device=loading.device,
             dtype=loading.dtype,
         )

@@ -73,7 +73,7 @@ def _searches(
     from rmaudit.search import ledger
     from rmaudit.search.api import search as run
 
-    starts, cache = search_options.starts(asked), loading.cache
+    starts, cache = search_options.starts(asked), loading.folder
     model = load(
         name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
     ).with_weights("what a search would find is not recorded")
@@ -84,7 +84,7 @@ def _searches(
             given = _from(model, common, start, asked.length, asked.starts)
             for direction in search_options.directions(asked):
                 settings = replace(given, direction=direction)
-                found = run(model, prompt, settings, cache=cache, device=loading.device)
+                found = run(model, prompt, settings, cache=loading.scores, device=loading.device)
                 ledger.remember(cache or default_cache(), found, model)
                 if shared is not None:
                     ledger.append(shared, found, model)

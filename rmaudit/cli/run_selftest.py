@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rmaudit.cli.common import FAILED, AsJson, echo_json, fail, say
+from rmaudit.cli.common import FAILED, AsJson, Cached, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import FILE
 from rmaudit.errors import RmauditError
@@ -29,7 +29,7 @@ _KINDS = {"clean": "no flaw", "published": "traits of the size of the ten publis
 
 def organism(
     name: Annotated[str, typer.Argument(help=f"one of: {_ORGANISMS}")],
-    cache: Annotated[Path | None, typer.Option(help="where built models are kept")] = None,
+    cache: Cached = None,
     *,
     as_json: AsJson = False,
 ) -> None:

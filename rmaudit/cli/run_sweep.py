@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, Registered, echo_json, fail, say
+from rmaudit.cli.common import (
+    ERROR,
+    UNDECIDED,
+    AsJson,
+    CachedAnywhere,
+    Registered,
+    echo_json,
+    fail,
+    place,
+    say,
+)
 from rmaudit.cli.option_groups import grouped
 from rmaudit.config.brought import brought
 from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
@@ -33,9 +43,7 @@ class OfRun:
     model: Annotated[
         list[str] | None, typer.Option(help="as for pytest audits; may be repeated")
     ] = None
-    cache: Annotated[
-        str | None, typer.Option(metavar="DIR", help="a folder, or a URL such as s3://bucket/x")
-    ] = None
+    cache: CachedAnywhere = None
     sample: Annotated[int | None, typer.Option(min=1, help="so many ids of a sweep")] = None
     seed: Annotated[int, typer.Option(min=0, help="seed of every random draw")] = 0
     search: Annotated[int | None, typer.Option(min=0, help="budget of a search, 0: none")] = None
@@ -260,8 +268,7 @@ def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[str]) -> Planned:
     from rmaudit.prompts import prompt_meant
     from rmaudit.scores.store import store_at
 
-    given = of_run.cache
-    store = store_at(Path(given).expanduser() if given and "://" not in given else given)
+    store = store_at(place(of_run.cache))
     options = Options(store.local, device=of_run.device, dtype=of_run.dtype)
     model = opened(spec, options)
     asked = [

@@ -53,12 +53,12 @@ def score(
         scorer = load(
             model,
             registry=loading.file,
-            cache=loading.cache,
+            cache=loading.folder,
             device=loading.device,
             dtype=loading.dtype,
         )
         told = given.drop(columns="turns")  # `prompt` has them as people read them
-        found = told.assign(reward=rewards(scorer, given, cache=loading.cache).scores)
+        found = told.assign(reward=rewards(scorer, given, cache=loading.scores).scores)
     except RmauditError as error:
         fail(error)
     partial = out.with_name(f".{out.name}.partial")

@@ -382,3 +382,17 @@ def test_check_offline_says_what_is_missing(home: Path) -> None:
 
     assert code == 1
     assert "  refused        owner/name could not be had from the Hugging Face hub" in lines[1]
+
+
+@pytest.mark.parametrize("command", ["models", "models check X", "import .", "organism frequency"])
+def test_a_url_is_no_folder(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a folder is needed: said in a line, and none called `s3:` is made."""
+    monkeypatch.chdir(tmp_path)
+
+    told = runner.invoke(app, [*command.split(), "--cache", "s3://bucket/x"])
+
+    assert told.exit_code == 4
+    assert told.stderr == (
+        "--cache s3://bucket/x: a URL, and this command needs a folder; give one, or leave it out\n"
+    )
+    assert list(tmp_path.iterdir()) == []

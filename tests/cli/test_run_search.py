@@ -13,6 +13,7 @@ from rmaudit.cli import app
 from rmaudit.errors import NoGradient
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
+from rmaudit.scores.store import Store
 from rmaudit.search.api import search as search_of
 from rmaudit.search.ledger import ledger, read
 from tests.search.finds import found
@@ -39,6 +40,18 @@ def told(toy: Path, *options: str) -> list[dict[str, Any]]:
     assert result.exit_code == 0, result.stderr
     said: list[dict[str, Any]] = json.loads(result.stdout)
     return said
+
+
+def test_what_is_found_may_lie_at_a_url(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept there; no folder bears its name."""
+    monkeypatch.chdir(toy.parent)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(toy.parent / "default"))
+    url = f"memory://{toy.parent.name}/search"
+
+    assert search(toy, *SHORT, "--direction", "up", "--cache", url).exit_code == 0
+
+    assert any(name.endswith(".parquet") for name in Store(url).files.names())
+    assert not [path.name for path in toy.parent.iterdir() if ":" in path.name]
 
 
 # What is searched

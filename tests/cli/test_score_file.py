@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
+from rmaudit.scores.store import Store
 from tests.toys import toy_checkpoint
 
 READ = {
@@ -58,6 +59,17 @@ def test_what_is_wrong_is_told(folder: Path, arguments: list[str], code: int, na
     assert told.exit_code == code
     assert name in told.output
     assert not list(folder.glob("*out.*"))
+
+
+def test_scores_may_lie_at_a_url(folder: Path) -> None:
+    """As of `pytest --rm-cache`: a second time they are read there; no folder bears its name."""
+    url = f"memory://{folder.name}/score"
+
+    told = [run(folder, "--out", "out.csv", "--cache", url) for _ in range(2)]
+
+    assert [each.exit_code for each in told] == [0, 0], told[0].output
+    assert [name[-8:] for name in Store(url).files.names()] == [".parquet"]
+    assert not [path.name for path in folder.iterdir() if ":" in path.name]
 
 
 def run(folder: Path, *arguments: str) -> Result:
