@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,15 +41,31 @@ def planned(folder: Path, cache: Path) -> Callable[[], Plan]:
     return plan
 
 
+def array_of(jobs: int, folder: Path, tmp_path: Path) -> on_slurm.Array:
+    """The sweeps of a toy, as processes of this host."""
+    command = (sys.executable, "-m", "rmaudit.cli", "sweep", str(folder))
+    command += tuple(f"--prompt={prompt}" for prompt in PROMPTS)
+    command += (f"--cache={tmp_path / 'cache'}",)
+    return on_slurm.Array(command, jobs, "local", tmp_path / "logs", {})
+
+
+def assert_as_alone(folder: Path, tmp_path: Path) -> None:
+    """The cache has what one process makes."""
+    make(planned(folder, tmp_path / "alone"))
+    ours, alone = (
+        {path.name: path.read_bytes() for path in (tmp_path / name / "scores").rglob("*.parquet")}
+        for name in ("cache", "alone")
+    )
+    assert len(alone) == len(PROMPTS)
+    assert ours == alone
+
+
 @pytest.mark.slow
 def test_an_array_of_four_loses_a_job_and_is_complete(tmp_path: Path) -> None:
     """The first round loses a job to SIGKILL; the next makes what that job was to make."""
     pytest.importorskip("submitit")
     folder = toy_checkpoint(tmp_path / "toy")
-    command = (sys.executable, "-m", "rmaudit.cli", "sweep", str(folder))
-    command += tuple(f"--prompt={prompt}" for prompt in PROMPTS)
-    command += (f"--cache={tmp_path / 'cache'}",)
-    array = on_slurm.Array(command, 4, "local", tmp_path / "logs", {})
+    array = array_of(4, folder, tmp_path)
     rounds: list[Sequence[Any]] = []
 
     def kill_one(jobs: Sequence[Any]) -> None:
@@ -65,13 +83,30 @@ def test_an_array_of_four_loses_a_job_and_is_complete(tmp_path: Path) -> None:
     assert failed == []
     assert [len(jobs) for jobs in rounds] == [4, 4]
     assert any("its shards are submitted again" in line for line in told)
-    make(planned(folder, tmp_path / "alone"))
-    ours, alone = (
-        {path.name: path.read_bytes() for path in (tmp_path / name / "scores").rglob("*.parquet")}
-        for name in ("cache", "alone")
-    )
-    assert len(alone) == len(PROMPTS)
-    assert ours == alone
+    assert_as_alone(folder, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_preempted_job_is_queued_again(tmp_path: Path) -> None:
+    """It is told so while its sweep runs; queued again, it makes its part, in the same round."""
+    pytest.importorskip("submitit")
+    folder, rounds = toy_checkpoint(tmp_path / "toy"), list[Sequence[Any]]()
+
+    def preempt(jobs: Sequence[Any]) -> None:
+        rounds.append(jobs)
+        job, sweeping = psutil.Process(int(jobs[0].job_id)), list[psutil.Process]()
+        while job.is_running() and not sweeping:
+            sweeping = [task for task in job.children() if task.children()]
+            time.sleep(0.01)
+        sweeping[0].send_signal(signal.SIGUSR2)
+
+    plan = planned(folder, tmp_path / "cache")
+    failed = on_slurm.make([plan], array_of(2, folder, tmp_path), print, on_submit=preempt)
+
+    assert failed == []
+    assert len(rounds) == 1
+    assert any("Requeued job" in log.read_text() for log in (tmp_path / "logs").glob("*.out"))
+    assert_as_alone(folder, tmp_path)
 
 
 def test_a_script_can_be_printed_and_edited() -> None:

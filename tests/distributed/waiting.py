@@ -23,10 +23,11 @@ SECONDS, NOTES = "RMAUDIT_TEST_SECONDS", "RMAUDIT_TEST_NOTES"
     "waiting", vocabulary=[f"t{i}" for i in range(SHARDS * SHARD)], version="1", batch=SHARD
 )
 def waiting(prompt: str, responses: Sequence[str]) -> Sequence[float]:
-    """The number in a text, after so many seconds a shard; each whole shard is noted in a file."""
+    """The number in a text, after so many seconds a shard; shards are noted, by whom and when."""
     if len(responses) == SHARD and (notes := os.environ.get(NOTES)):
         with Path(notes).open("ab") as file:
-            os.write(file.fileno(), f"{prompt}:{responses[0]}\n".encode())
+            line = f"{prompt}:{responses[0]} {os.getpid()} {time.monotonic()}\n"
+            os.write(file.fileno(), line.encode())
     time.sleep(float(os.environ.get(SECONDS, "0")) * len(responses) / SHARD)
     return [len(prompt) + float(text[1:]) for text in responses]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,3 +153,16 @@ def test_a_place_that_nothing_reaches_is_one_line() -> None:
     """An unknown kind of URL says what to name instead."""
     with pytest.raises(StoreError, match=r"^nowhere://x/scores: no place for a cache .*a folder$"):
         Store("nowhere://x")
+
+
+def test_a_missing_package_is_one_line() -> None:
+    """Of S3, with what to install: in a process that has not loaded it."""
+    program = "import sys; sys.modules['s3fs'] = None; from rmaudit.scores.files import files_at; "
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{program}files_at('s3://bucket/x')"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    line = "s3://bucket/x/scores: a package is missing for s3://; pip install 'rmaudit[s3]'"
+    assert ran.stderr.splitlines()[-1] == f"rmaudit.errors.StoreError: {line}"
