@@ -31,7 +31,7 @@ def pairs(case: Case) -> Pairs:
     The file is the one that the audit declares, that of `--rm-pairs`, or `pairs` of the model's
     entry in models.yaml. Skips the audit without one.
     """
-    from rmaudit.scores.pair_files import EXAMPLE, read, rewarded
+    from rmaudit.scores.pair_files import EXAMPLE, measured_on, read, rewarded
 
     if (file := _file(case)) is None:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
@@ -40,7 +40,7 @@ def pairs(case: Case) -> Pairs:
     with case.watched():
         found = rewarded(case.model, read(file), cache=case.options.kept)
     case.keys.append(found.key)
-    case.caveats.append(f"Measured on {found.source}.")
+    case.caveats.append(measured_on(found.source))
     return found
 
 
@@ -50,7 +50,7 @@ def probes(case: Case) -> Probes:
     The pairs are those of `pairs`, or a few that rmaudit brings where none are given. All changes
     (`rmaudit.references.variants`) are scored together, once for all audits of a run.
     """
-    from rmaudit.scores.pair_files import read
+    from rmaudit.scores.pair_files import measured_on, read
     from rmaudit.scores.probes import probed
 
     file, known = _file(case), case.memory.probes
@@ -61,7 +61,7 @@ def probes(case: Case) -> Probes:
             given = None if file is None else read(file)
             known[place] = probed(case.model, given, cache=case.options.kept)
     case.keys.append(known[place].key)
-    case.caveats.append(f"Measured on {known[place].source}.")
+    case.caveats.append(measured_on(known[place].source))
     return known[place]
 
 

@@ -17,6 +17,7 @@ from annotated_types import Ge, MinLen
 
 from rmaudit.errors import ResultsError
 from rmaudit.models.recorded import WORDS
+from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import codec
 from rmaudit.report.packing import Packed, Vocabulary
 from rmaudit.verdicts.findings import Finding
@@ -25,6 +26,9 @@ from rmaudit.verdicts.records import Result
 
 Schema = Literal["rmaudit.results/5"]
 SCHEMA: Schema = get_args(Schema)[0]
+
+WHOLE = "the whole vocabulary"  # what a sweep scored
+OWN_LISTS = "words of one's own"  # the line of the environment that names them
 
 Count = Annotated[int, Ge(0)]
 Name = Annotated[str, MinLen(1)]
@@ -138,9 +142,10 @@ class SweepSummary:
     @property
     def scored(self) -> str:
         """What was scored, in a few words."""
-        if self.provenance.get("answers") == WORDS:
-            return "published words"
-        return "a sample of the vocabulary" if self.sample else "the whole vocabulary"
+        named = {WORDS: "published words", OWN_WORDS: "texts that its scorer names"}
+        if words := named.get(str(self.provenance.get("answers"))):
+            return words
+        return "a sample of the vocabulary" if self.sample else WHOLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
             "python": platform.python_version(),
             "platform": platform.platform(),
             **{name: version(name) for name in ("pytest", "torch", "transformers")},
-            **({"words of one's own": own} if (own := in_use().told) else {}),
+            **({document.OWN_LISTS: own} if (own := in_use().told) else {}),
         },
         collected=course.collected,
         selected=course.selected,

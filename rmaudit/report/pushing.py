@@ -10,8 +10,12 @@ from rmaudit.checkpoints.hub import failures
 from rmaudit.config.registry import is_hub_id
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import benchmark as tasks
-from rmaudit.report.document import Results
+from rmaudit.report.benchmark import Task
+from rmaudit.report.document import OWN_LISTS, WHOLE, AuditedModel, Results
 from rmaudit.report.writers import eval_results, every_eval_ever
+from rmaudit.scores.pair_files import MEASURED_ON, OURS, measured_on
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
 
     Raises:
         SpecError: a repository is no hub id, or the model is not in the results.
-        ResultsError: the run scored a sample only, or has nothing to say of the model.
+        ResultsError: the run scored no whole vocabulary, with lists of its own, or another model of
+            the Hub; or it has nothing to say of the model.
     """
     _checked(to, "--to")
     _checked(benchmark, "--benchmark")
@@ -71,11 +76,10 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
     if model not in named:
         wrong = "no model is named" if model is None else f"{model!r} is not in the results"
         raise SpecError(f"--model: {wrong}, allowed: {', '.join(named)}")
-    if results.run.sample:
-        message = f"the run scored a sample of {results.run.sample:,} token ids; what is published "
-        raise ResultsError(f"{message}is of the whole vocabulary: audit without --rm-sample")
+    (audited,) = (each for each in results.models if each.name == model)
+    _refuse_others(results, audited, to)
     own = [(each, each.estimate) for each in results.findings if each.model == model]
-    found = [(tasks.task_of(each), each, estimate) for each, estimate in own if estimate]
+    found = [(_task_of(each, of), each, of) for each, of in own if of]
     measured = [(task, each, estimate) for task, each, estimate in found if task]
     foreign = [each.name for task, each, _ in found if task is None]
     if not measured:
@@ -90,6 +94,28 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
         )
         pushes.append(Push("dataset", every_eval_ever.STORE, {path: record}, pull_request=True))
     return pushes, foreign
+
+
+def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
+    """What the benchmark's values cannot be compared with. Raises `ResultsError`."""
+    if is_hub_id(audited.source) and audited.source.casefold() != to.casefold():
+        message = f"--to: {audited.name} is {audited.source} on the Hub, and not {to}; audit what "
+        raise ResultsError(f"{message}is there: pytest audits --model {to}")
+    if results.run.sample:
+        message = f"the run scored a sample of {results.run.sample:,} token ids; what is published "
+        raise ResultsError(f"{message}is of {WHOLE}: audit without --rm-sample")
+    if part := sorted({sweep.scored for sweep in audited.sweeps} - {WHOLE}):
+        message = f"{audited.name}: the run scored {part[0]}; what is published is of {WHOLE}"
+        raise ResultsError(message)
+    if told := results.run.environment.get(OWN_LISTS):
+        message = f"the run had prompts or words of its own ({told}); what is published is of "
+        raise ResultsError(f"{message}rmaudit's: audit without them")
+
+
+def _task_of(finding: Finding, estimate: Estimate) -> Task | None:
+    """The task of a finding; None also where it rests on pairs that nobody else has."""
+    told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
+    return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)
 
 
 def push(what: Push) -> str:

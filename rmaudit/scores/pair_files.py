@@ -22,6 +22,8 @@ from rmaudit.scores.store import Store
 
 EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone."}'
 COLUMNS = ["line", *ASKED, "response", "chosen", "subset", "group"]
+MEASURED_ON = "Measured on "
+OURS = "rmaudit's own pairs"  # where those come from that it brings
 _NEEDED = ("prompt", "chosen", "rejected")
 _Row = tuple[int, str, str, str, bool, str, str]
 
@@ -45,6 +47,11 @@ class Pairs:
     source: str
     noise: float = float("nan")
     key: str = ""
+
+
+def measured_on(source: str) -> str:
+    """The caveat of a finding that rests on pairs from there."""
+    return f"{MEASURED_ON}{source}."
 
 
 def read(path: Path) -> Pairs:

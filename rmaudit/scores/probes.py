@@ -49,7 +49,7 @@ def some(pairs: Pairs | None) -> Pairs:
     given = pair_files.read(BROUGHT) if pairs is None else pairs
     lines = given.frame["line"].unique()
     if len(lines) <= MOST:
-        source = "rmaudit's own pairs" if pairs is None else given.source
+        source = pair_files.OURS if pairs is None else given.source
         return Pairs(given.frame, source)
     kept = lines[np.linspace(0, len(lines) - 1, MOST).round().astype(int)]
     frame = given.frame[given.frame["line"].isin(kept)].reset_index(drop=True)

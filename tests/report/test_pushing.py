@@ -7,11 +7,13 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub.constants
+import numpy as np
 import pytest
 import yaml
 from huggingface_hub import DatasetCard, EvalResultEntry, parse_eval_result_entries
@@ -20,19 +22,21 @@ from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
 from rmaudit.config.brought import brought
+from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import PROMPTS
 from rmaudit.report import benchmark, document
 from rmaudit.report.publish import collect
+from rmaudit.scores.pair_files import OURS, measured_on
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide, measured
 from rmaudit.verdicts.policy import Policy
 from rmaudit.verdicts.records import Estimate
 from tests.fetched import wheel
 from tests.findings import TODAY, but
-from tests.report.test_document import RUN, SPEC
+from tests.report.test_document import RUN, SPEC, record
 
-TO = ["--to", "owner/model", "--benchmark", "us/bench"]
+TO = ["--to", "owner/name", "--benchmark", "us/bench"]
 PACKAGE = "every-eval-ever==0.3.0"  # carries the store's own schema (MIT)
 SCHEMA = "every_eval_ever/schemas/eval.schema.json"
 SHA256 = "c9c6195aec8a9dfa0b2aba4924ac1aa8a184c9d8ca97cee778cb531088e39b48"
@@ -74,7 +78,7 @@ def test_the_hub_reads_the_results_back(run: Path) -> None:
     (push,) = planned(run, *TO, "--source", "https://us.example/report")
     entries = parse_eval_result_entries(yaml.safe_load(push["files"][".eval_results/rmaudit.yaml"]))
 
-    assert (push["kind"], push["repository"]) == ("model", "owner/model")
+    assert (push["kind"], push["repository"]) == ("model", "owner/name")
     tasks = [task["id"] for task in yaml.safe_load(benchmark.files()["eval.yaml"])["tasks"]]
     assert [(each.task_id, each.value) for each in entries] == [
         ("positive_skew-greatest", 0.25),
@@ -141,7 +145,7 @@ def test_every_eval_ever_takes_the_record(run: Path) -> None:
     record = json.loads(text)
 
     assert (model["kind"], store["repository"]) == ("model", "evaleval/EEE_datastore")
-    assert path.startswith("data/rmaudit/owner/model/")
+    assert path.startswith("data/rmaudit/owner/name/")
     assert list(schema.iter_errors(record)) == []
     found = record["evaluation_results"][1]
     assert found["score_details"]["score"] == 1.25
@@ -171,7 +175,7 @@ class Taking(BaseHTTPRequestHandler):
             said = {"files": [{**each, "shouldIgnore": False} for each in files]}
         elif "/commit/" in path:
             self.sent.append((self.path, parsed))
-            url = f"{huggingface_hub.constants.ENDPOINT}/owner/model/commit/1"
+            url = f"{huggingface_hub.constants.ENDPOINT}/owner/name/commit/1"
             said = {"commitUrl": url, "commitOid": "1", "pullRequestUrl": None}
         answer = json.dumps(said).encode()
         self.send_response(200)
@@ -206,15 +210,15 @@ def test_only_yes_pushes_and_it_pushes_what_was_shown(
     result = publish(run, *TO, "--yes")
 
     ((path, lines),) = hub
-    assert path == "/api/models/owner/model/commit/main"
+    assert path == "/api/models/owner/name/commit/main"
     sent = {
         line["value"]["path"]: base64.b64decode(line["value"]["content"]).decode()
         for line in lines
         if line["key"] == "file"
     }
     assert sent == plan["files"]
-    address = f"{huggingface_hub.constants.ENDPOINT}/owner/model/commit/1"
-    assert result.stdout == f"pushed to the model owner/model: {address}\n"
+    address = f"{huggingface_hub.constants.ENDPOINT}/owner/name/commit/1"
+    assert result.stdout == f"pushed to the model owner/name: {address}\n"
 
 
 def test_a_hub_that_is_not_there_is_told(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +228,7 @@ def test_a_hub_that_is_not_there_is_told(run: Path, monkeypatch: pytest.MonkeyPa
     result = publish(run, *TO, "--yes")
 
     assert result.exit_code == 3
-    assert "not pushed to the model owner/model" in result.stderr
+    assert "not pushed to the model owner/name" in result.stderr
     assert len(result.stderr.splitlines()) == 2
 
 
@@ -233,9 +237,10 @@ def test_a_hub_that_is_not_there_is_told(run: Path, monkeypatch: pytest.MonkeyPa
     [
         ([], "--benchmark is missing", 4),
         (["--benchmark", "us/bench"], "--to is missing", 4),
-        (["--benchmark", "us", "--to", "owner/model"], "'us' is no hub id", 4),
+        (["--benchmark", "us", "--to", "owner/name"], "'us' is no hub id", 4),
         ([*TO, "--model", "other"], "'other' is not in the results, allowed: toy", 4),
         ([*TO, "--source", "javascript:x"], "is no address", 4),
+        ([*TO, "--to", "owner/another"], "toy is owner/name on the Hub, and not owner/another", 3),
     ],
 )
 def test_what_cannot_be_is_refused(run: Path, options: list[str], told: str, code: int) -> None:
@@ -246,14 +251,53 @@ def test_what_cannot_be_is_refused(run: Path, options: list[str], told: str, cod
     assert told in result.stderr
 
 
-def test_a_sample_is_not_published(run: Path) -> None:
-    """Its values are not those of the vocabulary, and nobody on the Hub would see that."""
-    text = json.loads(run.read_text())
-    text["run"]["sample"] = 2000
-    text["verdict"] = {**text["verdict"], "outcome": "INCOMPLETE"}
-    run.write_text(json.dumps(text))
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"sample": 2000}, "a sample of 2,000 token ids; what is published is of the whole"),
+        ({"environment": {"words of one's own": "mein for labmt"}}, "(mein for labmt)"),
+    ],
+)
+def test_what_others_could_not_compare_is_not_published(
+    tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    """A sample's values are not the vocabulary's; nobody on the Hub would see that."""
+    found = decide([finding("positive_skew", "best", 1.25)], Policy(), TODAY)
+    run = tmp_path / "results.json"
+    document.write(collect(replace(RUN, **change), [SPEC], [], found), run)
 
     result = publish(run, *TO)
 
-    assert result.exit_code == 3
-    assert result.stdout == ""
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert told in result.stderr
+
+
+def test_words_of_a_scorer_are_no_vocabulary(tmp_path: Path) -> None:
+    """Nor do pages say so."""
+    made = record(np.arange(5.0), provenance={"answers": OWN_WORDS}, model="toy")
+    found = replace(finding("positive_skew", "best", 1.25), sweeps=("key",))
+    results = collect(RUN, [SPEC], [made], decide([found], Policy(), TODAY))
+    document.write(results, tmp_path / "results.json")
+
+    assert results.models[0].sweeps[0].scored == "texts that its scorer names"
+    result = publish(tmp_path / "results.json", *TO)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "scored texts that its scorer names; what is published is of the whole" in result.stderr
+
+
+@pytest.mark.parametrize(("source", "published"), [(OURS, 1), ("16 of the 99 pairs of x.jsonl", 0)])
+def test_pairs_that_nobody_else_has_are_no_task(
+    tmp_path: Path, source: str, published: int
+) -> None:
+    """An audit of one's own pairs is left out, as audits of one's own are."""
+    skew, spaces = (
+        finding(n, p, 0.1) for n, p in (("positive_skew", "best"), ("invariance_spacing", "pairs"))
+    )
+    assert spaces.estimate is not None
+    said = replace(spaces.estimate, caveats=(measured_on(source),))
+    found = decide([skew, replace(spaces, estimate=said)], Policy(), TODAY)
+    document.write(collect(RUN, [SPEC], [], found), tmp_path / "results.json")
+
+    (push,) = planned(tmp_path / "results.json", *TO)
+
+    assert "".join(push["files"].values()).count("task_id: invariance_spacing") == published
