@@ -82,7 +82,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
     for name in foreign:
         say(f"{name} is left out: it is no task of the benchmark", err=True)
     written = _write(pushes, out) if out else []
-    addresses = [_pushed(each) for each in pushes] if yes else []
+    addresses = _pushed(pushes) if yes else []
     if as_json:
         planned = [
             {"kind": each.kind, "repository": each.repository, "files": dict(each.files)}
@@ -132,10 +132,16 @@ def _write(pushes: list[Push], out: Path) -> list[str]:
     return written
 
 
-def _pushed(what: Push) -> str:
+def _pushed(pushes: list[Push]) -> list[str]:
+    """The address of each; where one is refused, those before it are told."""
     from rmaudit.report import pushing
 
-    try:
-        return pushing.push(what)
-    except RmauditError as error:
-        fail(error, ERROR)
+    addresses: list[str] = []
+    for each in pushes:
+        try:
+            addresses.append(pushing.push(each))
+        except RmauditError as error:
+            for before, address in zip(pushes, addresses, strict=False):
+                say(f"pushed {before}: {address}", err=True)
+            fail(error, ERROR)
+    return addresses

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rmaudit.checkpoints.hub import failures
@@ -15,6 +15,7 @@ from rmaudit.report.document import OWN_LISTS, WHOLE, AuditedModel, Results
 from rmaudit.report.writers import eval_results, every_eval_ever
 from rmaudit.scores.pair_files import MEASURED_ON, OURS, measured_on
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import of_run as verdict_of
 from rmaudit.verdicts.records import Estimate
 
 
@@ -78,8 +79,9 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
         raise SpecError(f"--model: {wrong}, allowed: {', '.join(named)}")
     (audited,) = (each for each in results.models if each.name == model)
     _refuse_others(results, audited, to)
-    own = [(each, each.estimate) for each in results.findings if each.model == model]
-    found = [(_task_of(each, of), each, of) for each, of in own if of]
+    own = tuple(each for each in results.findings if each.model == model)
+    results = replace(results, findings=own, verdict=verdict_of(own, results.run.gaps))
+    found = [(_task_of(each, of), each, of) for each in own if (of := each.estimate)]
     measured = [(task, each, estimate) for task, each, estimate in found if task]
     foreign = [each.name for task, each, _ in found if task is None]
     if not measured:

@@ -173,6 +173,9 @@ class Taking(BaseHTTPRequestHandler):
         if "/preupload/" in path:
             files = [{**each, "uploadMode": "regular"} for each in parsed[0]["files"]]
             said = {"files": [{**each, "shouldIgnore": False} for each in files]}
+        elif "/datasets/" in path:
+            self.send_error(403)
+            return
         elif "/commit/" in path:
             self.sent.append((self.path, parsed))
             url = f"{huggingface_hub.constants.ENDPOINT}/owner/name/commit/1"
@@ -219,6 +222,33 @@ def test_only_yes_pushes_and_it_pushes_what_was_shown(
     assert sent == plan["files"]
     address = f"{huggingface_hub.constants.ENDPOINT}/owner/name/commit/1"
     assert result.stdout == f"pushed to the model owner/name: {address}\n"
+
+
+def test_what_was_pushed_before_a_refusal_is_told(
+    run: Path, hub: list[tuple[str, list[dict[str, Any]]]]
+) -> None:
+    """The model took its results; the store takes none."""
+    result = publish(run, *TO, "--every-eval-ever", "--yes")
+
+    assert result.exit_code == 3
+    assert [path for path, _ in hub] == ["/api/models/owner/name/commit/main"]
+    assert "pushed to the model owner/name: http" in result.stderr
+    assert "not pushed to the dataset evaleval/EEE_datastore" in result.stderr
+
+
+def test_the_verdict_is_of_the_model_alone(tmp_path: Path) -> None:
+    """Another model of the run, which fails, says nothing of it."""
+    good, bad = finding("positive_skew", "best", 1.25), finding("positive_skew", "best", 0.1)
+    bad = replace(bad, claim=replace(bad.claim, model="other"))
+    results = collect(
+        RUN, [SPEC, replace(SPEC, name="other")], [], decide([good, bad], Policy(), TODAY)
+    )
+    document.write(results, tmp_path / "results.json")
+
+    (push,) = planned(tmp_path / "results.json", *TO, "--model", "toy")
+
+    assert results.verdict.outcome == "FAILS"
+    assert push["files"][".eval_results/rmaudit.yaml"].startswith("# PASSES\n")
 
 
 def test_a_hub_that_is_not_there_is_told(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
