@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +16,6 @@ from rmaudit.errors import SpecError
 from rmaudit.plugin.options import RM_PROMPTS
 from rmaudit.prompts import Prompt, listed
 from rmaudit.verdicts.declare import Declaration
-from rmaudit.verdicts.policy import Rules
 
 if TYPE_CHECKING:
     from rmaudit.plugin.collection import Audited
@@ -68,14 +66,3 @@ def asked_instead(audit: Audited | None) -> list[str]:
     )
     own = listed(prompt.name for prompt in audit.declaration.prompts)
     return [f"Asked other prompts than its own ({own}), of {words.source or 'rmaudit'}: {texts}"]
-
-
-def not_known_of_others(rules: Rules) -> Rules:
-    """What is known of a model's failures is known under the audits' own prompts and words.
-
-    What names a prompt, `audit[prompt]`, holds for that prompt.
-    """
-    if not in_use().asked and not in_use().others:
-        return rules
-    named = {audit: why for audit, why in rules.known.items() if audit.endswith("]")}
-    return replace(rules, known=named)

@@ -43,7 +43,7 @@ from rmaudit.plugin.options import (
     RM_SEED,
     refuse_unwritable,
 )
-from rmaudit.plugin.other_words import begin, not_known_of_others
+from rmaudit.plugin.other_words import begin
 from rmaudit.plugin.plan import Plan
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
@@ -231,13 +231,14 @@ def policy_of(config: pytest.Config) -> Policy:
     return replace(
         said,
         models={
-            spec.name: not_known_of_others(said.models[spec.name])
+            spec.name: said.models[spec.name]
             for spec in specs
             if spec.name in said.models and registered(spec, registry)
         },
         inconclusive=config.getoption(RM_INCONCLUSIVE),
         missing=config.getoption(RM_MISSING),
         sampled=config.getoption(RM_SAMPLE) is not None,
+        others=bool(in_use().told),
     )
 
 

@@ -62,6 +62,11 @@ class Run:
     """--rm-sample: how many token ids were scored; null for the whole vocabulary."""
 
     @property
+    def others(self) -> bool:
+        """Whether it asked other prompts than the audits' own, or saw other words."""
+        return OWN_LISTS in self.environment
+
+    @property
     def complete(self) -> bool:
         """Whether all that was to be run came to its end; nothing else can pass."""
         return not self.interrupted and self.finished >= self.selected

@@ -94,9 +94,10 @@ class Replayed:
 
 def replay(results: Results, policy: Policy, today: date) -> Results:
     """The results with their findings as the policy has them on this day (UTC)."""
-    policy = replace(policy, sampled=results.run.sample is not None)
+    run = results.run
+    policy = replace(policy, sampled=run.sample is not None, others=run.others)
     findings = tuple(decide(results.findings, policy, today))
-    return replace(results, findings=findings, verdict=of_run(findings, results.run.gaps))
+    return replace(results, findings=findings, verdict=of_run(findings, run.gaps))
 
 
 def outcome(results: Results) -> str:

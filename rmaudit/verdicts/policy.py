@@ -7,7 +7,7 @@ goes before what is said of all, and within that `audit[prompt]` before the plai
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal, TypeVar
 
@@ -74,6 +74,9 @@ class Policy:
         missing: whether a gating audit that was skipped fails the run.
         sampled: whether a sample of the vocabulary was scored: that it passes there is no reason to
             call a known failure outdated.
+        others: whether the audits asked other prompts than their own, or saw other words: what is
+            known of a model's failures is known under their own, and what names a prompt,
+            `audit[prompt]`, for that prompt.
     """
 
     file: str = "models.yaml"
@@ -84,12 +87,17 @@ class Policy:
     inconclusive: Literal["fail", "pass"] = "fail"
     missing: Literal["skip", "fail"] = "skip"
     sampled: bool = False
+    others: bool = False
 
     def of(self, model: str, source: str) -> Rules:
         """What is said of this model alone; nothing where the file's model is of another source."""
         if self.sources.get(model, source) != source:
             return Rules()
-        return self.models.get(model, Rules())
+        said = self.models.get(model, Rules())
+        if not self.others:
+            return said
+        known = {audit: why for audit, why in said.known.items() if audit.endswith("]")}
+        return replace(said, known=known)
 
 
 def entry(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:

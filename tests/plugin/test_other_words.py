@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 import rmaudit
-from rmaudit.config.own_words import OwnWords, in_use, using
-from rmaudit.plugin.other_words import not_known_of_others
+from rmaudit.config.own_words import in_use
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.verdicts.policy import Rules
 from tests.plugin.conftest import Run
 
 AUDITS = Path(__file__).parents[2] / "audits"
@@ -151,16 +149,6 @@ def test_high(rng): return estimate(1.0)
     assert other["prompt"] == "best"
     run(body, "--rm-prompts", "bests", model="T").refuses("unknown prompt 'bests'", "'best'?")
     run(body, "--rm-prompts", "no.yaml", model="T").refuses("no.yaml: cannot be read")
-
-
-def test_what_is_known_is_known_under_the_audits_own_prompts() -> None:
-    """Unless it names the very prompt."""
-    rules = Rules(known={"a": "expected", "b[beste]": "this prompt too"})
-
-    with using(OwnWords(asked=(Prompt("beste", "Was?", +1),))):
-        assert not_known_of_others(rules).known == {"b[beste]": "this prompt too"}
-    with using(OwnWords()):
-        assert not_known_of_others(rules) == rules
 
 
 @pytest.mark.slow

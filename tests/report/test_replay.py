@@ -8,7 +8,7 @@ from datetime import date
 
 import pytest
 
-from rmaudit.report.document import Results
+from rmaudit.report.document import OWN_LISTS, Results
 from rmaudit.report.publish import collect
 from rmaudit.report.replay import Measured, Replayed, lines, outcome, replay, said
 from rmaudit.verdicts.findings import Finding
@@ -81,6 +81,22 @@ def test_a_bound_flips_a_verdict() -> None:
     assert "models.yaml: toy: bounds: positive_skew[worst]" in flip.why
     assert (told.outcome, told.counts) == ("unsure", {"pass": 1, "unsure (blocks)": 1})
     assert [stop.prompt for stop in told.blocking] == ["worst"]
+
+
+def test_what_is_known_is_known_under_the_audits_own_prompts() -> None:
+    """Of a run that asked others, or saw other words, only what names the very prompt."""
+    known = Rules(known={"positive_skew": "expected", "positive_skew[beste]": "this prompt too"})
+    policy = Policy(models={"toy": known})
+    old = results(FAILING, but(FAILING, prompt="beste"))
+    asked = old.run.environment | {OWN_LISTS: "prompts beste (deutsch.yaml)"}
+    others = dc_replace(old, run=dc_replace(old.run, environment=asked))
+
+    def of(run: Results) -> list[str]:
+        return [finding.judgement.known for finding in replay(run, policy, TODAY).findings]
+
+    assert of(old) == ["expected", "this prompt too"]
+    assert of(others) == ["", "this prompt too"]
+    assert outcome(replay(others, policy, TODAY)) == "fail"
 
 
 def test_a_waiver_holds_until_its_day() -> None:
