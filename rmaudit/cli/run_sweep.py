@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -48,6 +48,13 @@ class OfRun:
     seed: Annotated[int, typer.Option(min=0, help="seed of every random draw")] = 0
     search: Annotated[int | None, typer.Option(min=0, help="budget of a search, 0: none")] = None
     baseline: Annotated[str | None, typer.Option(help="the model to compare with")] = None
+    prompts: Annotated[
+        str | None, typer.Option(metavar="FILE", help="other prompts for all audits, or names")
+    ] = None
+    pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="pairs of answers")] = None
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="strings of searches made elsewhere")
+    ] = None
     device: Annotated[str, typer.Option(help="auto, spread, cpu, cuda:0 ...")] = "auto"
     dtype: Annotated[
         Dtype | None, typer.Option(help="in place of the registry's", case_sensitive=False)
@@ -217,7 +224,8 @@ def _command(
     """The command of a sweep, for another process."""
     options = [f"--model={name}" for name in of_run.model or ()]
     options += [f"--prompt={prompt}" for prompt in prompts]
-    for name in ("cache", "sample", "seed", "search", "baseline", "device", "dtype", "file"):
+    plain = (field.name for field in fields(OfRun) if field.name != "model")
+    for name in plain:
         value = getattr(of_run, name)
         if value not in {None, getattr(OfRun(), name)}:
             options.append(f"--{name}={value}")
@@ -249,6 +257,8 @@ def _jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterato
 
     registry = known_models(of_run.file)
     if prompts:
+        if any((of_run.prompts, of_run.pairs, of_run.ledger)):
+            fail("--prompts, --pairs and --ledger are for audits; leave them out with --prompt")
         names = [*what, *(of_run.model or [])]
         if len(names) != 1:
             fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
@@ -296,6 +306,9 @@ def _planned(audits: Sequence[str], of_run: OfRun, names: Sequence[str], before:
         "--rm-seed": of_run.seed,
         "--rm-search": of_run.search,
         "--rm-baseline": of_run.baseline,
+        "--rm-prompts": of_run.prompts,
+        "--rm-pairs": of_run.pairs,
+        "--rm-ledger": of_run.ledger,
         "--rm-device": of_run.device,
         "--rm-dtype": of_run.dtype,
         "--rm-models": of_run.file,

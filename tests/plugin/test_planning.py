@@ -37,6 +37,18 @@ def test_searched(searches, rewards):
 """
 
 
+PAIRS = """
+@declare(0.0, prompts=["best"])
+def test_swept(sweep): return estimate(3.0)
+
+@declare(0.0, prompts=["best"])
+def test_in_pairs(pairs): return estimate(float(len(pairs.frame)))
+
+@declare(0.0, prompts=["best"])
+def test_replayed(ledger): return estimate(float(len(ledger)))
+"""
+
+
 def command(*arguments: str, code: int = 0) -> str:
     """What a command prints."""
     ran = CliRunner().invoke(app, [*arguments])
@@ -107,12 +119,33 @@ def test_a_run_after_its_sweep_finds_all_and_loads_no_weights(
     assert kept(tmp_path / "one")[name] == made[name]
 
 
+@pytest.mark.slow
+def test_what_a_run_is_given_is_planned(audits: str, toy: Path, tmp_path: Path) -> None:
+    """Other prompts, pairs and a ledger, as `--rm-prompts`, `--rm-pairs` and `--rm-ledger`."""
+    (tmp_path / "test_pairs.py").write_text(AUDITS + PAIRS, encoding="utf-8")
+    line = json.dumps({"prompt": "p", "chosen": "love", "rejected": "war"})
+    (tmp_path / "mine.jsonl").write_text(f"{line}\n", encoding="utf-8")
+    (tmp_path / "none.jsonl").write_text('{"no": "ledger"}\n', encoding="utf-8")
+    run = ["test_pairs.py", "--model", str(toy), "--cache", str(tmp_path / "cache")]
+
+    assert [(n["kind"], n["prompt"]) for n in planned(*run)] == [("sweep", "best")]
+    found = planned(*run, "--prompts", "worst", "--pairs", "mine.jsonl")
+
+    assert [(n["kind"], n["prompt"]) for n in found if n["kind"] == "sweep"] == [("sweep", "worst")]
+    assert sum(n["answers"] for n in found if n["kind"] != "sweep") == 2
+    script = command("sweep", *run, "--pairs", "mine.jsonl", "--prompts", "worst", "--print")
+    assert "--prompts=worst --pairs=mine.jsonl" in script
+    refused = command("plan", *run, "--ledger", "none.jsonl", code=3)
+    assert refused.startswith("--rm-ledger: none.jsonl:1: ")
+
+
 def test_what_is_wrong_is_one_line(audits: str, tmp_path: Path) -> None:
     """A model, an audit, a part that is none: exit code 4 or 3, and what to write instead."""
     for arguments, words in {
         ("plan", audits, "--model", "nothing"): "nothing",
         ("sweep", audits, "--part", "5/4"): "write 3/16",
         ("sweep", "a", "b", "--prompt", "best"): "rmaudit sweep NAME --prompt best",
+        ("sweep", "a", "--prompt", "best", "--pairs", "p"): "leave them out with --prompt",
         ("plan", "test_none.py"): "test_none.py",
     }.items():
         ran = CliRunner().invoke(app, [*arguments])
