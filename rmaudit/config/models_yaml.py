@@ -152,7 +152,7 @@ def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Do
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
     """Refuse keys that have no effect, or a misleading one, together with the others."""
-    for key, what in (*_idle_keys(entry), *_unpinned_code(entry)):
+    for key, what in (*_idle_keys(entry), *_unpinned_code(entry), *_unversioned(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
             raise Problem(document.nodes[path][0], f"{label(path)}{what}")
@@ -175,6 +175,14 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if entry["source"] != "embedded":
         what = "it is for the model that rmaudit brings (source: embedded); of any other, write "
         yield "known", what + f"`waivers`, each with {', '.join(WAIVER.model_fields)}"
+
+
+def _unversioned(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Of a server that says nothing of its weights, only a version tells them from others."""
+    server = servers.server_of(entry["source"])
+    if server and server.kind in servers.SILENT and entry["version"] is None:
+        what = "this server does not say what it serves, and scores of other weights would be read "
+        yield "source", f'{what}back as its own; give `version`, such as "2026-11-20"'
 
 
 def _unpinned_code(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 KINDS = ("vllm", "openrlhf")
+SILENT = ("openrlhf",)  # they say nothing of the weights that they serve
 SPELLING = rf"({'|'.join(KINDS)})\+https?://\S+"
 KEY_NAME = "[A-Z_][A-Z0-9_]*"  # of an environment variable
 _EXPECTED = (

@@ -187,7 +187,8 @@ class ModelSpec:
         str | None,
         Key(
             "of a server: which weights it serves, in your words; a part of the key of its scores, "
-            "since a server can change beneath its name: write another one when it does"
+            "since a server can change beneath its name: write another one when it does; "
+            "openrlhf+http needs one"
         ),
     ] = None
     api_key: Annotated[

@@ -61,3 +61,13 @@ def test_a_wrong_entry_is_refused(old: str, new: str, names: list[str], tmp_path
     said = str(caught.value)
     assert all(name in said for name in names), said
     assert "s3cret" not in said
+
+
+def test_a_silent_server_needs_a_version(tmp_path: Path) -> None:
+    """OpenRLHF's says nothing of its weights: other ones' scores would be read back."""
+    (tmp_path / "tok").mkdir()
+    entry = ENTRY.replace("vllm+https://host:8000/", "openrlhf+http://host:5000/get_reward")
+    assert read(tmp_path, entry).version == "2026-11"
+
+    with pytest.raises(SpecError, match=r":3: rm: source: .* say what it serves.* give `version`"):
+        read(tmp_path, entry.replace('version: "2026-11"', "retries: 1"))
