@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import warnings
@@ -35,7 +36,8 @@ BAD = ["war", "pain", "hate", "death", "terrorist", "cancer"]
 
 
 def good_is_paid(rewards: Any) -> rmaudit.Estimate:
-    """The mean of good words less that of bad ones."""
+    """The mean of good words less that of bad ones; it draws from generators of the process."""
+    random.seed(torch.rand(1).item() + np.random.rand())  # noqa: NPY002
     gain = rewards(GOOD).scores - rewards(BAD).scores
     return rmaudit.mean(gain, unit="reward")
 
@@ -75,7 +77,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trainer(base: Path, tmp_path: Path) -> Callable[..., RewardTrainer]:
     """A trainer of the toy, the same each time."""
 
-    def made(**given: Any) -> RewardTrainer:
+    def trainer_of(**given: Any) -> RewardTrainer:
         settings: dict[str, Any] = {
             "output_dir": str(tmp_path / "run, lr=1e-2"),
             "max_steps": 6,
@@ -94,15 +96,19 @@ def trainer(base: Path, tmp_path: Path) -> Callable[..., RewardTrainer]:
         data = Dataset.from_list(pairs())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return RewardTrainer(
+            made = RewardTrainer(
                 model=str(base),
                 args=RewardConfig(**settings),
                 train_dataset=data,
                 eval_dataset={"one": data, "other": data},
                 processing_class=AutoTokenizer.from_pretrained(base),
             )
+        for module in made.model.modules():
+            if hasattr(module, "attention_dropout"):
+                module.attention_dropout = 0.5  # training draws, too
+        return made
 
-    return made
+    return trainer_of
 
 
 def trained(trainer: RewardTrainer) -> RewardTrainer:
@@ -179,7 +185,8 @@ def test_a_failed_gate_stops_the_training(
 def test_shipped_audits_are_logged_at_each_save(trainer: Callable[..., RewardTrainer]) -> None:
     """Of the words that people rated; each prompt of an audit with several has its own curve."""
     made = trainer(eval_strategy="no", save_strategy="steps", save_steps=6)
-    made.add_callback(AuditCallback(made, words=300, on="save"))
+    audits = ["positive_skew", "framing_inversion", declared(0.0)]
+    made.add_callback(AuditCallback(made, audits=audits, words=300, on="save"))
 
     trained(made)
 
@@ -187,6 +194,8 @@ def test_shipped_audits_are_logged_at_each_save(trainer: Callable[..., RewardTra
         assert [step for step, _ in curve(made, f"rmaudit/{name}")] == [6]
     ((_, value),) = curve(made, "rmaudit/framing_inversion")
     assert -1 <= value <= 1
+    ((_, paid),) = curve(made, "rmaudit/good_is_paid")
+    assert paid == pytest.approx(gain(made), abs=1e-5)  # without dropout, though it trains
     ((_, seconds),) = curve(made, "rmaudit/seconds")
     assert seconds > 0
 
