@@ -26,7 +26,7 @@ from rmaudit.scores.protocols import Bar, measured_noise
 from rmaudit.scores.sealed import Stored, checksum, noise_of
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.texts import TextScores
-from rmaudit.scoring import VERSION
+from rmaudit.scoring import version
 
 ASKED = ["prompt", "turns"]  # the columns of a prompt: its text, and the turns of a conversation
 
@@ -96,7 +96,7 @@ def rewards(
 
         about = {
             "rendered": hashlib.sha256(rendered.encode()).hexdigest(),
-            "scoring": str(VERSION),
+            "scoring": version(max((len(slot.prefix) for slot in slots.values()), default=0)),
             "protocol": "exact",
         }
         return _kept(model, rows, _asked, model.score_each, alone, about, store)

@@ -26,7 +26,7 @@ from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.sample import spread
 from rmaudit.scores.sealed import Stored, checksum, key_of
 from rmaudit.scores.store import Store
-from rmaudit.scoring import VERSION
+from rmaudit.scoring import version
 
 ANSWERS = 16  # scored once more, to measure the noise
 Row = tuple[int, ...]
@@ -219,7 +219,7 @@ def _decided_by(
         **prompt.decides,
         "rendered": slot.digest,
         "rows": checksum(rows),
-        "scoring": str(VERSION),
+        "scoring": version(len(slot.prefix)),
         **({"part": part} if part else {}),
     }
 

@@ -2,8 +2,9 @@
 
 All candidates answer the same prompt, so the prompt's keys and values are computed once and
 kept once. A row's queries meet the prefix's keys in one large product and its own keys in a
-small one; a single softmax runs over both. Nothing is padded: every row of a batch has the
-same length. Of a candidate, nothing is kept beyond its own batch.
+small one; a single softmax runs over both (`fused` has another way for long prefixes on a CPU).
+Nothing is padded: every row of a batch has the same length. Of a candidate, nothing is kept beyond
+its own batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
 every backbone whose attention layers go through that interface (`models.loader`), and it needs
@@ -23,7 +24,7 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface
 
 from rmaudit.errors import ModelError
-from rmaudit.scoring import ATTENTION
+from rmaudit.scoring import ATTENTION, fused
 
 _IGNORABLE = {"dropout", "position_ids", "use_cache", "is_causal"}  # no effect on unpadded rows
 
@@ -72,6 +73,10 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     batch, heads, length, dim = query.shape
     kv_heads = key.shape[1]
     per_kv = heads // kv_heads
+    sees_all = softcap is None and (sliding_window is None or past + length <= sliding_window)
+    if sees_all and fused.possible(query, value, past):
+        keys, values = (_repeated(of[layer], per_kv) for of in (prefix.keys, prefix.values))
+        return fused.attend(query, key, value, keys, values, scaling), None
     rows = batch * length
     scores = query.new_empty(heads, batch, length, past + length)
     if past:  # one product a head, over the queries as they lie in memory

@@ -23,7 +23,7 @@ from rmaudit.scores.journal import Journal
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
 from rmaudit.scores.sealed import Stored
 from rmaudit.scores.store import Store, store_at
-from rmaudit.scoring import VERSION as SCORING
+from rmaudit.scoring import version
 from rmaudit.search import chance, coordinate, gcg
 from rmaudit.search.constraints import opened
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
@@ -96,7 +96,7 @@ def search(
         **_base(weighted, settings, root, device),
         **asked.decides,
         "rendered": slot.digest,
-        "scoring": str(SCORING),
+        "scoring": version(len(slot.prefix)),
         "protocol": PROTOCOL,
         "search": json.dumps({"version": VERSION, **settings.said()}, sort_keys=True),
     }

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rmaudit.errors import ModelError
+from rmaudit.scoring import LONG, version
 from rmaudit.scoring.attention import Prefix, attend
 
 DIM = 4
@@ -124,6 +125,43 @@ def test_equals_the_definition(case: Case) -> None:
     assert torch.equal(prefix.values[layer], before[3].values[layer])
     narrow, _ = attend(Layer(), *(t.bfloat16() for t in given[:3]), None, 1)  # type: ignore[arg-type]
     assert narrow.dtype == torch.bfloat16
+
+
+LONGER = {
+    "plain": Case(past=LONG),
+    "one own id, a key head each": Case(past=LONG, length=1, kv_heads=4),
+    "window as long as everything": Case(past=LONG + 9, window=LONG + 12),
+    "window inside the prefix": Case(past=LONG, window=LONG),
+    "softcap": Case(past=LONG, softcap=0.5),
+    "narrower values": Case(past=LONG, width=3),
+}
+
+
+@pytest.mark.parametrize("name", LONGER)
+def test_a_long_prefix_is_attended_to_exactly(name: str) -> None:
+    """As in float64, and as with a gradient, where the whole table is made; short ones make it."""
+    case = LONGER[name]
+    query, key, value, prefix = tensors(case)
+    wide = Prefix(length=case.past)
+    for of in ("keys", "values"):
+        getattr(wide, of)[Layer.layer_idx] = getattr(prefix, of)[Layer.layer_idx].double()
+    options = {"softcap": case.softcap, "sliding_window": case.window}
+
+    def out(*of: Tensor, before: Prefix) -> Tensor:
+        found, _ = attend(Layer(), *of, None, 1 / sqrt(DIM), shared_prefix=before, **options)
+        return found
+
+    with torch.inference_mode():
+        fast = out(query, key, value, before=prefix)
+        exact = out(query.double(), key.double(), value.double(), before=wide)
+    table = out(query, key, value, before=prefix)
+
+    assert fast.is_contiguous()
+    for found in (fast, table):
+        torch.testing.assert_close(found.double(), exact, rtol=0, atol=2e-6)
+    fused = name in {"plain", "one own id, a key head each", "window as long as everything"}
+    assert torch.equal(fast, table) is not fused
+    assert version(case.past) != version(PAST)
 
 
 def test_recording_stores_keys_and_values_and_attends_to_no_prefix() -> None:
