@@ -5,6 +5,7 @@ A pure function of the runs; `writers.history_page` shows it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,13 +99,21 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
 def families(runs: Iterable[tuple[Results, Path]]) -> list[Family]:
     """The runs' models by family: one base model of one developer, or one name where it has none.
 
+    Models that one run audits are no releases of one another: each is a family by its name.
     A gate regresses where the paired difference from the release before is clearly worse
     (`releases`), or where it passed then and does not now.
     """
+    given = list(runs)
+    apart: set[str] = set()
+    for results, _ in given:
+        counts = Counter(map(_family, results.models))
+        apart |= {name for name in counts if counts[name] > 1}
     grouped: dict[str, list[tuple[AuditedModel, Results, Path]]] = {}
-    for results, folder in runs:
+    for results, folder in given:
         for model in results.models:
-            grouped.setdefault(_family(model), []).append((model, results, folder))
+            family = _family(model)
+            name = model.name if family in apart else family
+            grouped.setdefault(name, []).append((model, results, folder))
     return [_told(name, members) for name, members in grouped.items()]
 
 

@@ -70,6 +70,25 @@ def test_families_go_by_base_model_and_releases_by_time(tmp_path: Path) -> None:
     assert [release.model for release in family.releases] == ["rm-v1", "rm-v2"]
 
 
+def test_models_that_one_run_audits_are_no_releases_of_one_another() -> None:
+    """Siblings of one base, each as it was: nothing regresses from one to the other."""
+    runs = []
+    for day in (1, 2):
+        both = [run_of(value, day, name) for name, value in (("large", 0.9), ("small", 0.2))]
+        models = [replace(each.models[0], base_model="Base-1B") for each in both]
+        together = [finding for each in both for finding in each.findings]
+        runs.append((replace(both[0], models=tuple(models), findings=tuple(together)), Path()))
+
+    told = families(runs)
+
+    assert [family.name for family in told] == ["large", "small"]
+    assert [[release.model for release in family.releases] for family in told] == [
+        ["large", "large"],
+        ["small", "small"],
+    ]
+    assert not any(family.first for family in told)
+
+
 def test_the_page_says_where_it_began(tmp_path: Path) -> None:
     """A sentence, marks, the number, one chart a gate; hostile names are spelled out."""
     hostile = "<script>alert(1)</script>"
