@@ -218,7 +218,7 @@ class ModelSpec:
     timeout: Annotated[
         float,
         Key(
-            "of a server: seconds that an answer may take before it is asked again (120)",
+            "of a server: seconds of silence before it is asked again (120)",
             "a number of seconds, such as 120",
             r"(?=.*[1-9])(0|[1-9][0-9]{0,4})(\.[0-9]{1,6})?",
         ),

@@ -29,7 +29,7 @@ _OK, _REDIRECT, _REFUSED, _NOT_FOUND = 200, 300, (401, 403), (404, 405)
 class HttpClient:
     """Requests to one server; several threads may share it.
 
-    A request is made again after a broken connection, no answer within the entry's `timeout`, or a
+    A request is made again after a broken connection, silence for the entry's `timeout`, or a
     status that passes (429 and 5xx): at once, then after a second and twice as long each time, with
     jitter, or after what `Retry-After` says; `retries` times in all.
     """
