@@ -140,6 +140,7 @@ def test_the_workflow_is_a_workflow(tmp_path: Path) -> None:
     assert f"pip install rmaudit=={rmaudit.__version__}" in runs
     (gate,) = [run for run in runs if run.startswith("pytest audits ")]
     assert "--rm-missing fail" in gate
+    assert runs[runs.index(gate) + 1] == "rmaudit replay reports/*/results.json"  # as README says
     (sarif,) = [step for step in steps if "sarif" in step.get("uses", "")]
     assert sarif["with"]["sarif_file"] == "reports"
 
