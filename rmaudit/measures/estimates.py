@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import rank_correlation as correlations
-from rmaudit.measures._stats import clustered_error, even_clusters, normal, satterthwaite, students
+from rmaudit.measures._stats import clustered_error, even_clusters, satterthwaite, students
 from rmaudit.verdicts.records import Estimate
 
 _Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ def difference(
 def rank_correlation(x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None = None) -> Estimate:
     """Spearman's rho of `x` and `y`, shape (n,), with its 95 % interval over clusters.
 
-    The error is a U-statistic's (Hoeffding 1948), the interval normal and within -1 and 1. Its
+    The error is a U-statistic's (Hoeffding 1948), the interval Student's and within -1 and 1. Its
     unit is "Spearman's rho".
 
     Raises:
@@ -91,10 +91,8 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None =
     rho, error = correlations.spearman(*sides, codes)
     if math.isnan(rho):
         raise MeasureError("all values of x or of y are equal: there is nothing to correlate")
-    low, high = normal(rho, error, within=(-1.0, 1.0))
-    return Estimate(
-        rho, min(low, rho), max(high, rho), "Spearman's rho", len(sides[0]), "normal, over clusters"
-    )
+    low, high = students(rho, error, even_clusters(codes) - 1, within=(-1.0, 1.0))
+    return Estimate(rho, min(low, rho), max(high, rho), "Spearman's rho", len(sides[0]), _T)
 
 
 def _checked(values: ArrayLike, what: str) -> _Floats:
