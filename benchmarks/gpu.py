@@ -1,10 +1,13 @@
 """Full sweeps at the sizes of real reward models, on a GPU, with random bfloat16 weights.
 
-python benchmarks/gpu.py [llama-3.1-8b] [gemma-2-27b]
+python benchmarks/gpu.py [llama-3.1-8b] [gemma-2-27b] [--prefix 42] [--compile]
 
-Nothing is downloaded: the weights are made on the device. The peak is that of a large bfloat16
-matrix product, measured in the same run. Prints one line of JSON for each shape. The shape `tiny`
-with `--device cpu` only tries the program.
+Nothing is downloaded: the weights are made on the device. Two rates of matrix products are
+measured in the same run, and the shares of them that a sweep reaches: the peak, of one large
+bfloat16 product, and that of the backbone's own linear layers, alone, on the ids of a batch.
+`--compile` sweeps once more with layers that torch.compile has fused, attention left alone, and
+says how far rewards are from those of eager layers, in sd. Prints one line of JSON for each shape.
+The shape `tiny` with `--device cpu` only tries the program.
 """
 
 from __future__ import annotations
@@ -16,18 +19,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import AttentionInterface, AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.models.loader import path_of
 from rmaudit.models.loading import Weights
 from rmaudit.models.native import held
-from rmaudit.scoring import engine
+from rmaudit.scoring import ATTENTION, engine
+from rmaudit.scoring.attention import attend
 from rmaudit.scoring.engine import Scorer
 
-PREFIX, SUFFIX, PAPER_BATCH, PAPER_ANSWERS, SHARD = 42, 1, 32, 1024, 4096
+SUFFIX, PAPER_BATCH, PAPER_ANSWERS, SHARD = 1, 32, 1024, 4096
 SHAPES: dict[str, dict[str, Any]] = {
     "llama-3.1-8b": {
         "model_type": "llama",
@@ -68,6 +73,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("shapes", nargs="*", default=["llama-3.1-8b", "gemma-2-27b"])
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--prefix", type=int, default=42, help="ids of the prompt")
+    parser.add_argument("--compile", action="store_true", help="fuse what is not attention, too")
     asked = parser.parse_args()
     if unknown := set(asked.shapes) - set(SHAPES):
         sys.exit(f"unknown shape {unknown.pop()!r}; known: {', '.join(SHAPES)}")
@@ -77,18 +84,24 @@ def main() -> None:
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     peak = _peak(device)
     for shape in asked.shapes:
-        print(json.dumps({"benchmark": "gpu", "card": card, **_measure(shape, device, peak)}))
+        found = _measure(shape, device, peak, asked.prefix, fuse=asked.compile)
+        print(json.dumps({"benchmark": "gpu", "card": card, **found}))
 
 
-def _measure(shape: str, device: torch.device, peak: float) -> dict[str, Any]:
+def _measure(
+    shape: str, device: torch.device, peak: float, ids: int, *, fuse: bool
+) -> dict[str, Any]:
     weights = _weights(SHAPES[shape], device)
     scorer, config = weights.scorer, weights.model.config
-    prefix, suffix = tuple(range(10, 10 + PREFIX)), (5,) * SUFFIX
+    prefix, suffix = tuple(i % config.vocab_size for i in range(10, 10 + ids)), (5,) * SUFFIX
     answers = [(i,) for i in range(config.vocab_size)]
 
-    def sweep() -> None:
+    rewards: dict[str, list[float]] = {"eager": [], "fused": []}
+
+    def sweep(how: str = "eager") -> None:
         for start in range(0, len(answers), SHARD):  # as the store asks for them
-            engine.score(scorer, prefix, answers[start : start + SHARD], suffix)
+            some = answers[start : start + SHARD]
+            rewards[how] += engine.score(scorer, prefix, some, suffix).tolist()
 
     engine.score(scorer, prefix, answers[:SHARD], suffix)  # warm up
     took = _seconds(sweep, device)
@@ -96,28 +109,47 @@ def _measure(shape: str, device: torch.device, peak: float) -> dict[str, Any]:
     path = scorer.path
     weights.model.set_attn_implementation(weights.attention)  # as transformers would run it
 
+    whole = max(PAPER_BATCH, PAPER_ANSWERS * 42 // ids)  # rows, fewer if they are long
+
     @torch.inference_mode()
     def paper() -> None:
-        for start in range(0, PAPER_ANSWERS, PAPER_BATCH):
+        for start in range(0, whole, PAPER_BATCH):
             some = answers[start : start + PAPER_BATCH]
             rows = torch.tensor([[*prefix, *answer, *suffix] for answer in some], device=device)
             weights.model(rows, use_cache=False)
 
     paper()
-    full = PAPER_ANSWERS / _seconds(paper, device)
-    flops = _flops(scorer.backbone) * (1 + SUFFIX) * len(answers)
+    full = whole / _seconds(paper, device)
+    flops = _flops(scorer.backbone, ids) * (1 + SUFFIX) * len(answers)
+    products = _products(scorer.backbone, scorer.ids_per_batch or 1, device)
+    fused: dict[str, Any] = {}
+    if fuse:
+        weights.go(path)
+        first = _fused(scorer, lambda: engine.score(scorer, prefix, answers[:SHARD], suffix))
+        again = _seconds(lambda: sweep("fused"), device)
+        apart = np.subtract(rewards["fused"], rewards["eager"])
+        fused = {
+            "seconds": round(again, 2),
+            "first_shard_seconds": round(first, 1),
+            "share_of_products": round(flops / again / products, 3),
+            "rms_difference_sd": float(f"{apart.std() / np.std(rewards['eager']):.1e}"),
+        }
     return {
         "shape": shape,
+        "prefix": ids,
         "path": str(path),
         "ids": len(answers),
         "ids_per_batch": scorer.ids_per_batch,
         "seconds": round(took, 2),
         "answers_per_s": {"engine": round(len(answers) / took), "paper": round(full, 1)},
         "ratio_to_paper": round(len(answers) / took / full, 1),
-        "ratio_of_ids": (PREFIX + 1 + SUFFIX) / (1 + SUFFIX),
+        "ratio_of_ids": (ids + 1 + SUFFIX) / (1 + SUFFIX),
         "tflops": round(flops / took / 1e12, 1),
         "peak_tflops": round(peak / 1e12, 1),
+        "products_tflops": round(products / 1e12, 1),
         "share_of_peak": round(flops / took / peak, 3),
+        "share_of_products": round(flops / took / products, 3),
+        **({"compiled": fused} if fuse else {}),
         "peak_memory_gb": round(memory / 2**30, 1),
     }
 
@@ -137,13 +169,47 @@ def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
     return weights
 
 
-def _flops(backbone: nn.Module) -> float:
+def _fused(scorer: Scorer, run: Callable[[], object]) -> float:
+    """Compile the layers; the seconds of the first run, in which that happens.
+
+    Attention is left as it is: it has an index for each layer, and would be compiled for each.
+    """
+    AttentionInterface.register(ATTENTION, torch.compiler.disable(attend))  # type: ignore[no-untyped-call]
+    for layer in scorer.backbone.get_submodule("layers").children():
+        layer.compile(dynamic=True)
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _linears(backbone: nn.Module) -> list[nn.Linear]:
+    return [module for module in backbone.modules() if isinstance(module, nn.Linear)]
+
+
+@torch.inference_mode()
+def _products(backbone: nn.Module, ids: int, device: torch.device) -> float:
+    """Floating-point operations per second of all linear layers, alone, the best of five."""
+    linears = _linears(backbone)
+    inputs = {
+        one.in_features: torch.randn(ids, one.in_features, device=device, dtype=one.weight.dtype)
+        for one in linears
+    }
+
+    def run() -> None:
+        for one in linears:
+            one(inputs[one.in_features])
+
+    took = min(_seconds(run, device) for _ in range(5))
+    return sum(2 * ids * one.in_features * one.out_features for one in linears) / took
+
+
+def _flops(backbone: nn.Module, prefix: int) -> float:
     """Of one id: the linear layers', and attention's products with prefix and own keys."""
     config: Any = backbone.config
-    keys = PREFIX + (1 + SUFFIX + 1) / 2
+    keys = prefix + (1 + SUFFIX + 1) / 2
     attention = 4 * keys * config.num_attention_heads * config.head_dim * config.num_hidden_layers
-    linears = [module for module in backbone.modules() if isinstance(module, nn.Linear)]
-    return float(sum(2 * one.in_features * one.out_features for one in linears) + attention)
+    linear = sum(2 * one.in_features * one.out_features for one in _linears(backbone))
+    return float(linear + attention)
 
 
 @torch.inference_mode()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
+from accelerate import dispatch_model
 from torch import nn
 
 from rmaudit.scoring import ScoringPath, engine, pipeline
@@ -28,6 +29,8 @@ def spread(toy: Toy, path: ScoringPath = ScoringPath.SHARED_PREFIX) -> Scorer:
     """A scorer whose first layer is on one device, and its second on another."""
     base = toy.shared.base_model if path is ScoringPath.SHARED_PREFIX else toy.own.base_model
     head = toy.scorer().head
+    names = ("embed_tokens", "layers.0", "layers.1", "norm", "rotary_emb")
+    dispatch_model(base, dict.fromkeys(names, "cpu"), force_hooks=True)  # accelerate's, as on GPUs
     places = dict(zip(base.layers, DEVICES, strict=True)) | {base.embed_tokens: DEVICES[0]}
     return Scorer(base, head, 0, path, ids_per_batch=26, pipeline=Pipeline(places))
 
