@@ -92,10 +92,12 @@ def sizes(needs: Iterable[Need]) -> Mapping[str, Size | None]:
 
 def _answers(model: RewardModel, need: Need) -> int:
     """How many ids the answers themselves have."""
+    from rmaudit.scores.texts import ids_of as ids_of_texts
+
     request = need.request
     if request.kind == "texts":
-        return sum(map(len, model.tokenized(request.texts)))
+        return sum(map(len, ids_of_texts(model, request.texts)))
     if request.kind == "pairs" and need.work is not None:  # their prompts are left out
         column = "response" if "response" in need.work.rows else "text"
-        return sum(map(len, model.tokenized(need.work.rows[column].tolist())))
+        return sum(map(len, ids_of_texts(model, need.work.rows[column].tolist())))
     return need.answers * (request.settings.length if request.settings else 1)

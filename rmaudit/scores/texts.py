@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.layout.layouts import Ids
 from rmaudit.layout.slot import refuse_text
 from rmaudit.models import caveats
 from rmaudit.models.protocol import RewardModel, Scored
@@ -88,10 +89,7 @@ def score_texts(
 
     def computed(model: RewardModel) -> Stored:
         rows = pd.DataFrame({"text": list(texts)})
-        digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
-        found = model.remembered("ids", digest, lambda: model.tokenized(texts))
-        answers = [tuple(ids) for ids in found]
-        return protocols.exact(model, asked, answers, rows, store=store)
+        return protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
 
     stored = model.scores(
         computed=computed,
@@ -103,6 +101,13 @@ def score_texts(
     noise = noise_of(stored.frame, stored.provenance)
     said = caveats.of_scores({**stored.fields, **stored.provenance})
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key, said)
+
+
+def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
+    """The ids of each text, kept in the cache: many prompts are asked of the same texts."""
+    digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
+    found = model.remembered("ids", digest, lambda: model.tokenized(texts))
+    return [tuple(ids) for ids in found]
 
 
 def recorded_of(

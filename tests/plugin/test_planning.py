@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,24 @@ def test_what_a_run_is_given_is_planned(audits: str, toy: Path, tmp_path: Path) 
     assert "--prompts=worst --pairs=mine.jsonl" in script
     refused = command("plan", *run, "--ledger", "none.jsonl", code=3)
     assert refused.startswith("--rm-ledger: none.jsonl:1: ")
+
+
+@pytest.mark.slow
+def test_what_was_planned_is_planned_again_without_a_tokenizer(
+    audits: str, toy: Path, tmp_path: Path
+) -> None:
+    """The ids of texts are kept, as a run keeps them: only the first planning lays them out."""
+    run = ["plan", audits, "--model", str(toy), "--cache", str(tmp_path / "cache"), "--json"]
+    first = planned(*run[1:-1])
+    code = "import sys; from rmaudit.cli import app\ntry: app()\nfinally: print(*sys.modules)"
+
+    again = subprocess.run(
+        [sys.executable, "-c", code, *run], capture_output=True, text=True, check=False
+    )
+
+    said, _, modules = again.stdout.strip().rpartition("\n")
+    assert json.loads(said)["needs"] == first
+    assert {"torch", "transformers", "tokenizers"}.isdisjoint(modules.split())
 
 
 def test_what_is_wrong_is_one_line(audits: str, tmp_path: Path) -> None:
