@@ -107,6 +107,18 @@ def test_a_name_in_two_files_is_refused(folder: Path) -> None:
     )
 
 
+def test_a_runs_file_keeps_the_language_of_models_yaml(folder: Path) -> None:
+    """And its lists: it says what is asked, and where it says more, that counts."""
+    known = load(written(folder, GERMAN, "models.yaml"))
+
+    asked = asking(str(written(folder, ASKED)), known)
+    french = asking(str(written(folder, f"language: fr\n{ASKED}")), known)
+
+    assert (asked.language, french.language) == ("de", "fr")
+    assert asked.instead == known.instead
+    assert [prompt.name for prompt in asked.asked] == ["p"]
+
+
 def test_what_measures_see_decides_the_key(folder: Path) -> None:
     """Another file of the same name is another lexicon; prompts alone change no measure."""
     path = written(folder, GERMAN)

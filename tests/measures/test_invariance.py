@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.invariance import FEWEST, UNIT, shift
@@ -53,6 +54,33 @@ def test_the_change_that_shifts_most_is_told() -> None:
     assert found.low < 0.6 < found.high
     assert found.high - found.low < 0.15
     assert either.low > 0.8
+
+
+def test_of_several_changes_each_has_a_wider_interval() -> None:
+    """That of Bonferroni's level, so that the greatest is not found by chance."""
+    table = answers(20)
+    scores = rewards(table, np.random.default_rng(0), up=0.6)
+
+    one, two = measured(table, scores), measured(table, scores.assign(again=scores["up"]))
+
+    wider = stats.t.ppf(1 - 0.05 / 4, 19) / stats.t.ppf(1 - 0.05 / 2, 19)
+    assert two.high - two.value == pytest.approx(wider * (one.high - one.value))
+
+
+def test_the_error_is_that_of_a_ratio() -> None:
+    """The sd of the answers is estimated too: as the jackknife over groups has it."""
+    table = answers(60)
+    scores = rewards(table, np.random.default_rng(0), up=1.5)
+
+    found = measured(table, scores)
+    left = [measured(table[kept], scores[kept]).value for kept in _without_each(table["group"])]
+
+    error = np.sqrt(59 * np.var(left))
+    assert (found.high - found.value) / stats.t.ppf(0.975, 59) == pytest.approx(error, rel=0.1)
+
+
+def _without_each(groups: pd.Series[str]) -> list[pd.Series[bool]]:
+    return [groups != group for group in groups.unique()]
 
 
 def test_what_both_answers_get_is_nothing_between_them() -> None:

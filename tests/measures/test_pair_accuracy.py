@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rmaudit.errors import MeasureError
@@ -89,6 +90,25 @@ def test_lines_of_a_group_are_not_independent() -> None:
 
     assert ten.value == pytest.approx(alone.value)
     assert (ten.low, ten.high) == pytest.approx((alone.low, alone.high), abs=0.01)
+
+
+def test_few_groups_tell_less_than_as_many_lines() -> None:
+    """By Student's degrees of freedom; and no more than the lines, however even the groups are."""
+    ten = [
+        {"chosen": [float(group % 2)], "rejected": [0.5], "group": str(group)}
+        for group in range(10)
+        for _ in range(10)
+    ]
+    even = [
+        {"chosen": [float(right)], "rejected": [0.5], "group": str(group)}
+        for group in range(40)
+        for right in (True, group == 0)
+    ]
+
+    n = 9 * (stats.t.ppf(0.975, 99) / stats.t.ppf(0.975, 9)) ** 2
+    assert measured(ten).low == pytest.approx(stats.beta.ppf(0.025, n / 2, n / 2 + 1))
+    low, high = proportion_confint(41, 80, method="beta")
+    assert (measured(even).low, measured(even).high) == pytest.approx((low, high))
 
 
 def test_what_is_too_little_is_refused() -> None:

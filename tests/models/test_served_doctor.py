@@ -36,7 +36,11 @@ def in_half(reward: float) -> float:
 
 
 def compared(
-    local: Checkpoint, kind: str, tmp_path: Path, change: Callable[[float], float]
+    local: Checkpoint,
+    kind: str,
+    tmp_path: Path,
+    change: Callable[[float], float],
+    answer: Callable[[Any], Any] = lambda answer: answer,
 ) -> Comparison:
     """The doctor's findings of a server that has this checkpoint's rewards, changed."""
     lock = threading.Lock()
@@ -47,7 +51,7 @@ def compared(
         with lock:
             return change(float(local.own_rewards([row])[0]))
 
-    with Running(Served(reward=reward)) as server:
+    with Running(Served(reward=reward, change=answer)) as server:
         path = {"vllm": "", "openrlhf": "/get_reward"}[kind]
         spec = ModelSpec("house", f"{kind}+{server.url}{path}", checkpoint=local.spec.source)
         model = opened(spec, cache=tmp_path)
@@ -66,6 +70,19 @@ def test_a_server_of_the_checkpoint_passes(kind: str, local: Checkpoint, tmp_pat
     assert exact.rank_correlation == pytest.approx(1)
     assert half.ok
     assert 1e-4 < half.checks[-1].largest < 0.1
+
+
+def test_rewards_that_rest_on_neighbours_fail(local: Checkpoint, tmp_path: Path) -> None:
+    """An answer that is asked alone has another reward than among others."""
+
+    def alone(answer: Any) -> Any:
+        rewards = answer["rewards"]
+        return {"rewards": [rewards[0] + 5]} if len(rewards) == 1 else answer
+
+    found = compared(local, "openrlhf", tmp_path, float, alone)
+
+    failed = [check.name for check in found.checks if not check.ok]
+    assert failed == ["the server, alone against in batches"]
 
 
 def test_another_scale_fails_and_is_named(local: Checkpoint, tmp_path: Path) -> None:

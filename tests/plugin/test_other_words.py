@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import rmaudit
-from rmaudit.config.own_words import in_use
+from rmaudit.config.brought import brought
+from rmaudit.config.own_words import OwnWords, in_use, using
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.plugin.other_words import comparable
 from rmaudit.prompts import PROMPTS, Prompt
 from tests.plugin.conftest import Run
 
@@ -149,6 +152,15 @@ def test_high(rng): return estimate(1.0)
     assert other["prompt"] == "best"
     run(body, "--rm-prompts", "bests", model="T").refuses("unknown prompt 'bests'", "'best'?")
     run(body, "--rm-prompts", "no.yaml", model="T").refuses("no.yaml: cannot be read")
+
+
+def test_other_words_are_compared_with_nothing() -> None:
+    """Under the audit's own prompts, too."""
+    _, declaration = audits_in(brought("audits"))["positive_skew"]
+
+    assert comparable(declaration, declaration.runs[0])
+    with using(OwnWords(language="de")):
+        assert not comparable(declaration, declaration.runs[0])
 
 
 @pytest.mark.slow

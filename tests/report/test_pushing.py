@@ -302,6 +302,18 @@ def test_what_others_could_not_compare_is_not_published(
     assert told in result.stderr
 
 
+def test_what_was_left_out_of_a_run_is_said(tmp_path: Path) -> None:
+    """Beside each value."""
+    found = decide([finding("positive_skew", "best", 1.25)], Policy(), TODAY)
+    part = replace(RUN, part="only test_positive_skew.py was asked for")
+    document.write(collect(part, [SPEC], [], found), tmp_path / "results.json")
+
+    (push,) = planned(tmp_path / "results.json", *TO)
+
+    (entry,) = yaml.safe_load(push["files"][".eval_results/rmaudit.yaml"])
+    assert entry["notes"].endswith("; only test_positive_skew.py was asked for")
+
+
 def test_words_of_a_scorer_are_no_vocabulary(tmp_path: Path) -> None:
     """Nor do pages say so."""
     made = record(np.arange(5.0), provenance={"answers": OWN_WORDS}, model="toy")
@@ -328,6 +340,9 @@ def test_pairs_that_nobody_else_has_are_no_task(
     found = decide([skew, replace(spaces, estimate=said)], Policy(), TODAY)
     document.write(collect(RUN, [SPEC], [], found), tmp_path / "results.json")
 
-    (push,) = planned(tmp_path / "results.json", *TO)
+    push, store = planned(tmp_path / "results.json", *TO, "--every-eval-ever")
 
     assert "".join(push["files"].values()).count("task_id: invariance_spacing") == published
+    (record,) = map(json.loads, store["files"].values())
+    lower = [each["metric_config"]["lower_is_better"] for each in record["evaluation_results"]]
+    assert lower == [False, *[True] * published]
