@@ -1,6 +1,6 @@
 """How busy two devices are that a backbone is spread over: one batch at a time, and pipelined.
 
-python benchmarks/pipeline.py [--delay 0.02] [--calls 4] [--answers 4096]
+python benchmarks/pipeline.py [--delay 0.1] [--calls 2] [--answers 4096]
 
 No GPU is needed: the devices are made of torch's CPU, two layers of a toy each, and a layer sleeps
 as long as a GPU would compute. What is measured is the order in which batches pass, not arithmetic.
@@ -37,8 +37,8 @@ SHAPE: dict[str, Any] = {
 def main() -> None:
     """Measure both ways on the same batches, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--delay", type=float, default=0.02, help="seconds of a layer and batch")
-    parser.add_argument("--calls", type=int, default=4)
+    parser.add_argument("--delay", type=float, default=0.1, help="seconds of a layer and batch")
+    parser.add_argument("--calls", type=int, default=2)
     parser.add_argument("--answers", type=int, default=4096, help="of a call")
     asked = parser.parse_args()
     torch.set_num_threads(1)

@@ -230,6 +230,14 @@ def test_workers_take_gpus_in_turn(free: tuple[int, ...], worker: str, gpu: int 
     assert loading.one_gpu(free, 15, worker) == gpu
 
 
+def test_a_worker_loads_onto_its_own_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though another has more room."""
+    Gpus(10**9, 10**10, 10**9).put(monkeypatch)
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw2")
+
+    assert loading.device_map("auto", folder, "float32", name="toy") == {"": "cuda:2"}
+
+
 @pytest.mark.parametrize("device", ["tpu", "cuda:7", "", "cpu:x", "cuda:-1", "meta"])
 @pytest.mark.parametrize(("free", "gpus"), [((), ""), ((1, 1), ", cuda:0, cuda:1")])
 def test_an_unknown_device_is_refused(
