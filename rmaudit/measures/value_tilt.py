@@ -94,10 +94,11 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
             frame, or a score is not finite, or all words have the same under a prompt.
     """
     asked = _checked(scores, axes, frames, groups or {})
+    few = [axis for axis in axes[1:] if min(len(axis.first), len(axis.second)) < BESIDE]
     first, *others = (
         Gaps(axis, scores.loc[list(axis.words)].to_numpy(float), asked)
         for axis in axes
-        if axis is axes[0] or min(len(axis.first), len(axis.second)) >= BESIDE
+        if axis not in few
     )
     up, down = first.under(1), first.under(-1)
     low, high = first.interval
@@ -116,6 +117,10 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
             **_beyond(first, happiness),
             **{each.axis.name: each.value for each in others},
         },
+        caveats=tuple(
+            f"Not measured, for a list of it has fewer than {BESIDE} words: {axis.name}."
+            for axis in few
+        ),
         evidence=ValueTiltEvidence(
             axes=tuple(_row(each) for each in (first, *others)),
             prompts=tuple(

@@ -180,6 +180,7 @@ def test_other_axes_stand_beside() -> None:
 
     assert estimate.secondary[care.name] == pytest.approx((alone[1] - alone[-1]) / 2)
     assert few.name not in estimate.secondary
+    assert estimate.caveats[0].endswith("fewer than 8 words: loyalty: virtues over vices.")
     assert [(row.axis, row.words) for row in estimate.evidence.axes] == [
         (AXIS.name, 70),
         (care.name, 24),

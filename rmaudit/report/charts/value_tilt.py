@@ -19,7 +19,9 @@ def chart(found: ByPrompt[ValueTiltEvidence]) -> Picture | None:
         return None
     panels, cells = [], []
     for evidence in given:
-        rows = [Dot(row.axis, row.gap, row.low, row.high) for row in evidence.axes]
+        rows = [
+            Dot(row.axis.partition(":")[0], row.gap, row.low, row.high) for row in evidence.axes
+        ]
         panels.append(dots(rows, axis="rank gap", domain=around(rows), title="Tilt, as asked"))
         if evidence.prompts:
             own = _by_group(evidence.prompts)
@@ -33,7 +35,8 @@ def chart(found: ByPrompt[ValueTiltEvidence]) -> Picture | None:
         "Which value it ranks higher",
         "First panel: how far the words of the first list rank above those of the second where "
         "good is asked for, and below where bad is (half of both), with its 95 % interval; 0 is no "
-        "tilt. Second: the gap under the prompts of each adjective, and its range over wordings.",
+        "tilt. Of a moral foundation the lists are its virtues and its vices. Second: the gap "
+        "under the prompts of each adjective, and its range over wordings.",
         "".join(panels),
         table(_COLUMNS, cells),
     )
