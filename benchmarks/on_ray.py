@@ -34,7 +34,11 @@ def measured(workers: int, seconds: float, each: int) -> dict[str, Any]:
         notes = Path(scratch) / "notes"
         os.environ.update({waiting.NOTES: str(notes), waiting.SECONDS: str(seconds)})
         ray.init(
-            num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
+            "local",
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
         )
         plan = waiting.planned(Store(Path(scratch) / "cache"), -(-workers * each // waiting.SHARDS))
         cluster = on_ray.Cluster(workers=workers, cpus=0.01)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.store import Store
 
 ON = "ray"
+_WAIT = 10  # seconds for an address to answer
 _CLIENT, _MEMORY = "ray://", "memory://"
 
 
@@ -107,6 +109,8 @@ def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the 
         yield False
         return
     try:
+        if address != ON:
+            _reached(address)
         ray.init(
             None if address == ON else address,
             include_dashboard=False,
@@ -116,11 +120,17 @@ def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the 
     except (ConnectionError, RuntimeError, ValueError, ImportError, OSError) as error:
         why = str(error).strip().splitlines()[0]
         message = f"--on {address}: {why}; write ray for this machine, or the address of a cluster"
-        raise SpecError(message) from None
+        raise SpecError(f"{message}. If it asks for a token, set RAY_AUTH_MODE=token") from None
     try:
         yield True
     finally:
         ray.shutdown()
+
+
+def _reached(address: str) -> None:
+    """Raises `OSError` or `ValueError` at once: Ray itself goes on trying for many minutes."""
+    host, _, port = address.removeprefix(_CLIENT).rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), _WAIT).close()
 
 
 def _pool(ray: Any, cluster: Cluster, store: Store, device: str, told: Told) -> Pool:  # noqa: ANN401  (the module)

@@ -55,6 +55,7 @@ class Pool:
     Attributes:
         actors: all, with their models.
         busy: what each that has something to do is at; None while it opens its model.
+        last: the key of what each was at last.
         open: how many shards of a need are not there yet, by key.
         died: how many actors have as they opened a model.
     """
@@ -69,6 +70,7 @@ class Pool:
     actors: dict[Any, ModelSpec] = field(default_factory=dict)
     idle: list[Any] = field(default_factory=list)
     busy: dict[Any, tuple[Any, Task | None]] = field(default_factory=dict)
+    last: dict[Any, str] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
     died: Counter[ModelSpec] = field(default_factory=Counter)
 
@@ -96,7 +98,7 @@ class Pool:
         with bar:
             while any(self.queues.values()) or any(task for _, task in self.busy.values()):
                 self._seat()
-                bar.say(f"{len(self.actors)} actors")
+                bar.say(f"workers: {len(self.actors)}")
                 done, _ = self.ray.wait([*self.busy], timeout=_PATIENCE)
                 for ref in done:
                     bar.advance(self._taken(ref, made))
@@ -131,8 +133,9 @@ class Pool:
         """Give idle actors their models' next tasks, and start actors where there is room."""
         for actor in [*self.idle]:
             if queue := self.queues[self.actors[actor]]:
-                task = queue.popleft()
+                task = self._next(actor, queue)
                 self.idle.remove(actor)
+                self.last[actor] = task.need.key
                 self.busy[actor.make.remote(task.asked, task.need.key, task.start)] = actor, task
         while (spec := self._neediest()) is not None:
             if len(self.actors) >= self.seats:
@@ -140,6 +143,17 @@ class Pool:
                     return
                 self._end(self.idle[0])  # its model has no task left
             self._start(spec)
+
+    def _next(self, actor: Any, queue: deque[Task]) -> Task:  # noqa: ANN401  (Ray's)
+        """Of the need that the actor knows, else of one that no other is at, else the first.
+
+        A need is found out anew by each actor, which reads the whole vocabulary for it.
+        """
+        own, others = self.last.get(actor), {*self.last.values()}
+        task = next((each for each in queue if each.need.key == own), None)
+        task = task or next((each for each in queue if each.need.key not in others), queue[0])
+        queue.remove(task)
+        return task
 
     def _neediest(self) -> ModelSpec | None:
         """The model with the most tasks for each actor, unless enough actors are opening it."""
@@ -163,6 +177,7 @@ class Pool:
         for actor in actors:
             self.ray.kill(actor)
             self.actors.pop(actor, None)
+            self.last.pop(actor, None)
             if actor in self.idle:
                 self.idle.remove(actor)
 

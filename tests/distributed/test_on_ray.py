@@ -34,6 +34,7 @@ from tests.conftest import unavailable
 from tests.distributed import waiting, wide
 from tests.plugin.conftest import AUDITS, Ran, run_in
 from tests.plugin.test_planning import BODY
+from tests.scores.s3 import bucket
 from tests.toys import WORDS, toy_checkpoint, toy_tokenizer
 
 PATIENCE, KILLS, PROMPTS = 300, 20, 40
@@ -53,13 +54,13 @@ def contents(root: Path | str) -> dict[str, bytes | None]:
 
 @pytest.fixture(scope="module")
 def here() -> Iterator[Any]:
-    """A cluster of this machine, which says that it has eight CPUs."""
+    """A cluster of this machine, which says that it has eight CPUs and two GPUs."""
     os.environ.setdefault(USAGE, "0")
     try:
         import ray
     except ImportError:
         unavailable("ray is not installed: pip install -c constraints.txt -e '.[dev]'")
-    ray.init(num_cpus=8, **QUIET)
+    ray.init("local", num_cpus=8, num_gpus=2, **QUIET)
     yield ray
     ray.shutdown()
 
@@ -71,9 +72,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_checkpoint(tmp_path_factory.mktemp("models") / "toy", tokenizer=many)
 
 
-def every_kind(folder: Path, cache: Path) -> Callable[[], Plan]:
-    """Sweeps, texts, pairs and a search by gradients, of a toy."""
-    model, kept = load(str(folder), cache=cache), Store(cache)
+def every_kind(folder: Path, cache: Path, place: str | None = None) -> Callable[[], Plan]:
+    """Sweeps, texts, pairs and a search by gradients, of a toy; scores may be at another place."""
+    model, kept = load(str(folder), cache=cache), Store(place or cache)
     answers = pd.DataFrame(
         [("Which?", "", "love"), ("Which?", "", "war"), ("Why?", "", "joy")],
         columns=["prompt", "turns", "response"],
@@ -103,21 +104,45 @@ def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize(
+    "cluster",
+    [on_ray.Cluster(workers=1, gpus=1), on_ray.Cluster(), on_ray.Cluster(workers=8, gpus=0)],
+    ids=["one", "two", "eight"],
+)
 def test_a_store_has_the_bytes_of_one_process(
-    here: Any, toy: Path, alone: dict[str, bytes | None], tmp_path: Path, workers: int
+    here: Any,
+    toy: Path,
+    alone: dict[str, bytes | None],
+    tmp_path: Path,
+    cluster: on_ray.Cluster,
 ) -> None:
-    """Of every kind of need; what is there is not made again, and no process is left."""
-    told: list[str] = []
+    """Of every kind of need; what is there is not made again."""
+    told = list[str]()
     plan = every_kind(toy, tmp_path / "cache")
 
-    made = on_ray.make([plan], on_ray.Cluster(workers=workers), told.append)
+    made = on_ray.make([plan], cluster, told.append)
 
     assert (made.failed, made.left) == ({}, [])
     assert contents(tmp_path / "cache") == alone
     assert len(told) == len(alone) + 1  # and how fast
-    again = on_ray.make([plan], on_ray.Cluster(workers=workers), told.append)
-    assert again.answers == 0
+    assert on_ray.make([plan], cluster, told.append).answers == 0
+    with pytest.raises(SpecError, match=r"^--on ray: no node has 3 GPU and 1 CPU, as each"):
+        on_ray.make([every_kind(toy, tmp_path / "new")], on_ray.Cluster(gpus=3), told.append)
+
+
+@pytest.mark.slow
+def test_workers_write_to_a_url_themselves(
+    toy: Path, alone: dict[str, bytes | None], tmp_path: Path
+) -> None:
+    """A local S3 server; the cluster is one of its own, which knows its address."""
+    ray = pytest.importorskip("ray")
+    ray.shutdown()  # of another test, if any
+    with bucket() as url:
+        made = on_ray.make([every_kind(toy, tmp_path, url)], on_ray.Cluster(workers=2), print)
+        assert (made.failed, made.left) == ({}, [])
+        assert contents(url) == alone
+    assert not ray.is_initialized()
+    assert not (tmp_path / "scores").exists()
 
 
 @pytest.mark.slow
@@ -131,8 +156,7 @@ def test_nodes_die_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.Monke
         monkeypatch.setenv(name, str(value))
     quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300}
     head = {"num_cpus": 0, "_system_config": {**quick, "health_check_failure_threshold": 3}}
-    if ray.is_initialized():  # the cluster of another test
-        ray.shutdown()
+    ray.shutdown()  # of another test, if any
     cluster, rng = Cluster(initialize_head=True, head_node_args=head), np.random.default_rng(0)
     nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
     ray.init(cluster.address, **QUIET)
@@ -209,14 +233,14 @@ def test_a_run_on_ray_finds_what_a_run_alone_does(here: Any, tmp_path: Path) -> 
         folder = tmp_path / f"run-{name}"
         folder.mkdir()
         (folder / "test_toy.py").write_text(AUDITS + BODY, encoding="utf-8")
-        cache = f"--rm-cache={tmp_path / name}"
-        ran = run_in(folder, ["test_toy.py", *named, cache, "--rm-search=400", *more])
+        options = ["--rm-cache=cache", "--rm-search=400", *more]
+        ran = run_in(folder, ["test_toy.py", *named, *options])
         found.append(Ran(ran, folder))
     assert found[0].findings == found[1].findings
     assert found[1].said.parseoutcomes() == {"passed": 10}
     each = 3 * 301 + 2 + 3 + 400 + 2  # as test_planning has it
     found[1].says(f"rmaudit: {2 * each:,} answers scored on ray")
-    assert contents(tmp_path / "alone") == contents(tmp_path / "on_ray")
+    assert contents(found[0].folder / "cache") == contents(found[1].folder / "cache")
 
 
 def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
@@ -229,6 +253,9 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
     plan = wide.plan(wide.Wide(), Store(tmp_path))
     with pytest.raises(SpecError, match=r"^--on ray://h:1: .* name a URL such as --cache s3://"):
         on_ray.make([lambda: plan], on_ray.Cluster("ray://h:1"), print)
+    pytest.importorskip("ray").shutdown()  # of another test, if any
+    with pytest.raises(SpecError, match=r"^--on 127.0.0.1:1: .*refused; write ray for this machin"):
+        on_ray.make([lambda: plan], on_ray.Cluster("127.0.0.1:1"), print)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SpecError, match=r"^--on ray: .* pip install 'rmaudit\[ray\]'$"):
         on_ray.make([lambda: plan], on_ray.Cluster(), print)
