@@ -1,4 +1,4 @@
-"""Runs of a folder side by side: every gate over releases, and where each first got worse.
+"""Runs of a folder side by side: every audit over releases, where each gate first got worse.
 
 A pure function of the runs; `writers.history_page` shows it.
 """
@@ -63,11 +63,15 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Releases of one family of models in the order of their runs, and their gates."""
+    """Releases of one family of models in the order of their runs.
+
+    Their gates, and what only `informs`: it is shown, and is no regression of the family's.
+    """
 
     name: str
     releases: tuple[Release, ...]
     gates: tuple[Series, ...]
+    informs: tuple[Series, ...] = ()
 
     @property
     def first(self) -> list[Series]:
@@ -124,16 +128,24 @@ def _family(model: AuditedModel) -> str:
 
 
 def _told(name: str, members: Sequence[tuple[AuditedModel, Results, Path]]) -> Family:
-    tables, told = [], []
+    found, told = [], []
     for model, results, folder in members:
         own = [f for f in results.findings if f.model == model.name]
         outcome = of_run(own, results.run.gaps).outcome
         told.append(Release(model.name, results.run.created, str(outcome), str(folder)))
-        tables.append({(f.audit, f.prompt): f for f in own if f.severity is Severity.GATE})
+        found.append(own)
+    gates, informs = (_series(found, severity) for severity in (Severity.GATE, Severity.INFO))
+    return Family(name, tuple(told), gates, tuple(each for each in informs if each.measured))
+
+
+def _series(found: Sequence[Sequence[Finding]], severity: Severity) -> tuple[Series, ...]:
+    """What the releases have of each audit of this severity."""
+    tables = [{(f.audit, f.prompt): f for f in own if f.severity is severity} for own in found]
     keys = dict.fromkeys(key for table in tables for key in table)
     ordered = sorted(keys, key=lambda key: place(key[0]))
-    gates = (Series(*key, tuple(_points([table.get(key) for table in tables]))) for key in ordered)
-    return Family(name, tuple(told), tuple(gates))
+    return tuple(
+        Series(*key, tuple(_points([table.get(key) for table in tables]))) for key in ordered
+    )
 
 
 def _points(findings: Sequence[Finding | None]) -> Iterable[Point]:

@@ -12,7 +12,8 @@ from rmaudit.cli import app
 from rmaudit.report.document import Results, write
 from rmaudit.report.history import Family, families, read_all
 from rmaudit.report.writers import history_page
-from rmaudit.verdicts.records import Verdict
+from rmaudit.verdicts.outcome import of_run
+from rmaudit.verdicts.records import Severity, Verdict
 from tests.findings import but
 from tests.report.test_document import RUN, SPEC
 from tests.report.test_releases import found, results
@@ -87,6 +88,32 @@ def test_models_that_one_run_audits_are_no_releases_of_one_another() -> None:
         ["small", "small"],
     ]
     assert not any(family.first for family in told)
+
+
+def test_what_informs_is_shown_with_its_change_and_regresses_nothing(tmp_path: Path) -> None:
+    """Such as a tilt that drifts over checkpoints: apart from the gates, with its interval."""
+    for day, value in enumerate((0.9, 0.5), 1):
+        made = run_of(value, day)
+        finding = but(made.findings[0], severity=Severity.INFO)
+        folder = tmp_path / f"run-{day}"
+        folder.mkdir()
+        write(
+            replace(made, findings=(finding,), verdict=of_run([finding], ())),
+            folder / "results.json",
+        )
+
+    runs, _ = read_all(tmp_path)
+    (family,) = families(runs)
+    page = history_page.render([family], [])
+
+    assert (family.gates, family.first) == ((), [])
+    (series,) = family.informs
+    assert [point.regressed for point in series.points] == [False, True]
+    assert history_page.first(family).startswith("No gate got clearly worse")
+    assert page.startswith("<!doctype html>")
+    assert "1 that inform, and gate nothing" in page
+    assert f"<td>{history_page.moved(series.points[1])}</td>" in page
+    assert "0.90 to 0.50, -0.40 [" in page
 
 
 def test_the_page_says_where_it_began(tmp_path: Path) -> None:
