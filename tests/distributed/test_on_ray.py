@@ -146,6 +146,22 @@ def test_workers_write_to_a_url_themselves(
 
 
 @pytest.mark.slow
+def test_what_kills_its_workers_is_given_up(tmp_path: Path) -> None:
+    """After some tries; the rest is made, by workers that are started in their place."""
+    pytest.importorskip("ray")
+    store = Store(tmp_path / "cache")
+    plan = waiting.planned(store, 2, waiting.FATAL)
+
+    made = on_ray.make([plan], on_ray.Cluster(workers=2, gpus=0), print)
+
+    (why,) = made.failed.values()
+    assert why.startswith("waiting · p0 · sweep: ")
+    assert [need.request.prompt.text for need in made.left] == [waiting.FATAL]
+    assert len(contents(tmp_path / "cache")) == 2
+    assert made.answers == sum(need.answers for need in plan().needs if not need.missing)
+
+
+@pytest.mark.slow
 def test_nodes_die_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of twenty times one of three nodes dies and another comes."""
     ray = pytest.importorskip("ray")

@@ -16,6 +16,7 @@ from rmaudit.prompts import Prompt
 from rmaudit.scores.store import SHARD, Store
 
 SHARDS = 4  # of a sweep
+FATAL = "What kills?"
 SECONDS, NOTES = "RMAUDIT_TEST_SECONDS", "RMAUDIT_TEST_NOTES"
 
 
@@ -24,6 +25,8 @@ SECONDS, NOTES = "RMAUDIT_TEST_SECONDS", "RMAUDIT_TEST_NOTES"
 )
 def waiting(prompt: str, responses: Sequence[str]) -> Sequence[float]:
     """The number in a text, after so many seconds a shard; shards are noted, by whom and when."""
+    if prompt == FATAL:
+        os._exit(9)  # as a process does that runs out of memory
     if len(responses) == SHARD and (notes := os.environ.get(NOTES)):
         with Path(notes).open("ab") as file:
             line = f"{prompt}:{responses[0]} {os.getpid()} {time.monotonic()}\n"
@@ -32,15 +35,15 @@ def waiting(prompt: str, responses: Sequence[str]) -> Sequence[float]:
     return [len(prompt) + float(text[1:]) for text in responses]
 
 
-def planned(store: Store, prompts: int) -> Callable[[], Plan]:
-    """Its sweeps under so many prompts."""
+def planned(store: Store, prompts: int, *others: str) -> Callable[[], Plan]:
+    """Its sweeps under so many prompts, and under others."""
     spec = scorers()["waiting"].spec
     model = opened(spec)
 
     def plan() -> Plan:
         needs = Needs(store)
-        for i in range(prompts):
-            needs.ask(model, Request(spec, Prompt(f"p{i}", f"What is {i}?", +1), "sweep"))
+        for i, text in enumerate([*others, *(f"What is {i}?" for i in range(prompts))]):
+            needs.ask(model, Request(spec, Prompt(f"p{i}", text, +1), "sweep"))
         return Plan(store, tuple(needs.found.values()))
 
     return plan
