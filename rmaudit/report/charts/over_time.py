@@ -56,8 +56,9 @@ def _points(series: Series, scale: Scale) -> Iterator[str]:
         yield f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{high:.1f}" y2="{low:.1f}"/>'
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"/></g>'
         if i == series.first:
-            yield f'<text class="first" x="{x + 9:.1f}" y="{y - 7:.1f}">▼ {fixed(estimate.value)}'
-            yield "</text>"
+            high = max(y - 7, 12)  # not cut off
+            number = fixed(estimate.value)
+            yield f'<text class="first" x="{x + 9:.1f}" y="{high:.1f}">▼ {number}</text>'
 
 
 def _y(scale: Scale, number: float) -> float:
