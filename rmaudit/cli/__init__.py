@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from rmaudit import __version__
 from rmaudit.cli import (
     examine,
     get_data,
@@ -19,17 +22,39 @@ from rmaudit.cli import (
     run_sweep,
     score_file,
 )
-from rmaudit.cli.common import Commands
+from rmaudit.cli.common import USAGE, Commands, say
 
 app = typer.Typer(
     cls=Commands,
     help="Audits of reward models. The audits run under pytest: pytest audits --model NAME",
     epilog="Exit codes: 0 pass, 1 fail, 2 inconclusive or not measured, 3 error, 4 wrong usage.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain text, also where CI claims to be a terminal
 )
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001  (typer's)
+    if asked:
+        say(f"rmaudit {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _rmaudit(
+    context: typer.Context,
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="which rmaudit")
+    ] = False,
+) -> None:
+    del version
+    if context.invoked_subcommand is None:
+        for line in context.get_help().splitlines():
+            say(line)
+        raise typer.Exit(USAGE)
+
+
 app.command(epilog="Example: rmaudit report reports/2026-11-21T10-50-00Z/results.json")(
     read_results.report
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import rmaudit
 import rmaudit.cli
 from rmaudit.cli import app
 from rmaudit.cli.common import echo_json
@@ -39,13 +40,18 @@ COMMANDS = [
 # Help
 
 
-@pytest.mark.parametrize("arguments", [["--help"], []])
-def test_the_help_names_every_command(arguments: list[str]) -> None:
+def test_the_help_names_every_command() -> None:
     """Asked or not, rmaudit says what it can do and how the audits are run."""
-    result = runner.invoke(app, arguments)
+    asked, unasked = runner.invoke(app, ["--help"]), runner.invoke(app, [])
 
-    assert result.exit_code == (0 if arguments else 4)
-    assert all(word in result.output for word in [*COMMANDS, "pytest audits"])
+    assert (asked.exit_code, unasked.exit_code) == (0, 4)
+    assert unasked.output == asked.output
+    assert all(word in asked.output for word in [*COMMANDS, "pytest audits"])
+
+
+def test_the_version() -> None:
+    """As the package has it."""
+    assert runner.invoke(app, ["--version"]).output == f"rmaudit {rmaudit.__version__}\n"
 
 
 @pytest.mark.parametrize("command", [*([name] for name in COMMANDS), ["models", "check"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import signal
@@ -21,6 +22,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
+from rmaudit.config.scorers import forget
 from rmaudit.distributed import making, on_ray
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.errors import SpecError
@@ -31,7 +33,7 @@ from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.store import Store
 from rmaudit.search.settings import Gcg, Settings
 from tests.conftest import unavailable
-from tests.distributed import waiting, wide
+from tests.distributed import wide
 from tests.plugin.conftest import AUDITS, Ran, run_in
 from tests.plugin.test_planning import BODY
 from tests.scores.s3 import bucket
@@ -50,6 +52,15 @@ def contents(root: Path | str) -> dict[str, bytes | None]:
     """All files of a store."""
     files = Store(root).files
     return {name: files.read(name) for name in files.names()}
+
+
+@pytest.fixture
+def waiting() -> Iterator[Any]:
+    """The module of a scorer that waits: its name is taken only while it is asked for."""
+    name = "tests.distributed.waiting"
+    sys.modules.pop(name, None)
+    yield importlib.import_module(name)
+    forget("waiting")
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +157,7 @@ def test_workers_write_to_a_url_themselves(
 
 
 @pytest.mark.slow
-def test_what_kills_its_workers_is_given_up(tmp_path: Path) -> None:
+def test_what_kills_its_workers_is_given_up(tmp_path: Path, waiting: Any) -> None:
     """After some tries; the rest is made, by workers that are started in their place."""
     pytest.importorskip("ray")
     store = Store(tmp_path / "cache")
@@ -162,7 +173,9 @@ def test_what_kills_its_workers_is_given_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nodes_die_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_die_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: Any
+) -> None:
     """Each of twenty times one of three nodes dies and another comes."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster

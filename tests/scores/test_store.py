@@ -570,9 +570,9 @@ def test_what_is_under_way_is_kept_after_ctrl_c(root: Path) -> None:
     def interrupted(which: slice) -> NDArray[np.float32]:
         begun.append(which.start)
         if which.start >= 3:  # the threads are there, and none of theirs is done before that
-            if all_three.wait(120) == 0:
+            if all_three.wait(600) == 0:
                 _thread.interrupt_main()
-            all_three.wait(120)
+            all_three.wait(600)
         return SCORES[which]
 
     with pytest.raises(KeyboardInterrupt):
