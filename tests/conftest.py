@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -14,6 +15,8 @@ from rmaudit.config.scorers import forget, scorers
 # Toys are too small for two threads, and threads that wait for each other starve a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported: no test reaches the hub
+# Whoever starts tests in the background may ignore Ctrl-C, and so would every process of a test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("GITHUB_STEP_SUMMARY", None)  # runs inside tests are not for a CI job's page
 
 HERE = Path(__file__).parent

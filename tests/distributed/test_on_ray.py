@@ -22,7 +22,6 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.config.scorers import forget
 from rmaudit.distributed import making, on_ray
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.errors import SpecError
@@ -55,12 +54,11 @@ def contents(root: Path | str) -> dict[str, bytes | None]:
 
 
 @pytest.fixture
-def waiting() -> Iterator[Any]:
-    """The module of a scorer that waits: its name is taken only while it is asked for."""
+def waiting() -> Any:
+    """The module of a scorer that waits: its import declares it, for one test."""
     name = "tests.distributed.waiting"
     sys.modules.pop(name, None)
-    yield importlib.import_module(name)
-    forget("waiting")
+    return importlib.import_module(name)
 
 
 @pytest.fixture(scope="module")
