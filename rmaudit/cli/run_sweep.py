@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,51 +13,16 @@ from rmaudit.cli.common import (
     ERROR,
     UNDECIDED,
     AsJson,
-    CachedAnywhere,
-    Registered,
     echo_json,
     fail,
-    place,
     say,
 )
+from rmaudit.cli.of_run import OfRun, command, jobs, planned
 from rmaudit.cli.option_groups import grouped
-from rmaudit.config.brought import brought
-from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
     from rmaudit.distributed import making
-    from rmaudit.distributed.making import Planned
-    from rmaudit.distributed.needs import Plan
-    from rmaudit.plugin.planning import Before
-
-_AUDITS = "audits"
-
-
-@dataclass(frozen=True, slots=True)
-class OfRun:
-    """Options of the run whose scores are planned or made: those of `pytest audits`."""
-
-    model: Annotated[
-        list[str] | None, typer.Option(help="as for pytest audits; may be repeated")
-    ] = None
-    cache: CachedAnywhere = None
-    sample: Annotated[int | None, typer.Option(min=1, help="so many ids of a sweep")] = None
-    seed: Annotated[int, typer.Option(min=0, help="seed of every random draw")] = 0
-    search: Annotated[int | None, typer.Option(min=0, help="budget of a search, 0: none")] = None
-    baseline: Annotated[str | None, typer.Option(help="the model to compare with")] = None
-    prompts: Annotated[
-        str | None, typer.Option(metavar="FILE", help="other prompts for all audits, or names")
-    ] = None
-    pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="pairs of answers")] = None
-    ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="strings of searches made elsewhere")
-    ] = None
-    device: Annotated[str, typer.Option(help="auto, spread, cpu, cuda:0 ...")] = "auto"
-    dtype: Annotated[
-        Dtype | None, typer.Option(help="in place of the registry's", case_sensitive=False)
-    ] = None
-    file: Registered = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +85,7 @@ def plan(
     from rmaudit.plugin.planning import Before
 
     try:
-        found = _planned([str(path) for path in audits or ()], of_run, of_run.model or [], Before())
+        found = planned([str(path) for path in audits or ()], of_run, of_run.model or [], Before())
         if as_json:
             echo_json(told.as_json(found, missing=missing))
         else:
@@ -170,14 +133,14 @@ def sweep(  # noqa: PLR0913  (groups of options)
     told = (lambda _: None) if as_json else say
     try:
         mine = None if part is None else parsed(part)
-        jobs = list(_jobs(what or [], of_run, prompt or []))
+        plans = list(jobs(what or [], of_run, prompt or []))
         if ray:
             cluster = on_ray.Cluster(on, of_ray.workers, of_ray.gpus, of_ray.cpus)
-            made = on_ray.make(jobs, cluster, told)
+            made = on_ray.make(plans, cluster, told)
         else:
             made = making.Made()
-            for place, planned in enumerate(jobs):
-                made.add(making.make(planned, mine, place=place, models=len(jobs), told=told))
+            for place, each in enumerate(plans):
+                made.add(making.make(each, mine, place=place, models=len(plans), told=told))
     except RmauditError as error:
         fail(error)
     _end(made, as_json=as_json)
@@ -194,18 +157,19 @@ def _in_array(
         fail(f"--sbatch {wrong[0]!r}: write NAME=VALUE, such as partition=gpu")
     settings = {name: value for name, _, value in more}
     settings |= {"gres": of_array.gres} if of_array.gres else {}
-    command = _command(what, of_run, prompts, printed=of_array.show)
+    own = command(what, of_run, prompts, printed=of_array.show)
     kind = "local" if on == "local" else "slurm"
-    array = on_slurm.Array(command, of_array.array, kind, of_array.logs, settings)
+    array = on_slurm.Array(own, of_array.array, kind, of_array.logs, settings)
     if of_array.show:
         for line in on_slurm.script(array).splitlines():
             say(line)
         return
     try:
-        plans = list(_jobs(what, of_run, prompts))
+        plans = list(jobs(what, of_run, prompts))
         if of_array.detach:
-            jobs = on_slurm.submit(array)
-            say(f"submitted {len(jobs)} parts: {', '.join(job.job_id for job in jobs)}")
+            submitted = on_slurm.submit(array)
+            names = ", ".join(job.job_id for job in submitted)
+            say(f"submitted {len(submitted)} parts: {names}")
             say("when they have ended, run the same again, until nothing lacks")
             return
         failed = on_slurm.make(plans, array, say)
@@ -216,21 +180,6 @@ def _in_array(
     if failed:
         raise typer.Exit(ERROR)
     say("nothing lacks")
-
-
-def _command(
-    what: Sequence[str], of_run: OfRun, prompts: Sequence[str], *, printed: bool
-) -> tuple[str, ...]:
-    """The command of a sweep, for another process."""
-    options = [f"--model={name}" for name in of_run.model or ()]
-    options += [f"--prompt={prompt}" for prompt in prompts]
-    plain = (field.name for field in fields(OfRun) if field.name != "model")
-    for name in plain:
-        value = getattr(of_run, name)
-        if value not in {None, getattr(OfRun(), name)}:
-            options.append(f"--{name}={value}")
-    program = ["rmaudit"] if printed else [sys.executable, "-m", "rmaudit.cli"]
-    return (*program, "sweep", *what, *options)
 
 
 def _end(made: making.Made, *, as_json: bool) -> None:
@@ -249,70 +198,3 @@ def _end(made: making.Made, *, as_json: bool) -> None:
         say("when all parts have ended, run the same again: it makes what is left")
     if left:
         raise typer.Exit(UNDECIDED)
-
-
-def _jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator[Planned]:
-    """What is to be planned: a run of each model, or the sweeps of one."""
-    from rmaudit.plugin.planning import Before
-
-    registry = known_models(of_run.file)
-    if prompts:
-        if any((of_run.prompts, of_run.pairs, of_run.ledger)):
-            fail("--prompts, --pairs and --ledger are for audits; leave them out with --prompt")
-        names = [*what, *(of_run.model or [])]
-        if len(names) != 1:
-            fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
-        yield from (_one(spec, of_run, prompts) for spec in resolve(registry, names[0]))
-        return
-    for name in of_run.model or [registry.default.name]:
-        specs = resolve(registry, name)
-        for own in [name] if len(specs) == 1 else [spec.name for spec in specs]:
-            yield partial(_planned, what, of_run, [own], Before())
-
-
-def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[str]) -> Planned:
-    """The sweeps of one model under these prompts."""
-    from rmaudit.distributed.needs import Needs, Plan
-    from rmaudit.organisms.for_model import Options, opened
-    from rmaudit.organisms.requests import Request
-    from rmaudit.prompts import prompt_meant
-    from rmaudit.scores.store import store_at
-
-    store = store_at(place(of_run.cache))
-    options = Options(store.local, device=of_run.device, dtype=of_run.dtype)
-    model = opened(spec, options)
-    asked = [
-        Request(spec, prompt_meant(prompt), "sweep", sample=of_run.sample, seed=of_run.seed)
-        for prompt in prompts
-    ]
-
-    def planned() -> Plan:
-        needs = Needs(store, of_run.device)
-        for request in asked:
-            needs.ask(model, request)
-        return Plan(store, tuple(needs.found.values()), device=of_run.device)
-
-    return planned
-
-
-def _planned(audits: Sequence[str], of_run: OfRun, names: Sequence[str], before: Before) -> Plan:
-    """What the audits need of these models, the default where none is named."""
-    from rmaudit.plugin.planning import collect
-
-    here = _AUDITS if Path(_AUDITS).is_dir() else str(brought(_AUDITS))
-    options = {
-        "--rm-cache": of_run.cache,
-        "--rm-sample": of_run.sample,
-        "--rm-seed": of_run.seed,
-        "--rm-search": of_run.search,
-        "--rm-baseline": of_run.baseline,
-        "--rm-prompts": of_run.prompts,
-        "--rm-pairs": of_run.pairs,
-        "--rm-ledger": of_run.ledger,
-        "--rm-device": of_run.device,
-        "--rm-dtype": of_run.dtype,
-        "--rm-models": of_run.file,
-    }
-    given = [f"{name}={value}" for name, value in options.items() if value is not None]
-    named = [f"--rm-model={name}" for name in names]
-    return collect([*(audits or [here]), *named, *given], before)
