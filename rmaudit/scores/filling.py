@@ -33,8 +33,8 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
     if at_once == 1:
         for which in missing:
             found[which.start] = shard_of(journal, work, which)
-    else:
-        _at_once(missing, work.score, keep, at_once)
+    elif failed := _at_once(missing, work.score, keep, at_once):
+        raise failed[0]
     shards = [shard for shard in found.values() if shard is not None]
     scores = [shard.frame["score"].to_numpy(np.float32) for shard in shards]
     made = np.concatenate([np.empty(0, np.float32), *scores])
@@ -72,16 +72,18 @@ def _at_once(
     score: Score,
     keep: Callable[[slice, NDArray[np.float32]], None],
     threads: int,
-) -> None:
-    """Score several shards at a time, and keep each as it comes, on this thread.
+) -> list[BaseException]:
+    """Score several shards at a time, and keep each as it comes, on this thread: what failed.
 
     Once one fails, or somebody presses Ctrl-C, no other is begun; those under way are waited for
     and kept. A second Ctrl-C waits for nothing.
     """
     came: dict[int, tuple[slice, NDArray[np.float32] | BaseException]] = {}
-    failed, some, left, running = list[BaseException](), Event(), deque(missing), 0
+    began, done, submitted = set[int](), set[int](), 0
+    failed, some, left = list[BaseException](), Event(), deque(missing)
 
     def work(which: slice) -> None:
+        began.add(which.start)
         found: NDArray[np.float32] | BaseException
         try:
             found = score(which)
@@ -90,29 +92,31 @@ def _at_once(
         came[which.start] = which, found
         some.set()
 
-    def take() -> int:
-        """Keep what came, and say how many; what is interrupted here is taken again."""
-        taken = [*came]
-        for start in taken:
+    def take() -> None:
+        """Keep what came; what is interrupted here is taken again."""
+        for start in [*came]:
             which, found = came[start]
             if isinstance(found, BaseException):
                 failed.append(found)
             else:
                 keep(which, found)
+            done.add(start)
             del came[start]
-        return len(taken)
 
     try:
         with ThreadPoolExecutor(threads) as pool:
-            while (left or running) and not failed:
-                while left and running < threads:
+            while (left or len(done) < submitted) and not failed:
+                while left and submitted - len(done) < threads:
                     pool.submit(work, left.popleft())
-                    running += 1
+                    submitted += 1
                 some.wait()
                 some.clear()
-                running -= take()
-    except KeyboardInterrupt as error:  # the pool has waited for what was under way
+                take()
+    except KeyboardInterrupt as error:  # the pool has waited for the threads that it knows of
         failed.append(error)
-    take()
-    if failed:
-        raise failed[0]
+    some.set()
+    while began - done:  # of one that was being started it does not know
+        some.wait()
+        some.clear()
+        take()
+    return failed
