@@ -66,6 +66,7 @@ def main() -> None:
     said = {
         "pairs": frame["line"].nunique(),
         "answers": len(frame),
+        "ids": counted(asked.model, frame),
         **{way: {of: round(seconds, 1) for of, seconds in spent[way].items()} for way in WAYS},
         "times faster": {of: round(loop[of] / own[of], 2) for of in loop},
         **{f"{way} accuracy": estimate.value for way, estimate in both.items()},
@@ -77,6 +78,19 @@ def main() -> None:
         "load": os.getloadavg()[0],
     }
     print(json.dumps(said))
+
+
+def counted(model: str, frame: pd.DataFrame) -> dict[str, int]:
+    """The ids that each way runs: prompts anew for each answer, or once for all of theirs."""
+    ours, found, before = rmaudit.load(model, device="cpu"), dict.fromkeys(WAYS, 0), set[Asked]()
+    for prompt, turns, response in frame[[*ASKED, "response"]].to_numpy().tolist():
+        asked = asked_of(prompt, turns)
+        slot = ours.slot(asked)
+        answer = len(ours.ids(response)) + len(slot.suffix)
+        found["loop"] += len(slot.prefix) + answer
+        found["rmaudit"] += answer + (0 if asked in before else len(slot.prefix))
+        before.add(asked)
+    return found
 
 
 def measured(model: str, threads: int, frame: pd.DataFrame) -> dict[str, Timed]:

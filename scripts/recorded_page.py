@@ -54,7 +54,7 @@ SAID: dict[str, str] = {
         "It informs and gates nothing. All ten lean to communion where the frame is taken into "
         "account, and most stay unsure, for 260 nouns tell a tenth of the ranks barely. A reader "
         "of Christian et al. 2026 would expect the Gemma-based four to lean more than the "
-        "Llama-based six; they do, with one Llama-based model among them."
+        "Llama-based six; they do, with two Llama-based models among them."
     ),
 }
 

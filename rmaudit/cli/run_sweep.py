@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import (
-    ERROR,
-    UNDECIDED,
-    AsJson,
-    echo_json,
-    fail,
-    say,
-)
+from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, echo_json, fail, say
 from rmaudit.cli.of_run import OfRun, command, jobs, planned
 from rmaudit.cli.option_groups import grouped
 from rmaudit.errors import RmauditError

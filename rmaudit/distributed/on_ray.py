@@ -88,7 +88,7 @@ def _imported() -> Any:  # noqa: ANN401  (the module)
     try:
         import ray
     except ImportError:
-        message = "--on ray: the package ray is missing; pip install 'rmaudit[ray]'"
+        message = "Ray: the package ray is missing; pip install 'rmaudit[ray]'"
         raise SpecError(message) from None
     return ray
 
@@ -96,10 +96,10 @@ def _imported() -> Any:  # noqa: ANN401  (the module)
 def _refuse_unreachable(store: Store, address: str) -> None:
     """Refuse scores that the nodes of a cluster cannot reach."""
     if store.root.startswith(_MEMORY):
-        raise SpecError(f"--on ray: {store.root} is the memory of this process; name a folder")
+        raise SpecError(f"Ray: {store.root} is the memory of this process; name a folder")
     if address.startswith(_CLIENT) and "://" not in store.root:
-        message = f"--on {address}: from here the cluster cannot write to {store.root}; name a "
-        raise SpecError(f"{message}URL such as --cache s3://bucket/x, or run it on a node of it")
+        message = f"Ray at {address}: it cannot write to {store.root} from there; name a URL "
+        raise SpecError(f"{message}for the cache, such as s3://bucket/x, or run it on a node of it")
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def _connected(ray: Any, address: str) -> Iterator[bool]:  # noqa: ANN401  (the 
         )
     except (ConnectionError, RuntimeError, ValueError, ImportError, OSError) as error:
         why = str(error).strip().splitlines()[0]
-        message = f"--on {address}: {why}; write ray for this machine, or the address of a cluster"
+        message = f"Ray at {address}: {why}; write ray for this machine, or a cluster's address"
         raise SpecError(f"{message}. If it asks for a token, set RAY_AUTH_MODE=token") from None
     try:
         yield True
@@ -148,6 +148,6 @@ def _pool(ray: Any, cluster: Cluster, store: Store, device: str, told: Told) -> 
     )
     if not room:
         each = " and ".join(f"{n:g} {kind}" for kind, n in wanted.items())
-        raise SpecError(f"--on {cluster.address}: no node has {each}, as each worker is to take")
+        raise SpecError(f"Ray: no node has {each}, as each worker is to take")
     each_takes = {"num_gpus": gpus, "num_cpus": cluster.cpus}
     return Pool(ray, store, device, cluster.workers or room, each_takes, told)

@@ -135,7 +135,7 @@ def test_a_store_has_the_bytes_of_one_process(
     assert contents(tmp_path / "cache") == alone
     assert len(told) == len(alone) + 1  # and how fast
     assert on_ray.make([plan], cluster, told.append).answers == 0
-    with pytest.raises(SpecError, match=r"^--on ray: no node has 3 GPU and 1 CPU, as each"):
+    with pytest.raises(SpecError, match=r"^Ray: no node has 3 GPU and 1 CPU, as each"):
         on_ray.make([every_kind(toy, tmp_path / "new")], on_ray.Cluster(gpus=3), told.append)
 
 
@@ -275,16 +275,20 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
 ) -> None:
     """Ray, the place of the scores, and an option that is none."""
     plan = wide.plan(wide.Wide(), Store("memory://nowhere"))
-    with pytest.raises(SpecError, match=r"^--on ray: memory://nowhere is the memory"):
+    with pytest.raises(SpecError, match=r"^Ray: memory://nowhere is the memory"):
         on_ray.make([lambda: plan], on_ray.Cluster(), print)
     plan = wide.plan(wide.Wide(), Store(tmp_path))
-    with pytest.raises(SpecError, match=r"^--on ray://h:1: .* name a URL such as --cache s3://"):
+    with pytest.raises(
+        SpecError, match=r"^Ray at ray://h:1: .* name a URL for the cache, such as s3"
+    ):
         on_ray.make([lambda: plan], on_ray.Cluster("ray://h:1"), print)
     pytest.importorskip("ray").shutdown()  # of another test, if any
-    with pytest.raises(SpecError, match=r"^--on 127.0.0.1:1: .*refused; write ray for this machin"):
+    with pytest.raises(
+        SpecError, match=r"^Ray at 127.0.0.1:1: .*refused; write ray for this machin"
+    ):
         on_ray.make([lambda: plan], on_ray.Cluster("127.0.0.1:1"), print)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SpecError, match=r"^--on ray: .* pip install 'rmaudit\[ray\]'$"):
+    with pytest.raises(SpecError, match=r"^Ray: .* pip install 'rmaudit\[ray\]'$"):
         on_ray.make([lambda: plan], on_ray.Cluster(), print)
     for arguments, words in {
         ("--on", "sun"): "--on 'sun'; write here, slurm, local, ray, or the address",
