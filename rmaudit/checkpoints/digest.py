@@ -3,11 +3,10 @@
 One rule for folders and hub ids: the bytes decide. A commit hash would do for a hub id, but then a
 copy in a folder, or a commit that changed the README only, would be another model.
 
-Hashing gigabytes takes minutes, so the cache remembers a file's hash with its path, inode, size
+Hashing gigabytes takes a while, so the cache remembers a file's hash with its path, inode, size
 and times. The time of the last change of status is one of these: the system sets it, and programs
-that keep the modification time (tar, rsync) cannot. In the hub's own cache, the file of a large
-blob is named by its sha256, which is taken as it is while the blob is no younger than the
-snapshot's link to it: the hub's client writes first and links then.
+that keep the modification time (tar, rsync) cannot. The hub's own cache names the file of a large
+blob by its sha256; that is what somebody wrote down, so these are hashed like any other.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from rmaudit.checkpoints import locks, shards
 from rmaudit.errors import ModelError
 
 _MEMO = "hashes.json"
+_LONG = 8e9  # bytes: hashing more takes several seconds
 _HASH = re.compile("[0-9a-f]{64}")
 _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx"}
 _TOKENIZER = ("tokenizer*.json", "*.model", "*token*.json", "vocab*", "merges.txt")
@@ -82,43 +83,79 @@ def adapter_files(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The hashes of files when they were looked at, by their paths. Made by `stamp`."""
+    """Files as they were at one moment. Made by `stamp`.
 
-    hashes: dict[Path, str]
+    Attributes:
+        hashes: the sha256 of each file's bytes, by its path.
+        states: its size and the times of its last changes.
+        cache: where hashes are remembered.
+    """
+
+    hashes: Mapping[Path, str]
+    states: Mapping[Path, str]
     cache: Path
 
 
 def stamp(paths: Iterable[Path], cache: Path) -> Stamp:
-    """What files hold now, to be compared later by `refuse_changed`.
+    """Return what files hold now, to be compared later by `renewed` and `refuse_changed`.
 
     Costs next to nothing after an identity of the same files: their hashes are remembered.
+
+    Raises:
+        OSError: a file cannot be read.
     """
     files = list(paths)
-    return Stamp(dict(zip(files, _hashes(files, cache), strict=True)), cache)
+    states = {path: _state(path) for path in files}  # first: what is written from here on is seen
+    return Stamp(dict(zip(files, _hashes(files, cache), strict=True)), states, cache)
 
 
-def refuse_changed(before: Stamp, *, model: str) -> None:
-    """Refuse what was loaded from files that were written to since they were hashed.
+def renewed(before: Stamp, *, model: str) -> Stamp:
+    """Return the stamp of the same files now, which still hold the same bytes.
 
-    To be called after the load and before anything is stored. A file is hashed again only if its
-    inode, size or times are others than before.
+    To be called before they are loaded. A file is hashed again only if its inode, size or times
+    are others than before, so a hard link or a copy of the same bytes is no change.
 
     Raises:
         ModelError: a file holds other bytes than when the stamp was made, or is gone.
     """
     try:
-        now = stamp(before.hashes, before.cache).hashes
+        now = stamp(before.hashes, before.cache)
     except OSError as error:
-        gone = Path(error.filename or "a file").name
-        now = {path: "" if path.name == gone else found for path, found in before.hashes.items()}
-    changed = [path for path, found in before.hashes.items() if now[path] != found]
-    if changed:
-        message = (
-            f"{model}: {changed[0]} was written to while it was loaded, so which weights are in "
-            f"memory is unknown; nothing was stored. Wait until whatever writes there is done, "
-            f"and run again"
-        )
-        raise ModelError(message)
+        raise ModelError(_changed(Path(error.filename), model)) from error
+    for path, found in now.hashes.items():
+        if found != before.hashes[path]:
+            raise ModelError(_changed(path, model))
+    return now
+
+
+def refuse_changed(before: Stamp, *, model: str) -> None:
+    """Refuse what comes from files that were written to since their stamp was made.
+
+    To be called after the load and after every computation, before its numbers go anywhere:
+    safetensors maps weights into memory, so whoever writes to the file changes the model. Costs
+    microseconds. Size and times decide and not the bytes, for these may be back by now. The inode
+    does not: some network file systems number theirs anew, and a file that takes another one's
+    name has another time.
+
+    Raises:
+        ModelError: a file has another size or other times than in the stamp, or is gone.
+    """
+    for path, state in before.states.items():
+        try:
+            same = _state(path) == state
+        except OSError:
+            same = False
+        if not same:
+            raise ModelError(_changed(path, model))
+
+
+def _changed(path: Path, model: str) -> str:
+    what = "changed after it was hashed" if path.exists() else "is gone since it was hashed"
+    return (
+        f"{model}: {path} {what}, while the model was loaded or used, so what was computed since "
+        f"may come from other weights; none of it was stored. Wait until whatever writes there is "
+        f"done, and run again"
+    )
 
 
 def _combined(files: list[Path], cache: Path) -> str:
@@ -129,13 +166,22 @@ def _combined(files: list[Path], cache: Path) -> str:
 
 
 def _hashes(files: list[Path], cache: Path) -> list[str]:
-    """The sha256 of each file's bytes: by its name in the hub's cache, from the memo, or hashed."""
+    """Return the sha256 of each file's bytes, from the memo or hashed."""
     memo = _read(cache / _MEMO)
+    _announce(files, memo)
     new: dict[str, str] = {}
-    found = [_named(path) or _hashed(path, memo, new) for path in files]
+    found = [_hashed(path, memo, new) for path in files]
     if new:
         _write(cache / _MEMO, new)
     return found
+
+
+def _announce(files: list[Path], memo: Mapping[str, str]) -> None:
+    """Say on stderr what a person waits for, where that is more than a moment."""
+    unknown = [path.stat().st_size for path in files if _key(path) not in memo]
+    if sum(unknown) >= _LONG:
+        waits = f"rmaudit: hashing {sum(unknown) / 1e9:,.0f} GB of weights in {files[0].parent}, "
+        print(f"{waits}once on this machine", file=sys.stderr, flush=True)  # noqa: T201  (a run that stands still says why)
 
 
 def _hashed(path: Path, memo: dict[str, str], new: dict[str, str]) -> str:
@@ -149,33 +195,14 @@ def _hashed(path: Path, memo: dict[str, str], new: dict[str, str]) -> str:
 
 
 def _key(path: Path) -> str:
-    """A file's path, and what changes where its bytes do."""
+    """Return a file's path, and what changes where its bytes do."""
+    return f"{path.resolve()}|{_state(path)}|{path.stat().st_ino}"
+
+
+def _state(path: Path) -> str:
+    """Return what a write to a file changes, whatever is done to hide it."""
     stat = path.stat()
-    times = f"{stat.st_mtime_ns}|{stat.st_ctime_ns}"
-    return f"{path.resolve()}|{stat.st_size}|{times}|{stat.st_ino}"
-
-
-def _named(path: Path) -> str | None:
-    """The sha256 by which the hub's own cache names a file.
-
-    None of any other file, of a link that lies elsewhere, and of a blob that was written to since.
-    """
-    if not path.is_symlink():
-        return None
-    blob, snapshot = path.resolve(), path.parent.resolve()
-    home = blob.parent.parent
-    if (blob.parent, snapshot.parent) != (home / "blobs", home / "snapshots"):
-        return None
-    if home.parent != _hub_cache() or not _HASH.fullmatch(blob.name):
-        return None
-    return blob.name if blob.stat().st_ctime_ns <= path.lstat().st_ctime_ns else None
-
-
-def _hub_cache() -> Path:
-    """Where huggingface_hub keeps what it downloads."""
-    from huggingface_hub import constants
-
-    return Path(constants.HF_HUB_CACHE).expanduser().resolve()
+    return f"{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"
 
 
 def _read(path: Path) -> dict[str, str]:

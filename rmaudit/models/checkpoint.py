@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from rmaudit.checkpoints import digest, source
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
-from rmaudit.errors import SpecError
+from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout.slot import Response, refuse_text
 from rmaudit.models.laid_out import LaidOut
 from rmaudit.models.loader import Loader, ran_on
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rmaudit.scoring.gradient import Slopes
 
 Ids = tuple[int, ...]
+T = TypeVar("T")
 
 
 def from_spec(
@@ -67,14 +68,20 @@ class Checkpoint(LaidOut):
         self.loader = loader or _loader(spec, cache)
         self.rows = Rows(self.loader, spec.name, cache)
         self._weights: Weights | None = None
+        self._loaded_from: digest.Stamp | None = None
 
     # What it is
 
     @cached_property
     def identity(self) -> dict[str, str]:
         """Hashes of weights and tokenizer, and the settings that decide a score."""
-        self._hashed = digest.stamp(self.loader.files(), self.cache)  # to be held to at the load
+        _ = self._hashed  # first: a file that changes between the two is refused at the load
         return {**self.loader.hashes(self.cache), **self.loader.settings}
+
+    @cached_property
+    def _hashed(self) -> digest.Stamp:
+        """The files of the weights as they are when the identity is made."""
+        return digest.stamp(self.loader.files(), self.cache)
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
@@ -108,9 +115,10 @@ class Checkpoint(LaidOut):
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
-        scorer = self.weights(slot.prefix, slot.suffix).scorer
         before, after = slot.prefix, slot.suffix
-        return engine.score(scorer, before, answers, after, on_progress=on_progress, name=self.name)
+        scorer = self.weights(before, after).scorer
+        shown: dict[str, Any] = {"on_progress": on_progress, "name": self.name}
+        return self._held(engine.score(scorer, before, answers, after, **shown))
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Rewards and slopes of answers to the prompt. See `RewardModel`."""
@@ -118,7 +126,7 @@ class Checkpoint(LaidOut):
 
         slot, ids = self.slot(prompt), [self.ids(answer) for answer in answers]
         scorer = self.weights(slot.prefix, slot.suffix).scorer
-        return gradient.slopes(scorer, slot.prefix, ids, slot.suffix, name=self.name)
+        return self._held(gradient.slopes(scorer, slot.prefix, ids, slot.suffix, name=self.name))
 
     def score_rows(
         self,
@@ -137,13 +145,14 @@ class Checkpoint(LaidOut):
 
         prefix, rests = self.rows.split(rows)
         scorer = self.weights(prefix, rests[0] if rests else ()).scorer
-        return engine.score(scorer, prefix, rests, (), on_progress=on_progress, name=self.name)
+        shown: dict[str, Any] = {"on_progress": on_progress, "name": self.name}
+        return self._held(engine.score(scorer, prefix, rests, (), **shown))
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Shape (n,): the rewards of whole rows by the checkpoint's own forward, one at a time."""
         if not rows:
             return np.empty(0, dtype=np.float32)
-        return self.weights(rows[0][:-1], ()).own_rewards(rows)
+        return self._held(self.weights(rows[0][:-1], ()).own_rewards(rows))
 
     # Its weights
 
@@ -158,13 +167,30 @@ class Checkpoint(LaidOut):
 
         if self._weights is None:
             _ = self.identity  # what is loaded must be what it says
+            self._loaded_from = digest.renewed(self._hashed, model=self.name)
             loaded = self.loader.load(self.device)
-            digest.refuse_changed(self._hashed, model=self.name)
+            digest.refuse_changed(self._loaded_from, model=self.name)
             preflight.check(loaded, prefix, suffix, name=self.name, dtype=self.loader.dtype)
             self._weights = loaded
         if self.spec.pool == "auto" and suffix and suffix[-1] == self._weights.scorer.pad:
             preflight.warn_of_pad(suffix[-1], name=self.name)
         return self._weights
+
+    def _held(self, computed: T) -> T:
+        """Return what was computed from the weights, unless a file of theirs changed meanwhile.
+
+        Then they are freed, too: whoever asks again loads them, if they are the same.
+
+        Raises:
+            ModelError: a file was written to since it was hashed, or is gone.
+        """
+        if self._loaded_from is not None:
+            try:
+                digest.refuse_changed(self._loaded_from, model=self.name)
+            except ModelError:
+                self.close()
+                raise
+        return computed
 
     def close(self) -> None:
         """Free the weights; the next score loads them again."""

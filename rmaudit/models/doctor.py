@@ -92,7 +92,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
         return Check(name, float(difference.max()), rms, allowed, len(other))
 
     rows = [(*slot.prefix, *answer, *slot.suffix) for answer in slow]
-    own = model.weights(slot.prefix, slot.suffix).own_rewards(rows)
+    own = model.own_rewards(rows)
     alone = np.concatenate([model.score(prompt, [answer]) for answer in slow])
     repeated = model.score(prompt, asked)
     size = scorer.ids_per_batch

@@ -91,10 +91,11 @@ class Base:
             besides="the reward model",
         )
         try:
+            loaded_from = digest.renewed(self.hashed, model=self.name)
             # Its attention is transformers' choice, whatever config.json says.
             model = loading.load(asked, attn_implementation=None)
-            digest.refuse_changed(self.hashed, model=self.name)
-            yield Likelihood(self.name, model, shared, own, self.dtype)
+            digest.refuse_changed(loaded_from, model=self.name)
+            yield Likelihood(self.name, model, shared, own, self.dtype, loaded_from)
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise

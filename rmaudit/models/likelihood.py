@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.checkpoints import digest
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Likelihood:
         shared: of each id, whether it is the same token in base and reward model.
         own: which piece each id is of the reward model.
         dtype: what the base runs in.
+        loaded_from: its files as they were when they were loaded.
     """
 
     name: str
@@ -42,19 +44,21 @@ class Likelihood:
     shared: Mapping[int, bool]
     own: Mapping[int, str]
     dtype: str
+    loaded_from: digest.Stamp
 
     def following(self, prefix: Ids) -> NDArray[np.float32]:
         """Shape (rows of the head,): the log-probability of each id as the one after `prefix`.
 
         Raises:
-            ModelError: `prefix` has an id that is no token of the base's, or a log-probability is
-                not finite.
+            ModelError: `prefix` has an id that is no token of the base's, a log-probability is not
+                finite, or a file of the base's changed since it was loaded.
         """
         import torch
 
         self._refuse_strange(prefix)
         with torch.inference_mode():
             found: NDArray[np.float32] = self._logprobs([prefix], 1)[0, -1].cpu().numpy()
+        digest.refuse_changed(self.loaded_from, model=self.name)
         self._refuse_odd(np.isfinite(found))
         return found
 
@@ -64,7 +68,8 @@ class Likelihood:
         NaN where an answer has an id that is a token of the reward model's own, or no id at all.
 
         Raises:
-            ModelError: `prefix` has such an id, or a log-probability is no number.
+            ModelError: `prefix` has such an id, a log-probability is no number, or a file of the
+                base's changed since it was loaded.
         """
         self._refuse_strange(prefix)
         out = np.full(len(answers), np.nan, dtype=np.float32)
@@ -77,6 +82,7 @@ class Likelihood:
             for start in range(0, len(places), size):
                 batch = places[start : start + size]
                 out[batch] = self._means(prefix, [answers[i] for i in batch])
+        digest.refuse_changed(self.loaded_from, model=self.name)
         return out
 
     def _means(self, prefix: Ids, answers: Sequence[Ids]) -> NDArray[np.float32]:

@@ -75,7 +75,7 @@ class Loader(Laid, Protocol):
         """Where its weights are from, and of what kind they are."""
 
     def files(self) -> list[Path]:
-        """The files that are hashed, and then loaded: nobody may write to them in between."""
+        """Return the files that are hashed and then loaded, which nobody may write to meanwhile."""
 
     def hashes(self, cache: Path) -> Mapping[str, str]:
         """Hashes of its files, by what they decide; remembered in `cache`."""

@@ -642,3 +642,16 @@ def test_an_adapter_whose_base_is_not_here_is_looked_at(
     text = said(where)["refused"]
     assert text.startswith("no adapter_model.safetensors in owner/adapter (only adapter_model.bin")
     assert text.endswith("model.save_pretrained(FOLDER) writes safetensors")
+
+
+def test_an_adapter_whose_file_changes_after_the_load_is_refused(make: Make) -> None:
+    """Merged into the base, it is in memory as it was; since when it is another, nobody knows."""
+    folder = make("rm", **CLASSIFIER)
+    model = checkpoint(folder)
+    model.score(PROMPT, ["love"])
+    tensors = load_file(folder / "adapter_model.safetensors")
+    tensors[min(tensors)].mul_(2)
+    save_file(tensors, folder / "adapter_model.safetensors", {"format": "pt"})
+
+    with pytest.raises(ModelError, match=r"adapter_model\.safetensors changed after"):
+        model.score(PROMPT, ["love"])

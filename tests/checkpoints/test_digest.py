@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import huggingface_hub.constants
 import pytest
 from filelock import FileLock
 
@@ -217,34 +216,69 @@ def test_a_wait_for_another_process_is_told(
     assert str(tmp_path / "memo.lock") in told
 
 
+def test_a_long_hash_is_announced_once(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On stderr, with the folder; nothing is said of what is remembered, or of a short one."""
+    monkeypatch.setattr(digest, "_LONG", 2 * len(WEIGHTS))
+    for _ in range(2):
+        weights_identity(folder, tmp_path)
+    (folder / "config.json").write_bytes(b"{}")
+    weights_identity(folder, tmp_path)
+
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("rmaudit: hashing")
+    assert str(folder) in told
+
+
 # What is loaded is what was hashed
 
 
-def test_a_file_that_changed_since_is_refused(folder: Path, tmp_path: Path) -> None:
-    """By its bytes: a hard link or a copy of the same is no change."""
+def test_before_the_load_the_bytes_decide(folder: Path, tmp_path: Path) -> None:
+    """A hard link, or a copy of the same, is no change; other bytes and no bytes are one."""
     before = digest.stamp(digest.weights_files(folder), tmp_path)
     os.link(folder / ONE, tmp_path / "link")
     shutil.copy(folder / TWO, tmp_path / "same")
     (tmp_path / "same").rename(folder / TWO)
+    digest.renewed(before, model="toy")
+
+    flip(folder / TWO)
+    with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed after it was hashed"):
+        digest.renewed(before, model="toy")
+    (folder / TWO).unlink()
+    with pytest.raises(ModelError, match=rf"{TWO} is gone since it was hashed"):
+        digest.renewed(before, model="toy")
+
+
+def test_after_the_load_any_touch_decides(folder: Path, tmp_path: Path, hashed: list[str]) -> None:
+    """Whoever wrote may have put the old bytes back, and their time; nothing is hashed for it."""
+    before = digest.stamp(digest.weights_files(folder), tmp_path)
+    hashed.clear()
     digest.refuse_changed(before, model="toy")
 
     flip(folder / TWO)
-    with pytest.raises(ModelError, match=rf"toy: .*{TWO} was written to while it was loaded"):
+    flip(folder / TWO)
+    with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed after it was hashed"):
         digest.refuse_changed(before, model="toy")
+    assert not hashed
+
+    again = digest.renewed(before, model="toy")
+    digest.refuse_changed(again, model="toy")
     (folder / TWO).unlink()
-    with pytest.raises(ModelError, match=rf"{TWO} was written to"):
-        digest.refuse_changed(before, model="toy")
+    with pytest.raises(ModelError, match=rf"{TWO} is gone since it was hashed"):
+        digest.refuse_changed(again, model="toy")
 
 
 # The hub's cache
 
 
 @pytest.fixture
-def snapshot(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def snapshot(folder: Path, tmp_path: Path) -> Path:
     """The folder as in the hub's cache: links to blobs, large ones named by their sha256."""
-    cache = tmp_path / "hub"
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
-    home = cache / "models--owner--name"
+    home = tmp_path / "hub" / "models--owner--name"
     snapshot = home / "snapshots" / ("0" * 40)
     snapshot.mkdir(parents=True)
     (home / "blobs").mkdir()
@@ -261,39 +295,26 @@ def snapshot(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 def test_a_snapshot_of_the_hub_is_the_same_checkpoint_as_its_copy(
     folder: Path, snapshot: Path, tmp_path: Path, hashed: list[str]
 ) -> None:
-    """The names of its large blobs are their hashes, so these are not read."""
+    """Its blobs are hashed once, and what was found is remembered."""
     identity = weights_identity(snapshot, tmp_path)
-    assert hashed == SMALL
+    assert hashed == [*SMALL, ONE, TWO]
+    hashed.clear()
 
+    assert weights_identity(snapshot, tmp_path) == identity
+    assert not hashed
     assert weights_identity(folder, tmp_path / "another cache") == identity
 
 
-def test_a_blob_that_was_written_to_is_hashed(
-    snapshot: Path, tmp_path: Path, hashed: list[str]
+@pytest.mark.parametrize("when", ["before the link", "after the link"])
+def test_a_blob_that_holds_other_bytes_than_its_name_says(
+    snapshot: Path, tmp_path: Path, when: str
 ) -> None:
-    """Its name is a lie then, whatever its modification time says: the bytes decide."""
+    """Its name is a lie then, and no time tells: of an unpacked tar all are those of unpacking."""
     before = weights_identity(snapshot, tmp_path)
-    hashed.clear()
-    flip((snapshot / TWO).resolve(), 7)
+    blob = (snapshot / TWO).resolve()
+    flip(blob, 7)
+    if when == "before the link":
+        (snapshot / TWO).unlink()
+        (snapshot / TWO).symlink_to(blob)
 
     assert weights_identity(snapshot, tmp_path) != before
-    assert hashed == [TWO]
-
-
-@pytest.mark.parametrize("where", ["blobs", "hub/blobs", "hub/models--a--b/blobs"])
-def test_a_link_that_the_hubs_client_did_not_make_is_hashed(
-    snapshot: Path, folder: Path, tmp_path: Path, hashed: list[str], where: str
-) -> None:
-    """A name of 64 hex digits in a folder called blobs, or in the cache's, says nothing by itself.
-
-    Such as a checkpoint of somebody's with a link to a file of his, named as he likes.
-    """
-    before = weights_identity(folder, tmp_path)
-    blob = tmp_path / where / hashlib.sha256(WEIGHTS).hexdigest()
-    blob.parent.mkdir(parents=True, exist_ok=True)
-    blob.write_bytes(WEIGHTS[::-1])
-    (folder / ONE).unlink()
-    (folder / ONE).symlink_to(blob)
-
-    assert weights_identity(folder, tmp_path) != before
-    assert ONE in hashed

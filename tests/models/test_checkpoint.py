@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import warnings
@@ -20,7 +21,9 @@ from transformers import AutoModelForSequenceClassification
 from rmaudit.config.registry import Dtype, ModelSpec, Pool
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.layout.slot import Response
+from rmaudit.models import doctor
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.scores.sweep import sweep
 from rmaudit.scores.texts import score_texts
 from tests.toys import SPECIAL, toy_checkpoint, toy_tokenizer
 
@@ -381,8 +384,99 @@ def test_weights_that_changed_since_they_were_hashed_are_refused(
     retensor(changed, lambda tensors: tensors["score.weight"].mul_(2))
 
     for _ in range(2):
-        with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors was written to while"):
+        with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed after"):
             score_texts(model, PROMPT, ["love"], cache=tmp_path / "scores")
 
     assert not list((tmp_path / "scores").rglob("*.parquet"))
     assert checkpoint(changed).identity["weights"] != key["weights"]
+
+
+# Weights that change while they are used: safetensors maps them into memory
+
+
+def rewritten(path: Path, other: Path) -> None:
+    """Give a file the bytes of another, in place, as `cp` and `rsync --inplace` do."""
+    shutil.copyfile(other, path)
+
+
+def renamed(path: Path, other: Path) -> None:
+    """Put a copy of another file in its place, as `mv` does; what is mapped stays as it was."""
+    shutil.copyfile(other, path.with_name("new")).rename(path)
+
+
+def removed(path: Path, other: Path) -> None:
+    """Remove it."""
+    path.unlink()
+
+
+@pytest.fixture
+def other(folder: Path, tmp_path: Path) -> Path:
+    """Other weights for the same configuration, in a file of the same size."""
+    copied = shutil.copytree(folder, tmp_path / "other")
+    retensor(copied, lambda tensors: [tensor.mul_(-2) for tensor in tensors.values()])
+    return copied / "model.safetensors"
+
+
+def test_weights_rewritten_between_two_sweeps_give_the_key_no_scores(
+    folder: Path, changed: Path, other: Path, tmp_path: Path
+) -> None:
+    """The second sweep is refused, and the untouched model then gets scores of its own."""
+    store, model = tmp_path / "scores", checkpoint(changed)
+    first = sweep(model, "best", cache=store)
+    rewritten(changed / "model.safetensors", other)
+
+    with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed after"):
+        sweep(model, "worst", cache=store)
+
+    untouched, elsewhere = checkpoint(folder), checkpoint(folder)
+    assert untouched.identity == model.identity
+    assert sweep(untouched, "best", cache=store).key == first.key
+    found, alone = (
+        sweep(each, "worst", cache=cache)
+        for each, cache in ((untouched, store), (elsewhere, tmp_path / "empty"))
+    )
+    np.testing.assert_array_equal(found.frame["score"], alone.frame["score"])
+    assert checkpoint(changed).identity["weights"] != model.identity["weights"]
+
+
+Use = Callable[[Checkpoint], object]
+USES: dict[str, Use] = {
+    "score": lambda model: model.score(PROMPT, ANSWERS),
+    "score_rows": lambda model: model.score_rows([(1, 2, 3), (1, 2, 4)]),
+    "own_rewards": lambda model: model.own_rewards([(1, 2, 3)]),
+    "gradient": lambda model: model.gradient(PROMPT, [(7,), (8,)]),
+    "doctor": lambda model: doctor.examine(model, PROMPT, answers=8),
+}
+
+
+@pytest.mark.parametrize("change", [rewritten, renamed, removed])
+@pytest.mark.parametrize("use", USES)
+def test_nothing_is_had_of_weights_that_changed_after_the_load(
+    changed: Path, other: Path, use: str, change: Callable[[Path, Path], None]
+) -> None:
+    """Whatever is asked of them, and however the file changed; each time that it is asked."""
+    model = checkpoint(changed)
+    USES[use](model)
+    change(changed / "model.safetensors", other)
+
+    for _ in range(2):
+        with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors (changed|is gone)"):
+            USES[use](model)
+
+
+def test_weights_that_change_while_they_score_are_refused(changed: Path, other: Path) -> None:
+    """Also where the old bytes and their modification time are back before the last answer."""
+    path = changed / "model.safetensors"
+    model, before, stat = checkpoint(changed), path.read_bytes(), path.stat()
+    model.score(PROMPT, ["love"])
+
+    def meanwhile(_: int) -> None:
+        rewritten(path, other)
+        path.write_bytes(before)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+    with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed after"):
+        model.score(PROMPT, ANSWERS, on_progress=meanwhile)
+
+    assert model.score(PROMPT, ["love"]).shape == (1,)  # loaded again: the bytes are the same
+    model.close()

@@ -301,7 +301,31 @@ def test_weights_that_changed_since_they_were_hashed(reward: Checkpoint, tmp_pat
     tensors["lm_head.weight"].mul_(2)
     save_file(tensors, lm / "model.safetensors", {"format": "pt"})
 
-    assert "model.safetensors was written to while it was loaded" in refusal(base, reward)
+    assert "model.safetensors changed after" in refusal(base, reward)
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_weights_that_change_after_the_load(reward: Checkpoint, tmp_path: Path, when: str) -> None:
+    """They are mapped into memory, so what the base says next is another model's."""
+    lm = toy_language_model(tmp_path / "lm")
+    base, prefix = named(lm, tmp_path), reward.slot(PROMPT).prefix
+
+    def change(*_: object) -> None:
+        tensors = {key: tensor * -2 for key, tensor in load_file(lm / "model.safetensors").items()}
+        save_file(tensors, tmp_path / "other", {"format": "pt"})
+        (lm / "model.safetensors").write_bytes((tmp_path / "other").read_bytes())
+
+    with base.opened(reward.vocabulary()) as opened:
+        opened.means(prefix, [(40,)])
+        if when == "before":
+            change()
+        else:
+            opened.model.register_forward_hook(change)
+        for _ in range(2):
+            with pytest.raises(ModelError, match=r"^the base of Toy: .* changed after"):
+                opened.means(prefix, [(40,)])
+            with pytest.raises(ModelError, match=r"^the base of Toy: .* changed after"):
+                opened.following(prefix)
 
 
 def test_a_prefix_that_the_base_cannot_read(folder: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from rmaudit.errors import ModelError, NoGradient
 from rmaudit.layout import tokenizers
 from rmaudit.models import doctor, inspection
 from rmaudit.models.checkpoint import Checkpoint, from_spec
+from rmaudit.scores.texts import score_texts
 from tests.hub import COMMIT
 from tests.models.hub_code import BODY, change, snapshot, trusted
 
@@ -382,3 +383,25 @@ def test_a_configuration_class_without_sizes_is_refused(folder: Path, tmp_path: 
 
     with pytest.raises(ModelError, match="class that it brings has no 'vocab_size'"):
         _ = from_spec(trusted(), cache=tmp_path).provenance
+
+
+def test_weights_of_its_own_class_that_change_after_the_load_are_refused(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Its class reads the file through a map, too; the untouched checkpoint has its own scores."""
+    path, store = folder / "model.safetensors", tmp_path / "scores"
+    before = path.read_bytes()
+    model = from_spec(trusted(), cache=tmp_path)
+    score_texts(model, PROMPT, ANSWERS[:1], cache=store)
+    tensors = {key: tensor * -2 for key, tensor in load_file(path).items()}
+    save_file(tensors, tmp_path / "other", {"format": "pt"})
+    path.write_bytes((tmp_path / "other").read_bytes())
+
+    with pytest.raises(ModelError, match=r"^own: .*model\.safetensors changed after"):
+        score_texts(model, PROMPT, ANSWERS, cache=store)
+
+    path.write_bytes(before)
+    again, plain = from_spec(trusted(), cache=tmp_path), from_spec(trusted(), cache=tmp_path)
+    assert again.identity == model.identity
+    found = score_texts(again, PROMPT, ANSWERS, cache=store)
+    np.testing.assert_array_equal(found.scores, plain.score(PROMPT, ANSWERS))
