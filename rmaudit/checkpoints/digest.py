@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rmaudit.checkpoints import locks, shards
+from rmaudit.config.whole_file import in_place_of
 from rmaudit.errors import ModelError
 
 _MEMO = "hashes.json"
@@ -222,9 +223,8 @@ def _write(path: Path, new: dict[str, str]) -> None:
         with locks.held(path, doing="writing down hashes of weights"):
             again = {_path_of(key) for key in new}
             kept = {key: value for key, value in _read(path).items() if _path_of(key) not in again}
-            partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps(kept | new, indent=0), encoding="utf-8")
-            partial.replace(path)
+            with in_place_of(path) as own:
+                own.write_text(json.dumps(kept | new, indent=0), encoding="utf-8")
 
 
 def _path_of(key: str) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from rmaudit.cli.common import ERROR, USAGE, AsJson, Loading, echo_json, fail, say
 from rmaudit.cli.option_groups import grouped
+from rmaudit.config.whole_file import in_place_of
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
@@ -61,12 +62,10 @@ def score(
         found = told.assign(reward=rewards(scorer, given, cache=loading.scores).scores)
     except RmauditError as error:
         fail(error)
-    partial = out.with_name(f".{out.name}.partial")
     try:
-        _WRITERS[out.suffix](found, partial)
-        partial.replace(out)
+        with in_place_of(out) as own:
+            _WRITERS[out.suffix](found, own)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         fail(f"--out {out}: cannot be written: {error.strerror}", ERROR)
     about = {"answers": len(found), "prompts": int(found["prompt"].nunique()), "out": str(out)}
     if as_json:

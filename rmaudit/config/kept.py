@@ -3,8 +3,8 @@
 A fact is a value of JSON in `<cache>/kept/<kind>-<key>.json`; the key is the sha256 of all that
 decides it. The first line of a file is the sha256 of the rest, which says what the key is made of.
 A file that is damaged or another's is made anew, with a warning. Files are written whole or not at
-all, and two processes that make the same fact write the same bytes, so no lock is needed. Where the
-cache cannot be written, a fact is made at every run.
+all (`whole_file`), and whoever makes the same fact writes the same bytes, so no lock is needed.
+Where the cache cannot be written, a fact is made at every run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from functools import cache as once
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
+
+from rmaudit.config.whole_file import in_place_of
 
 STARTED = time.time()
 _PACKAGE = Path(__file__).parents[1]
@@ -63,14 +65,10 @@ def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None
     """Keep a fact, where the cache can be written."""
     path = _path(cache, kind, fields)
     said = json.dumps({"kind": kind, "fields": dict(fields), "value": value}).encode()
-    partial = path.with_suffix(f".{os.getpid()}.partial")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            partial.write_bytes(hashlib.sha256(said).hexdigest().encode() + b"\n" + said)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with in_place_of(path) as own:
+            own.write_bytes(hashlib.sha256(said).hexdigest().encode() + b"\n" + said)
 
 
 @once

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rmaudit.config.whole_file import in_place_of
+
 
 @dataclass(slots=True)
 class Plan:
@@ -32,9 +34,8 @@ class Plan:
     def send(self, folder: Path, worker: str) -> None:
         """Write what a worker collected where the process that reports finds it."""
         if folder.is_dir():  # a worker on another machine has no such folder
-            partial = folder / f"{worker}.partial"
-            partial.write_text(json.dumps([self.collected, self.selected]), encoding="utf-8")
-            partial.rename(folder / f"{worker}.json")
+            with in_place_of(folder / f"{worker}.json") as own:
+                own.write_text(json.dumps([self.collected, self.selected]), encoding="utf-8")
 
     def receive(self) -> None:
         """Read what the workers collected, which is the same for all."""

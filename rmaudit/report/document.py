@@ -6,8 +6,6 @@ docs/results.md describes it, docs/results.schema.json is generated from these t
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Annotated, Literal, get_args
 
 from annotated_types import Ge, MinLen
 
+from rmaudit.config.whole_file import in_place_of
 from rmaudit.errors import ResultsError
 from rmaudit.models.recorded import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
@@ -255,14 +254,8 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written; what stood there before still stands.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.write(text)
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with in_place_of(path) as own:
+        own.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def read(path: Path) -> Results:

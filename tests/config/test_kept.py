@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,21 @@ def emptied(path: Path) -> None:
 def no_text(path: Path) -> None:
     """Bytes that are no text."""
     path.write_bytes(b"\xff\xfe\n\xff")
+
+
+def test_threads_that_write_one_fact_do_not_tear_it(tmp_path: Path) -> None:
+    """Each writes a file of its own: whoever reads meanwhile finds a whole one, and no warning."""
+    value = ["x" * 1000] * 1000
+
+    def write_and_read(_: int) -> Any:
+        kept.write(tmp_path, "x", FIELDS, value)
+        return kept.read(tmp_path, "x", FIELDS)
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(write_and_read, range(64)))
+
+    assert all(each == value for each in found)
+    assert only(tmp_path).suffix == ".json"
 
 
 @pytest.mark.parametrize("damage", [truncated, flipped, sealed_anew, emptied, no_text])

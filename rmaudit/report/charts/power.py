@@ -11,6 +11,7 @@ import rmaudit
 from rmaudit.organisms import paid
 from rmaudit.organisms.selftest import FAILED, FALSE_ALARMS, FOUND, Outcome
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
+from rmaudit.report.document import write_text
 
 FILES = ("selftest.md", "selftest.json", "selftest.svg")
 _SVG = "http://www.w3.org/2000/svg"
@@ -69,7 +70,7 @@ def write(outcomes: Sequence[Outcome], folder: Path) -> None:
     svg = svg.replace("<svg ", f'<svg xmlns="{_SVG}" ', 1)  # a file of its own
     texts = (page(outcomes), json.dumps(data, indent=1) + "\n", svg + "\n")
     for name, text in zip(FILES, texts, strict=True):
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
