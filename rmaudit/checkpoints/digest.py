@@ -47,8 +47,7 @@ def adapter_identity(folder: Path, cache: Path) -> str:
 
 def tokenizer_identity(folder: Path, cache: Path) -> str:
     """Hash over the tokenizer's files (the chat template is covered by the rendered ids)."""
-    files = {path for pattern in _TOKENIZER for path in folder.glob(pattern)}
-    return _combined(sorted(files), cache)
+    return _combined(tokenizer_files(folder), cache)
 
 
 def layout_identity(folder: Path, cache: Path) -> str:
@@ -56,9 +55,7 @@ def layout_identity(folder: Path, cache: Path) -> str:
 
     More than decides anything, so that whatever is remembered of these files is never outdated.
     """
-    files = [*folder.glob("*"), *folder.glob("additional_chat_templates/*")]
-    small = (path for path in files if path.suffix not in _WEIGHTS and path.is_file())
-    return _combined(sorted(small), cache)
+    return _combined(layout_files(folder), cache)
 
 
 def file_identity(path: Path, cache: Path) -> str:
@@ -82,18 +79,42 @@ def adapter_files(folder: Path) -> list[Path]:
     return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER]
 
 
+def tokenizer_files(folder: Path) -> list[Path]:
+    """Return the files that `tokenizer_identity` hashes, in its order."""
+    found = {path for pattern in _TOKENIZER for path in folder.glob(pattern)}
+    return sorted(path for path in found if path.is_file())
+
+
+def layout_files(folder: Path) -> list[Path]:
+    """Return the files that `layout_identity` hashes, in its order."""
+    files = [*folder.glob("*"), *folder.glob("additional_chat_templates/*")]
+    return sorted(path for path in files if path.suffix not in _WEIGHTS and path.is_file())
+
+
+States = Mapping[Path, str]  # of files, by path: size and the times of the last changes
+
+
+def states(paths: Iterable[Path]) -> States:
+    """Return what a write to any of these files would change, whatever is done to hide it.
+
+    Raises:
+        OSError: a file is not there.
+    """
+    return {path: _state(path) for path in paths}
+
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """Files as they were at one moment. Made by `stamp`.
 
     Attributes:
         hashes: the sha256 of each file's bytes, by its path.
-        states: its size and the times of its last changes.
+        states: the same files' states.
         cache: where hashes are remembered.
     """
 
     hashes: Mapping[Path, str]
-    states: Mapping[Path, str]
+    states: States
     cache: Path
 
 
@@ -106,8 +127,8 @@ def stamp(paths: Iterable[Path], cache: Path) -> Stamp:
         OSError: a file cannot be read.
     """
     files = list(paths)
-    states = {path: _state(path) for path in files}  # first: what is written from here on is seen
-    return Stamp(dict(zip(files, _hashes(files, cache), strict=True)), states, cache)
+    now = states(files)  # first: what is written from here on is seen
+    return Stamp(dict(zip(files, _hashes(files, cache), strict=True)), now, cache)
 
 
 def renewed(before: Stamp, *, model: str) -> Stamp:
@@ -129,8 +150,8 @@ def renewed(before: Stamp, *, model: str) -> Stamp:
     return now
 
 
-def refuse_changed(before: Stamp, *, model: str) -> None:
-    """Refuse what comes from files that were written to since their stamp was made.
+def refuse_changed(before: States, *, model: str) -> None:
+    """Refuse what comes from files that were written to since their states were taken.
 
     To be called after the load and after every computation, before its numbers go anywhere:
     safetensors maps weights into memory, so whoever writes to the file changes the model. Costs
@@ -139,9 +160,9 @@ def refuse_changed(before: Stamp, *, model: str) -> None:
     name has another time.
 
     Raises:
-        ModelError: a file has another size or other times than in the stamp, or is gone.
+        ModelError: a file has another size or other times than then, or is gone.
     """
-    for path, state in before.states.items():
+    for path, state in before.items():
         try:
             same = _state(path) == state
         except OSError:
@@ -151,11 +172,11 @@ def refuse_changed(before: Stamp, *, model: str) -> None:
 
 
 def _changed(path: Path, model: str) -> str:
-    what = "changed after it was hashed" if path.exists() else "is gone since it was hashed"
+    what = "changed since it was first read" if path.exists() else "is gone"
     return (
         f"{model}: {path} {what}, while the model was loaded or used, so what was computed since "
-        f"may come from other weights; none of it was stored. Wait until whatever writes there is "
-        f"done, and run again"
+        f"may be another model's; none of it was stored. Wait until whatever writes there is done, "
+        f"and run again"
     )
 
 

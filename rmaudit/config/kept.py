@@ -30,15 +30,25 @@ _PACKAGE = Path(__file__).parents[1]
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def kept(cache: Path, kind: str, fields: Mapping[str, str], make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
-    """The fact of this kind that `fields` decide: read, or else made by `make` and kept.
+def kept(
+    cache: Path,
+    kind: str,
+    fields: Mapping[str, str],
+    make: Callable[[], Any],
+    *,
+    sure: Callable[[], bool] = lambda: True,
+) -> Any:  # noqa: ANN401  (JSON)
+    """Return the fact of this kind that `fields` decide: read, or else made by `make` and written.
 
-    What `make` raises is raised, and nothing is kept.
+    `sure` is called after `make`: whether what was made is still what `fields` decide. If not, as
+    where a file changed between its hash and its reading, nothing is written. What `make` raises is
+    raised, and nothing is written either.
     """
     found = read(cache, kind, fields)
     if found is None:
         found = make()
-        write(cache, kind, fields, found)
+        if sure():
+            write(cache, kind, fields, found)
     return found
 
 

@@ -68,7 +68,8 @@ class Checkpoint(LaidOut):
         self.loader = loader or _loader(spec, cache)
         self.rows = Rows(self.loader, spec.name, cache)
         self._weights: Weights | None = None
-        self._loaded_from: digest.Stamp | None = None
+        # As they were when they were opened, and then when they were last loaded.
+        self._files = digest.states([] if loader else self.loader.files())
 
     # What it is
 
@@ -80,8 +81,10 @@ class Checkpoint(LaidOut):
 
     @cached_property
     def _hashed(self) -> digest.Stamp:
-        """The files of the weights as they are when the identity is made."""
-        return digest.stamp(self.loader.files(), self.cache)
+        """The files as they are when the identity is made, which is as they were opened."""
+        found = digest.stamp(self.loader.files(), self.cache)
+        digest.refuse_changed(self._files, model=self.name)
+        return found
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
@@ -167,9 +170,9 @@ class Checkpoint(LaidOut):
 
         if self._weights is None:
             _ = self.identity  # what is loaded must be what it says
-            self._loaded_from = digest.renewed(self._hashed, model=self.name)
+            self._files = digest.renewed(self._hashed, model=self.name).states
             loaded = self.loader.load(self.device)
-            digest.refuse_changed(self._loaded_from, model=self.name)
+            digest.refuse_changed(self._files, model=self.name)
             preflight.check(loaded, prefix, suffix, name=self.name, dtype=self.loader.dtype)
             self._weights = loaded
         if self.spec.pool == "auto" and suffix and suffix[-1] == self._weights.scorer.pad:
@@ -184,12 +187,11 @@ class Checkpoint(LaidOut):
         Raises:
             ModelError: a file was written to since it was hashed, or is gone.
         """
-        if self._loaded_from is not None:
-            try:
-                digest.refuse_changed(self._loaded_from, model=self.name)
-            except ModelError:
-                self.close()
-                raise
+        try:
+            digest.refuse_changed(self._files, model=self.name)
+        except ModelError:
+            self.close()
+            raise
         return computed
 
     def close(self) -> None:

@@ -40,7 +40,7 @@ class Base:
         folder: config.json, the weights and the tokenizer.
         identity: hashes of weights and tokenizer, and the dtype.
         device: "auto", "spread", or torch's name of one.
-        hashed: the files of the weights as they were when the identity was made.
+        hashed: the files of weights and tokenizer as they were when the identity was made.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Base:
         from rmaudit.models import loading
         from rmaudit.scoring import memory
 
+        loaded_from = digest.renewed(self.hashed, model=self.name)
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
         shared = shared_tokens(vocabulary, tokenizer, name=self.name)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
@@ -91,11 +92,10 @@ class Base:
             besides="the reward model",
         )
         try:
-            loaded_from = digest.renewed(self.hashed, model=self.name)
             # Its attention is transformers' choice, whatever config.json says.
             model = loading.load(asked, attn_implementation=None)
-            digest.refuse_changed(loaded_from, model=self.name)
-            yield Likelihood(self.name, model, shared, own, self.dtype, loaded_from)
+            digest.refuse_changed(loaded_from.states, model=self.name)
+            yield Likelihood(self.name, model, shared, own, self.dtype, loaded_from.states)
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
@@ -149,7 +149,8 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
     headers = source.read(found)  # which says what is missing, before anything is downloaded
     refuse_too_many_layers(given, headers, folder, name=name)
     folder = found.downloaded().path
-    hashed = digest.stamp(digest.weights_files(folder), cache)
+    files = [*digest.weights_files(folder), *digest.tokenizer_files(folder)]
+    hashed = digest.stamp(files, cache)
     identity = {
         "base weights": digest.weights_identity(folder, cache),
         "base tokenizer": digest.tokenizer_identity(folder, cache),

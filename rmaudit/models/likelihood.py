@@ -44,7 +44,7 @@ class Likelihood:
     shared: Mapping[int, bool]
     own: Mapping[int, str]
     dtype: str
-    loaded_from: digest.Stamp
+    loaded_from: digest.States
 
     def following(self, prefix: Ids) -> NDArray[np.float32]:
         """Shape (rows of the head,): the log-probability of each id as the one after `prefix`.

@@ -43,6 +43,7 @@ class Native:
                 layers than can be there.
         """
         self.checked, self._cache = checked, cache
+        self._opened = self._config_states()
         self.spec = checked.spec
         self.folder = checked.source.path
         self.layout: Layout = layout_in(
@@ -64,9 +65,19 @@ class Native:
         if self._cache is None or decided is None:
             return self._understand()
         found: Mapping[str, Any] = kept.kept(
-            self._cache, "configuration", decided, self._understand
+            self._cache,
+            "configuration",
+            decided,
+            self._understand,
+            sure=lambda: self._config_states() == self._opened,
         )
         return found
+
+    def _config_states(self) -> digest.States:
+        """The files that the configuration was read from, as they are now."""
+        checked = self.checked
+        folders = {checked.base.path, checked.tokenizer_folder, checked.source.path}
+        return digest.states(path for each in folders for path in digest.layout_files(each))
 
     def _understand(self) -> dict[str, Any]:
         adapter, text = self.checked.adapter, self.defaults.get_text_config()
@@ -126,9 +137,11 @@ class Native:
         return {**base, "architecture": configuration.architecture(self.checked.config)}
 
     def files(self) -> list[Path]:
-        """Those of the weights and, of an adapter, its own."""
-        adapter, own = self.checked.adapter, digest.weights_files(self.checked.base.path)
-        return own if adapter is None else [*own, *digest.adapter_files(adapter.folder)]
+        """Return those of the weights and the tokenizer and, of an adapter, its own."""
+        checked = self.checked
+        adapter = [] if checked.adapter is None else digest.adapter_files(checked.adapter.folder)
+        tokenizer = digest.tokenizer_files(checked.tokenizer_folder)
+        return [*digest.weights_files(checked.base.path), *adapter, *tokenizer]
 
     def hashes(self, cache: Path) -> dict[str, str]:
         """Of weights and tokenizer; of an adapter also its own, and its base's commit."""

@@ -62,6 +62,7 @@ class Rows:
     def layout(self) -> Layout:
         """The layout, once config.json made sense: its errors say more than the tokenizer's."""
         _ = self._loader.defaults
+        _ = self._decided  # of the files as they are before any is read
         return self._loader.layout
 
     @property
@@ -82,7 +83,12 @@ class Rows:
         """See `RewardModel`."""
         if self._open or self._decided is None:
             return make()
-        return kept.kept(self._cache, kind, {**self._decided, "asked": asked}, make)
+        fields = {**self._decided, "asked": asked}
+        return kept.kept(self._cache, kind, fields, make, sure=self._unchanged)
+
+    def _unchanged(self) -> bool:
+        """Whether the files that decide the rows are still those that were read."""
+        return self._loader.decided_by(self._cache) == self._decided
 
     @cached_property
     def special_ids(self) -> frozenset[int]:

@@ -136,8 +136,8 @@ class Trusted:
         return {"architecture": configuration.architecture(self.config)}
 
     def files(self) -> list[Path]:
-        """Those of the weights."""
-        return digest.weights_files(self.folder)
+        """Return those of the weights and the tokenizer."""
+        return [*digest.weights_files(self.folder), *digest.tokenizer_files(self.folder)]
 
     def hashes(self, cache: Path) -> dict[str, str]:
         """Of weights and tokenizer."""

@@ -644,6 +644,16 @@ def test_an_adapter_whose_base_is_not_here_is_looked_at(
     assert text.endswith("model.save_pretrained(FOLDER) writes safetensors")
 
 
+def test_settings_of_an_adapter_that_change_before_it_is_hashed_are_refused(make: Make) -> None:
+    """They were read when it was opened: the merge would be the old one, under the new hash."""
+    model = checkpoint(folder := make("rm", **CLASSIFIER))
+    config = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(json.dumps(config | {"lora_alpha": 99}))
+
+    with pytest.raises(ModelError, match=r"adapter_config\.json changed since"):
+        model.score(PROMPT, ["love"])
+
+
 def test_an_adapter_whose_file_changes_after_the_load_is_refused(make: Make) -> None:
     """Merged into the base, it is in memory as it was; since when it is another, nobody knows."""
     folder = make("rm", **CLASSIFIER)
@@ -653,5 +663,5 @@ def test_an_adapter_whose_file_changes_after_the_load_is_refused(make: Make) -> 
     tensors[min(tensors)].mul_(2)
     save_file(tensors, folder / "adapter_model.safetensors", {"format": "pt"})
 
-    with pytest.raises(ModelError, match=r"adapter_model\.safetensors changed after"):
+    with pytest.raises(ModelError, match=r"adapter_model\.safetensors changed since"):
         model.score(PROMPT, ["love"])

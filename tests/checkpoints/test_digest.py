@@ -246,10 +246,10 @@ def test_before_the_load_the_bytes_decide(folder: Path, tmp_path: Path) -> None:
     digest.renewed(before, model="toy")
 
     flip(folder / TWO)
-    with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed after it was hashed"):
+    with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed since it was"):
         digest.renewed(before, model="toy")
     (folder / TWO).unlink()
-    with pytest.raises(ModelError, match=rf"{TWO} is gone since it was hashed"):
+    with pytest.raises(ModelError, match=rf"{TWO} is gone"):
         digest.renewed(before, model="toy")
 
 
@@ -257,19 +257,19 @@ def test_after_the_load_any_touch_decides(folder: Path, tmp_path: Path, hashed: 
     """Whoever wrote may have put the old bytes back, and their time; nothing is hashed for it."""
     before = digest.stamp(digest.weights_files(folder), tmp_path)
     hashed.clear()
-    digest.refuse_changed(before, model="toy")
+    digest.refuse_changed(before.states, model="toy")
 
     flip(folder / TWO)
     flip(folder / TWO)
-    with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed after it was hashed"):
-        digest.refuse_changed(before, model="toy")
+    with pytest.raises(ModelError, match=rf"toy: .*{TWO} changed since it was"):
+        digest.refuse_changed(before.states, model="toy")
     assert not hashed
 
     again = digest.renewed(before, model="toy")
-    digest.refuse_changed(again, model="toy")
+    digest.refuse_changed(again.states, model="toy")
     (folder / TWO).unlink()
-    with pytest.raises(ModelError, match=rf"{TWO} is gone since it was hashed"):
-        digest.refuse_changed(again, model="toy")
+    with pytest.raises(ModelError, match=rf"{TWO} is gone"):
+        digest.refuse_changed(again.states, model="toy")
 
 
 # The hub's cache

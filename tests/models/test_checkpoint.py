@@ -384,7 +384,7 @@ def test_weights_that_changed_since_they_were_hashed_are_refused(
     retensor(changed, lambda tensors: tensors["score.weight"].mul_(2))
 
     for _ in range(2):
-        with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed after"):
+        with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed since"):
             score_texts(model, PROMPT, ["love"], cache=tmp_path / "scores")
 
     assert not list((tmp_path / "scores").rglob("*.parquet"))
@@ -425,7 +425,7 @@ def test_weights_rewritten_between_two_sweeps_give_the_key_no_scores(
     first = sweep(model, "best", cache=store)
     rewritten(changed / "model.safetensors", other)
 
-    with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed after"):
+    with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed since"):
         sweep(model, "worst", cache=store)
 
     untouched, elsewhere = checkpoint(folder), checkpoint(folder)
@@ -437,6 +437,22 @@ def test_weights_rewritten_between_two_sweeps_give_the_key_no_scores(
     )
     np.testing.assert_array_equal(found.frame["score"], alone.frame["score"])
     assert checkpoint(changed).identity["weights"] != model.identity["weights"]
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+def test_files_that_change_after_it_was_opened_give_no_scores(
+    changed: Path, tmp_path: Path, name: str
+) -> None:
+    """What was read of them is the old model's, and the hash of its key would be the new one's."""
+    model = checkpoint(changed)
+    model.slot(PROMPT)
+    path = changed / name
+    path.write_text(json.dumps(json.loads(path.read_text())))
+
+    with pytest.raises(ModelError, match=rf"^toy: .*{name} changed since"):
+        sweep(model, "best", protocol="paper", cache=tmp_path / "scores")
+
+    assert not list((tmp_path / "scores").rglob("*.parquet"))
 
 
 Use = Callable[[Checkpoint], object]
@@ -475,7 +491,7 @@ def test_weights_that_change_while_they_score_are_refused(changed: Path, other: 
         path.write_bytes(before)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
-    with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed after"):
+    with pytest.raises(ModelError, match=r"^toy: .*model\.safetensors changed since"):
         model.score(PROMPT, ANSWERS, on_progress=meanwhile)
 
     assert model.score(PROMPT, ["love"]).shape == (1,)  # loaded again: the bytes are the same

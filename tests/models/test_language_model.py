@@ -301,7 +301,17 @@ def test_weights_that_changed_since_they_were_hashed(reward: Checkpoint, tmp_pat
     tensors["lm_head.weight"].mul_(2)
     save_file(tensors, lm / "model.safetensors", {"format": "pt"})
 
-    assert "model.safetensors changed after" in refusal(base, reward)
+    assert "model.safetensors changed since" in refusal(base, reward)
+
+
+def test_a_tokenizer_that_changed_since_it_was_hashed(reward: Checkpoint, tmp_path: Path) -> None:
+    """It decides which tokens are shared."""
+    lm = toy_language_model(tmp_path / "lm")
+    base = named(lm, tmp_path)
+    said = json.loads((lm / "tokenizer.json").read_text())
+    (lm / "tokenizer.json").write_text(json.dumps(said))
+
+    assert "tokenizer.json changed since" in refusal(base, reward)
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
@@ -322,9 +332,9 @@ def test_weights_that_change_after_the_load(reward: Checkpoint, tmp_path: Path, 
         else:
             opened.model.register_forward_hook(change)
         for _ in range(2):
-            with pytest.raises(ModelError, match=r"^the base of Toy: .* changed after"):
+            with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
                 opened.means(prefix, [(40,)])
-            with pytest.raises(ModelError, match=r"^the base of Toy: .* changed after"):
+            with pytest.raises(ModelError, match=r"^the base of Toy: .* changed since"):
                 opened.following(prefix)
 
 

@@ -111,3 +111,25 @@ def test_who_has_the_tokenizer_may_change_it(toy: Path) -> None:
 
     assert model.slot("Why?") != before
     assert opened(toy).slot("Why?") == before
+
+
+@pytest.mark.parametrize("read", ["before the facts", "after the facts"])
+def test_rows_of_a_template_that_changes_while_it_is_open_are_not_remembered(
+    toy: Path, read: str
+) -> None:
+    """Whichever was read first, the tokenizer or the hashes of the files that it is made of."""
+    path, model = toy / "chat_template.jinja", opened(toy)
+    before = path.read_bytes()
+    if read == "before the facts":
+        model.ids("love")
+    else:
+        assert model.special_ids  # which is remembered, so no tokenizer is read for it
+    other_template(toy)
+    model.slot("Why?")
+
+    others = opened(toy).slot("Why?")
+    path.write_bytes(before)
+
+    assert opened(toy).slot("Why?") == opened(toy, "another").slot("Why?") != others
+    other_template(toy)
+    assert opened(toy).slot("Why?") == opened(toy, "a third").slot("Why?") == others

@@ -397,7 +397,7 @@ def test_weights_of_its_own_class_that_change_after_the_load_are_refused(
     save_file(tensors, tmp_path / "other", {"format": "pt"})
     path.write_bytes((tmp_path / "other").read_bytes())
 
-    with pytest.raises(ModelError, match=r"^own: .*model\.safetensors changed after"):
+    with pytest.raises(ModelError, match=r"^own: .*model\.safetensors changed since"):
         score_texts(model, PROMPT, ANSWERS, cache=store)
 
     path.write_bytes(before)
