@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,10 +118,10 @@ class Checkpoint(LaidOut):
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
+        scorer = self.weights(slot.prefix, slot.suffix).scorer
         before, after = slot.prefix, slot.suffix
-        scorer = self.weights(before, after).scorer
-        shown: dict[str, Any] = {"on_progress": on_progress, "name": self.name}
-        return self._held(engine.score(scorer, before, answers, after, **shown))
+        made = engine.score(scorer, before, answers, after, on_progress=on_progress, name=self.name)
+        return self._held(made)
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Rewards and slopes of answers to the prompt. See `RewardModel`."""
@@ -148,8 +148,8 @@ class Checkpoint(LaidOut):
 
         prefix, rests = self.rows.split(rows)
         scorer = self.weights(prefix, rests[0] if rests else ()).scorer
-        shown: dict[str, Any] = {"on_progress": on_progress, "name": self.name}
-        return self._held(engine.score(scorer, prefix, rests, (), **shown))
+        made = engine.score(scorer, prefix, rests, (), on_progress=on_progress, name=self.name)
+        return self._held(made)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Shape (n,): the rewards of whole rows by the checkpoint's own forward, one at a time."""

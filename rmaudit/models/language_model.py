@@ -145,7 +145,13 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
         raise ModelError(message)
     decided = {"rmaudit": kept.code(), "entry": repr(spec)}
     decided["files"] = digest.layout_identity(folder, cache)
-    dtype = kept.kept(cache, "base-dtype", decided, lambda: _dtype(spec, folder, name))
+    dtype = kept.kept(
+        cache,
+        "base-dtype",
+        decided,
+        lambda: _dtype(spec, folder, name),
+        sure=lambda: digest.layout_identity(folder, cache) == decided["files"],
+    )
     headers = source.read(found)  # which says what is missing, before anything is downloaded
     refuse_too_many_layers(given, headers, folder, name=name)
     folder = found.downloaded().path

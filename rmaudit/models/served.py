@@ -133,6 +133,7 @@ class ServedIds(LaidOut):
         raise NoGradient(self.name, "a server gives rewards, and no gradients of them")
 
     def _check(self) -> None:
+        self._found.refuse_changed()
         slot = self.slot(_PROBED)
         rows = [self._row(_PROBED, probe) for probe in _PROBES]
         text = f"{slot.prefix_text}{_PROBES[0]}{slot.suffix_text}"
@@ -160,7 +161,7 @@ class ServedTexts(TextScorer):
         """Find its tokenizer, if it has one. Raises `ModelError`."""
         self._url, self._server = server.url, OpenrlhfServer(server.url, spec)
         found = None if tokenizer_spec(spec) is None else ServedRows(spec, cache)
-        self._tokenizer = None if found is None else found.identity
+        self._found, self._tokenizer = found, None if found is None else found.identity
         self.rows = None if found is None else Rows(found, spec.name, cache)
         entry = ScorerEntry(
             spec.name,
@@ -221,7 +222,10 @@ class ServedTexts(TextScorer):
 
     def _asked(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
         """The rewards of one request."""
-        return self._server.rewards([self._printed(*pair) for pair in pairs])
+        printed = [self._printed(*pair) for pair in pairs]
+        if self._found is not None:
+            self._found.refuse_changed()
+        return self._server.rewards(printed)
 
     def _printed(self, prompt: Asked, response: str) -> tuple[str, str, str]:
         """What stands before the response, the response, and what stands behind it."""

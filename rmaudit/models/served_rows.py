@@ -38,6 +38,7 @@ class ServedRows:
         found = source.find(own, cache, instead=f"tokenizer: FOLDER of {spec.name} in models.yaml")
         self._spec, self._cache = own, cache
         self.folder = adapters.tokenizer_folder(found, own, cache)
+        self._files = digest.states(digest.tokenizer_files(self.folder))  # before any is read
         self.layout: Layout = layout_in(
             self.folder, own, pairs=configuration.reads_pairs(found.path, model=spec.name)
         )
@@ -61,6 +62,14 @@ class ServedRows:
     def identity(self) -> str:
         """Hash of the tokenizer's files."""
         return digest.tokenizer_identity(self.folder, self._cache)
+
+    def refuse_changed(self) -> None:
+        """Refuse rows of a tokenizer whose files were written to since it was opened.
+
+        Raises:
+            ModelError: it is so: the rows, and the hash in the scores' key, may be two tokenizers'.
+        """
+        digest.refuse_changed(self._files, model=self._spec.name)
 
     def decided_by(self, cache: Path) -> dict[str, str]:
         """All that decides the rows: see `loader.Loader`."""

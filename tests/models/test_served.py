@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import threading
 import time
 from collections import Counter
@@ -55,6 +56,22 @@ def asked_of(model: Any, kind: str) -> Counter[Any]:
     if kind == "vllm":
         return Counter((*s.prefix, i, *s.suffix) for s in slots for i in vocabulary.ids)
     return Counter(f"{s.prefix_text}{t}{s.suffix_text}" for s in slots for t in vocabulary.texts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tokenizer_that_changes_after_it_was_opened_gives_no_scores(
+    kind: str, toy: Path, tmp_path: Path
+) -> None:
+    """Rows of one tokenizer would be stored under the hash of the other."""
+    own = shutil.copytree(toy, tmp_path / "own")
+    with Running(Served()) as server:
+        model = opened(spec_of(server.url, own, kind), cache=tmp_path)
+        sweep(model, "best", cache=tmp_path)
+        said = json.loads((own / "tokenizer.json").read_text())
+        (own / "tokenizer.json").write_text(json.dumps(said))
+
+        with pytest.raises(ModelError, match=r"house: .*tokenizer\.json changed since"):
+            sweep(model, "worst", cache=tmp_path)
 
 
 @pytest.mark.slow
