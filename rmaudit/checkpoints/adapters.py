@@ -123,7 +123,9 @@ def find(found: Source, spec: ModelSpec, cache: Path) -> Adapter | None:
         raise ModelError(message)
     given = configuration.read(folder, model=spec.name, name=CONFIG)
     decides = deciding(given, folder / CONFIG, model=spec.name)
-    shapes = {key: header.shape for key, header in _own(found).items()}
+    own = _own(found)
+    shards.refuse_no_floats(own, folder / WEIGHTS, model=spec.name)
+    shapes = {key: header.shape for key, header in own.items()}
     base, revision = base_of(found, spec, cache)
     if (base.path / CONFIG).is_file():
         message = (

@@ -335,6 +335,16 @@ def test_an_adapter_is_no_base_of_its_own(
     assert checkpoint(folder).provenance["base"] == str(bases / "rm")
 
 
+def test_tensors_that_are_no_floats_are_refused(make: Make) -> None:
+    """A head of integers that was trained with the adapter, for example."""
+    folder = make("rm", **CLASSIFIER)
+    rewrite(folder / "adapter_model.safetensors", lambda t: t.update(last=torch.ones(2).long()))
+
+    text = refusal(folder)
+
+    assert "'last' in FOLDER/adapter_model.safetensors is of I64, allowed: F64, F32, F16, B" in text
+
+
 def quantize(base: Path) -> None:
     """Say so in its config.json."""
     config = json.loads((base / "config.json").read_text())
