@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from rmaudit.checkpoints.reading import short
 from rmaudit.errors import SpecError
 from rmaudit.models.protocol import Scored
 from rmaudit.scores import pair_turns
@@ -99,7 +100,7 @@ def _answers(found: dict[str, Any], number: int, where: str) -> Iterator[_Row]:
     turns = pair_turns.has_turns(found)  # whose prompt stands in them
     needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
     if missing := [name for name in needed if name not in found]:
-        has = ", ".join(map(shown, found)) or "nothing"
+        has = short(", ".join(map(shown, found))) or "nothing"
         raise SpecError(
             f"{where}: has no {' and no '.join(missing)}, but {has}; a line is {EXAMPLE}, or "
             f"chosen and rejected are {pair_turns.ALLOWED}"

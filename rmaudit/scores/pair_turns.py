@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rmaudit.checkpoints.reading import short
 from rmaudit.conversation import ASSISTANT, USER, as_text
 from rmaudit.errors import SpecError
 from rmaudit.scores.json_lines import asked, shown, text
@@ -115,7 +116,7 @@ def _answer(turns: list[Any], what: str) -> str:
     """Return the text of the last turn, which is the assistant's."""
     last, place = turns[-1], f"{what}: turn {len(turns)}"
     if not isinstance(last, dict) or set(last) != {"role", "content"}:
-        got = ", ".join(map(shown, last)) if isinstance(last, dict) else shown(last)
+        got = short(", ".join(map(shown, last))) if isinstance(last, dict) else shown(last)
         raise SpecError(f"{place} has {got or 'nothing'}, allowed: role and content")
     if last["role"] != ASSISTANT:
         raise SpecError(f"{place} has the role {shown(last['role'])}, allowed: {ASSISTANT}")

@@ -232,7 +232,6 @@ BOTH_BEGIN = "lists of turns which begin with the same prompt and differ in one 
             ["4 and 4 turns", "first 1 are the same", BOTH_BEGIN],
         ),
         ({"chosen": [Q, A, A], "rejected": [Q, A, B]}, ["turn 2: the last turn", "assistant"]),
-        ({"chosen": [Q, Q], "rejected": [Q, A]}, None),
         (
             {"chosen": [Q, {"role": "user", "content": "x"}], "rejected": [Q, B]},
             ["chosen: turn 2 has the role 'user', allowed: assistant"],
@@ -253,6 +252,11 @@ BOTH_BEGIN = "lists of turns which begin with the same prompt and differ in one 
             {"chosen": [Q, {"from": "gpt", "value": "a"}], "rejected": [Q, B]},
             ["chosen: turn 2 has 'from', 'value', allowed: role and content"],
         ),
+        (
+            {"chosen": [Q, {f"key {n}": n for n in range(5000)}], "rejected": [Q, B]},
+            ["chosen: turn 2 has 'key 0', ", "characters), allowed: role and content"],
+        ),
+        ({f"key {n}": n for n in range(5000)}, ["no prompt and no chosen", "'key 0', "]),
         ({"chosen": [Q, "b"], "rejected": [Q, B]}, ["turn 2 has 'b', allowed: role and content"]),
         ({"chosen": [Q, {}], "rejected": [Q, B]}, ["turn 2 has nothing, allowed: role and conte"]),
         ({"chosen": ["b", A], "rejected": ["b", B]}, ["chosen: turn 1", "got 'b'"]),
@@ -304,7 +308,7 @@ BOTH_BEGIN = "lists of turns which begin with the same prompt and differ in one 
     ],
 )
 def test_turns_that_are_no_pair_are_named(
-    tmp_path: Path, line: dict[str, object], names: list[str] | None
+    tmp_path: Path, line: dict[str, object], names: list[str]
 ) -> None:
     """One line: where, what was found, what is allowed; never a raw error."""
     path = tmp_path / "bad.jsonl"
@@ -313,7 +317,7 @@ def test_turns_that_are_no_pair_are_named(
     with pytest.raises(SpecError) as caught:
         read(path)
 
-    assert all(name in str(caught.value) for name in [f"{path}:1: ", *(names or [])]), caught.value
+    assert all(name in str(caught.value) for name in [f"{path}:1: ", *names]), caught.value
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500 + len(str(path))
 
