@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from reprlib import repr as shortened
 
 from rmaudit.errors import SpecError
 
@@ -24,7 +25,8 @@ def turns(given: object, of: str) -> Turns:
         SpecError: a turn has another key, another role or no text, or stands out of order.
     """
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
-        raise SpecError(f"{of}expected a list of turns, each with role and content, got {given!r}")
+        message = f"{of}expected a list of turns, each with role and content, got "
+        raise SpecError(f"{message}{shortened(given)}")
     found = tuple(_turn(turn, f"{of}turn {number}: ") for number, turn in enumerate(given, 1))
     talk = found[1:] if found[0][0] == SYSTEM else found
     for number, (role, _) in enumerate(talk):
@@ -41,12 +43,13 @@ def turns(given: object, of: str) -> Turns:
 def _turn(given: object, of: str) -> tuple[str, str]:
     if not isinstance(given, Mapping) or set(given) != {"role", "content"}:
         got = sorted(map(str, given)) if isinstance(given, Mapping) else given
-        raise SpecError(f"{of}expected a mapping with the keys role, content, got {got!r}")
+        message = f"{of}expected a mapping with the keys role, content, got {shortened(got)}"
+        raise SpecError(message)
     role, content = given["role"], given["content"]
     if role not in ROLES:
-        raise SpecError(f"{of}role {role!r}, allowed: {', '.join(ROLES)}")
+        raise SpecError(f"{of}role {shortened(role)}, allowed: {', '.join(ROLES)}")
     if not isinstance(content, str) or not content.strip():
-        raise SpecError(f"{of}content {content!r}, allowed: a text that is not empty")
+        raise SpecError(f"{of}content {shortened(content)}, allowed: a text that is not empty")
     return role, content
 
 

@@ -21,8 +21,12 @@ Every message says where, what was found, what is allowed, and what to do next.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+_HALF = re.compile("[\ud800-\udfff]")
+_SHOWN = 40  # characters of a text that an error shows
 
 
 class RmauditError(Exception):
@@ -111,3 +115,16 @@ def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
     spelt = {name.casefold(): name for name in known}
     close = get_close_matches(word.strip().casefold(), spelt, n=1, cutoff=least)
     return f" did you mean {spelt[close[0]]!r}?" if close else ""
+
+
+def refuse_halves(texts: Iterable[object], what: str) -> None:
+    """Refuse texts with half a character (a lone surrogate), which no file and no model takes.
+
+    Raises:
+        SpecError: the first of them; `what` begins what is said of it.
+    """
+    for text in texts:
+        if isinstance(text, str) and _HALF.search(text):
+            short = f"{text[:_SHOWN]!a}{'...' if len(text) > _SHOWN else ''}"
+            message = f"{what} has half a character (a lone surrogate) in {short}, allowed: whole "
+            raise SpecError(f"{message}characters; write it whole, or leave the text out")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CONFIG, WEIGHTS = shards.ADAPTER_CONFIG, shards.ADAPTER
+_PATH = 200  # letters of a path that an error shows
 _PREFIX, _WRAPPED, _PART = "base_model.model.", ".base_layer.", ".lora_"
 _HUB_ID = re.compile(r"(?a:\w[\w.-]{0,95}/\w[\w.-]{0,95}|\w[\w.-]{0,95})")
 
@@ -122,7 +123,9 @@ def find(found: Source, spec: ModelSpec, cache: Path) -> Adapter | None:
         raise ModelError(message)
     given = configuration.read(folder, model=spec.name, name=CONFIG)
     decides = deciding(given, folder / CONFIG, model=spec.name)
-    shapes = {key: header.shape for key, header in _own(found).items()}
+    own = _own(found)
+    shards.refuse_no_floats(own, folder / WEIGHTS, model=spec.name)
+    shapes = {key: header.shape for key, header in own.items()}
     base, revision = base_of(found, spec, cache)
     if (base.path / CONFIG).is_file():
         message = (
@@ -151,17 +154,32 @@ def base_of(found: Source, spec: ModelSpec, cache: Path) -> tuple[source.Kind, s
     if not isinstance(named, str) or not named.strip():
         message = f"{spec.name}: no {where}; write there the folder or the hub id of its base"
         raise ModelError(message)
-    if source.is_folder(there := source.expanded(named)):
-        return source.Folder(spec.name, there.resolve()), None
+    given_path, around = source.expanded(named), _around(found.path)
+    relative = not given_path.is_absolute()
+    for place in [each / given_path for each in around] if relative else [given_path]:
+        # The adapter's own folder is no base of it: one called `rm` may have a base of that name.
+        if source.is_folder(place) and not (relative and place.samefile(found.path)):
+            return source.Folder(spec.name, place.resolve()), None
+    looked = f" in {', '.join(short(str(each), _PATH) for each in around)}" if relative else ""
     if named == "embedded" or not _HUB_ID.fullmatch(named):  # which is a model of the registry only
         message = (
-            f"{spec.name}: its base is not here: there is no folder {short(named)!r}, which is "
-            f"{where}; correct it, or run where that folder is"
+            f"{spec.name}: its base is not here: there is no folder {short(named)!r}{looked}; it "
+            f"is {where}: correct it, or run where that folder is"
         )
         raise ModelError(message)
+    where = f"{where} (there is no folder {short(named)!r}{looked})"
     asked = ModelSpec(spec.name, named, revision=revision if isinstance(revision, str) else None)
     base = source.find(asked, cache, instead=where)
     return base, source.commit_of(base.path)
+
+
+def _around(folder: Path) -> list[Path]:
+    """Return where a relative base is looked for: beside the adapter, then where training ran.
+
+    These are the adapter's folder, the one around it, and the current one.
+    """
+    own = folder.absolute()
+    return list(dict.fromkeys([own, own.parent, Path.cwd()]))
 
 
 def tokenizer_folder(found: Source, spec: ModelSpec, cache: Path) -> Path:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 _LAYER, _PART = re.compile(r"\.[0-9]+\."), re.compile(r"[._]")
 _NAMES = {"classifier", "critic", "head", "heads", "regression", "reward", "rm", "score", "value"}
+_WHOLE_HEAD = (
+    "The head is quantized too: quantize again and leave it out, as with "
+    'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
+)
 _SHOWN = 4  # tensors that may be a head
 
 
@@ -145,6 +149,15 @@ def check(looked: Looked) -> Checked:
     head = find_head(config, looked.headers, folder, model=spec.name, added=added)
     if adapter is not None:
         adapters.refuse_head(adapter, head)
+    quantized = configuration.quantization(config) is not None
+    floats = {
+        key: header
+        for key, header in looked.headers.items()
+        if key in head.keys or (key.endswith(".weight") and not quantized)
+    }
+    shards.refuse_no_floats(
+        floats, folder, model=spec.name, remedy=_WHOLE_HEAD if quantized else ""
+    )
     return Checked(spec, looked.source, looked.base, config, looked.headers, adapter, head)
 
 

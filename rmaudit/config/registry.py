@@ -130,7 +130,7 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     of the file itself where it matches any, else of those that rmaudit brings.
 
     Raises:
-        SpecError: it means none.
+        SpecError: it means none, or a hub id is the source of several entries.
     """
     if "://" in pattern:
         message = "a URL is no name of a model: make the server an entry of models.yaml (`source: "
@@ -162,12 +162,30 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
         return specs
     if is_hub_id(pattern):
         # A registered hub id keeps its pinned revision, dtype and known failures.
-        entries = [spec for spec in registry.models.values() if spec.source == pattern]
-        return entries[:1] or [ModelSpec(pattern, pattern)]
+        return [_entry_of(registry, pattern) or ModelSpec(pattern, pattern)]
     raise SpecError(
         f"{registry.path}: unknown model {short(pattern)};{nearest(pattern, named)} "
         f"{known}; or give a glob over these, a checkpoint folder or a hub id 'owner/name'"
     )
+
+
+def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
+    """Return the one entry of a hub id, of the file itself before those that rmaudit brings.
+
+    Raises:
+        SpecError: there are several, and each may have waivers and a revision of its own.
+    """
+    every = [spec for spec in registry.models.values() if spec.source == source]
+    entries = [spec for spec in every if spec.name in registry.own] or every
+    if len(entries) > 1:
+        names = ", ".join(repr(spec.name) for spec in entries)
+        message = (
+            f"{registry.path}: {short(source)} is the source of {len(entries)} models, {names}"
+        )
+        raise SpecError(
+            f"{message}, which may differ in revision and waivers; give a name of these"
+        )
+    return entries[0] if entries else None
 
 
 def _refuse_missing_folder(pattern: str) -> None:

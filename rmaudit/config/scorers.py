@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rmaudit.config.spec import ModelSpec
-from rmaudit.errors import SpecError
+from rmaudit.errors import SpecError, refuse_halves
 
 Score = Callable[[str, Sequence[str]], Sequence[float]]
 SOURCE = "scorer:"  # what the source of a model that is a function begins with
@@ -145,6 +145,7 @@ def _texts(
         found = f"{wrong[0]!r} in it" if wrong else "an empty one"
         message = f"{name}: its vocabulary is a list with {found}, allowed: a list of texts, a "
         raise SpecError(f"{message}tokenizer's folder, or its hub id")
+    refuse_halves(texts, f"{name}: its vocabulary")
     if doubles := len(texts) - len(set(texts)):
         raise SpecError(f"{name}: {doubles} texts of its vocabulary stand there twice; each once")
     return texts

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmaudit.conversation import Asked
-from rmaudit.errors import SpecError
+from rmaudit.errors import SpecError, refuse_halves
 from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ class Slot:
 def refuse_text(responses: object) -> None:
     """Refuse one text where a list of responses is expected: its letters would be the responses.
 
+    Texts with half a character are refused, too.
+
     Raises:
-        SpecError: it is a text.
+        SpecError: it is a text, or one of its texts has half a character.
     """
     if isinstance(responses, str | bytes):
         message = (
@@ -56,6 +58,8 @@ def refuse_text(responses: object) -> None:
             f"whose letters would be scored one by one; give a list, [{responses!r}]"
         )
         raise SpecError(message)
+    if isinstance(responses, Iterable):
+        refuse_halves(responses, "responses: the list")
 
 
 @failures_told

@@ -16,7 +16,6 @@ from rmaudit.checkpoints import configuration, digest, shards
 from rmaudit.checkpoints.checked import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, linear
 from rmaudit.config import kept
-from rmaudit.errors import ModelError
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.models.loader import dtype_of, path_of, refuse_too_many_layers
 from rmaudit.scoring import ScoringPath
@@ -194,7 +193,6 @@ class Native:
             **({"num_labels": 1} if classifier else {}),  # as the head's shape says
         )
         model, saved = _with_head(model, checked, asked)
-        _refuse_quantized_head(saved, folder, checked.name)
         model = model.eval().requires_grad_(requires_grad=False)
         built = family.build(saved, config)
         if classifier and isinstance(built, linear.Linear):
@@ -240,19 +238,6 @@ def _with_head(model: Any, checked: Checked, asked: Asked) -> tuple[Any, dict[st
     except (RuntimeError, MemoryError) as error:  # all else is told by a ModelError
         raise loading.too_big(asked) from error
     return merged, checked.adapter.head(merged, checked.head.keys)
-
-
-def _refuse_quantized_head(saved: Mapping[str, Tensor], folder: Path, name: str) -> None:
-    """Where weights are quantized, the head must not be."""
-    for key, tensor in sorted(saved.items()):
-        if tensor.dtype.itemsize == 1:
-            message = (
-                f"{name}: {key!r} in {folder} is of {str(tensor.dtype).removeprefix('torch.')}: "
-                f"the head is quantized too, and rmaudit reads heads of float16, bfloat16 or "
-                f"float32 only. Quantize again and leave it out, as with "
-                f'llm_int8_skip_modules=["score"] or modules_to_not_convert=["score"]'
-            )
-            raise ModelError(message)
 
 
 def _by_class(model: Any, scorer: Scorer) -> Callable[[Ids], float]:  # noqa: ANN401  (transformers' classes)

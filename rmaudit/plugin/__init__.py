@@ -9,7 +9,11 @@ those of `rmaudit.organisms.fixtures`; `session` registers them.
 """
 
 from rmaudit.plugin.closing import pytest_terminal_summary
-from rmaudit.plugin.collection import pytest_collection_modifyitems, pytest_generate_tests
+from rmaudit.plugin.collection import (
+    pytest_collection_modifyitems,
+    pytest_generate_tests,
+    pytest_itemcollected,
+)
 from rmaudit.plugin.options import pytest_addoption, pytest_load_initial_conftests
 from rmaudit.plugin.reporting import (
     pytest_collection_finish,
@@ -31,6 +35,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_generate_tests",
+    "pytest_itemcollected",
     "pytest_load_initial_conftests",
     "pytest_pyfunc_call",
     "pytest_report_collectionfinish",

@@ -32,6 +32,7 @@ from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown
 
 NARROWED = ("lf", "ignore", "ignore_glob", "deselect")  # pytest's options that leave tests out
+PLACE = pytest.StashKey[int]()  # of a test among all, in the order of their declaration
 _FEW = 3  # files and tests that a line names
 
 
@@ -59,6 +60,22 @@ def audited(item: pytest.Item) -> Audited | None:
     params: dict[str, Any] = item.callspec.params
     spec: ModelSpec = params["reward_model"]
     return Audited(declaration, spec, params["prompts"])
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Number the tests as their files declare them, before any plugin shuffles them."""
+    item.stash[PLACE] = next(item.config.stash[SESSION].places)
+
+
+def in_order(
+    config: pytest.Config, items: Sequence[pytest.Item]
+) -> list[tuple[pytest.Item, Audited]]:
+    """Return the audits among the items, model by model, each as the files declare them."""
+    names = [spec.name for spec in model_specs(config)]
+    audits = [(item, audit) for item in items if (audit := audited(item))]
+    return sorted(
+        audits, key=lambda each: (names.index(each[1].spec.name), each[0].stash.get(PLACE, 0))
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.plugin.collection import audited, left_out
+from rmaudit.plugin.collection import in_order, left_out
 from rmaudit.plugin.kept_at import cache_named, planner_of, store_of
 from rmaudit.plugin.options import RM_RECORDED, RM_SAMPLE, RM_SEED
 from rmaudit.plugin.running import CARRIED, gap
@@ -53,7 +53,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if option.collectonly or option.setuponly or state.error:  # nothing is to be measured
         return
     plan = state.plan
-    audits = [(item, audit) for item in session.items if (audit := audited(item))]
+    audits = in_order(session.config, session.items)
     plan.selected = {item.nodeid: encode(gap(item, audit)) for item, audit in audits}
     told = getattr(session.config, "workerinput", {})
     if FOLDER in told:

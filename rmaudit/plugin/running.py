@@ -56,6 +56,7 @@ from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
 from rmaudit.verdicts.told import OUTDATED, excuse, explain
 
+PROPERTY = "rmaudit."  # what the names of JUnit's properties begin with
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
 TOLD = "rmaudit_told"  # marks a report whose text stands elsewhere: see `closing`
 FINDING = pytest.StashKey[Finding]()
@@ -248,6 +249,7 @@ def pytest_runtest_makereport(
     report = yield
     audit = audited(item)
     if audit is None or report.when == "teardown":
+        _forget(item)
         return report
     finding = item.stash.get(FINDING, None)
     if finding is None and call.excinfo is not None:
@@ -282,10 +284,19 @@ def pytest_runtest_makereport(
     return report
 
 
+def _forget(item: pytest.Item) -> None:
+    """Forget what a test found, once it has ended: who runs it again (`--reruns`) finds it anew."""
+    if FINDING in item.stash:
+        del item.stash[FINDING]
+        item.user_properties[:] = [
+            each for each in item.user_properties if not each[0].startswith(PROPERTY)
+        ]
+
+
 def _numbers(finding: Finding) -> list[tuple[str, str]]:
     """What JUnit's XML has as properties of a test; all of a finding would bloat it."""
     if (estimate := finding.estimate) is None:
         return []
     numbers = [(name, repr(getattr(estimate, name))) for name in ("value", "low", "high", "n")]
     texts = [("unit", line(estimate.unit)), ("bound", line(str(finding.bound)))]
-    return [(f"rmaudit.{name}", value) for name, value in (*numbers, *texts)]
+    return [(f"{PROPERTY}{name}", value) for name, value in (*numbers, *texts)]

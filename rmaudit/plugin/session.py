@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,7 @@ class Session:
     cut: bool = False  # whether somebody pressed Ctrl-C while an audit ran
     interrupted: str = ""  # why the run is not whole
     finished: int = 0  # selected audits that have a result
+    places: Iterator[int] = field(default_factory=count)  # numbers of tests as they are collected
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
     results: tuple[Results, Path] | None = None  # written, with its folder, and not yet rendered
     report: Path | None = None

@@ -7,10 +7,10 @@ bidirectional characters, ANSI escapes, lone surrogates, spaces of another width
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from rmaudit.invisible import spelled
 
 _LONGEST = 40  # characters of a token that are shown
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories that draw nothing, or mislead
 
 # What CI systems obey when it is printed: GitHub's at the start of a line (`::error::`), and
 # anywhere in it those of GitHub's older form (`##[error]`), Azure (`##vso[`) and TeamCity.
@@ -20,17 +20,17 @@ _COMMAND = re.compile(r"^\s*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
 def visible(text: str, longest: int = _LONGEST) -> str:
     """A token with everything that would not show spelled out, and cut after `longest`."""
     shown = text[:longest]
-    spelled = [_spelled(character) for character in shown]
+    characters = [spelled(character) for character in shown]
     for end in (0, -1):
-        if spelled and shown[end] == " ":
-            spelled[end] = "␣"
+        if characters and shown[end] == " ":
+            characters[end] = "␣"
     more = f"… ({len(text)} characters)" if len(text) > longest else ""
-    return "".join(spelled) + more if text else "(empty)"
+    return "".join(characters) + more if text else "(empty)"
 
 
 def block(text: str) -> str:
     """Text of several lines, whose hidden characters are spelled out."""
-    return "".join(character if character in "\n\t" else _spelled(character) for character in text)
+    return "".join(character if character in "\n\t" else spelled(character) for character in text)
 
 
 def line(text: str) -> str:
@@ -46,11 +46,3 @@ def log(text: str) -> str:
 def _disarmed(command: re.Match[str]) -> str:
     """With the last character of its mark spelled out."""
     return f"{command[0][:-1]}\\x{ord(command[0][-1]):02x}"
-
-
-def _spelled(character: str) -> str:
-    if character.isascii() and character.isprintable():  # a space is
-        return character
-    category = unicodedata.category(character)
-    # A space of another width is no plain space.
-    return ascii(character)[1:-1] if category in _HIDDEN or category == "Zs" else character

@@ -31,13 +31,23 @@ def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]
         if not line.strip():
             continue
         try:
-            found: Any = json.loads(line)
+            found: Any = json.loads(line, object_pairs_hook=_once)
         except (ValueError, RecursionError) as error:
             message = f"{path}:{number}: no JSON ({error}); each line is one object"
             raise SpecError(message) from None
         if not isinstance(found, dict):
             raise SpecError(f"{path}:{number}: {shown(found)}, allowed: {allowed}")
         yield number, found
+
+
+def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object whose fields stand there once: of two, Python would take the last."""
+    found = dict(fields)
+    if len(found) < len(fields):
+        names = [name for name, _ in fields]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shown(twice)} stands twice in one object")
+    return found
 
 
 def text(value: object, what: str) -> str:
@@ -61,13 +71,15 @@ def text(value: object, what: str) -> str:
 def asked(value: object, what: str) -> tuple[str, str]:
     """A prompt, a text or a list of turns, as `conversation.columns` has it.
 
+    A list of one turn is the text of that turn: models are given the same, so the key is the same.
+
     Raises:
         SpecError: it is neither, or too long.
     """
     if not isinstance(value, list):
         return text(value, what), ""
     given = conversation.turns(value, f"{what}: ")
-    prompt, turns = conversation.columns(given)
+    prompt, turns = conversation.columns(given if len(given) > 1 else given[0][1])
     return text(prompt, what), turns
 
 

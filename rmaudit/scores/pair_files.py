@@ -1,7 +1,8 @@
-"""Pairs of a file, as RewardBench has them: a prompt, what was chosen and what was rejected.
+"""Pairs of a file, as RewardBench and TRL have them: a prompt, a chosen and a rejected answer.
 
 A line is a JSON object with `prompt`, `chosen` and `rejected`, each of these two a text or a list
-of texts; `subset` and `group` may say what it belongs to. Other fields are left alone.
+of texts, or a conversation (`pair_turns`); `subset` and `group` may say what it belongs to. Other
+fields are left alone.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Any
 
 import pandas as pd
 
+from rmaudit.checkpoints.reading import short
 from rmaudit.errors import SpecError
 from rmaudit.models.protocol import Scored
+from rmaudit.scores import pair_turns
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.json_lines import asked, objects, shown, text
 from rmaudit.scores.sealed import checksum
@@ -24,7 +27,7 @@ EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone
 COLUMNS = ["line", *ASKED, "response", "chosen", "subset", "group"]
 MEASURED_ON = "Measured on "
 OURS = "rmaudit's own pairs"  # where those come from that it brings
-_NEEDED = ("prompt", "chosen", "rejected")
+_ANSWERS = ("chosen", "rejected")
 _Row = tuple[int, str, str, str, bool, str, str]
 
 
@@ -94,17 +97,25 @@ def rewarded(model: Scored, pairs: Pairs, *, cache: Path | Store | None = None) 
 
 def _answers(found: dict[str, Any], number: int, where: str) -> Iterator[_Row]:
     """A row for each answer of a line."""
-    if missing := [name for name in _NEEDED if name not in found]:
-        has = ", ".join(map(shown, found)) or "nothing"
+    turns = pair_turns.has_turns(found)  # whose prompt stands in them
+    needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
+    if missing := [name for name in needed if name not in found]:
+        has = short(", ".join(map(shown, found))) or "nothing"
         raise SpecError(
-            f"{where}: has no {' and no '.join(missing)}, but {has}; a line is {EXAMPLE}"
+            f"{where}: has no {' and no '.join(missing)}, but {has}; a line is {EXAMPLE}, or "
+            f"chosen and rejected are {pair_turns.ALLOWED}"
         )
-    prompt = asked(found["prompt"], f"{where}: prompt")
+    if turns:
+        prompt, chosen, rejected = pair_turns.split(found, where)
+        given = {"chosen": [chosen], "rejected": [rejected]}
+    else:
+        prompt = asked(found["prompt"], f"{where}: prompt")
+        given = {field: _texts(found[field], f"{where}: {field}") for field in _ANSWERS}
     subset = _name(found, "subset", where)
     group = _name(found, "group", where) or "".join(prompt)
     seen: set[str] = set()
-    for field in ("chosen", "rejected"):
-        for response in _texts(found[field], f"{where}: {field}"):
+    for field, responses in given.items():
+        for response in responses:
             if response in seen:
                 message = f"{where}: {field} has {shown(response)}, which this line has already; "
                 raise SpecError(f"{message}an answer is there once, chosen or rejected")
@@ -116,10 +127,7 @@ def _texts(value: object, what: str) -> list[str]:
     """One text or several."""
     given = value if isinstance(value, list) else [value]
     if not given:
-        raise SpecError(f"{what} is an empty list, allowed: a text, or a list of texts")
-    if isinstance(given[0], dict):
-        message = f"{what} is a conversation, allowed: the text of its last answer; put the turns "
-        raise SpecError(f"{message}before that into prompt")
+        raise SpecError(f"{what} is an empty list, allowed: a text, or a list of texts or turns")
     return [text(each, what) for each in given]
 
 

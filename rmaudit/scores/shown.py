@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import MeasureError
+from rmaudit.invisible import spelled_out
 from rmaudit.measures.movement import paired
 from rmaudit.references.masks import mask, masked
 
@@ -94,5 +95,7 @@ _SIDES = {"this": "baseline", "other": "model"}  # as `paired` calls them
 
 
 def _shown(rows: pd.DataFrame) -> pd.DataFrame:
-    texts: list[Any] = [mask(text) if masked(text) else repr(text) for text in rows["text"]]
+    texts: list[Any] = [
+        mask(text) if masked(text) else spelled_out(repr(text)) for text in rows["text"]
+    ]
     return pd.DataFrame({"token": texts, "reward": rows["score"].to_numpy(float)})

@@ -289,13 +289,14 @@ def test_a_base_on_the_hub_is_asked_for_at_its_revision(
     [
         *((named, "no base_model_name_or_path in ") for named in (None, "", " ", 3)),
         ("some/base", "some/base could not be had from the Hugging Face hub (LocalEntryNotFound"),
-        ("./rm", "its base is not here: there is no folder './rm', which is base_model_name_or"),
-        ("embedded", "its base is not here: there is no folder 'embedded', which is "),  # no demo
-        ("a" * 5000, "... (5,000 characters)', which is base_model_name_or_path in "),
-        ("a\0b", "its base is not here: there is no folder 'a\\x00b', which is "),
+        ("./rm", "its base is not here: there is no folder './rm' in FOLDER, "),
+        ("embedded", "its base is not here: there is no folder 'embedded' in FOLDER, "),  # no demo
+        ("a" * 5000, "... (5,000 characters)' in FOLDER, "),
+        ("a\0b", "its base is not here: there is no folder 'a\\x00b' in FOLDER, "),
+        ("/nowhere/rm", "its base is not here: there is no folder '/nowhere/rm'; it is base_model"),
         ("~nobody-of-this-name/base", "its base is not here: "),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_a_base_that_is_not_there_is_told(make: Make, named: object, said: str) -> None:
     """With the file that names it; the network is off here."""
@@ -306,14 +307,42 @@ def test_a_base_that_is_not_there_is_told(make: Make, named: object, said: str) 
     assert len(text) < 700
 
 
-def test_a_relative_base_starts_at_the_current_folder(
+@pytest.mark.parametrize("named", ["./rm", "rm", "some/rm"])
+def test_a_relative_base_is_looked_for_beside_the_adapter(
+    make: Make, bases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """In its folder first, then in the one around it, then in the current one, as in training."""
+    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path=named)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+
+    assert f"no folder {named!r} in FOLDER, {tmp_path}, {here}" in refusal(folder)
+    for place in (here, tmp_path, folder):  # the last is the first that is looked into
+        shutil.copytree(bases / "rm", place / named)
+
+        assert checkpoint(folder).provenance["base"] == str(place / named)
+
+
+def test_an_adapter_is_no_base_of_its_own(
     make: Make, bases: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it did in training."""
-    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path="./rm")
+    """Where its folder bears its base's name, the base is looked for further on."""
+    folder = configure(make("rm", **CLASSIFIER), base_model_name_or_path="rm")
+    folder = folder.rename(folder.parent / "rm")
     monkeypatch.chdir(bases)
 
     assert checkpoint(folder).provenance["base"] == str(bases / "rm")
+
+
+def test_tensors_that_are_no_floats_are_refused(make: Make) -> None:
+    """A head of integers that was trained with the adapter, for example."""
+    folder = make("rm", **CLASSIFIER)
+    rewrite(folder / "adapter_model.safetensors", lambda t: t.update(last=torch.ones(2).long()))
+
+    text = refusal(folder)
+
+    assert "'last' in FOLDER/adapter_model.safetensors is of I64, allowed: F64, F32, F16, B" in text
 
 
 def quantize(base: Path) -> None:

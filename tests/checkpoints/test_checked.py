@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from rmaudit.checkpoints.checked import find_head
 from rmaudit.checkpoints.shards import Header
@@ -212,3 +214,40 @@ def test_asking_for_quantized_weights_quantizes_nothing(tmp_path: Path) -> None:
     text = refusal(write(tmp_path), quantized=True)
 
     assert "models.yaml has `quantized: true`, and FOLDER/config.json no quant" in text
+
+
+@pytest.mark.parametrize("key", list(TENSORS))
+@pytest.mark.parametrize(
+    ("dtype", "said"),
+    [
+        (np.int64, "I64"),
+        (np.complex64, "C64"),
+        (np.uint8, "U8"),
+        (np.bool_, "BOOL"),
+        *((dtype, "") for dtype in (np.float16, np.float32, np.float64)),
+    ],
+)
+def test_weights_that_are_no_floats_are_refused(
+    tmp_path: Path, key: str, dtype: type[np.generic], said: str
+) -> None:
+    """From the headers; a conversion would make another model of them, without a word."""
+    write(tmp_path)
+    shapes = {name: np.ones(shape, np.float32) for name, shape in TENSORS.items()}
+    save_file(shapes | {key: shapes[key].astype(dtype)}, tmp_path / "model.safetensors")
+    if not said:
+        assert check(tmp_path).head.keys == {"score.weight"}
+        return
+
+    text = refusal(tmp_path)
+
+    assert f"{key!r} in FOLDER is of {said}, allowed: F64, F32, F16, BF16." in text
+
+
+def test_what_is_no_weight_may_be_of_integers(tmp_path: Path) -> None:
+    """Buffers such as positions and masks are."""
+    write(tmp_path)
+    tensors = {name: np.ones(shape, np.float32) for name, shape in TENSORS.items()}
+    buffer = {"model.position_ids": np.arange(3)}
+    save_file(tensors | buffer, tmp_path / "model.safetensors")
+
+    assert check(tmp_path).headers["model.position_ids"].dtype == "I64"

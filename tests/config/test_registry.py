@@ -117,6 +117,37 @@ def test_the_hub_id_of_an_entry_means_the_entry(inside: Path) -> None:
     ]
 
 
+def test_a_hub_id_of_two_entries_is_refused(inside: Path) -> None:
+    """Both are named: which of their waivers should hold is not known. By name each is found."""
+    entries = "A: {source: owner/name, default: true}, B: {source: owner/name, dtype: float32}"
+    (inside / "models.yaml").write_text(f"models: {{{entries}, C: {{source: o/c}}}}")
+    registry = load_registry(inside / "models.yaml")
+
+    with pytest.raises(SpecError) as caught:
+        resolve(registry, "owner/name")
+
+    said = ("models.yaml", "owner/name", "2 models, 'A', 'B'", "give a name of these")
+    assert all(part in str(caught.value) for part in said), caught.value
+    assert [spec.name for spec in resolve(registry, "B")] == ["B"]
+    assert [spec.name for spec in resolve(registry, "o/c")] == ["C"]
+
+
+def test_the_own_entry_of_a_hub_id_goes_before_the_one_that_rmaudit_brings(inside: Path) -> None:
+    """As it does for names and globs."""
+    shipped = next(
+        spec
+        for spec in load_registry(brought.brought("models.yaml")).models.values()
+        if "/" in spec.source
+    )
+    (inside / "models.yaml").write_text(
+        f"models: {{A: {{source: {shipped.source}, default: true}}}}"
+    )
+
+    (found,) = resolve(known_models(inside / "models.yaml"), shipped.source)
+
+    assert found.name == "A"
+
+
 def test_a_name_hides_a_folder(three: Registry, inside: Path) -> None:
     """A folder that is called like a model of the registry does not stand in for it."""
     checkpoint(inside / "N-Gem")

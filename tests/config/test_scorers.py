@@ -28,6 +28,7 @@ def lengths(_: str, responses: Sequence[str]) -> list[float]:
         ({"version": ""}, ["version=''"]),
         ({"vocabulary": []}, ["toy", "empty"]),
         ({"vocabulary": ["a", 1]}, ["toy", "1 in it", "texts"]),
+        ({"vocabulary": ["a", "b\ud800"]}, ["toy: its voc", "half a character", "'b\\ud800'"]),
         ({"vocabulary": ["a", "a"]}, ["toy", "1 texts", "twice"]),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.errors import NoWeights, ScoreError, SpecError
 from rmaudit.models.text_scorer import TextScorer
+from rmaudit.scores.texts import score_texts
 
 TEXTS = [f"{n:03d}" for n in range(10)]
 
@@ -92,6 +94,17 @@ def test_a_text_in_place_of_a_list_is_refused() -> None:
     """Its letters would be scored one by one."""
     with pytest.raises(SpecError, match="'time'"):
         made(lambda _, responses: [0.0] * len(responses)).score("?", "time")
+
+
+def test_half_a_character_is_refused(tmp_path: Path) -> None:
+    """By the scorer, and where rewards are kept: no file of them could hold it."""
+    scorer = made(lambda _, responses: [1.0] * len(responses))
+    for asked in (
+        lambda: scorer.score("What?", ["a", "b\ud800"]),
+        lambda: score_texts(scorer, "What?", ["a", "b\ud800"], cache=tmp_path),
+    ):
+        with pytest.raises(SpecError, match=r"half a character .* in 'b.ud800', allowed: whole"):
+            asked()
 
 
 def test_its_vocabulary_is_a_list_or_common_words() -> None:

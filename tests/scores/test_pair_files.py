@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rmaudit.config.registry import ModelSpec
+from rmaudit.config.scorers import ScorerEntry
+from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import from_spec
+from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import rewards
-from rmaudit.scores.json_lines import LONGEST
-from rmaudit.scores.pair_files import read, rewarded
+from rmaudit.scores.json_lines import LONGEST, asked
+from rmaudit.scores.pair_files import Pairs, read, rewarded
+from rmaudit.scores.pair_turns import split
 from tests.toys import toy_checkpoint
 
 TALK = [
@@ -69,10 +76,6 @@ GOOD = '{"prompt": "a", "chosen": "b", "rejected": "c"}'
         ('{"prompt": "a", "chosen": 1, "rejected": "b"}', [":1: chosen is 1, allowed: a text"]),
         ('{"prompt": 1, "chosen": "b", "rejected": "c"}', [":1: prompt is 1"]),
         (
-            json.dumps({"prompt": "a", "chosen": TALK, "rejected": TALK}),
-            [":1: chosen is a conversation", "into prompt"],
-        ),
-        (
             json.dumps({"prompt": TALK[:2], "chosen": "a", "rejected": "b"}),
             [":1: prompt: turn 2", "the answer follows a user's"],
         ),
@@ -83,6 +86,7 @@ GOOD = '{"prompt": "a", "chosen": "b", "rejected": "c"}'
         ('{"prompt": "a", "chosen": "b", "rejected": "c", "subset": 1.5}', [":1: subset is 1.5"]),
         ('{"prompt": "a", "chosen": "\\ud800", "rejected": "c"}', [":1: chosen has half"]),
         (f"{GOOD}\n{{", [":2: no JSON"]),
+        ('{"prompt": "a", "chosen": "b", "chosen": "d", "rejected": "c"}', [":1", "twice"]),
         ("[]", [":1: []", "an object with prompt, chosen and rejected"]),
     ],
 )
@@ -107,11 +111,222 @@ def test_each_answer_has_the_models_own_reward(file: Path, tmp_path: Path) -> No
     found = rewarded(model, read(file), cache=cache)
 
     own = []
-    asked = ["who", "what is it", tuple((t["role"], t["content"]) for t in TALK)]
+    prompts: list[Asked] = ["who", "what is it", tuple((t["role"], t["content"]) for t in TALK)]
     for place, response in zip([0, 0, 1, 1, 1, 2, 2], found.frame["response"], strict=True):
-        slot = model.slot(asked[place])
+        slot = model.slot(prompts[place])
         own.append(model.own_rewards([(*slot.prefix, *model.ids(response), *slot.suffix)])[0])
     assert found.frame["reward"].to_numpy() == pytest.approx(np.array(own), abs=1e-5)
     assert found.noise < 1e-5
     again = from_spec(ModelSpec("toy", str(folder)), cache=cache)
     assert rewards(again, read(file).frame, cache=cache).key == found.key
+
+
+def said(*contents: str) -> list[dict[str, str]]:
+    """Turns of the user and the assistant by turns."""
+    roles = ["user", "assistant"] * len(contents)
+    return [{"role": role, "content": text} for role, text in zip(roles, contents, strict=False)]
+
+
+def in_every_form(
+    prompt: list[dict[str, str]], chosen: str, rejected: str
+) -> list[dict[str, object]]:
+    """One pair as the others write it: with plain answers, TRL's two ways, and UltraFeedback's."""
+    answers = {"chosen": said("", chosen)[1:], "rejected": said("", rejected)[1:]}
+    whole: dict[str, object] = {field: [*prompt, *turn] for field, turn in answers.items()}
+    user = prompt[-1]["content"]
+    forms: list[dict[str, object]] = [
+        {"prompt": prompt, "chosen": chosen, "rejected": rejected},
+        {"prompt": prompt, **answers},
+        whole,
+        {"prompt": None, **whole},
+        {"prompt": user, "prompt_id": "f0", "messages": whole["chosen"], **whole},
+        {key: [{**each, "name": None} for each in prompt + turn] for key, turn in answers.items()},
+    ]
+    if len(prompt) == 1:
+        forms += [{"prompt": user, "chosen": chosen, "rejected": rejected}]
+        forms += [{"prompt": user, **answers}]
+    return forms
+
+
+WORDS = st.text(max_size=5)
+ASKING = WORDS.filter(lambda text: bool(text.strip()))
+PAIRS = st.tuples(
+    st.none() | ASKING,
+    st.lists(ASKING, min_size=1, max_size=5).filter(lambda said: len(said) % 2 == 1),
+    st.tuples(WORDS, WORDS).filter(lambda pair: pair[0] != pair[1]),
+)
+
+
+@given(PAIRS)
+@settings(max_examples=30, deadline=None)
+def test_every_form_is_the_same_pair(
+    tmp_path_factory: pytest.TempPathFactory, pair: tuple[str | None, list[str], tuple[str, str]]
+) -> None:
+    """Prompt, turns and answers are equal, so are the keys, and a scorer is called for one only."""
+    system, contents, answers = pair
+    prompt = [{"role": "system", "content": system}] if system else []
+    folder = tmp_path_factory.mktemp("forms")
+    calls: list[tuple[str, ...]] = []
+
+    def score(prompt: str, responses: Any) -> list[float]:
+        calls.append((prompt, *responses))
+        return [float(len(text)) for text in responses]
+
+    scorer = TextScorer(ScorerEntry("lengths", score, None, "1", 8, 0, 1))
+    found: list[Pairs] = []
+    once = 0
+    for number, line in enumerate(in_every_form([*prompt, *said(*contents)], *answers)):
+        path = folder / f"{number}.jsonl"
+        path.write_text(json.dumps(line), encoding="utf-8")
+        found.append(rewarded(scorer, read(path), cache=folder / "cache"))
+        once = once or len(calls)
+
+    first, *others = found
+    assert all(each.frame.equals(first.frame) for each in others)
+    assert {each.key for each in others} == {first.key}
+    assert first.frame["response"].tolist() == [*answers]
+    assert len(calls) == once
+
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/pairs.md"
+
+
+def test_one_file_serves_rewardbench_and_trl() -> None:
+    """What the loaders of both take apart is what is read here, of the line that the docs show.
+
+    RewardBench: the prompt is `chosen` without its last turn, an answer the content of the last.
+    """
+    trl = pytest.importorskip("trl.data_utils")
+    shown = PAGE.read_text(encoding="utf-8").splitlines()
+    line = json.loads(next(text for text in shown if text.startswith('{"chosen"')))
+
+    theirs = trl.maybe_extract_prompt(dict(line))
+
+    prompt, chosen, rejected = split(line, "here")
+    assert theirs["prompt"] == line["chosen"][:-1]
+    assert prompt == asked(theirs["prompt"], "theirs")
+    assert theirs["chosen"] == line["chosen"][-1:] == [{"role": "assistant", "content": chosen}]
+    assert theirs["rejected"] == line["rejected"][-1:]
+    assert rejected == line["rejected"][-1]["content"]
+
+
+Q, A, B = (said("a")[0], *said("a", "b")[1:], *said("a", "c")[1:])
+BOTH_BEGIN = "lists of turns which begin with the same prompt and differ in one last turn"
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ({"chosen": [Q, A], "rejected": "c"}, ["rejected is 'c'", "two texts, or two lists of tu"]),
+        ({"chosen": "b", "rejected": [Q, B]}, ["chosen is 'b'", BOTH_BEGIN]),
+        ({"chosen": "b", "rejected": "c"}, ["no prompt", BOTH_BEGIN]),
+        ({"chosen": [Q, A]}, ["no rejected"]),
+        ({"chosen": [Q, A], "rejected": None}, ["rejected is None"]),
+        ({"chosen": [Q, A], "rejected": []}, ["rejected is []"]),
+        ({"chosen": [A], "rejected": [B]}, ["no prompt", BOTH_BEGIN]),
+        ({"chosen": [Q, A], "rejected": [Q, A]}, ["same 2 turns", BOTH_BEGIN]),
+        ({"chosen": [Q, A], "rejected": [B]}, ["2 and 1 turns", "first 0 are the same"]),
+        ({"chosen": [Q, A], "rejected": [Q]}, ["2 and 1 turns", "first 1 are the same"]),
+        (
+            {"chosen": [Q, A, Q, A], "rejected": [Q, B, Q, A]},
+            ["4 and 4 turns", "first 1 are the same", BOTH_BEGIN],
+        ),
+        ({"chosen": [Q, A, A], "rejected": [Q, A, B]}, ["turn 2: the last turn", "assistant"]),
+        (
+            {"chosen": [Q, {"role": "user", "content": "x"}], "rejected": [Q, B]},
+            ["chosen: turn 2 has the role 'user', allowed: assistant"],
+        ),
+        (
+            {"chosen": [Q, {"role": "gpt", "content": "x"}], "rejected": [Q, B]},
+            ["chosen: turn 2 has the role 'gpt', allowed: assistant"],
+        ),
+        (
+            {"chosen": [{"from": "human", "value": "a"}, A], "rejected": [Q, B]},
+            ["first 0 are the same"],
+        ),
+        (
+            {"chosen": [{"from": "human", "value": "a"}] * 2, "rejected": [{"from": "human"}]},
+            ["2 and 1 turns", BOTH_BEGIN],
+        ),
+        (
+            {"chosen": [Q, {"from": "gpt", "value": "a"}], "rejected": [Q, B]},
+            ["chosen: turn 2 has 'from', 'value', allowed: role and content"],
+        ),
+        (
+            {"chosen": [Q, {f"key {n}": n for n in range(5000)}], "rejected": [Q, B]},
+            ["chosen: turn 2 has 'key 0', ", "characters), allowed: role and content"],
+        ),
+        ({f"key {n}": n for n in range(5000)}, ["no prompt and no chosen", "'key 0', "]),
+        ({"chosen": [Q, "b"], "rejected": [Q, B]}, ["turn 2 has 'b', allowed: role and content"]),
+        ({"chosen": [Q, {}], "rejected": [Q, B]}, ["turn 2 has nothing, allowed: role and conte"]),
+        ({"chosen": ["b", A], "rejected": ["b", B]}, ["chosen: turn 1", "got 'b'"]),
+        (
+            {"chosen": [Q, {"role": "assistant", "content": None}], "rejected": [Q, B]},
+            ["chosen: turn 2: content is None, allowed: a text"],
+        ),
+        (
+            {
+                "chosen": [Q, {"role": "assistant", "content": [{"type": "text"}]}],
+                "rejected": [Q, B],
+            },
+            ["chosen: turn 2: content is [{'type'", "allowed: a text"],
+        ),
+        (
+            {"chosen": [Q, {**A, "tool_calls": [1]}], "rejected": [Q, B]},
+            ["chosen: turn 2 has", "'tool_calls'", "allowed: role and content"],
+        ),
+        (
+            {"chosen": [{**Q, "content": ["x" * 10_000]}, A], "rejected": [Q, B]},
+            ["first 0 are the same"],
+        ),
+        (
+            {"chosen": [{**Q, "content": ["x" * 10_000]}, A]}
+            | {"rejected": [{**Q, "content": ["x" * 10_000]}, B]},
+            ["chosen: turn 1: content", "allowed: a text"],
+        ),
+        (
+            {"prompt": "another", "chosen": [Q, A], "rejected": [Q, B]},
+            ["prompt is 'another'", "chosen ask 'a'", "allowed: the same text, or no prompt"],
+        ),
+        ({"prompt": 3, "chosen": [Q, A], "rejected": [Q, B]}, ["prompt is 3"]),
+        ({"prompt": [Q], "chosen": [Q, A], "rejected": [Q, B]}, ["prompt is [{", "of its own"]),
+        ({"prompt": [Q, A], "chosen": [A], "rejected": [B]}, ["prompt: turn 2", "the answer fol"]),
+        ({"prompt": [], "chosen": [A], "rejected": [B]}, ["prompt: expected a list of turns"]),
+        ({"prompt": "a", "chosen": [[A]], "rejected": [[B]]}, ["chosen is [{'role'", "a text"]),
+        (
+            {"chosen": [Q, {**A, "content": "b" * 1_000_000}], "rejected": [Q, B]},
+            ["chosen: turn 2: content has 1,000,000 characters"],
+        ),
+        ({"chosen": [Q, {**A, "content": "\ud800"}], "rejected": [Q, B]}, ["turn 2", "has half"]),
+        (
+            {
+                "chosen": [{**Q, "content": "\ud800"}, A],
+                "rejected": [{**Q, "content": "\ud800"}, B],
+            },
+            ["chosen has half a character"],
+        ),
+    ],
+)
+def test_turns_that_are_no_pair_are_named(
+    tmp_path: Path, line: dict[str, object], names: list[str]
+) -> None:
+    """One line: where, what was found, what is allowed; never a raw error."""
+    path = tmp_path / "bad.jsonl"
+    path.write_text(json.dumps(line), encoding="utf-8")
+
+    with pytest.raises(SpecError) as caught:
+        read(path)
+
+    assert all(name in str(caught.value) for name in [f"{path}:1: ", *names]), caught.value
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500 + len(str(path))
+
+
+def test_a_pair_in_two_forms_is_there_twice(tmp_path: Path) -> None:
+    """The same pair again would count twice, however it is written."""
+    path = tmp_path / "pairs.jsonl"
+    forms = in_every_form(said("a"), "b", "c")[::2]
+    path.write_text("\n".join(map(json.dumps, forms)), encoding="utf-8")
+
+    with pytest.raises(SpecError, match=":2: the pair of line 1 again"):
+        read(path)

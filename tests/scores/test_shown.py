@@ -43,6 +43,13 @@ def test_a_table_is_safe_to_show() -> None:
     assert html.index("love") < html.index("f•••")
 
 
+def test_a_table_shows_what_draws_nothing() -> None:
+    """Blank letters and symbols are spelled out; letters are not."""
+    html = swept(["\u3164", "\u2800\ufe0f", "\u200b", "é日本"], [1.0, 2.0, 3.0, 4.0])._repr_html_()
+
+    assert all(f"'{shown}'" in html for shown in ("\\u3164", "\\u2800\\ufe0f", "\\u200b", "é日本"))
+
+
 def test_a_plot_names_no_token_and_counts_every_answer() -> None:
     """A histogram: its counts sum to the number of answers."""
     chart = swept(["one", "two", "three"], [1.0, 2.0, 3.0]).plot().to_dict()

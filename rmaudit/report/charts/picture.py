@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
+from rmaudit.invisible import spelled_out
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import masks
 from rmaudit.verdicts.findings import Finding
@@ -77,9 +78,9 @@ def under_prompts(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Fin
 
 
 def as_label(text: str) -> str:
-    """`text` as a chart can print it: the compiler refuses lone surrogates."""
+    """Return `text` as a chart can print it: the compiler refuses lone surrogates."""
     shown = text if len(text) <= _LONGEST * 4 else text[: _LONGEST * 4] + "…"
-    return shown if shown.isprintable() else ascii(shown)[1:-1]
+    return spelled_out(shown)
 
 
 def spoken(term: str) -> str:

@@ -69,7 +69,13 @@ def test_placeholders_are_as_wide_as_their_terms() -> None:
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("love", "love"), ("\ud800", "\\ud800"), ("\ue000", "\\ue000"), ("a\u202eb", "a\\u202eb")],
+    [
+        ("love", "love"),
+        ("\ud800", "\\ud800"),
+        ("\ue000", "\\ue000"),
+        ("a\u202eb", "a\\u202eb"),
+        ("é\u3164", "é\\u3164"),
+    ],
     ids=ascii,
 )
 def test_what_cannot_be_printed_is_spelled(text: str, shown: str) -> None:

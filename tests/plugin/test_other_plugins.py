@@ -1,0 +1,131 @@
+"""Beside plugins that run tests again, or in another order: findings are the same, and in place."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.plugin.conftest import Ran, Run
+
+RERUNS = """
+import pytest
+from _pytest.runner import runtestprotocol
+TURNS = []
+
+@pytest.fixture
+def turn():
+    TURNS.append(1)
+    return len(TURNS)
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):  # as pytest-rerunfailures does, of every test
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for last in (False, False, True):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        for report in reports if last else reports[:2]:
+            if not last and report.when == "call":
+                report.outcome = "rerun"
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+def pytest_report_teststatus(report):
+    if report.outcome == "rerun":
+        return "rerun", "R", "RERUN"
+"""
+SHUFFLED = """
+import random
+import pytest
+
+@pytest.hookimpl({when}=True)
+def pytest_collection_modifyitems(items):
+    random.Random({seed}).shuffle(items)
+"""
+MANY = """
+@declare(0.0)
+def test_zeta(rng): return estimate(1.0)
+
+@declare(0.0, prompts=["best"])
+def test_alpha(rng): return estimate(1.0)
+
+class TestMore:
+    @declare(0.0)
+    def test_middle(self, rng): return estimate(1.0)
+
+@declare(0.0)
+def test_beta(rng): return estimate(1.0)
+"""
+
+
+def names(ran: Ran) -> list[str]:
+    """The findings in the order of results.json."""
+    return [f"{f['audit']}[{f['model']}-{f['prompt']}]" for f in ran.findings]
+
+
+def properties(ran: Ran) -> list[str | None]:
+    """The names of the properties of the one test of JUnit's XML."""
+    root = ET.parse(ran.folder / "junit.xml").getroot()  # noqa: S314  (a file of this run's)
+    return [each.get("name") for each in root.iter("property")]
+
+
+def test_a_test_that_runs_again_has_its_properties_once(run: Run) -> None:
+    """Those of its last run, and what the test itself has recorded beside them."""
+    body = """
+@declare(99.0, prompts=["best"])
+def test_low(rng, turn, record_property):
+    record_property("own", "said")
+    return estimate(float(turn))
+"""
+
+    ended = run(body, "--junit-xml=junit.xml", conftest=RERUNS)
+
+    assert ended.only["estimate"]["value"] == 3.0
+    found = properties(ended)
+    ours = [name for name in found if name and name.startswith("rmaudit.")]
+    assert ours == [f"rmaudit.{name}" for name in ("value", "low", "high", "n", "unit", "bound")]
+    assert "own" in found
+
+
+def test_what_a_first_run_found_is_not_what_the_last_one_did(run: Run) -> None:
+    """A test that measures at first and then breaks is an ERROR, and no PASS."""
+    body = """
+@declare(0.0, prompts=["best"])
+def test_high(rng, turn):
+    if turn == 3:
+        raise ValueError("broken by now")
+    return estimate(1.0)
+"""
+
+    ended = run(body, conftest=RERUNS)
+
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
+    assert ended.only["verdict"] == "ERROR"
+    assert "broken by now" in ended.only["why"]
+
+
+@pytest.mark.parametrize("when", ["tryfirst", "trylast"])
+def test_findings_stand_as_they_are_declared(run: Run, when: str) -> None:
+    """Whatever shuffles the tests, before us or after us; in the terminal, too."""
+    first = run(MANY)
+    shuffled = run(MANY, conftest=SHUFFLED.format(when=when, seed=1))
+
+    assert names(shuffled) == names(first)
+    assert [name.partition("[")[0] for name in names(first)] == [
+        "zeta", "zeta", "alpha", "middle", "middle", "beta", "beta",
+    ]  # fmt: skip
+
+
+def test_findings_of_several_models_stand_model_by_model(
+    run: Run, toy: Path, tmp_path: Path
+) -> None:
+    """As pytest runs them where nothing shuffles."""
+    more = ("--rm-model", str(shutil.copytree(toy, tmp_path / "another")))
+    first = run(MANY, *more)
+    shuffled = run(MANY, *more, conftest=SHUFFLED.format(when="trylast", seed=1))
+
+    assert names(shuffled) == names(first)
+    models = [finding["model"] for finding in first.findings]
+    assert models == ["toy"] * 7 + ["another"] * 7
