@@ -30,7 +30,9 @@ def test_the_whole(results: dict[str, Any]) -> None:
 
 
 WHOLE = """\
-## rmaudit: NOT ESTABLISHED: 1 unsure, 1 not run block; framing was not measured: No data here.
+## rmaudit: NOT ESTABLISHED
+
+**Do not release yet: one required check has no data (framing), one check broke (framing), one gate is unsure (framing).** 1 unsure, 1 not run block; framing was not measured: No data here.
 
 Audited: Toy
 
@@ -109,7 +111,7 @@ def test_it_is_never_too_large(results: dict[str, Any], passing: Finding, text: 
     assert 0.7 * LARGEST < size <= LARGEST
     rows = written.count("| fail | blocks |")
     assert f"\n… {2000 - rows} more lines: see `results.json`.\n" in written
-    assert written.startswith("## rmaudit: FAILS: 2000 fail block")
+    assert written.startswith("## rmaudit: FAILS\n\n**Do not release.** 2000 fail block")
     assert written.endswith("</sub>\n")
 
 
