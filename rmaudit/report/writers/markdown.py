@@ -78,7 +78,8 @@ def _top(results: Results) -> str:
     why = escape(addressed(results.verdict.why))
     return (
         f"## rmaudit: {results.verdict.headline}\n\n"
-        f"**{escape(advice(results.verdict.outcome, findings))}.** {why}".rstrip() + "\n\n"
+        f"**{escape(advice(results.verdict.outcome, findings))}.** {why}".rstrip()
+        + "\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
         + (f"\n{escape(nulls)}\n" if (nulls := nulls_in_words(findings)) else "")

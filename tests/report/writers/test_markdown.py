@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from rmaudit.report.writers.markdown import LARGEST, escape, render
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.records import Verdict, above
 from tests.findings import but, waived
 from tests.report.conftest import HOSTILE, typed, with_findings
@@ -140,3 +141,26 @@ def test_a_cut_closes_what_was_folded(results: dict[str, Any], passing: Finding)
 def test_escape(text: str, escaped: str) -> None:
     """Only what Markdown would read as markup is changed."""
     assert escape(text) == escaped
+
+
+def test_a_pass_of_random_scores_too_stands_apart(
+    results: dict[str, Any], passing: Finding
+) -> None:
+    """It says that it may mean indifference, and a long address in a reason is cut."""
+    random = {"random": Control(Verdict.PASS, False, 0.5, 0.4, 0.6)}
+    failing = but(passing, audit="framing_inversion", verdict=Verdict.FAIL, blocks=True)
+    url = f"https://data.example.org/{'x' * 99}"
+
+    written = of(
+        results,
+        failing,
+        but(passing, controls=random),
+        but(passing, audit="elo", estimate=None, reason=f"{url} is gone"),
+    )
+
+    (section,) = re.findall(
+        r"### Passes that may mean indifference [(]1[)].*?\n\n.*?\n\n", written, re.DOTALL
+    )
+    assert "it may mean indifference: random scores pass it too" in section
+    assert "https&#58;//data.example.org/… is gone" in written
+    assert "xxx" not in written
