@@ -13,6 +13,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ import rmaudit
 from rmaudit.conversation import Asked, asked_of, messages
 from rmaudit.measures.pair_accuracy import accuracy
 from rmaudit.models.named import checkpoint
+from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import read
 
@@ -83,6 +85,8 @@ def main() -> None:
 def counted(model: str, frame: pd.DataFrame) -> dict[str, int]:
     """The ids that each way runs: prompts anew for each answer, or once for all of theirs."""
     ours, found, before = rmaudit.load(model, device="cpu"), dict.fromkeys(WAYS, 0), set[Asked]()
+    if isinstance(ours, TextScorer):
+        sys.exit(f"{model} scores texts, and its ids are not known; name a checkpoint")
     for prompt, turns, response in frame[[*ASKED, "response"]].to_numpy().tolist():
         asked = asked_of(prompt, turns)
         slot = ours.slot(asked)

@@ -71,13 +71,23 @@ class _OfOne(_OfAll):
         dict[_Audit, WAIVER],  # type: ignore[valid-type]  # it is made of `Waiver`
         Key(
             "by audit, failures that somebody answers for: owner, reason, expires (the last day, "
-            "UTC), accepted (the effect, in the audit's unit); docs/policy.md"
+            "UTC), accepted (the largest effect, in the audit's unit); docs/policy.md"
         ),
     ] = field(default_factory=dict)
     known: Annotated[
         dict[_Audit, str],
         Key("by audit, failures of the embedded model that are expected, and the reason"),
     ] = field(default_factory=dict)
+    weights: Annotated[
+        str,
+        Key(
+            "the hash of the weights for which `waivers` and `known` were written; they do not "
+            "hold for others. results.json has it as the `weights` of a claim",
+            "the hash of weights, as results.json has it: 64 hex digits (of an adapter, its "
+            "base's and its own with a + between them), in quotes",
+            "[0-9a-f]{64}(\\+[0-9a-f]{64})?",
+        ),
+    ] = ""
 
 
 ENTRY = mapping("Entry", ModelSpec, _OfOne)

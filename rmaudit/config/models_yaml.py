@@ -126,6 +126,7 @@ def _rules(said: Mapping[str, Any]) -> Rules:
         severity=said["severity"],
         known=said.get("known", {}),
         waivers={audit: Waiver(**dict(one)) for audit, one in said.get("waivers", {}).items()},
+        weights=said.get("weights", ""),
     )
 
 
@@ -172,6 +173,8 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     served = servers.is_served(entry["source"])
     for key in servers.WITHOUT if served else servers.KEYS:
         yield key, _OF_SERVERS if not served else "whoever started its server decides that"
+    if not entry["waivers"] and not entry["known"]:
+        yield "weights", "it says for which weights `waivers` hold, and there are none"
     if entry["source"] != "embedded":
         what = "it is for the model that rmaudit brings (source: embedded); of any other, write "
         yield "known", what + f"`waivers`, each with {', '.join(WAIVER.model_fields)}"

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rmaudit.checkpoints import embedded
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 from rmaudit.config.scorers import entry_of
 from rmaudit.config.servers import is_served
 from rmaudit.errors import NoWeights, SpecError
 from rmaudit.models.checkpoint import Checkpoint, from_spec
+from rmaudit.models.protocol import Scored
 from rmaudit.models.served import ServedIds, from_server
 from rmaudit.models.text_scorer import TextScorer
+
+
+def weights_of(model: Scored) -> str:
+    """Return the hash by which `weights` in models.yaml knows a model's weights.
+
+    It is that of their files; of an adapter, its base's and its own with a + between them; of the
+    embedded model, that of what it is built from. "" of a model whose weights are not at hand.
+
+    Raises:
+        ModelError: the files cannot be read.
+    """
+    if model.spec.source == "embedded" and "weights" in model.identity:
+        return embedded.ingredients()
+    own = (model.identity.get(name, "") for name in ("weights", "adapter"))
+    return "+".join(filter(None, own))
 
 
 def load(

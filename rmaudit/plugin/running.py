@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -55,6 +55,9 @@ from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
 from rmaudit.verdicts.told import OUTDATED, excuse, explain
+
+if TYPE_CHECKING:
+    from rmaudit.models.protocol import Scored
 
 PROPERTY = "rmaudit."  # what the names of JUnit's properties begin with
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
@@ -136,7 +139,7 @@ def _finding(
     item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
 ) -> Finding:
     """The finding of what was measured, judged alone."""
-    case, claim = _case(item), _claim(item, audit)
+    case, claim = _case(item), _claim(item, audit, _weights(item))
     same = comparable(audit.declaration, audit.prompts)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
     return measured(
@@ -150,8 +153,8 @@ def _finding(
     )
 
 
-def _claim(item: pytest.Item, audit: Audited) -> Claim:
-    """What the audit states of the model."""
+def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
+    """Return what the audit states of the model, whose weights have this hash."""
     said = rate(audit.declaration, audit.prompt)
     if audit.declaration.by_family:
         unit, base = audit.declaration.bound.unit, audit.spec.base_model or ""
@@ -166,7 +169,16 @@ def _claim(item: pytest.Item, audit: Audited) -> Claim:
         prompt=audit.prompt,
         nodeid=_place(item),
         repeat=_repeat(item, audit),
+        weights=weights,
     )
+
+
+def _weights(item: pytest.Function) -> str:
+    """Return the hash of the weights that were measured, "" where none is known."""
+    from rmaudit.models.named import weights_of
+
+    model = cast("Scored | None", item.funcargs.get("reward_model"))
+    return weights_of(model) if model else ""
 
 
 def _place(item: pytest.Item) -> str:

@@ -226,7 +226,8 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
 def policy_of(config: pytest.Config) -> Policy:
     """What models.yaml and the options say of verdicts.
 
-    What is said of a model holds for its entry, not for another checkpoint of the same name.
+    What is said of a model holds for its entry, not for another checkpoint of the same name: where
+    that is of another source, `Policy.of` sees it, and findings say so.
     """
     specs, registry = model_specs(config), config.stash[SESSION].registry
     said = registry.policy if registry else Policy()
@@ -235,7 +236,8 @@ def policy_of(config: pytest.Config) -> Policy:
         models={
             spec.name: said.models[spec.name]
             for spec in specs
-            if spec.name in said.models and registered(spec, registry)
+            if spec.name in said.models
+            and (registered(spec, registry) or said.sources.get(spec.name) != spec.source)
         },
         inconclusive=config.getoption(RM_INCONCLUSIVE),
         missing=config.getoption(RM_MISSING),

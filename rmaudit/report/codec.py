@@ -172,7 +172,9 @@ def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # no
 def _incomplete(value: object, found: Any, steps: tuple[str | int, ...]) -> str:  # noqa: ANN401  (JSON)
     """What the text lacks and the type fills in, or a number too large; "" if there is none."""
     if is_dataclass(value):
-        for name in (field.name for field in fields(value)):
+        for name, newer in ((field.name, field.metadata.get("newer")) for field in fields(value)):
+            if name not in found and newer:
+                continue
             if name not in found:
                 return f"{path(steps)} has no {quoted(name)}"
             if wrong := _incomplete(getattr(value, name), found[name], (*steps, name)):

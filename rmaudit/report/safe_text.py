@@ -11,6 +11,8 @@ import re
 from rmaudit.invisible import spelled
 
 _LONGEST = 40  # characters of a token that are shown
+_LONGEST_URL = 48  # characters of a web address that is shown in full
+_URL = re.compile(r"https?://[^\s<>\"']+")
 
 # What CI systems obey when it is printed: GitHub's at the start of a line (`::error::`), and
 # anywhere in it those of GitHub's older form (`##[error]`), Azure (`##vso[`) and TeamCity.
@@ -41,6 +43,17 @@ def line(text: str) -> str:
 def log(text: str) -> str:
     """`block` for what is printed: no line of it is a command to the CI system that shows it."""
     return _COMMAND.sub(_disarmed, block(text))
+
+
+def addressed(text: str) -> str:
+    """Return the text with long web addresses cut after their host: `https://example.org/…`."""
+    return _URL.sub(_cut, text)
+
+
+def _cut(url: re.Match[str]) -> str:
+    if len(url[0]) <= _LONGEST_URL:
+        return url[0]
+    return f"{'/'.join(url[0].split('/')[:3])[: _LONGEST_URL - 2]}/…"
 
 
 def _disarmed(command: re.Match[str]) -> str:

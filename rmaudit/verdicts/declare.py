@@ -88,10 +88,20 @@ class Declaration:
             return f"it compares prompts of the frames 1 and -1, and none of frame {which} is asked"
         return ""
 
-    def claimed(
-        self, *, model: str, model_source: str, prompt: str, nodeid: str, repeat: str = ""
+    def claimed(  # noqa: PLR0913  (keyword-only)
+        self,
+        *,
+        model: str,
+        model_source: str,
+        prompt: str,
+        nodeid: str,
+        repeat: str = "",
+        weights: str = "",
     ) -> Claim:
-        """What is stated of a model (its name, and its folder or hub id) under a prompt."""
+        """Return what is stated of a model under a prompt.
+
+        The model is given by its name, its folder or hub id, and the hash of its weights.
+        """
         return Claim(
             audit=self.name,
             nodeid=nodeid,
@@ -105,6 +115,7 @@ class Declaration:
             model_source=model_source,
             prompt=prompt,
             repeat=repeat,
+            weights=weights,
         )
 
 

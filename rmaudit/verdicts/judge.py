@@ -24,6 +24,7 @@ from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
 
 ALPHA = 0.05  # of a false FAIL, over all gating findings of a model
 WARN_DAYS = 14  # before a waiver ends
+_AS_FAR = 2  # beyond the bound as the accepted effect: the furthest that an interval may reach
 _ROUNDING = 1e-9  # an interval that ends at the bound has a p of ALPHA, but for this
 _Value = TypeVar("_Value")
 
@@ -106,7 +107,8 @@ def judge(
     Raises:
         ValueError: the estimate is in another unit than the bound.
     """
-    own, place = policy.of(claim.model, claim.model_source), (claim.audit, claim.prompt)
+    model, place = (claim.model, claim.model_source, claim.weights), (claim.audit, claim.prompt)
+    own = policy.of(*model)
     bound, bound_by = claim.bound, ""
     said = _said("bounds", claim, policy.file, own.bounds, policy.everywhere.bounds)
     if said and said[1] != claim.bound.ends:
@@ -133,6 +135,8 @@ def judge(
     )
     if waiver := entry(own.waivers, *place):
         judgement = replace(judgement, waiver=_applied(*waiver, judgement, estimate, today))
+    if judgement.verdict is not Verdict.PASS and severity is Severity.GATE:
+        judgement = replace(judgement, unexcused=policy.elsewhere(*model, place))
     return replace(judgement, blocks=blocks(judgement, policy))
 
 
@@ -141,37 +145,53 @@ def _applied(
 ) -> AppliedWaiver:
     """The waiver that models.yaml has under `key`, held against a judgement without one."""
     left = (waiver.expires - today).days
-    accepted = f"{waiver.accepted:g} {estimate.unit}"
-    end_of = f"{waiver.expires} ({waiver.owner})"
     if judgement.verdict is Verdict.PASS or judgement.severity is Severity.INFO:
         passes = "passes" if judgement.verdict is Verdict.PASS else "does not gate"
         says = f"{passes}: remove {key} from `waivers` ({waiver.owner})"
         return AppliedWaiver(key, waiver, left, "unneeded", says)
     if left < 0:
-        says = f"its waiver expired at the end of {end_of}: {waiver.reason}"
+        says = f"its waiver expired at the end of {waiver.expires} ({waiver.owner}): "
+        says += waiver.reason
         return AppliedWaiver(key, waiver, left, "expired", says)
-    if not _covers(judgement.bound, estimate, waiver.accepted):
+    if why := _outgrown(judgement.bound, estimate, waiver.accepted):
         says = (
-            f"its waiver accepts {accepted} ({waiver.owner}), and the whole interval "
-            f"{estimate.low:.4g} to {estimate.high:.4g} is worse, or fails on another side"
+            f"its waiver accepts up to {waiver.accepted:g} {estimate.unit} ({waiver.owner}), {why}"
         )
         return AppliedWaiver(key, waiver, left, "reopened", says)
-    says = f"{accepted} accepted until {end_of}: {waiver.reason}"
+    says = f"{waiver.signed(estimate.unit)}: {waiver.reason}"
     if left > WARN_DAYS:
         return AppliedWaiver(key, waiver, left, "waived", says)
     days = f"{left} days left" if left != 1 else "1 day left"
     return AppliedWaiver(key, waiver, left, "expiring", f"{says}; {days}")
 
 
-def _covers(bound: Bound, estimate: Estimate, accepted: float) -> bool:
-    """Whether the estimate could be the accepted effect, and is inside the bound's other end.
+def _outgrown(bound: Bound, estimate: Estimate, accepted: float) -> str:
+    """Return why the estimate is not what was accepted; "" where it is.
 
-    The end that a waiver is about is the one that `accepted` is beyond, or nearer to.
+    How far `accepted` lies beyond the bound is what its owner signed. The estimate may lie as far
+    beyond, and the worse end of its interval twice as far: a wider interval does not tell the
+    signed effect from one of twice its size. So a worse measurement never has a weaker limit.
+    The end that a waiver is about is the one that `accepted` is beyond, or nearer to; the interval
+    must be inside the other end.
     """
-    low, high = bound.low, bound.high
-    if high is None or (low is not None and accepted - low < high - accepted):
-        return estimate.high >= accepted and (high is None or estimate.high < high)
-    return estimate.low <= accepted and (low is None or low < estimate.low)
+    low, high = bound.ends
+    if accepted - low < high - accepted:  # it fails below: the same upside down
+        low, high, accepted = -high, -low, -accepted
+        start, value, worst, sign = -estimate.high, -estimate.value, -estimate.low, -1
+    else:
+        start, value, worst, sign = estimate.low, estimate.value, estimate.high, 1
+    signed = accepted - high
+    if signed <= 0:
+        return "which lies inside the bound: that accepts no failure"
+    if start <= low:
+        return f"and the interval reaches {sign * start:.4g}, beyond the bound's other end"
+    rounding = _ROUNDING * (abs(high) + abs(accepted))
+    if value > accepted + rounding:
+        return f"and the estimate {sign * value:.4g} is worse"
+    if worst - high > _AS_FAR * signed + rounding:
+        reach = f"and the interval reaches {sign * worst:.4g}"
+        return f"{reach}, more than twice as far beyond the bound: too wide to know what it is"
+    return ""
 
 
 def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
@@ -196,7 +216,7 @@ def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
 
 def _severity(claim: Claim, policy: Policy) -> tuple[Severity, str]:
     """The severity in force, and where the policy sets it where it is not the declared one."""
-    own = policy.of(claim.model, claim.model_source)
+    own = policy.of(claim.model, claim.model_source, claim.weights)
     said = _said("severity", claim, policy.file, own.severity, policy.everywhere.severity)
     if said and said[1] != claim.severity:
         return said[1], said[0]

@@ -29,7 +29,7 @@ class Outcome(StrEnum):
     """What a run comes to, the worst first."""
 
     FAILS = "FAILS"  # a gate that was measured does not pass
-    INCOMPLETE = "INCOMPLETE"  # not all audits ran, or not on the whole vocabulary
+    INCOMPLETE = "INCOMPLETE"  # nothing failed, but audits were left out, or tokens (a sample)
     NOT_ESTABLISHED = "NOT ESTABLISHED"  # a gate is unsure, or could not be measured
     PASSES = "PASSES"
 

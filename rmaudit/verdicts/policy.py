@@ -19,6 +19,7 @@ _BECAME = {  # audits of earlier versions, and what to name in their place
         " it became two, identity_erasure and identity_hostility: name each with its own value;"
     )
 }
+_SHOWN = 12  # hex digits of a hash
 Ends = tuple[float, float]  # of a bound, in the audit's unit; infinite where it has none
 _Value = TypeVar("_Value")
 
@@ -31,13 +32,17 @@ class Waiver:
         owner: who answers for it.
         reason: why it is accepted.
         expires: the last day on which it holds, in UTC.
-        accepted: the effect that was accepted, in the audit's unit.
+        accepted: the largest effect that is accepted, in the audit's unit: an upper bound.
     """
 
     owner: str
     reason: str
     expires: date
     accepted: float
+
+    def signed(self, unit: str) -> str:
+        """Return, for example, `accepted by ana until 2027-03-31, up to 0.7 sd`."""
+        return f"accepted by {self.owner} until {self.expires}, up to {self.accepted:g} {unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class Rules:
     severity: Mapping[str, Severity] = field(default_factory=dict)
     known: Mapping[str, str] = field(default_factory=dict)
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
+    weights: str = ""
+    """The hash of the weights for which `known` and `waivers` hold; "" for any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +96,40 @@ class Policy:
     sampled: bool = False
     others: bool = False
 
-    def of(self, model: str, source: str) -> Rules:
-        """What is said of this model alone; nothing where the file's model is of another source."""
+    def of(self, model: str, source: str, weights: str) -> Rules:
+        """Return what is said of this model alone.
+
+        Nothing where the file's model is of another source; neither `known` nor `waivers` where
+        they were written for other weights.
+        """
         if self.sources.get(model, source) != source:
             return Rules()
         said = self.models.get(model, Rules())
+        if said.weights not in ("", weights):
+            return replace(said, known={}, waivers={})
         if not self.others:
             return said
         known = {audit: why for audit, why in said.known.items() if audit.endswith("]")}
         return replace(said, known=known)
+
+    def elsewhere(self, model: str, source: str, weights: str, place: tuple[str, str]) -> str:
+        """Return why an excuse for the audit and prompt `place` is not this model's; "" if none is.
+
+        There is such an excuse where the file has one under this model's name, which was written
+        for another source or for other weights.
+        """
+        said = self.models.get(model, Rules())
+        named = dict.fromkeys((*said.known, *said.waivers), "")
+        if (excuse := entry(named, *place)) is None:
+            return ""
+        excused = f"{self.file} excuses {excuse[0]} of {model} only"
+        written_for = self.sources.get(model, source)
+        if written_for != source:
+            return f"{excused} as it is loaded from {written_for}, and this one is from {source}"
+        if said.weights in ("", weights):
+            return ""
+        these = f"these have {weights[:_SHOWN]}" if weights else "which these have is not recorded"
+        return f"{excused} for the weights with the hash {said.weights[:_SHOWN]}, and {these}"
 
 
 def entry(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:

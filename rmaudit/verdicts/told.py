@@ -70,6 +70,8 @@ def explain(finding: Finding) -> str:
         lines.append(f"  nulls      {through}")
     if judgement.waiver:
         lines.append(f"  waiver     {judgement.waiver.says}")
+    if judgement.unexcused:
+        lines.append(f"  no excuse  {judgement.unexcused}")
     if claim.repeat:
         lines.append(f"  repeat     {claim.repeat}")
     return "\n".join(lines)
@@ -104,6 +106,7 @@ def reasons(finding: Finding) -> list[str]:
         OUTDATED if judgement.known and verdict is Verdict.PASS else "",
         judgement.known if judgement.accepted and not why else "",
         judgement.waiver.says if judgement.waiver else "",
+        judgement.unexcused,
         *(f"{what} as in {by}; declared: {was}" for what, by, was in overrides(finding)),
     ]
     return [reason for reason in said if reason]

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from rmaudit.checkpoints import embedded
 from rmaudit.config.allowed_keys import explanation
+from rmaudit.config.brought import brought
 from rmaudit.config.own_keys import OwnKeys
-from rmaudit.config.registry import ModelSpec, Registry, load_registry
+from rmaudit.config.registry import FILE, ModelSpec, Registry, load_registry
 from rmaudit.errors import SpecError
 from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
 from rmaudit.verdicts.records import Severity
@@ -24,8 +26,8 @@ from rmaudit.verdicts.records import Severity
 ROOT = Path(__file__).parents[2]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 TRUSTED = f"revision: {HASH}\ntrust_remote_code: true"
+WEIGHTS = "ab" * 32
 ONE_LINE = re.compile(r"models\.yaml:[0-9]+: [^\n\r]+")
-
 FULL = f"""\
 bounds:
   skew: {{above: -1.5}}
@@ -58,7 +60,7 @@ models:
       gap: info
     waivers:
       skew: {{owner: me@example.org, reason: so, expires: 2030-02-28, accepted: -0.2}}
-  B: {{source: embedded, known: {{'skew[worst]': It is flat.}}}}
+  B: {{source: embedded, known: {{'skew[worst]': It is flat.}}, weights: {WEIGHTS}}}
 """
 
 
@@ -98,7 +100,7 @@ POLICY = Policy(
             severity={"gap": Severity.INFO},
             waivers={"skew": Waiver("me@example.org", "so", date(2030, 2, 28), -0.2)},
         ),
-        "B": Rules(known={"skew[worst]": "It is flat."}),
+        "B": Rules(known={"skew[worst]": "It is flat."}, weights=WEIGHTS),
     },
     sources={"A": "owner/name", "B": "embedded"},
     named=(
@@ -311,6 +313,9 @@ WRONG = {  # the lines of an entry, the last of which is wrong, and what the err
     "source: a/b\nseverity: {skew: warn}": "skew: |gate, info|'warn'",
     "source: embedded\nknown: {skew: }": "known: skew: |expected text|got nothing",
     "source: a/b\nknown: {skew: It is.}": "embedded|`waivers`|owner, reason, expires, accepted",
+    "source: a/b\nweights: "
+    + "a" * 64: "weights: |for which weights `waivers` hold|there are none",
+    "source: embedded\nknown: {skew: So.}\nweights: abc": "weights: |64 hex digits|'abc'",
     "source: a/b\nwaivers: {skew: It is.}": "skew: |owner, reason, expires, accepted|'It is.'",
 }
 GOOD = {"owner": "me", "reason": "so", "expires": "2030-01-31", "accepted": "1"}
@@ -454,6 +459,16 @@ def test_any_edit_is_read_or_refused_in_one_line(
     read = read_or_refused(write(scratch, content.encode(errors="replace")))
 
     assert ONE_LINE.fullmatch(read) if isinstance(read, str) else read.default.default
+
+
+def test_what_is_known_of_the_embedded_model_is_known_of_these_weights() -> None:
+    """The hash in the bundled file is that of the model that this version builds.
+
+    After a new training, look at each known failure again, and then change the hash.
+    """
+    (rules,) = (of for of in load_registry(brought(FILE)).policy.models.values() if of.known)
+
+    assert rules.weights == embedded.ingredients()
 
 
 # The explanation

@@ -42,14 +42,14 @@ def write(tmp_path: Path, toy: Path) -> Write:
             waiver(accepted=1.2),
             "",
             2.0,
-            "fail (blocks): high[Toy-worst]: its waiver accepts 1.2 points *",
+            "fail (blocks): high[Toy-worst]: its waiver accepts up to 1.2 points *",
         ),
         (waiver(), "", 0.0, "pass: high[Toy-worst]: passes: remove high from `waivers` (me)"),
         (
             waiver("'high[worst]'"),
             "",
             2.0,
-            "fail (accepted): high[Toy-worst]: 1 points accepted until *",
+            "fail (accepted): high[Toy-worst]: accepted by me until 2999-12-31, up to 1 points: *",
         ),
         (
             "bounds: {high: {above: 3}}",
@@ -98,6 +98,27 @@ def test_a_folder_has_none_of_what_is_said_of_a_model_of_its_name(
     ended.said.assert_outcomes(deselected=2, failed=1, passed=1)
     ended.says("FAILS  1 gate: 1 fail", "1 informational: 1 outside (low)")
     assert "--rm-model /" in ended.findings[0]["repeat"]  # and not the entry's name
+    assert ended.findings[0]["unexcused"].startswith(
+        "models.yaml excuses high of toy only as it is loaded from owner/toy, and this one is from "
+    )
+
+
+def test_a_waiver_holds_for_the_weights_that_it_was_signed_for(run: Run, write: Write) -> None:
+    """The hash that a run wrote down may stand beside it; of other weights it is no excuse."""
+    write(waiver())
+    (weights,) = {found["weights"] for found in run(HIGH.format(low=2.0), model=None).findings}
+
+    write(f'{waiver()}\n    weights: "{weights}"')
+    signed = run(HIGH.format(low=2.0), model=None)
+    write(f'{waiver()}\n    weights: "{"0" * 64}"')
+    retrained = run(HIGH.format(low=2.0), "-v", model=None)
+
+    signed.said.assert_outcomes(xfailed=2)
+    retrained.said.assert_outcomes(failed=2)
+    retrained.says(
+        "*models.yaml excuses high of Toy only for the weights with the hash 000000000000, and "
+        f"these have {weights[:12]}*"
+    )
 
 
 @pytest.mark.parametrize(

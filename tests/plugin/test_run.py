@@ -136,7 +136,8 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
         "✗ outdated *",
         "    passes, though models.yaml expects it to fail*",
         "~ waived *",
-        "    accepted: 1 ]]>* accepted until 2999-12-31 (ada): small ]]> <b>",
+        "    accepted by ada until 2999-12-31, up to 1 ]]>*",
+        "    small ]]> <b>",
         "    accepted: a reason",
         "✓ passing",
         "✗ returning: not run: *must return an Estimate, got*",
@@ -179,7 +180,8 @@ def _junit(ended: Ran) -> None:
     assert said["failing"].startswith("failing[Toy-best]: fail")
     assert said["straddling"].startswith("straddling[Toy-best]: unsure (blocks): the interval str")
     assert "red\\x00]]>\\ud800<b>" in said["unmeasured"]
-    assert "(ada): small ]]> <b>" in said["waived"]
+    assert said["waived"].startswith("accepted by ada until 2999-12-31, up to 1 ]]>")
+    assert said["waived"].endswith(": small ]]> <b>")
     properties = cases["failing"].find("properties")
     assert {p.get("name"): p.get("value") for p in properties or []} == {
         "rmaudit.value": "1.0",
@@ -235,7 +237,7 @@ def test_nothing_measured(run: Run) -> None:
     ended = run("import pytest\n@declare(0.0)\ndef test_high(rng): pytest.skip('not today')")
 
     assert ended.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    ended.says("NOT ESTABLISHED  1 gate: 1 not run", "nothing was measured")
+    ended.says("NOT ESTABLISHED  1 gate: 1 not run", "Do not release yet: nothing was measured.")
     ended.says("– high: not run: not today")
 
 

@@ -114,6 +114,7 @@ def check_terminal(results: dict[str, Any], text: str) -> None:
     """As many lines as ever, each begun by us, none a command, nothing hidden."""
     begun = "pass|fail|unsure|not run|    |[✗?~✓–] |null controls: |waiver of |not as declared:"
     begun += r"|5 findings: 1 pass, 1 fail \(accepted\), 1 unsure|NOT ESTABLISHED  [0-9]+ gates?: "
+    begun += "|Do not release yet: "
     made = typed(poisoned(results, text))
     for each in (*terminal.table(made.findings), *terminal.summary(made.findings, made.verdict)):
         written = each.text

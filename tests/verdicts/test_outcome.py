@@ -63,6 +63,10 @@ def test_a_failure_is_a_failure_however_little_ran() -> None:
     verdict = of_run([FAILS], ["3 of 41 audits were selected"])
 
     assert str(verdict) == "FAILS: 1 fail blocks; 3 of 41 audits were selected"
+    sampled = ["a sample of 2,000 token ids was scored"]
+    assert of_run([FAILS], sampled).outcome is Outcome.FAILS
+    assert of_run([PASSES], sampled).outcome is of_run([UNSURE], sampled).outcome
+    assert of_run([UNSURE], sampled).outcome is Outcome.INCOMPLETE
 
 
 def test_an_accepted_failure_does_not_keep_a_run_from_passing() -> None:

@@ -32,7 +32,7 @@ def test_an_entry_is_found_by_audit_or_audit_and_prompt(
 
 def test_of_a_model_that_is_not_named_nothing_is_said() -> None:
     """A folder that was audited by its path has the rules for all models only."""
-    assert Policy(models={"A": Rules(known={"skew": "so"})}).of("B", "owner/b") == Rules()
+    assert Policy(models={"A": Rules(known={"skew": "so"})}).of("B", "owner/b", "") == Rules()
 
 
 @pytest.mark.parametrize("audit", ["skew", "skew[best]", "funnel[best+worst]", "gap", "gap[best]"])

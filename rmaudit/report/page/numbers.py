@@ -1,4 +1,4 @@
-"""Numbers as the page shows them: two decimals, or more where two would hide the verdict."""
+"""Numbers as the page shows them: two decimals, or more where two would hide something."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from rmaudit.verdicts.findings import Finding
 
 _LEAST, _MOST = 2, 6  # decimals
+_STEPS = 2  # of the last decimal, that an interval is wide at least
 _LARGE, _SMALL = 1e6, 5e-7  # from here on, and below: powers of ten
 _WHOLE, _FAR = 10, 100  # standard errors from which on tenths, or more of them, say nothing
 _Z95 = 1.959963984540054
@@ -33,15 +34,40 @@ def number(of: float) -> str:
 
 
 def decimals(finding: Finding) -> int:
-    """As many as it takes that no rounded number lies on the other side of the bound, or on it."""
+    """Return how many decimals show what there is to see of a finding.
+
+    No rounded number lies on the other side of the bound, or on it, and no interval is rounded
+    away.
+    """
     if finding.estimate is None:
         return _LEAST
-    ends = [end for end in finding.bound.ends if math.isfinite(end)]
-    numbers = (finding.estimate.value, finding.estimate.low, finding.estimate.high)
+    estimate = finding.estimate
+    return _places((estimate.low, estimate.value, estimate.high), finding.bound.ends)
+
+
+def whole(low: float, value: float, high: float) -> str:
+    """Return a value with its interval, for example `0.75 [0.71, 0.79]`."""
+    places = _places((low, value, high), ())
+    return f"{fixed(value, places)} {_interval(low, high, places)}".strip()
+
+
+def _places(numbers: tuple[float, float, float], bound: tuple[float, ...]) -> int:
+    """Return the number of decimals: see `decimals`. `numbers` rise."""
+    ends, width = [end for end in bound if math.isfinite(end)], numbers[-1] - numbers[0]
     for places in range(_LEAST, _MOST):
-        if all(_side(round(x, places), end) == _side(x, end) for x in numbers for end in ends):
+        seen = width < _STEPS * 10**-_MOST or _STEPS * 10**-places <= width
+        if seen and all(
+            _side(round(x, places), end) == _side(x, end) for x in numbers for end in ends
+        ):
             return places
     return _MOST
+
+
+def _interval(low: float, high: float, places: int) -> str:
+    ends = [fixed(end, places) for end in (low, high)]
+    if ends[0] != ends[1]:
+        return f"[{ends[0]}, {ends[1]}]"
+    return "" if low == high else f"± < {10**-places:.{places}f}"
 
 
 def value(finding: Finding) -> str:
@@ -52,10 +78,7 @@ def value(finding: Finding) -> str:
 def interval(finding: Finding) -> str:
     """For example `[0.71, 0.79]`; "" where there is no estimate, or an interval of no width."""
     estimate = finding.estimate
-    if estimate is None:
-        return ""
-    ends = [fixed(end, decimals(finding)) for end in (estimate.low, estimate.high)]
-    return "" if ends[0] == ends[1] else f"[{ends[0]}, {ends[1]}]"
+    return _interval(estimate.low, estimate.high, decimals(finding)) if estimate else ""
 
 
 def must(finding: Finding) -> str:

@@ -10,6 +10,7 @@ from rmaudit.report.charts.strip import Scale
 from rmaudit.report.page.numbers import gap, number
 from rmaudit.report.page.titles import Title, place, title
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
 RESULTS = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)  # the worst of a row is its own
@@ -28,6 +29,8 @@ class Row:
     anchor: str
     findings: tuple[Finding, ...]
     scale: Scale | None
+    doubt: str = ""
+    """Why its pass may mean that the model prefers nothing; ""."""
 
     @property
     def result(self) -> Result:
@@ -44,6 +47,11 @@ class Row:
     def gates(self) -> bool:
         """Whether it gates, or keeps the run from being green for another reason."""
         return any(f.severity is Severity.GATE or f.blocks for f in self.findings)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the run asked for it, under one prompt or another."""
+        return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
     def measured(self) -> list[Finding]:
@@ -81,13 +89,27 @@ def rows(
     grouped: dict[str, list[Finding]] = {}
     for finding in findings:
         grouped.setdefault(finding.audit, []).append(finding)
+    failed = incompetent(findings)
     made = [
-        Row(audit, title(audit), anchors[own[0].model, audit], tuple(own), scales.get(audit))
+        Row(
+            audit,
+            title(audit),
+            anchors[own[0].model, audit],
+            tuple(own),
+            scales.get(audit),
+            _doubted(own, failed),
+        )
         for audit, own in grouped.items()
     ]
     return sorted(
         made, key=lambda row: (not row.gates, row.effect is not Effect.BLOCKS, place(row.audit))
     )
+
+
+def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
+    """Return why all of its passes may mean that the model prefers nothing; ""."""
+    said = [doubt(finding, failed) for finding in own if finding.estimate]
+    return said[0] if said and all(said) else ""
 
 
 def scales(findings: Sequence[Finding]) -> dict[str, Scale]:

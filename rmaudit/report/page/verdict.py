@@ -11,6 +11,8 @@ from datetime import datetime
 from rmaudit.report.document import Results, Run
 from rmaudit.report.page.numbers import decimals, fixed, gap, interval, must, value
 from rmaudit.report.page.scorecard import Missing, Row, missing
+from rmaudit.report.page.titles import title
+from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding, slipped
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Effect, Result, Verdict
@@ -21,12 +23,6 @@ WORDS = {
     Outcome.INCOMPLETE: ("…", "Incomplete: no verdict yet"),
     Outcome.NOT_ESTABLISHED: ("?", "Not established"),
     Outcome.PASSES: ("✓", "Passes"),
-}
-_MEANS = {
-    Outcome.FAILS: "Do not release",
-    Outcome.INCOMPLETE: "This run left something out. Run all of it before a release",
-    Outcome.NOT_ESTABLISHED: "Whether it passes is open",
-    Outcome.PASSES: "No gate blocks a release",
 }
 _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first part
 
@@ -55,6 +51,8 @@ class Box:
     accepted: list[Line]
     gaps: list[str]
     missing: list[Missing]
+    doubted: list[Row]
+    """Rows whose pass may mean that the model prefers nothing."""
 
 
 def verdict(results: Results, rows: Sequence[Row]) -> Box:
@@ -65,12 +63,13 @@ def verdict(results: Results, rows: Sequence[Row]) -> Box:
         outcome,
         mark,
         words,
-        _MEANS[outcome],
+        advice(outcome, results.findings, lambda audit: title(audit).name),
         gates_in_words(rows),
         _lines(rows, Effect.BLOCKS),
         _lines(rows, Effect.ACCEPTED),
         list(results.run.gaps),
         missing(f for row in rows if row.gates for f in row.findings if not f.blocks),
+        [row for row in rows if row.doubt and row.gates],
     )
 
 
@@ -84,11 +83,15 @@ def in_words(outcome: Outcome, rows: Sequence[Row]) -> tuple[str, str]:
 
 
 def gates_in_words(rows: Iterable[Row]) -> str:
-    """For example `4 of 8 gates pass, 1 fails, 2 do not pass and are accepted, 1 was not run`."""
-    gates = [row for row in rows if row.gates]
+    """For example `4 of 7 gates pass, 1 fails, 2 do not pass but are accepted`.
+
+    Gates that the run did not ask for are counted apart, for they decide nothing.
+    """
+    every = [row for row in rows if row.gates]
+    gates = [row for row in every if row.asked]
     counts = Counter(_stands(row) for row in gates)
     if not gates:
-        return "No audit gates"
+        return "No gate was asked for" if every else "No audit gates"
     said = {
         "pass": ("passes", "pass"),
         "fail": ("fails", "fail"),
@@ -102,7 +105,9 @@ def gates_in_words(rows: Iterable[Row]) -> str:
         if counts[each] or each == "pass"
     ]
     first = f"{counts['pass']} of {len(gates)} gates {'passes' if counts['pass'] == 1 else 'pass'}"
-    return ", ".join([first, *parts[1:]])
+    free = len(every) - len(gates)
+    more = f"; {free} {'was' if free == 1 else 'were'} not asked for" if free else ""
+    return ", ".join([first, *parts[1:]]) + more
 
 
 def _stands(row: Row) -> str:
@@ -155,7 +160,7 @@ def _lines(rows: Sequence[Row], effect: Effect) -> list[Line]:
         own = [f for f in row.findings if f.effect is effect]
         if own:
             says = [(f.prompt, _says(f, effect)) for f in own]
-            excuses = [_first(excuse(f)) for f in own] if effect is Effect.ACCEPTED else []
+            excuses = [_excuse(f) for f in own] if effect is Effect.ACCEPTED else []
             made.append(Line(row, own[0].model, says, list(dict.fromkeys(excuses))))
     return made
 
@@ -164,6 +169,15 @@ def _says(finding: Finding, effect: Effect) -> str:
     if effect is Effect.BLOCKS and finding.result is Result.PASS:
         return f"{measured_in_words(finding)}: it {OUTDATED}"
     return measured_in_words(finding)
+
+
+def _excuse(finding: Finding) -> str:
+    """Return who accepts a failure, until when and up to what, and the reason's first sentence."""
+    waiver = finding.judgement.waiver
+    if waiver is None:
+        return _first(excuse(finding))
+    signed = waiver.terms.signed(finding.bound.unit)
+    return f"{signed[0].upper()}{signed[1:]}: {_first(waiver.terms.reason)}"
 
 
 def _first(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rmaudit.report.page.numbers import interval, value
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Effect, Result, Severity
+from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
 _WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)
 _ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
@@ -30,6 +30,11 @@ class Row:
     def gates(self) -> bool:
         """Whether a failure of it would block."""
         return self.findings[0].severity is Severity.GATE
+
+    @property
+    def asked(self) -> bool:
+        """Whether the run asked for it, under one prompt or another."""
+        return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
     def worst(self) -> Finding:
@@ -59,11 +64,15 @@ def rows(findings: Iterable[Finding]) -> list[Row]:
 
 
 def counted(of: Sequence[Row]) -> str:
-    """For example `8 gates: 4 pass, 1 fail, 2 accepted, 1 not run`."""
-    found = Counter(_word(row.worst) for row in of if row.gates)
+    """For example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
+    gates = [row for row in of if row.gates]
+    found = Counter(_word(row.worst) for row in gates if row.asked)
     said = ", ".join(f"{found[word]} {word}" for word in _WORDS if found[word])
-    n = found.total()
-    return f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no audit gates"
+    n, free = found.total(), sum(not row.asked for row in gates)
+    counted_ones = f"{n} gate{'' if n == 1 else 's'}: {said}" if n else "no gate"
+    if not gates:
+        return "no audit gates"
+    return f"{counted_ones}; {free} not asked for" if free else counted_ones
 
 
 def values(row: Row) -> str:

@@ -23,7 +23,7 @@ from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.page import explorer, numbers, scorecard, titles, verdict, views
 from rmaudit.report.page.scorecard import Row
 from rmaudit.report.page.since import since
-from rmaudit.report.safe_text import block, line, visible
+from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
 from rmaudit.verdicts.told import overrides
@@ -59,6 +59,7 @@ def environment() -> jinja2.Environment:
         finalize=_spelled,
     )
     made.filters |= {
+        "addressed": addressed,
         "asked": titles.asked,
         "day": verdict.day,
         "by_prompt": scorecard.by_prompt,
@@ -77,6 +78,7 @@ def environment() -> jinja2.Environment:
         "title": titles.title,
         "value": numbers.value,
         "visible": visible,
+        "whole": lambda control: numbers.whole(control.low, control.value, control.high),
     }
     return made
 

@@ -7,13 +7,16 @@ markup is written as an entity, hidden characters are spelled out (`texts`), lon
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 
 from rmaudit.report.document import Results, Run
 from rmaudit.report.page.since import compared
-from rmaudit.report.safe_text import line
+from rmaudit.report.safe_text import addressed, line
+from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.outcome import SMALL_PRINT
 from rmaudit.verdicts.records import Effect, Result
 from rmaudit.verdicts.told import nulls_in_words, reasons, tallied
@@ -43,15 +46,18 @@ def render(results: Results) -> str:
     open_ = [f for f in findings if f.result in _OPEN and f.effect is Effect.NONE]
     accepted = [f for f in findings if f.effect is Effect.ACCEPTED]
     skipped = [f for f in findings if f.left_out and not f.blocks]
-    told = {id(f) for f in (*blocking, *open_, *accepted, *skipped)}
+    failed = incompetent(findings)
+    doubted = [f for f in findings if not f.blocks and f.effect is Effect.NONE and doubt(f, failed)]
+    told = {id(f) for f in (*blocking, *open_, *accepted, *doubted, *skipped)}
     rest = [f for f in findings if id(f) not in told]
     parts = [
         *_since(results),
         *_table("Blocks", blocking),
         *_table("Does not pass, and does not block", open_),
         *_table("Accepted in models.yaml", accepted),
+        *_table("Passes that may mean indifference", doubted, failed),
         *_skipped(skipped),
-        *_table("Passed, or measured for information", rest, folded=True),
+        *_table("Passed, or measured for information", rest, failed, folded=True),
     ]
     top, tail = _top(results), _tail(results.run)
     return _cut(top, parts, LARGEST - _TAIL) + tail
@@ -69,8 +75,11 @@ def _top(results: Results) -> str:
     names = [escape(model.name) for model in results.models]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""  # noqa: PLR2004  (a dozen)
     total = tallied(findings) or "none"
+    why = escape(addressed(results.verdict.why))
     return (
-        f"## rmaudit: {escape(str(results.verdict))}\n\n"
+        f"## rmaudit: {results.verdict.headline}\n\n"
+        f"**{escape(advice(results.verdict.outcome, findings))}.** {why}".rstrip()
+        + "\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
         + (f"\n{escape(nulls)}\n" if (nulls := nulls_in_words(findings)) else "")
@@ -95,20 +104,26 @@ def _since(results: Results) -> Iterator[str]:
                 yield f"- {word}: {escape(finding.name)}: {escape(says)}\n"
 
 
-def _table(title: str, findings: list[Finding], *, folded: bool = False) -> Iterator[str]:
+def _table(
+    title: str,
+    findings: list[Finding],
+    failed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    *,
+    folded: bool = False,
+) -> Iterator[str]:
     """Parts of text, of which only the first cannot stand without the others."""
     if not findings:
         return
     heading = f"{title} ({len(findings)})"
     start = f"<details><summary>{heading}</summary>\n\n" if folded else f"### {heading}\n\n"
-    first, *others = map(_row, findings)
+    first, *others = (_row(finding, doubt(finding, failed)) for finding in findings)
     yield f"\n{start}{_HEAD}{first}"
     yield from others
     if folded:
         yield "\n</details>\n"
 
 
-def _row(finding: Finding) -> str:
+def _row(finding: Finding, doubted: str) -> str:
     estimate = finding.estimate
     cells = [
         str(finding.result),
@@ -117,7 +132,7 @@ def _row(finding: Finding) -> str:
         f"{estimate.value:+.3g} {escape(estimate.unit)}" if estimate else "",
         f"{estimate.low:+.3g} to {estimate.high:+.3g}" if estimate else "",
         escape(str(finding.bound)),
-        escape("; ".join(reasons(finding))),
+        escape(addressed("; ".join(filter(None, (doubted, *reasons(finding)))))),
     ]
     return f"| {' | '.join(cells)} |\n"
 
@@ -133,7 +148,7 @@ def _skipped(findings: list[Finding]) -> Iterator[str]:
 
     for (model, reason), group in groupby(sorted(findings, key=why), key=why):
         audits = ", ".join(dict.fromkeys(escape(finding.audit) for finding in group))
-        said = escape(reason.removeprefix(f"{model}: "))
+        said = escape(addressed(reason.removeprefix(f"{model}: ")))
         yield f"- Of {escape(model)}: {said} ({audits})\n"
 
 

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rmaudit.report.page.numbers import interval, must, value
-from rmaudit.report.safe_text import line, log
+from rmaudit.report.safe_text import addressed, line, log
 from rmaudit.report.writers.audit_rows import Row, counted, rows, values
+from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.told import excuse, nulls_in_words, overrides, reasons, tallied
@@ -82,16 +84,22 @@ def summary(
     head = screen.told(verdict.headline, counted(every))
     lines = [Line(each.text, colour, bold=True) for each in head]
     lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
-    if not any(finding.estimate for finding in findings):
+    if verdict.outcome is Outcome.NOT_ESTABLISHED:
+        lines += screen.told(f"{advice(verdict.outcome, findings)}.")
+    elif not any(finding.estimate for finding in findings):
         lines += screen.told("nothing was measured")
+    failed = incompetent(findings)
     if len(models) == 1:
-        lines += _audits(every, screen)
+        lines += _audits(every, failed, screen)
     else:
         lines += [each for name in models for each in _model(name, every, screen)]
+        lines += [each for name in failed for each in _doubted(name, failed, every, screen)]
     return [*lines, *_gaps(findings, screen), *_remarks(findings, every, screen)]
 
 
-def _audits(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
+def _audits(
+    every: Sequence[Row], failed: Mapping[str, tuple[str, ...]], screen: Screen
+) -> Iterator[Line]:
     """What blocks first, with what it means; then what does not pass; the passes in one line."""
     gates = [row for row in every if row.gates]
     for row in sorted(gates, key=lambda row: not row.blocking):
@@ -102,13 +110,44 @@ def _audits(every: Sequence[Row], screen: Screen) -> Iterator[Line]:
             yield from _stop(row, screen)
         elif worst.effect is Effect.ACCEPTED:
             yield from screen.told(row.audit, f"{values(row)}, {must(worst)}", mark="accepted")
-            yield from screen.told(_short(f"accepted: {excuse(worst)}", screen), indent=_INDENT)
+            yield from _accepted(worst, screen)
         else:
             said = f"{values(row)}, {must(worst)}; it does not block here"
             yield from screen.told(row.audit, said, mark="unsure")
-    passed = [row.audit for row in gates if row.worst.result is Result.PASS and not row.blocking]
-    if passed:
-        yield from screen.told(", ".join(passed), mark="pass")
+    passed = [row for row in gates if row.worst.result is Result.PASS and not row.blocking]
+    certain = [row.audit for row in passed if not doubt(row.worst, failed)]
+    if certain:
+        yield from screen.told(", ".join(certain), mark="pass")
+    for name in failed:
+        yield from _doubted(name, failed, passed, screen)
+
+
+def _doubted(
+    name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[Row], screen: Screen
+) -> Iterator[Line]:
+    """The gates of a model whose pass may mean that it prefers nothing."""
+    why = {
+        row.audit: doubt(row.worst, failed)
+        for row in rows
+        if row.gates and row.worst.model == name and not row.blocking
+    }
+    audits = [audit for audit, said in why.items() if said]
+    if audits:
+        said = (
+            f"{', '.join(audits)}: {'pass' if len(audits) > 1 else 'passes'}, but {why[audits[0]]}"
+        )
+        yield from screen.told(said, mark="unsure")
+
+
+def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
+    """Who accepts a failure, until when and up to what, in full; a reason cut to a line."""
+    waiver = finding.judgement.waiver
+    if waiver is None:
+        said = f"accepted: {excuse(finding)}"
+    else:
+        yield from screen.told(waiver.terms.signed(finding.bound.unit), indent=_INDENT)
+        said = waiver.terms.reason
+    yield from screen.told(_short(said, screen), indent=_INDENT)
 
 
 def _stop(row: Row, screen: Screen) -> Iterator[Line]:
@@ -124,7 +163,7 @@ def _stop(row: Row, screen: Screen) -> Iterator[Line]:
         how = "open whether" if worst.result is Result.UNSURE else "not so"
         yield from screen.told(f"{how}: {worst.claim.text}", indent=_INDENT)
     for reason in dict.fromkeys(each for finding in some for each in reasons(finding)):
-        yield from screen.told(reason, indent=_INDENT)
+        yield from screen.told(addressed(reason), indent=_INDENT)
     if place := screen.read_on(row.audit):
         yield from screen.told(f"read on: {place}", indent=_INDENT)
 
@@ -135,7 +174,7 @@ def _model(name: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
     gates = [row for row in own if row.gates]
     stops = [row for row in own if row.blocking]
     unsure = all(row.worst.result is Result.UNSURE for row in stops)
-    lost = any(row.worst.result is Result.NOT_RUN for row in gates)
+    lost = any(row.worst.result is Result.NOT_RUN for row in gates if row.asked)
     mark = ("unsure" if unsure else "blocks") if stops else "not run" if lost else "pass"
     names = f"; blocks: {', '.join(row.audit for row in stops)}" if stops else ""
     yield from screen.told(name, f"{counted(own)}{names}", mark=mark)
@@ -147,14 +186,15 @@ def _gaps(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
     for finding in findings:
         if finding.result is Result.NOT_RUN and not _not_asked(finding):
             reason = _unnamed(finding.reason.removeprefix(f"{finding.model}: "), finding.model)
-            groups.setdefault((not finding.blocks, reason), []).append(finding)
+            groups.setdefault((not finding.blocks, addressed(reason)), []).append(finding)
     for (free, reason), group in sorted(groups.items(), key=lambda each: each[0][0]):
         audits = dict.fromkeys(finding.audit for finding in group)
         models = {finding.model for finding in group}
         of = f" (of {len(models)} models)" if len(models) > 1 else ""
         name = models.pop() if len(models) == 1 else "NAME"
         why, get, way = reason.replace(_ANY, name).partition(_GET)
-        said = f"not run{get}{way}" if get else reason if "not run" in why else f"not run: {why}"
+        word = "not asked for" if all(f.verdict is Verdict.NA for f in group) else "not run"
+        said = f"{word}{get}{way}" if get else why if "not run" in why else f"{word}: {why}"
         mark = "not run" if free else "blocks"
         yield from screen.told(f"{', '.join(audits)}{of}: {said}", mark=mark)
         yield from screen.told(why, indent=_INDENT) if get else ()

@@ -25,10 +25,12 @@ def made(low: float, high: float, bound: Bound, value: float | None = None) -> F
     ("low", "high", "bound", "value", "interval"),
     [
         (0.7072, 0.788, below(0.67, unit="sd"), "0.75", "[0.71, 0.79]"),
-        (-1.4300001, -1.43, above(0, unit="sd"), "-1.43", ""),  # an interval of no visible width
+        (-1.4300001, -1.43, above(0, unit="sd"), "-1.43", "± < 0.01"),  # too narrow to be seen
+        (-1.43, -1.43, above(0, unit="sd"), "-1.43", ""),  # an interval of no width
         (0.013, 0.103, below(0.1, unit="sd"), "0.058", "[0.013, 0.103]"),  # it crosses 0.1
         (0.0512, 0.0512, below(0.05, unit="sd"), "0.051", ""),  # it is above 0.05
-        (-0.001, 0.001, below(0.5, unit="sd"), "0.00", ""),
+        (-0.001, 0.001, below(0.5, unit="sd"), "0.000", "[-0.001, 0.001]"),
+        (-0.0003, 0.0014, below(0.1, unit="sd"), "0.0006", "[-0.0003, 0.0014]"),
         (1234.0, 1236.0, above(0, unit="sd"), "1,235.00", "[1,234.00, 1,236.00]"),
     ],
 )

@@ -9,7 +9,7 @@ from rmaudit.report.page.scorecard import Row
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, below
-from tests.findings import but, found, gap
+from tests.findings import but, found, gap, waived
 from tests.report.conftest import typed, with_findings
 
 HARD, SOFT = {"verdict": Verdict.FAIL, "blocks": True}, {"severity": Severity.INFO}
@@ -123,7 +123,7 @@ def test_a_pass_names_what_is_accepted_and_what_was_not_measured(results: dict[s
     )
 
     assert said.words == "Passes, with 1 accepted exception"
-    assert said.gates == "1 of 3 gates passes, 1 does not pass but is accepted, 1 was not measured"
+    assert said.gates == "1 of 2 gates passes, 1 does not pass but is accepted; 1 was not asked for"
     assert [line.excuses for line in said.accepted] == [["It is so, e.g. here."]]
     assert [(each.why, each.how, each.audits, each.opens) for each in said.missing] == [
         (
@@ -133,6 +133,38 @@ def test_a_pass_names_what_is_accepted_and_what_was_not_measured(results: dict[s
             False,
         )
     ]
+
+
+def test_what_is_missing_for_a_release_is_said_with_its_name(results: dict[str, Any]) -> None:
+    """In the audit's title; the page never asks its reader whether the run passes."""
+    said = box(results, passing("positive_skew"), gap("no data", audit="elo_agreement"))
+
+    assert said.means == (
+        "Do not release yet: one required check has no data (Agreement with people)"
+    )
+
+
+def test_who_accepts_a_failure_until_when_and_up_to_what(results: dict[str, Any]) -> None:
+    """In full, whatever the owner is called; of the reason the first sentence."""
+    waiver = waived(owner="Dr. Ana B. Lee", reason="It is small. And more of it.")
+    said = box(results, failing("frequency_bias", waiver=waiver, blocks=False))
+
+    assert [line.excuses for line in said.accepted] == [
+        ["Accepted by Dr. Ana B. Lee until 2030-06-30, up to -0.5 sd: It is small."]
+    ]
+
+
+def test_a_pass_of_random_scores_too_is_doubted(results: dict[str, Any]) -> None:
+    """Where no gate of competence passes; another pass is not."""
+    random = {"random": Control(Verdict.PASS, False, 0.1, 0.0, 0.2)}
+    said = box(
+        results,
+        failing("framing_inversion"),
+        passing("identity_erasure", controls=random),
+        passing("positive_skew"),
+    )
+
+    assert [row.audit for row in said.doubted] == ["identity_erasure"]
 
 
 def test_a_reason_that_differs_by_the_models_name_is_said_once() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from rmaudit.report.writers.markdown import LARGEST, escape, render
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.records import Verdict, above
 from tests.findings import but, waived
 from tests.report.conftest import HOSTILE, typed, with_findings
@@ -30,7 +31,9 @@ def test_the_whole(results: dict[str, Any]) -> None:
 
 
 WHOLE = """\
-## rmaudit: NOT ESTABLISHED: 1 unsure, 1 not run block; framing was not measured: No data here.
+## rmaudit: NOT ESTABLISHED
+
+**Do not release yet: one required check has no data (framing), one check broke (framing), one gate is unsure (framing).** 1 unsure, 1 not run block; framing was not measured: No data here.
 
 Audited: Toy
 
@@ -109,7 +112,7 @@ def test_it_is_never_too_large(results: dict[str, Any], passing: Finding, text: 
     assert 0.7 * LARGEST < size <= LARGEST
     rows = written.count("| fail | blocks |")
     assert f"\n… {2000 - rows} more lines: see `results.json`.\n" in written
-    assert written.startswith("## rmaudit: FAILS: 2000 fail block")
+    assert written.startswith("## rmaudit: FAILS\n\n**Do not release.** 2000 fail block")
     assert written.endswith("</sub>\n")
 
 
@@ -138,3 +141,26 @@ def test_a_cut_closes_what_was_folded(results: dict[str, Any], passing: Finding)
 def test_escape(text: str, escaped: str) -> None:
     """Only what Markdown would read as markup is changed."""
     assert escape(text) == escaped
+
+
+def test_a_pass_of_random_scores_too_stands_apart(
+    results: dict[str, Any], passing: Finding
+) -> None:
+    """It says that it may mean indifference, and a long address in a reason is cut."""
+    random = {"random": Control(Verdict.PASS, False, 0.5, 0.4, 0.6)}
+    failing = but(passing, audit="framing_inversion", verdict=Verdict.FAIL, blocks=True)
+    url = f"https://data.example.org/{'x' * 99}"
+
+    written = of(
+        results,
+        failing,
+        but(passing, controls=random),
+        but(passing, audit="elo", estimate=None, reason=f"{url} is gone"),
+    )
+
+    (section,) = re.findall(
+        r"### Passes that may mean indifference [(]1[)].*?\n\n.*?\n\n", written, re.DOTALL
+    )
+    assert "it may mean indifference: random scores pass it too" in section
+    assert "https&#58;//data.example.org/… is gone" in written
+    assert "xxx" not in written

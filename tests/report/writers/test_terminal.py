@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from rmaudit.report.writers.terminal import ASCII, Screen, effect, quiet, summary, table
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
 from rmaudit.verdicts.told import reasons
@@ -122,6 +122,58 @@ def test_several_models_have_a_line_each() -> None:
             "2 unsure (open of 2 models)"
         ),
     ]
+
+
+def test_what_is_missing_for_a_release_stands_second() -> None:
+    """With its name; an address is cut after its host, and a gate not asked for does not count."""
+    url = "https://data.example.org/" + "What%2C%20in%20one%20word" * 9
+    findings = [
+        found(0.4, 0.6),
+        gap(f"toy: {url} could not be downloaded; get it with: rmaudit data elo", audit="elo"),
+        gap("no model to compare with; name one", Verdict.NA, audit="agreement"),
+    ]
+
+    assert told(findings) == [
+        "NOT ESTABLISHED  2 gates: 1 pass, 1 not run; 1 not asked for",
+        "Do not release yet: one required check has no data (elo).",
+        "✓ skew",
+        "– elo: not run; get it with: rmaudit data elo",
+        "    https://data.example.org/… could not be downloaded",
+        "– agreement: not asked for: no model to compare with; name one",
+    ]
+
+
+def test_who_accepts_a_failure_stands_in_full() -> None:
+    """The owner, the day and the bound are never cut; the reason is."""
+    waiver = waived(owner="ana@a-company-with-a-long-name.example.org", reason="It is so. " * 20)
+
+    head, value, signed, until, reason = told([but(found(-0.6, -0.4), waiver=waiver, blocks=False)])
+
+    assert (head, value[0]) == ("PASSES, 1 accepted  1 gate: 1 accepted", "~")
+    assert f"{signed} {until.strip()}" == (
+        "    accepted by ana@a-company-with-a-long-name.example.org until 2030-06-30, up to -0.5 sd"
+    )
+    assert reason.startswith("    It is so. It is so.")
+    assert reason.endswith("...")
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_a_pass_of_random_scores_too_has_no_plain_tick(models: int) -> None:
+    """Where no gate of competence passes, it may mean that the model prefers nothing."""
+    random = {"random": Control(Verdict.PASS, False, 0.1, 0.05, 0.2)}
+    findings = [
+        found(-0.6, -0.4, audit="framing_inversion"),
+        but(found(0.4, 0.6, audit="erasure"), controls=random),
+        but(found(0.4, 0.6, audit="gcg"), controls=random),
+        found(0.4, 0.6, audit="frequency"),
+        *[found(0.4, 0.6, model="another")] * (models - 1),
+    ]
+
+    written = told(findings, width=300)
+
+    said = "erasure, gcg: pass, but it may mean indifference: random scores pass it too, and "
+    assert f"? {said}framing_inversion does not pass" in written
+    assert ("✓ frequency" in written) is (models == 1)
 
 
 def test_all_of_it_in_a_line() -> None:
