@@ -76,7 +76,8 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
 ) -> None:
     """Judge a run's findings again, under another policy.
 
-    No model is needed. The verdicts that change are printed, and those that fail the run.
+    No model is needed. The verdicts that change are printed, those that fail the run, and last the
+    verdict on the run.
 
     Exit code 0 if nothing fails the run, 1 if a failure does, 2 if something inconclusive or not
     measured does, 3 for errors.
@@ -126,9 +127,11 @@ def compare(
 ) -> None:
     """Compare two releases of a model.
 
-    Printed are the findings that got better or worse, and the tokens that moved in rank.
+    Printed are the findings that got better or worse, the tokens that moved in rank, and last the
+    verdicts on both releases.
 
-    Exit code 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
+    The exit code says what changed, not whether the new release passes (`rmaudit replay` says
+    that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
     from rmaudit.report import release_lines, releases
