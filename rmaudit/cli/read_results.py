@@ -157,10 +157,14 @@ def history(
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, help="the page (default: FOLDER/history.html)")
     ] = None,
+    family: Annotated[
+        str, typer.Option(help="take all runs for releases of one family of this name")
+    ] = "",
 ) -> None:
     """Show every gate over the runs of a folder, by family of models, on one page.
 
-    Printed is the first regression of each family. Exit code 0; 3 if no run can be read.
+    Printed is the first regression of each family, and why there are several families. Exit code
+    0; 3 if no run can be read; 4 if a run of several models cannot be a release of --family.
     """
     from rmaudit.report import history as over
     from rmaudit.report.document import write_text
@@ -170,18 +174,24 @@ def history(
         runs, left = over.read_all(folder)
     except RmauditError as error:
         fail(error, ERROR)
-    families = over.families(runs)
+    try:
+        families = over.families(runs, family)
+    except RmauditError as error:
+        fail(error)
+    apart = [] if family else over.why_apart(runs)
     page = out or folder / "history.html"
     try:
-        write_text(page, history_page.render(families, left))
+        write_text(page, history_page.render(families, left, apart))
     except OSError as error:
         fail(f"{page}: cannot be written: {error.strerror}", ERROR)
     for why in left:
         say(f"passed over: {why}", err=True)
-    for family in families:
-        many = len(family.releases)
-        say(f"{family.name}: {many} release{'' if many == 1 else 's'}")
-        say(f"  {history_page.first(family)}")
+    for each in families:
+        many = len(each.releases)
+        say(f"{each.name}: {many} release{'' if many == 1 else 's'}")
+        say(f"  {history_page.first(each)}")
+    for why in apart:
+        say(why)
     say(page)
 
 
