@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,8 +24,34 @@ from rmaudit.cli import (
 )
 from rmaudit.cli.common import USAGE, Commands, say
 
+_PANELS = {  # the commands in the order of use, under their headings in the help
+    "Set up": ("init", "data", "models", "doctor"),
+    "Read the results": ("report", "replay", "compare", "history", "publish"),
+    "Score and search": ("plan", "sweep", "score", "search", "import"),
+    "Write audits": ("new-audit", "nulls"),
+    "Check rmaudit itself": ("selftest", "organism", "round-trip"),
+}
+
+
+class _Panels(Commands):
+    """The commands by panel, each with the whole first sentence of its help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (typer's own)
+        """Write the panels, and last the commands that are in none."""
+        shown = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        placed = {name for names in _PANELS.values() for name in names}
+        rest = tuple(name for name in shown if name not in placed)
+        for panel, names in {**_PANELS, "More": rest}.items():
+            texts = [self.commands[name].get_short_help_str(limit=_WHOLE) for name in names]
+            if names:
+                with formatter.section(panel):
+                    formatter.write_dl(list(zip(names, texts, strict=True)))
+
+
+_WHOLE = 1000  # letters: no first sentence is cut off
+
 app = typer.Typer(
-    cls=Commands,
+    cls=_Panels,
     help="Audits of reward models. The audits run under pytest: pytest audits --model NAME",
     epilog="Exit codes: 0 pass, 1 fail, 2 inconclusive or not measured, 3 error, 4 wrong usage.",
     add_completion=False,

@@ -39,7 +39,7 @@ def survival(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Count the token ids that a round trip through text keeps.
+    """Count the token ids that come back from a round trip through text.
 
     No weights are needed. The paper's protocol scores an id by its text, tokenized again: where
     that gives another id, the score is that other id's.

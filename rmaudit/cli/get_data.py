@@ -25,7 +25,7 @@ def data(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Get the reference data (lexicons, human ratings).
+    """Download the reference data: lexicons and human ratings.
 
     Each file is checked; its path and its licence are printed.
 
@@ -65,7 +65,7 @@ def import_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Store published scores, for audits without weights.
+    """Store published scores, so that audits can run without weights.
 
     `pytest audits --rm-recorded` uses them.
 

@@ -38,7 +38,7 @@ def init(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Write what a repository needs for its audits.
+    """Write audits, models.yaml and a CI workflow into a repository.
 
     That is audits/, models.yaml, conftest.py and a CI workflow: plain files to read and to edit. A
     file that exists is never overwritten.

@@ -49,7 +49,7 @@ def models(  # noqa: PLR0913  (its options)
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the models that have a name, and what of each is here.
+    """List the models that have a name, and say what of each is on this machine.
 
     The names are those of `pytest audits --model NAME`. Here is on this machine: weights that are
     downloaded or built, and scores in the cache.

@@ -25,7 +25,7 @@ def new_audit(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Write an audit that runs, to be edited, with its page and a test of a planted flaw.
+    """Write an audit for you to edit, with its page and a test of a planted flaw.
 
     The test puts two functions to the audit: one with the flaw, which must fail, and one without.
     Nothing is overwritten.

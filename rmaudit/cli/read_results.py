@@ -76,7 +76,8 @@ def replay(  # noqa: PLR0913, PLR0917  (its options)
 ) -> None:
     """Judge a run's findings again, under another policy.
 
-    No model is needed. The verdicts that change are printed, and those that fail the run.
+    No model is needed. The verdicts that change are printed, those that fail the run, and last the
+    verdict on the run.
 
     Exit code 0 if nothing fails the run, 1 if a failure does, 2 if something inconclusive or not
     measured does, 3 for errors.
@@ -126,9 +127,11 @@ def compare(
 ) -> None:
     """Compare two releases of a model.
 
-    Printed are the findings that got better or worse, and the tokens that moved in rank.
+    Printed are the findings that got better or worse, the tokens that moved in rank, and last the
+    verdicts on both releases.
 
-    Exit code 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
+    The exit code says what changed, not whether the new release passes (`rmaudit replay` says
+    that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
     from rmaudit.report import release_lines, releases
@@ -154,10 +157,14 @@ def history(
     out: Annotated[
         Path | None, typer.Option(dir_okay=False, help="the page (default: FOLDER/history.html)")
     ] = None,
+    family: Annotated[
+        str, typer.Option(help="take all runs for releases of one family of this name")
+    ] = "",
 ) -> None:
     """Show every gate over the runs of a folder, by family of models, on one page.
 
-    Printed is the first regression of each family. Exit code 0; 3 if no run can be read.
+    Printed is the first regression of each family, and why there are several families. Exit code
+    0; 3 if no run can be read; 4 if a run of several models cannot be a release of --family.
     """
     from rmaudit.report import history as over
     from rmaudit.report.document import write_text
@@ -167,18 +174,24 @@ def history(
         runs, left = over.read_all(folder)
     except RmauditError as error:
         fail(error, ERROR)
-    families = over.families(runs)
+    try:
+        families = over.families(runs, family)
+    except RmauditError as error:
+        fail(error)
+    apart = [] if family else over.why_apart(runs)
     page = out or folder / "history.html"
     try:
-        write_text(page, history_page.render(families, left))
+        write_text(page, history_page.render(families, left, apart))
     except OSError as error:
         fail(f"{page}: cannot be written: {error.strerror}", ERROR)
     for why in left:
         say(f"passed over: {why}", err=True)
-    for family in families:
-        many = len(family.releases)
-        say(f"{family.name}: {many} release{'' if many == 1 else 's'}")
-        say(f"  {history_page.first(family)}")
+    for each in families:
+        many = len(each.releases)
+        say(f"{each.name}: {many} release{'' if many == 1 else 's'}")
+        say(f"  {history_page.first(each)}")
+    for why in apart:
+        say(why)
     say(page)
 
 

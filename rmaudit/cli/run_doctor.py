@@ -47,7 +47,7 @@ def doctor(  # noqa: PLR0913  (its options)
     loading: Loading,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a model is scored as it scores itself.
+    """Check that rmaudit scores a model as the model scores itself.
 
     Its numeric noise is measured on the way. A model behind a server is compared with its
     checkpoint, where one is given: within 0.3 sd at most, and a rank correlation of 0.99 at least.

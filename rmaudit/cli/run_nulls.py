@@ -40,7 +40,7 @@ def nulls(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Put all null controls to audits, and say which pass that must not.
+    """Try scorers that know nothing on audits, and name those that must not pass and do.
 
     Exit code 0 if every audit stops what it declares to stop, 1 if one does not.
     """

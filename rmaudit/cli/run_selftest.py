@@ -33,7 +33,7 @@ def organism(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Build a model with a known flaw, or with none.
+    """Build a model with a known flaw, or with no flaw.
 
     `fair` has none that the gates know: it passes them all. Each of the others fails at least one.
     The path of its registry is printed, for `pytest audits --rm-models PATH`.
@@ -59,7 +59,7 @@ def selftest(  # noqa: PLR0913  (its options)
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what the audits find of planted flaws.
+    """Measure how many of the planted flaws the audits find.
 
     Whole runs of organisms without a flaw, and the runs of each flaw at its stated size and where
     it puts the audit's value around its bound: the share that is blocked, and that fails. Exit code

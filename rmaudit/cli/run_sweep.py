@@ -70,7 +70,7 @@ def plan(
     missing: Annotated[bool, typer.Option("--missing", help="only what lacks")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the scores that a run of audits needs, and what of them lacks, with its cost.
+    """List the scores that a run of audits still needs, and what they will cost.
 
     Nothing is scored, and no weights are loaded. The audits are asked: nothing is listed twice.
     """
@@ -104,7 +104,7 @@ def sweep(  # noqa: PLR0913  (groups of options)
     of_ray: OfRay,
     as_json: AsJson = False,
 ) -> None:
-    """Make the scores that a run of audits lacks; `pytest audits` then finds them all.
+    """Make the scores that a run of audits still needs; `pytest audits` then finds them.
 
     With --prompt, only the sweep of one model. What is there is not made again.
 

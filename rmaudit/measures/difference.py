@@ -36,6 +36,10 @@ class Interval:
         """Whether 0 is outside the interval and the value further from 0 than `margin`."""
         return (self.low > 0 or self.high < 0) and abs(self.value) > margin
 
+    def overlaps(self, other: Interval) -> bool:
+        """Return whether the two intervals have a number in common."""
+        return self.low <= other.high and other.low <= self.high
+
 
 def minus(new: Interval, old: Interval) -> Interval:
     """New minus old, if the two are independent.

@@ -25,7 +25,9 @@ from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.plugin.session import SESSION
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
+from rmaudit.report.safe_text import line
 from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,22 +58,42 @@ class AuditRun:
         return self.results.verdict
 
     def frame(self) -> pd.DataFrame:
-        """A row for each finding: model, audit, prompt, value, low, high, bound, result, effect."""
+        """Return a row for each finding.
+
+        The columns are model, audit, prompt, value, low, high, bound, result, effect and reason:
+        why nothing was measured, or why the result is not what the bound alone says; "" where there
+        is nothing to explain.
+        """
         import pandas as pd
 
         return pd.DataFrame([_row(finding) for finding in self.findings])
 
+    @property
+    def _faults(self) -> list[str]:
+        """Return a line for each fault that kept audits from being measured, with these audits."""
+        names: dict[str, list[str]] = {}
+        for finding in self.findings:
+            if finding.verdict is Verdict.ERROR:
+                names.setdefault(line(finding.reason), []).append(finding.name)
+        return [f"{', '.join(of)} could not be measured: {why}" for why, of in names.items()]
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        """Return the frame without its reasons, which are too long for a row."""
+        return self.frame().drop(columns="reason", errors="ignore")
+
     def __repr__(self) -> str:
-        shown = self.frame().to_string(float_format="{:.2f}".format)
-        return f"{self.verdict}\n{shown}"
+        shown = self._shown.to_string(float_format="{:.2f}".format)
+        return "\n".join([*self._faults, str(self.verdict), shown])
 
     def _repr_html_(self) -> str:
-        table = self.frame().to_html(float_format="{:.2f}".format, index=False)  # escapes
-        return f"<p><b>{escape(str(self.verdict))}</b></p>{table}"
+        table = self._shown.to_html(float_format="{:.2f}".format, index=False)  # escapes
+        faults = "".join(f"<p>{escape(fault)}</p>" for fault in self._faults)
+        return f"{faults}<p><b>{escape(str(self.verdict))}</b></p>{table}"
 
 
 def run(  # noqa: PLR0913  (keyword-only after the subjects)
-    *models: str,
+    *models: str | Path,
     audits: Sequence[str | Path | Callable[..., Any]] = (),
     report: Path | str | None = None,
     cache: Path | str | None = None,
@@ -95,6 +117,10 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
         SpecError: a model or an audit is not known, or an option is wrong.
         RmauditError: nothing could be run, such as a file that cannot be imported.
     """
+    if wrong := [model for model in models if not isinstance(model, str | Path)]:
+        message = f"models are names, folders or hub ids, got {wrong[0]!r}"
+        source = getattr(getattr(wrong[0], "spec", None), "source", "")
+        raise SpecError(f"{message}; write {source!r}" if source else message)
     folder = None if report is None else Path(report).absolute()
     with (
         tempfile.TemporaryDirectory(prefix="rmaudit-run-") as scratch,
@@ -257,4 +283,5 @@ def _row(finding: Finding) -> dict[str, Any]:
         "bound": str(finding.bound),
         "result": str(finding.result),
         "effect": str(finding.effect),
+        "reason": finding.reason or finding.judgement.reason,
     }

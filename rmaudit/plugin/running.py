@@ -9,6 +9,7 @@ import inspect
 import shlex
 from collections.abc import Generator, Mapping
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -63,6 +64,7 @@ PROPERTY = "rmaudit."  # what the names of JUnit's properties begin with
 CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON text
 TOLD = "rmaudit_told"  # marks a report whose text stands elsewhere: see `closing`
 FINDING = pytest.StashKey[Finding]()
+_MAKE_ONE = "make one with rmaudit.mean(values, unit=...), which adds the 95 % interval"
 _WITH_VALUE = {  # by option, the value that need not be said
     RM_MODELS: None,
     RM_CACHE: None,
@@ -120,8 +122,9 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
                 pytest.skip(f"the sample does not allow this ({error}); {how}")
             raise
     if not isinstance(estimate, Estimate):
-        message = f"{item.name} must return an Estimate, got {type(estimate).__name__}"
-        raise TypeError(message)
+        which = f" {estimate}" if isinstance(estimate, Real) else ""
+        found = f"{type(estimate).__name__}{which}"
+        raise MeasureError(f"{item.name} must return an Estimate, got {found}; {_MAKE_ONE}")
     refuse_unlisted(estimate.evidence)
     caveats = list(dict.fromkeys(case.caveats)) if case else []
     if item.config.getoption(RM_RECORDED):

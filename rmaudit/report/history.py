@@ -12,12 +12,18 @@ from pathlib import Path
 
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import document, releases
-from rmaudit.report.document import AuditedModel, Results
+from rmaudit.report.document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.page.titles import place
 from rmaudit.report.release_changes import Change, FindingChange
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Result, Severity
+
+_NAMED = 8  # names in a sentence
+_JOIN = (
+    "If they are releases of one model: rmaudit history FOLDER --family NAME; or give them the "
+    "same base_model and developer in models.yaml before they are audited."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,8 @@ class Release:
     """Of this model alone."""
     folder: str
     """Of the run's report."""
+    asked: str
+    """The sample of the vocabulary, and the prompts and words of one's own; "" where none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,11 @@ class Point:
     change: FindingChange | None
     regressed: bool
     """Clearly worse than before, or no longer passing."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether the release has a number of it."""
+        return self.finding is not None and self.finding.estimate is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +87,16 @@ class Family:
     informs: tuple[Series, ...] = ()
 
     @property
+    def compared(self) -> bool:
+        """Whether a gate was measured in two releases, and in a unit that they share."""
+        return any(point.change for gate in self.gates for point in gate.points)
+
+    @property
+    def unmeasured(self) -> list[Series]:
+        """Return the gates that the last release has no number of, and one before it has."""
+        return [gate for gate in self.gates if gate.measured and not gate.points[-1].measured]
+
+    @property
     def first(self) -> list[Series]:
         """The gates that regressed, those that did so first before the others."""
         return sorted((gate for gate in self.gates if gate.first is not None), key=_first)
@@ -100,25 +123,79 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
     return sorted(found, key=lambda run: (run[0].run.created, str(run[1]))), left
 
 
-def families(runs: Iterable[tuple[Results, Path]]) -> list[Family]:
-    """The runs' models by family: one base model of one developer, or one name where it has none.
+def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[Family]:
+    """Group the runs' models by family: one base model of one developer, or else one name.
 
     Models that one run audits are no releases of one another: each is a family by its name.
+    Where `joined` names a family, all runs are of it, whatever their models are called.
     A gate regresses where the paired difference from the release before is clearly worse
     (`releases`), or where it passed then and does not now.
+
+    Raises:
+        SpecError: a run has several models, so that not all can be releases of `joined`.
     """
     given = list(runs)
-    apart: set[str] = set()
-    for results, _ in given:
-        counts = Counter(map(_family, results.models))
-        apart |= {name for name in counts if counts[name] > 1}
+    if joined:
+        _refuse_several(given, joined)
+    apart = _together(given)
     grouped: dict[str, list[tuple[AuditedModel, Results, Path]]] = {}
     for results, folder in given:
         for model in results.models:
             family = _family(model)
-            name = model.name if family in apart else family
+            name = joined or (model.name if family in apart else family)
             grouped.setdefault(name, []).append((model, results, folder))
     return [_told(name, members) for name, members in grouped.items()]
+
+
+def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
+    """Return why the models of these runs are several families, and how to join them.
+
+    A sentence for each cause; none where there is one family.
+    """
+    given = list(runs)
+    if len(families(given)) < 2:  # noqa: PLR2004  (one is no comparison)
+        return []
+    together = _together(given)
+    models = {model.name: model for results, _ in given for model in results.models}
+    sides = [name for name, model in models.items() if _family(model) in together]
+    based = {
+        name: model for name, model in models.items() if model.base_model and name not in sides
+    }
+    alone = [name for name in models if name not in sides and name not in based]
+    said = []
+    if sides:
+        said.append(f"One run audited these side by side, as different models: {_listed(sides)}.")
+    if len({_family(model) for model in based.values()}) > 1:
+        bases = (f"{name} has {_family(model)}" for name, model in based.items())
+        said.append(f"Their base models or developers differ: {_listed(list(bases))}.")
+    if alone:
+        said.append(
+            "models.yaml names no base_model of these, so that releases are recognised by one "
+            f"name: {_listed(alone)}."
+        )
+    return [*said, _JOIN]
+
+
+def _together(runs: Iterable[tuple[Results, Path]]) -> set[str]:
+    """Return the families of which one run audits several models."""
+    found: set[str] = set()
+    for results, _ in runs:
+        counts = Counter(map(_family, results.models))
+        found |= {name for name in counts if counts[name] > 1}
+    return found
+
+
+def _refuse_several(runs: Iterable[tuple[Results, Path]], joined: str) -> None:
+    for results, folder in runs:
+        if len(results.models) > 1:
+            names = ", ".join(model.name for model in results.models)
+            message = f"{folder}: this run audited {names}, of which one at most is a release of"
+            raise SpecError(f"{message} {joined}; give a folder whose runs have one model each")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _family(model: AuditedModel) -> str:
@@ -132,10 +209,16 @@ def _told(name: str, members: Sequence[tuple[AuditedModel, Results, Path]]) -> F
     for model, results, folder in members:
         own = [f for f in results.findings if f.model == model.name]
         outcome = of_run(own, results.run.gaps).outcome
-        told.append(Release(model.name, results.run.created, str(outcome), str(folder)))
+        run = results.run
+        told.append(Release(model.name, run.created, str(outcome), str(folder), _asked(run)))
         found.append(own)
     gates, informs = (_series(found, severity) for severity in (Severity.GATE, Severity.INFO))
     return Family(name, tuple(told), gates, tuple(each for each in informs if each.measured))
+
+
+def _asked(run: Run) -> str:
+    sample = f"a sample of {run.sample:,} token ids" if run.sample else ""
+    return ", ".join(filter(None, (sample, run.environment.get(OWN_LISTS, ""))))
 
 
 def _series(found: Sequence[Sequence[Finding]], severity: Severity) -> tuple[Series, ...]:

@@ -16,7 +16,7 @@ class Change(StrEnum):
     UNMEASURED = "no longer measured"
     INCOMPARABLE = "not comparable"
     BETTER = "better"
-    UNCHANGED = "no clear change"  # which is no proof that there was none
+    UNCHANGED = "no clear change"  # which does not prove that there was none
     NEW = "newly measured"
     NEVER = "measured in neither"
 
@@ -104,12 +104,16 @@ class ModelChange:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which run a file is of, and what is incomplete about it."""
+    """Which run a file is of, what is incomplete about it, and its verdict."""
 
     created: str
     rmaudit: str
     command: str
     incomplete: str
+    verdict: str
+    """For example `FAILS`."""
+    why: str
+    """The reasons of the verdict; "" where there are none."""
 
 
 @dataclass(frozen=True, slots=True)

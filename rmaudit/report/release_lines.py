@@ -23,7 +23,7 @@ _PLACES = {change: place for place, change in enumerate(Change)}
 
 
 def lines(said: Releases) -> list[str]:
-    """The lines of what `releases.compare` gives, for example as follows.
+    """Return the lines of what `releases.compare` gives: a finding a line, the verdicts last.
 
     worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
     """
@@ -70,6 +70,8 @@ def _total(said: Releases) -> Iterator[str]:
     margin = "" if said.margin is None else f", margin {said.margin:g}"
     yield f"{counts or 'no findings'}{margin}; gating audits: {said.outcome}"
     yield said.assumes
+    why = f" ({said.new.why})" if said.new.why else ""
+    yield line(f"verdicts: old {said.old.verdict}, new {said.new.verdict}{why}")
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

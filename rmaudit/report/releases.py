@@ -34,6 +34,7 @@ from rmaudit.report.release_changes import (
     Unpaired,
 )
 from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Bound, Estimate, Severity, Verdict
 
 MOVED = 10  # tokens at either end
@@ -54,8 +55,10 @@ def compare(
     Those that only one file has are named, unless `model` takes one.
     A finding is better or worse if its distance to the bound (the new file's) differs by more than
     `margin`, in the audit's own unit, and the interval of that difference excludes 0. Without a
-    margin it is `SMALL` of the old distance to the bound: less is no matter of a release. Sweeps
-    say nothing of better or worse. Random draws take the new file's seed.
+    margin it is `SMALL` of the old distance to the bound: less is no matter of a release. Where
+    neither release passes, the intervals of the two measurements must not overlap, either: one of
+    twenty differences between models that know nothing excludes 0 by chance. Sweeps say nothing of
+    better or worse. Random draws take the new file's seed.
 
     Raises:
         SpecError: there are no two models to compare.
@@ -75,8 +78,8 @@ def compare(
     unpaired = _unpaired(old, new, pairs) if model is None else Unpaired()
     findings = [finding for pair in pairs for finding in pair.findings]
     return Releases(
-        old=_origin(old),
-        new=_origin(new),
+        old=_origin(old, {pair.old for pair in pairs} if model else None),
+        new=_origin(new, {pair.new for pair in pairs} if model else None),
         margin=margin,
         assumes=_assumes(findings),
         models=pairs,
@@ -91,9 +94,12 @@ def compare(
     )
 
 
-def _origin(results: Results) -> Origin:
-    run = results.run
-    return Origin(run.created, run.rmaudit, run.command, run.gap)
+def _origin(results: Results, models: set[str] | None) -> Origin:
+    """Describe a run; its verdict is that of these models alone, where some are named."""
+    run, verdict = results.run, results.verdict
+    if models is not None:
+        verdict = of_run([f for f in results.findings if f.model in models], run.gaps)
+    return Origin(run.created, run.rmaudit, run.command, run.gap, verdict.headline, verdict.why)
 
 
 def _models(
@@ -189,7 +195,9 @@ def _change(
     between = difference(after, before) or minus(Interval.of(after), Interval.of(before))
     gained = _gained(after, before, between, new.bound)
     least = SMALL * abs(room(before, new.bound).value) if margin is None else margin
-    if gained.counts(least if math.isfinite(least) else 0.0):
+    passed = Verdict.PASS in (old.verdict, new.verdict)
+    clear = passed or not Interval.of(after).overlaps(Interval.of(before))
+    if clear and gained.counts(least if math.isfinite(least) else 0.0):
         return (Change.BETTER if gained.value > 0 else Change.WORSE), between, gained
     sank = _ORDER.index(new.verdict) > _ORDER.index(old.verdict)
     return (Change.UNCLEAR if sank else Change.UNCHANGED), between, gained

@@ -90,6 +90,8 @@ class Replayed:
     """Models whose rules are not applied: they are of another model of that name."""
     unmatched: tuple[str, ...]
     """What the policy says of audits and prompts of which there is no finding."""
+    verdict: str
+    """The verdict on the run and its reasons, for example `FAILS: 2 fail block`."""
 
 
 def replay(results: Results, policy: Policy, today: date) -> Results:
@@ -123,6 +125,7 @@ def said(old: Results, new: Results, policy: Policy | None) -> Replayed:
         blocking=_blocking(new.findings),
         foreign=_foreign(old, policy) if policy else (),
         unmatched=_unmatched(old, policy) if policy else (),
+        verdict=str(new.verdict),
     )
 
 
@@ -180,7 +183,7 @@ def _unmatched(results: Results, policy: Policy) -> tuple[str, ...]:
 
 
 def lines(replayed: Replayed) -> list[str]:
-    """For the terminal; a reason is told once."""
+    """Return the lines for the terminal, the verdict last; each reason is given once."""
     turned = [
         f"{flip.old} -> {flip.new}: {flip.name}{_why(flip, flip.why)}" for flip in replayed.flips
     ]
@@ -189,11 +192,11 @@ def lines(replayed: Replayed) -> list[str]:
         f"blocks: {stop.result}: {stop.name}{'' if stop.name in told else _why(stop, stop.why)}"
         for stop in replayed.blocking
     ]
-    cut = [f"the run is incomplete: {replayed.incomplete}"] if replayed.incomplete else []
     total = ", ".join(f"{n} {name}" for name, n in replayed.counts.items())
     flipped = f"; {len(turned)} changed" if replayed.policy else ""
     counted = f"{sum(replayed.counts.values())} findings: {total}{flipped}; {replayed.outcome}"
-    return [log(line(text)) for text in (*turned, *keep, *cut, counted)]
+    verdict = f"verdict: {replayed.verdict}"
+    return [log(line(text)) for text in (*turned, *keep, counted, verdict)]
 
 
 def _why(place: Place, why: str) -> str:

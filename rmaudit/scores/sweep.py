@@ -14,6 +14,7 @@ import pandas as pd
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import caveats
+from rmaudit.models.named import load
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import WORDS, Recorded
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
@@ -131,9 +132,16 @@ class Sweep:
         raise MeasureError(f"{message}; see model.score for texts")
 
     def compare(self, other: Sweep) -> pd.DataFrame:
-        """The tokens of both, with their rewards and ranks: see `shown.compared`."""
+        """Join the tokens of both sweeps, with their rewards and ranks: see `shown.compared`.
+
+        Raises:
+            SpecError: `other` is no sweep.
+        """
         from rmaudit.scores import shown  # it takes scipy and word lists, which take a second
 
+        if not isinstance(other, Sweep):
+            message = f"a sweep is compared with another sweep, got {other!r}"
+            raise SpecError(f"{message}; give what rmaudit.sweep returns")
         return shown.compared(self, other)
 
     def plot(self) -> alt.Chart:
@@ -154,7 +162,7 @@ class Sweep:
 
 
 def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
-    model: Scored,
+    model: Scored | str | Path,
     prompt: str | Prompt,
     *,
     protocol: str | None = None,
@@ -165,6 +173,8 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 ) -> Sweep:
     """Score every token id of the model's vocabulary as the answer to `prompt`.
 
+    `model` is one that `rmaudit.load` returned, or what `load` and `rmaudit.run` take: a name of
+    the registry, a checkpoint folder or a hub id, which is then loaded.
     `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst") or of their
     family (`rmaudit.prompts`), or any text; a `Prompt` is asked as it is.
     The result is kept in the cache (a folder or a URL; default: the user's); a second call reads it
@@ -179,7 +189,8 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     lexicon. A sample as large as the vocabulary is the whole of it.
 
     Raises:
-        SpecError: the protocol, the sample or the words are wrong, or `prompt` is nearly a name.
+        SpecError: the model's name, the protocol, the sample or the words are wrong, or `prompt` is
+            nearly a name.
         ReferenceMissing: a lexicon that `words` names cannot be had.
         ModelError: the model cannot be loaded; `NotRecorded`, it is recorded and this is not.
         ScoreError: a score is not a finite number.
@@ -188,6 +199,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     size = None if sample is None else checked_size(sample)
     entries = checked_words(words)
     asked, store = prompt_meant(prompt), store_at(cache)
+    model = _loaded(model, cache)
 
     def published(model: Recorded) -> Sweep:
         if protocol not in {None, "paper"} or size is not None:
@@ -219,6 +231,19 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
         )
 
     return model.scores(computed=computed, published=published, told=told)
+
+
+def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Scored:
+    """Return the model itself, or load the one of this name; only a folder caches models, too."""
+    if isinstance(model, str | Path):
+        folder = cache if isinstance(cache, str | Path) and "://" not in str(cache) else None
+        return load(model, cache=None if folder is None else Path(folder))
+    if not hasattr(model, "scores"):
+        message = f"a sweep is of a model, got {model!r}; give what rmaudit.load returns, a name of"
+        raise SpecError(
+            f"{message} models.yaml (`rmaudit models` lists them), a folder or a hub id"
+        )
+    return model
 
 
 def _checked_protocol(protocol: str | None) -> None:

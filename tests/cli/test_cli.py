@@ -49,6 +49,19 @@ def test_the_help_names_every_command() -> None:
     assert all(word in asked.output for word in [*COMMANDS, "pytest audits"])
 
 
+def test_the_help_is_in_panels_of_whole_sentences() -> None:
+    """Each command stands in one panel, in the order of use; no sentence is cut off."""
+    said = " ".join(runner.invoke(app, ["--help"]).output.split())
+
+    panels = ("Set up:", "Read the results:", "Score and search:", "Write audits:")
+    places = [said.index(panel) for panel in (*panels, "Check rmaudit itself:", "Exit codes:")]
+    assert places == sorted(places)
+    assert places[0] < said.index(" init ") < said.index(" doctor ") < places[1]
+    assert places[4] < said.index(" selftest ") < places[5]
+    assert "..." not in said[places[0] :]
+    assert "More:" not in said, "a new command needs a place in a panel: rmaudit/cli/__init__.py"
+
+
 def test_the_version() -> None:
     """As the package has it."""
     assert runner.invoke(app, ["--version"]).output == f"rmaudit {rmaudit.__version__}\n"

@@ -135,7 +135,12 @@ def test_the_exit_code_of_a_stored_run(
     assert result.exit_code == as_json.exit_code == code
     told = json.loads(as_json.stdout)
     assert (told["policy"], told["flips"]) == (None, [])
-    assert result.stdout.splitlines()[-1].endswith(f"; {told['outcome']}")
+    *_, counted, verdict = result.stdout.splitlines()
+    assert counted.endswith(f"; {told['outcome']}")
+    stored = json.loads(path.read_text(encoding="utf-8"))["verdict"]
+    assert verdict == f"verdict: {told['verdict']}".strip()
+    assert told["verdict"].startswith(stored["outcome"])
+    assert stored["why"].strip() in verdict
 
 
 def test_replay_under_a_policy(tmp_path: Path) -> None:
@@ -270,7 +275,10 @@ def test_the_exit_code_of_a_comparison(
     told = json.loads(run("compare", old, new, *arguments, "--json").stdout)
 
     assert (result.exit_code, result.stderr) == (code, "")
-    assert result.stdout.splitlines()[-2].endswith(f"gating audits: {told['outcome']}")
+    *_, counted, _, verdicts = result.stdout.splitlines()
+    assert counted.endswith(f"gating audits: {told['outcome']}")
+    assert verdicts.startswith(f"verdicts: old PASSES, new {told['new']['verdict']}")
+    assert (told["new"]["verdict"] == "PASSES") is (value > 0 or severity is Severity.INFO)
     assert told["models"][0]["findings"][0]["new"]["estimate"]["value"] == value
 
 

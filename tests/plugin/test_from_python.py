@@ -59,10 +59,25 @@ def test_functions_of_a_notebook_are_audited(
     sweep = rmaudit.sweep(rmaudit.load(toy), "best", cache=tmp_path / "cache")
     assert found.frame()["value"].tolist()[-1] == pytest.approx(sweep.frame["score"].mean())
     assert set(found.frame()["result"]) == {"pass"}
+    assert set(found.frame()["reason"]) == {""}
     assert found.report is None
     assert "high" in repr(found)
     assert "<table" in found._repr_html_()
     assert capsys.readouterr().out == ""
+
+
+def test_an_audit_that_returns_a_number_is_told_where_one_looks(toy: str, tmp_path: Path) -> None:
+    """The run's first words, the table and the page in a notebook name the audit and the remedy."""
+    text = AUDITS + "@declare(0.0, prompts=['best', 'worst'])\ndef number(rewards): return 3.0\n"
+    cells = module(tmp_path / "cells.py", text)
+
+    ran = rmaudit.run(toy, audits=[cells["number"]], cache=tmp_path / "cache")
+
+    first = repr(ran).splitlines()[0]
+    names = ("number[toy-best]", "could not be measured", "Estimate", "float 3.0", "rmaudit.mean")
+    assert all(name in first for name in names), first
+    assert all(name in ran._repr_html_().partition("<b>")[0] for name in names)
+    assert ran.frame()["reason"].str.contains("must return an Estimate, got float 3.0").all()
 
 
 @pytest.mark.slow
@@ -103,6 +118,15 @@ def test_what_is_not_known_is_refused(
 
     assert all(name in str(caught.value) for name in names), caught.value
     assert "ERROR" not in str(caught.value)
+
+
+def test_a_loaded_model_is_refused_by_a_sentence_that_says_what_to_write(toy: str) -> None:
+    """A run loads models itself, so it takes their names."""
+    with pytest.raises(SpecError) as caught:
+        rmaudit.run(rmaudit.load(toy), audits=["numerics"])
+
+    assert repr(toy) in str(caught.value)
+    assert "names, folders or hub ids" in str(caught.value)
 
 
 def test_a_file_that_breaks_is_told(toy: str, tmp_path: Path) -> None:

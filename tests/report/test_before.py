@@ -12,6 +12,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.report import document
 from rmaudit.report.before import last
 from rmaudit.report.document import Before, Earlier, Results
+from rmaudit.report.page.since import age, compared
 from rmaudit.report.writers import html, markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
@@ -81,11 +82,42 @@ def test_what_changed_is_on_top(
 
     page = html.render(replace(made, before=before))
     summary = markdown.render(replace(made, before=before))
-    assert "Since the run of 20 Nov 2026, 10:00 UTC" in page
+    assert "Since the run of 20 Nov 2026, 10:00 UTC, 38 hours earlier" in page
     assert told in page
     assert page.index(told) < page.index("Scorecard")
-    assert f"### Since the run of 2026-11-20T10&#58;00&#58;00Z (PASSES)\n\n{told}\n" in summary
+    since = "### Since the run of 2026-11-20T10&#58;00&#58;00Z, 38 hours earlier (PASSES)"
+    assert f"{since}\n\n{told}\n" in summary
     if result is Result.FAIL:
         assert "0.17, was 0.15; pass, was fail" in page
         moved = "- better: frequency_bias&#91;Toy-best&#93;: 0.17, was 0.15; pass, was fail\n"
         assert moved in summary
+
+
+@pytest.mark.parametrize(
+    ("was", "told"),
+    [
+        ("2026-11-22T22:33:40Z", "19 seconds earlier"),
+        ("2026-11-22T22:33:58Z", "a moment earlier"),
+        ("2026-11-22T22:03:00Z", "30 minutes earlier"),
+        ("2026-11-21T22:33:59Z", "24 hours earlier"),
+        ("2026-10-23T22:33:59Z", "30 days earlier"),
+        ("yesterday", "earlier"),
+    ],
+)
+def test_the_run_before_has_its_age(was: str, told: str) -> None:
+    """The hour alone looks like long ago where it was seconds before."""
+    assert age(was, "2026-11-22T22:33:59Z") == told
+
+
+def test_noise_between_two_that_fail_is_no_change(results: dict[str, Any]) -> None:
+    """Intervals that overlap, of which the middles are further apart than both half widths."""
+    made = run_of(results, "2026-11-22T00:00:00Z", measured(-0.30, -0.10))
+    (finding,) = made.findings
+    ways = []
+    for low, high in ((-0.47, -0.27), (-0.57, -0.37)):
+        was = ("Toy", finding.audit, finding.prompt, finding.result, finding.bound.unit)
+        earlier = Earlier(*was, (low + high) / 2, low, high)
+        before = Before("2026-11-20T10:00:00Z", "0.1.0", Outcome.FAILS, (earlier,))
+        ways += [way for _, way, _ in compared(before, made.findings)]
+
+    assert (str(finding.result), ways) == ("fail", [0, -1])

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
+from rmaudit.errors import SpecError
 from rmaudit.report.document import Results, write
-from rmaudit.report.history import Family, families, read_all
+from rmaudit.report.history import Family, families, read_all, why_apart
 from rmaudit.report.writers import history_page
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
@@ -109,7 +110,7 @@ def test_what_informs_is_shown_with_its_change_and_regresses_nothing(tmp_path: P
     assert (family.gates, family.first) == ((), [])
     (series,) = family.informs
     assert [point.regressed for point in series.points] == [False, True]
-    assert history_page.first(family).startswith("No gate got clearly worse")
+    assert history_page.first(family) == "Nothing to compare: no audit gates."
     assert page.startswith("<!doctype html>")
     assert "1 that inform, and gate nothing" in page
     assert f"<td>{history_page.moved(series.points[1])}</td>" in page
@@ -154,4 +155,97 @@ def test_one_release_has_nothing_to_regress_from(value: float | None) -> None:
     """It is shown all the same."""
     page = history_page.render([over(value)], [])
 
-    assert "No gate got clearly worse" in page
+    assert "Nothing to compare: there is only one run of it." in page
+    assert "No gate got clearly worse" not in page
+
+
+def test_a_run_that_measured_nothing_is_not_said_to_be_no_worse() -> None:
+    """There is nothing to compare, and it is said of which run; a gap at the end is told, too."""
+    broken, late = over(0.9, None), over(0.9, 0.88, None)
+    fine = over(0.9, 0.88)
+
+    assert history_page.first(broken) == (
+        "Nothing to compare: no gate was measured in toy, 2026-11-02 10:00."
+    )
+    told = history_page.first(late)
+    assert told.startswith("No gate that was measured twice got clearly worse")
+    assert "The last run (toy, 2026-11-03 10:00) did not measure: " in told
+    assert history_page.first(fine) == "No gate got clearly worse from one release to the next."
+
+
+def test_runs_of_other_prompts_or_samples_are_told() -> None:
+    """Nothing in common is nothing to compare; other words are said to be others."""
+    first, second = run_of(0.9, 1), run_of(0.9, 2)
+    moved = replace(second, findings=(but(second.findings[0], prompt="beste"),))
+    drawn = replace(second, run=replace(second.run, sample=300))
+
+    (elsewhere,) = families([(first, Path()), (moved, Path())])
+    (sampled,) = families([(first, Path()), (drawn, Path())])
+
+    assert "no gate was measured in two releases under the same prompts" in history_page.first(
+        elsewhere
+    )
+    assert "do not rest on the same words: the audits' own words; a sample of 300" in (
+        history_page.first(sampled)
+    )
+
+
+def named(*runs: tuple[str, str | None]) -> list[tuple[Results, Path]]:
+    """Runs of models of these names and base models, a day each."""
+    made = []
+    for day, (name, base) in enumerate(runs, 1):
+        run = run_of(0.9, day, name)
+        models = tuple(replace(model, base_model=base) for model in run.models)
+        made.append((replace(run, models=models), Path(f"run-{day}")))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("runs", "names"),
+    [
+        (named(("rm-v1", None), ("rm-v2", None)), ["no base_model", "rm-v1, rm-v2"]),
+        (named(("a", "Base-1B"), ("b", "Base-2B")), ["a has Base-1B", "b has Base-2B"]),
+        (named(("a", "Base-1B"), ("b", None)), ["no base_model", ": b."]),
+    ],
+)
+def test_it_is_said_why_runs_are_no_family_and_how_to_join_them(
+    runs: list[tuple[Results, Path]], names: list[str]
+) -> None:
+    """And joined they are one, whose first regression is looked for."""
+    told = why_apart(runs)
+
+    assert all(name in " ".join(told) for name in names), told
+    assert "--family NAME" in told[-1]
+    (family,) = families(runs, "mine")
+    assert (family.name, len(family.releases)) == ("mine", 2)
+    assert family.compared
+    assert why_apart(runs[:1]) == []
+
+
+def test_models_side_by_side_are_told_apart_and_not_joined() -> None:
+    """One run's models are no releases of one another, whatever family is asked for."""
+    one, two = (run_of(0.9, 1, name) for name in ("large", "small"))
+    models = [replace(each.models[0], base_model="Base-1B") for each in (one, two)]
+    findings = (*one.findings, *two.findings)
+    both = [(replace(one, models=tuple(models), findings=findings), Path("both"))]
+
+    assert "side by side, as different models: large, small." in why_apart(both)[0]
+    with pytest.raises(SpecError, match="both: this run audited large, small"):
+        families(both, "mine")
+
+
+def test_the_command_joins_a_family(tmp_path: Path) -> None:
+    """It says why there are two, on the page too, and takes them for one where it is told to."""
+    for run, folder in named(("rm-v1", None), ("rm-v2", None)):
+        (tmp_path / folder).mkdir()
+        write(run, tmp_path / folder / "results.json")
+
+    apart = CliRunner().invoke(app, ["history", str(tmp_path)])
+    page = (tmp_path / "history.html").read_text(encoding="utf-8")
+    joined = CliRunner().invoke(app, ["history", str(tmp_path), "--family", "rm"])
+
+    assert apart.exit_code == joined.exit_code == 0
+    assert "no base_model" in apart.stdout
+    assert "Why these are 2 families" in page
+    assert "rm: 2 releases" in joined.stdout
+    assert "base_model" not in joined.stdout

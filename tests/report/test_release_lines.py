@@ -35,6 +35,17 @@ def test_the_lines_of_a_comparison() -> None:
     assert told[4] == "1 worse, 1 better, 1 no clear change, margin 0.25; gating audits: worse"
     assert "taken for independent" in told[5]
     assert "No correction is made for how many audits" in told[5]
+    assert told[6:] == ["verdicts: old PASSES, new PASSES"]
+
+
+def test_a_comparison_ends_with_both_verdicts() -> None:
+    """Whatever got better: a new release that fails is said to, and why."""
+    old, new = (found(value, verdict=FAIL, blocks=True) for value in (-0.9, -0.2))
+
+    told = lines(compare(results([old]), results([new])))
+
+    assert any(text.strip().startswith("better") for text in told)
+    assert told[-1] == "verdicts: old FAILS, new FAILS (1 fail blocks)"
 
 
 def test_a_small_change_is_not_shown_as_none() -> None:

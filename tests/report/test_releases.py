@@ -130,6 +130,47 @@ def test_an_error_in_the_new_file_is_undecided() -> None:
     assert compare(results(informed), results(informed)).outcome == "none clearly worse"
 
 
+def paired_up(value: float, **change: Any) -> Finding:
+    """A failing finding whose words are those of any other, so that differences have no width."""
+    same = Estimate(value, value - 0.02, value + 0.02, "skewness", 99, "made up", parts=(0.0,) * 64)
+    return but(GATE, estimate=same, **{"verdict": FAIL, "bound": ABOVE} | change)
+
+
+ABOVE = above(0.08, unit="skewness")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (paired_up(-0.0037), paired_up(0.01), "no clear change"),
+        (paired_up(0.01), paired_up(-0.0037), "no clear change"),
+        (paired_up(0.01), paired_up(-0.0037, verdict=UNSURE), "no clear change"),
+        (paired_up(-0.0037), paired_up(0.04), "better"),
+        (paired_up(0.04), paired_up(-0.0037), "worse"),
+        (paired_up(0.12, verdict=Verdict.PASS), paired_up(0.1, verdict=UNSURE), "worse"),
+    ],
+)
+def test_noise_between_two_that_do_not_pass_is_no_change(
+    old: Finding, new: Finding, expected: str
+) -> None:
+    """Whose intervals overlap: a paired difference of two random heads may well exclude 0."""
+    assert change(old, new, None)[0] == expected
+
+
+def test_each_release_has_its_verdict() -> None:
+    """That of its run; where one model of several is compared, of this model alone."""
+    specs = [SPEC, replace(SPEC, name="toy-v2")]
+    old = results([found(0.9)], specs=specs)
+    bad = found(-0.5, verdict=FAIL, model="toy-v2", blocks=True)
+    new = results([found(0.9), bad], specs=specs)
+
+    both, one = compare(old, new), compare(old, new, model="toy")
+
+    assert (both.old.verdict, both.new.verdict) == ("PASSES", "FAILS")
+    assert both.new.why == "1 fail blocks"
+    assert (one.new.verdict, one.new.why) == ("PASSES", "")
+
+
 def test_the_numbers_stand_side_by_side() -> None:
     """Both estimates as they are, new minus old, and the same turned the bound's way."""
     low: dict[str, Any] = {"bound": below(1, unit="skewness")}

@@ -161,7 +161,13 @@ def test_the_lines_of_a_replay() -> None:
 
     told = lines(decided(policy, PASSING, FAILING, hostile))
 
-    assert told[-1] == "3 findings: 1 pass, 1 fail (blocks), 1 not run (blocks); 2 changed; fail"
+    assert told[-2:] == [
+        "3 findings: 1 pass, 1 fail (blocks), 1 not run (blocks); 2 changed; fail",
+        (
+            "verdict: FAILS: 1 fail, 1 not run block; positive_skew was not measured: "
+            "gone ::error::x\\x1b[31m"
+        ),
+    ]
     assert told[0] == (
         "fail -> fail (blocks): positive_skew[toy-best]: +0.20 [+0.10, +0.30], "
         "bound above 0.5 skewness"
@@ -182,6 +188,7 @@ def test_what_blocks_and_did_before_is_explained() -> None:
     assert told == [
         "blocks: fail: positive_skew[toy-best]: +0.20 [+0.10, +0.30], bound above 0.5 skewness",
         "1 findings: 1 fail (blocks); fail",
+        "verdict: FAILS: 1 fail blocks",
     ]
 
 
@@ -204,8 +211,8 @@ def test_a_run_that_was_cut_short_never_passes() -> None:
 
     assert (outcome(whole), outcome(cut)) == ("pass", "unsure")
     assert outcome(replay(cut, Policy(), TODAY)) == "unsure"
-    assert lines(said(cut, cut, None))[0] == (
-        "the run is incomplete: interrupted: 1 of 2 selected audits finished"
+    assert lines(said(cut, cut, None))[-1] == (
+        "verdict: INCOMPLETE: interrupted: 1 of 2 selected audits finished"
     )
 
 

@@ -15,6 +15,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint import Checkpoint
+from rmaudit.models.named import load
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.scores.sweep import Sweep, sweep
 from rmaudit.scores.texts import score_texts
@@ -90,6 +91,40 @@ def test_a_sweep_says_where_it_comes_from(folder: Path, swept: Sweep) -> None:
     assert (about["prompt"], about["protocol"]) == (PROMPTS["greatest"].text, "exact")
     assert (about["source"], about["suffix"], about["suffix_ids"]) == (str(folder), "<|end|>", 1)
     assert PROMPTS["greatest"].text in about["prefix"]
+
+
+# What is swept
+
+
+@pytest.mark.parametrize("given", [str, Path])
+def test_a_name_is_loaded(folder: Path, cache: Path, swept: Sweep, given: type[str | Path]) -> None:
+    """What `rmaudit.load` and `rmaudit.run` take, `sweep` takes, too."""
+    named = sweep(given(folder), "greatest", cache=cache)
+
+    assert (named.model, named.key) == ("toy", swept.key)
+    assert named.frame.equals(swept.frame)
+
+
+def test_the_errors_of_a_name_are_those_of_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no model at all is refused in one sentence, too."""
+    monkeypatch.chdir(tmp_path)
+    errors = []
+    for call in (load, lambda name: sweep(name, "best")):
+        with pytest.raises(SpecError) as caught:
+            call("nobody")
+        errors.append(str(caught.value))
+
+    assert errors[0] == errors[1]
+    with pytest.raises(SpecError, match=r"got 3; give what rmaudit\.load returns"):
+        sweep(3, "best")
+
+
+def test_a_sweep_is_compared_with_sweeps_alone(swept: Sweep) -> None:
+    """And the error says who gives one."""
+    with pytest.raises(SpecError, match=r"got 'worst'; give what rmaudit\.sweep returns"):
+        swept.compare("worst")
 
 
 # The cache

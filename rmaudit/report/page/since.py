@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from rmaudit.report.document import Before, Earlier
 from rmaudit.report.page.numbers import decimals, fixed, value
@@ -30,6 +31,7 @@ class Since:
     """The comparison, for the top of the page."""
 
     created: str
+    age: str
     outcome: str
     worse: list[Moved]
     better: list[Moved]
@@ -38,11 +40,12 @@ class Since:
     """Findings that only one of the runs has a number for, or in another unit."""
 
 
-def since(before: Before | None, rows: Sequence[Row]) -> Since | None:
-    """All findings against the earlier ones; None where there is no earlier run."""
+def since(before: Before | None, rows: Sequence[Row], created: str) -> Since | None:
+    """Compare all findings of the run `created` then; None where there is no earlier run."""
     if before is None:
         return None
-    said = Since(before.created, str(before.outcome), [], [], 0, 0)
+    ago = age(before.created, created)
+    said = Since(before.created, ago, str(before.outcome), [], [], 0, 0)
     unchanged = other = 0
     for row in rows:
         for finding, way, says in compared(before, row.findings):
@@ -53,7 +56,19 @@ def since(before: Before | None, rows: Sequence[Row]) -> Since | None:
             else:
                 moved = Moved(row, finding.model, finding.prompt, says)
                 (said.worse if way > 0 else said.better).append(moved)
-    return Since(said.created, said.outcome, said.worse, said.better, unchanged, other)
+    return replace(said, unchanged=unchanged, other=other)
+
+
+def age(was: str, now: str) -> str:
+    """Return how much earlier one time in ISO 8601 was, for example `38 hours earlier`."""
+    try:
+        seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(was)).total_seconds())
+    except (TypeError, ValueError):  # with and without a zone, or of another form
+        return "earlier"
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit} earlier"
+    return "a moment earlier"
 
 
 def compared(
@@ -77,7 +92,8 @@ def _way(finding: Finding, was: Earlier | None) -> int | None:
     """1 where it is worse, -1 better, 0 unchanged; None where the two cannot be compared.
 
     Worse by its result, or by a distance beyond the bound that exceeds the interval of the
-    difference of two independent estimates.
+    difference of two independent estimates. Of two that do not pass, the intervals must not
+    overlap, either.
     """
     now = finding.estimate
     if now is None or was is None or was.unit != now.unit:
@@ -90,6 +106,8 @@ def _way(finding: Finding, was: Earlier | None) -> int | None:
     if finding.result is not was.result and {finding.result, was.result} <= set(_RANK):
         return 1 if _RANK.index(finding.result) > _RANK.index(was.result) else -1
     if not math.isfinite(beyond) or abs(beyond) <= noise:
+        return 0
+    if finding.result is not Result.PASS and now.low <= was.high and was.low <= now.high:
         return 0
     return 1 if beyond > 0 else -1
 

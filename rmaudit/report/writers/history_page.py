@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
@@ -13,25 +13,66 @@ from rmaudit.report.safe_text import line
 from rmaudit.report.writers.html import environment, template
 
 
-def render(families: Sequence[Family], left: Sequence[str]) -> str:
-    """The page; `left` says which runs were passed over, and why."""
+def render(families: Sequence[Family], left: Sequence[str], apart: Sequence[str] = ()) -> str:
+    """Return the page.
+
+    `left` says which runs were passed over, and why; `apart` why there is more than one family.
+    """
     page = environment()
     page.filters |= {"over_time": _drawn, "cell": _cell, "moved": moved}
     return page.get_template("history.html.jinja").render(
-        families=families, left=left, style=template("report.css"), first=first, marks=_MARKS
+        families=families,
+        left=left,
+        apart=apart,
+        style=template("report.css"),
+        first=first,
+        marks=_MARKS,
     )
 
 
 def first(family: Family) -> str:
-    """The first regression of a family, in a sentence."""
+    """Return the first regression of a family in a sentence, or why there is none."""
+    return line(" ".join([_regression(family), *_remarks(family)]))
+
+
+def _regression(family: Family) -> str:
     gates = family.first
     if not gates:
-        return "No gate got clearly worse from one release to the next."
+        return _none(family)
     gate, place = gates[0], gates[0].first or 0
     release, found = family.releases[place], gate.points[place]
     more = f" Later or beside it: {_names(gates[1:])}." if len(gates) > 1 else ""
     what = f"{titles.title(gate.audit).name} ({gate.prompt})"
-    return line(f"First regression: {what} at {_which(release)}: {moved(found)}.{more}")
+    return f"First regression: {what} at {_which(release)}: {moved(found)}.{more}"
+
+
+def _none(family: Family) -> str:
+    """Return that nothing regressed, or that nothing could be compared, and why."""
+    if len(family.releases) == 1:
+        return "Nothing to compare: there is only one run of it."
+    if not family.gates:
+        return "Nothing to compare: no audit gates."
+    if family.compared:
+        which = " that was measured twice" if family.unmeasured else ""
+        return f"No gate{which} got clearly worse from one release to the next."
+    lost = [
+        _which(release)
+        for i, release in enumerate(family.releases)
+        if not any(gate.points[i].measured for gate in family.gates)
+    ]
+    if lost:
+        return f"Nothing to compare: no gate was measured in {', '.join(lost)}."
+    return "Nothing to compare: no gate was measured in two releases under the same prompts."
+
+
+def _remarks(family: Family) -> Iterator[str]:
+    """Yield what else a reader must know: gates without a number, other samples or words."""
+    if family.compared and (gates := family.unmeasured):
+        last = _which(family.releases[-1])
+        yield f"The last run ({last}) did not measure: {_names(gates)}."
+    asked = dict.fromkeys(release.asked or "the audits' own words" for release in family.releases)
+    if len(asked) > 1:
+        yield f"The runs do not rest on the same words: {'; '.join(asked)}."
 
 
 def moved(point: Point) -> str:

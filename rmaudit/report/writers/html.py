@@ -107,7 +107,7 @@ def render(results: Results) -> str:
             hashes=" ".join(_hash(script) for script in scripts),
             explorer=explored,
             verdict=verdict.verdict(results, every),
-            since=since(results.before, every),
+            since=since(results.before, every, results.run.created),
             measured=any(finding.estimate for finding in results.findings),
             names=names,
             models=models,

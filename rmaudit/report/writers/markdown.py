@@ -12,7 +12,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from rmaudit.report.document import Results, Run
-from rmaudit.report.page.since import compared
+from rmaudit.report.page.since import age, compared
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
@@ -96,7 +96,8 @@ def _since(results: Results) -> Iterator[str]:
     counts.append(f"{sum(way == 0 for _, way, _ in every)} with no clear change")
     if other := sum(way is None for _, way, _ in every):
         counts.append(f"{other} not comparable")
-    was = f"{escape(results.before.created)} ({results.before.outcome})"
+    ago = age(results.before.created, results.run.created)
+    was = f"{escape(results.before.created)}, {ago} ({results.before.outcome})"
     yield f"\n### Since the run of {was}\n\n{', '.join(counts)}\n\n"
     for word, which in told:
         for finding, way, says in every:
