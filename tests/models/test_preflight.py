@@ -463,6 +463,6 @@ def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count
     scores = model.score(PROMPT, good)
 
     assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
-    said = rf"^toy: .*first ids: \[{tried[0]}\]\. Its weight embed_tokens\.weight holds NaN"
+    said = rf"^toy: .*first ids: \[{tried[0]}\]\. Its weight '[a-z._]*embed_tokens\.weight'"
     with pytest.raises(ScoreError, match=said):
         model.score(PROMPT, [good[0], (tried[0],)])
