@@ -96,7 +96,8 @@ def compare(
         note = "no checkpoint to compare with: name it as `checkpoint` in models.yaml"
         return Comparison(sd, checks, None, None, LEAST_CORRELATION, (note,))
     fits, notes = _fits(local, prompt, asked, served)
-    best = min(fits, key=lambda fit: (not fit.ok, fit.check.rms))
+    fitting = [fit for fit in fits if fit.ok]
+    best = min(fitting, key=lambda fit: fit.check.rms) if fitting else _nearest(fits)
     compared = tuple(fit.check if fit is best else _unjudged(fit.check) for fit in fits)
     said = (*notes, *_said(served, best))
     return Comparison(sd, (*checks, *compared), best.dtype, best.ranks, best.least_ranks, said)
@@ -168,6 +169,11 @@ def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Fit:
         allowed=max(EXACT, TIMES_LARGEST * largest / sd),
     )
     return _Fit(dtype, here, rms, check, ranks, least)
+
+
+def _nearest(fits: Sequence[_Fit]) -> _Fit:
+    """Return the fit of the best order: a rank correlation of NaN, of equal rewards, is the worst."""
+    return max(fits, key=lambda fit: np.nan_to_num(fit.ranks, nan=-2.0))
 
 
 def _check(name: str, difference: NDArray[Any], allowed: float) -> Check:

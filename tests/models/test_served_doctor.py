@@ -209,7 +209,7 @@ WRONG: dict[str, tuple[Callable[[Deep, Any, str], float], str]] = {
 
 
 @pytest.mark.parametrize("answers", SIZES)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_server_fails_whatever_it_runs_in(
     deep: Deep, fault: str, dtype: str, answers: int, tmp_path: Path
