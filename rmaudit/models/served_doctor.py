@@ -172,7 +172,7 @@ def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Fit:
 
 
 def _nearest(fits: Sequence[_Fit]) -> _Fit:
-    """Return the fit of the best order: a rank correlation of NaN, of equal rewards, is the worst."""
+    """Return the fit of the best order; a rank correlation of NaN is the worst."""
     return max(fits, key=lambda fit: np.nan_to_num(fit.ranks, nan=-2.0))
 
 
