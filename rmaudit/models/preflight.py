@@ -78,11 +78,11 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     Raises:
         ModelError: the engine and the checkpoint's own forward disagree.
     """
-    embedding = weights.scorer.backbone.get_input_embeddings()
-    answers = _answers(embedding.num_embeddings, edges)  # type: ignore[operator]
+    rows = weights.scorer.backbone.get_input_embeddings().num_embeddings  # type: ignore[operator]
+    answers = _answers(rows, edges)
     if not every:
         answers = _few(answers)
-    found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd)
+    found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _as_it_is)
     trials, loosely = [found], ""
     if dtype != "float32":
         loosely = widened.obstacle(weights.model)
@@ -179,7 +179,7 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     suffix: Ids,
     allowed: float,
     sd: float,
-    meanwhile: Callable[[Weights], AbstractContextManager[None]] = nullcontext,
+    meanwhile: Callable[[Weights], AbstractContextManager[None]],
 ) -> _Trial | None:
     """Return a trial of the answers that have a reward; None if these are too few.
 
@@ -194,6 +194,10 @@ def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
     own = own[finite]
     unit = max(float(own.std()), _LEAST * float(np.abs(own).max()), sd)
     return _Trial(weights, prefix, some, suffix, own, unit, allowed, meanwhile)
+
+
+def _as_it_is(_: Weights) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 def _answers(rows: int, edges: Sequence[int]) -> list[Ids]:

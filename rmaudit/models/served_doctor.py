@@ -172,8 +172,9 @@ def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Fit:
 
 
 def _nearest(fits: Sequence[_Fit]) -> _Fit:
-    """Return the fit of the best order; a rank correlation of NaN is the worst."""
-    return max(fits, key=lambda fit: np.nan_to_num(fit.ranks, nan=-2.0))
+    """Return the fit of the best order, of one that is good enough for its dtype first."""
+    ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
+    return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
 
 
 def _check(name: str, difference: NDArray[Any], allowed: float) -> Check:
