@@ -40,6 +40,8 @@ class Served:
         answered: how often each row or query was scored and sent, without activations.
         activation: what vLLM does to a logit unless it is told not to.
         knows: the setting that tells it so.
+        longest: ids that a row may have; None: it does not say.
+        version: of vLLM; None: it does not say.
     """
 
     reward: Callable[[Any], float] = by_hash
@@ -52,6 +54,8 @@ class Served:
     activation: Callable[[float], float] = lambda logit: 1 / (1 + math.exp(-logit))
     knows: str = "use_activation"
     key: str | None = None
+    longest: int | None = None
+    version: str | None = None
     answered: Counter[Any] = field(default_factory=Counter)
     requests: int = 0
     most_at_once: int = 0
@@ -63,8 +67,14 @@ class Served:
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
         """The status, the answer, and the rows or queries that it scores."""
         if path == "/v1/models":
-            cards = [{"id": name, "object": "model", "root": self.root} for name in self.models]
-            return 200, {"object": "list", "data": cards}, []
+            card = {"object": "model", "root": self.root, "max_model_len": self.longest}
+            return (
+                200,
+                {"object": "list", "data": [{**card, "id": name} for name in self.models]},
+                [],
+            )
+        if path == "/version" and self.version is not None:
+            return 200, {"version": self.version}, []
         if path == "/tokenize" and self.tokenize is not None:
             ids = self.tokenize(body["prompt"])
             return 200, {"count": len(ids), "max_model_len": 4096, "tokens": ids}, []
@@ -82,6 +92,9 @@ class Served:
             return 404, {"error": {"message": said, "type": "NotFoundError", "code": 404}}, []
         assert body["add_special_tokens"] is False
         rows = [tuple(row) for row in body["input"]]
+        if self.longest is not None and max(map(len, rows)) > self.longest:
+            said = f"This model's maximum context length is {self.longest} tokens."
+            return 400, {"error": {"message": said, "type": "BadRequestError", "code": 400}}, []
         active = body.get(self.knows, True)
         scored = [self.activation(r) if active else r for r in map(self.reward, rows)]
         data = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -160,6 +160,31 @@ def tensors(folder: Path, keys: frozenset[str]) -> dict[str, Tensor]:
         with safe_open(shard, framework="pt") as opened:
             found |= {key: opened.get_tensor(key) for key in keys & set(opened.keys())}
     return found
+
+
+def first_odd(files: Iterable[Path], *, model: str) -> str:
+    """Return the first tensor that holds NaN or infinity, and its file; "" if all are finite.
+
+    Such as "'score.weight' in model.safetensors". One tensor is in memory at a time, and numbers of
+    8 bits or fewer are not looked at.
+
+    Raises:
+        ModelError: a file is damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    from rmaudit.scoring.finite import all_finite
+
+    for path in files:
+        try:
+            with safe_open(path, framework="pt") as opened:
+                for key in opened.keys():  # noqa: SIM118  (not a mapping)
+                    if not all_finite(opened.get_tensor(key)):
+                        return f"{key!r} in {path.name}"
+        except (SafetensorError, OSError) as error:
+            message = f"{model}: {path} is damaged: {error} ({_size(path)}). Copy or download it "
+            raise ModelError(f"{message}again") from error
+    return ""
 
 
 def _indexed(there: list[str], path: Path, model: str, where: str) -> list[str]:

@@ -94,7 +94,7 @@ def _explain(*, as_json: bool) -> None:
 
 
 @app.command(epilog="Example: rmaudit models check '*Lla*'; rmaudit models check ./my-model")
-def check(
+def check(  # noqa: PLR0913  (its options)
     context: typer.Context,
     model: Annotated[
         str, typer.Argument(help="a name in the registry, a glob, a folder or a hub id")
@@ -102,11 +102,15 @@ def check(
     file: Registered = None,
     cache: Cached = None,
     *,
+    weights: Annotated[
+        bool, typer.Option("--weights", help="read the weights, too, and look for NaN in them")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say how a model would be scored.
 
-    Its configuration and headers are read, no weights: `rmaudit doctor MODEL` runs these.
+    Its configuration and headers are read; its weights only with --weights, file by file, and
+    nothing is scored: `rmaudit doctor MODEL` does that.
 
     Exit code 0 if it can be scored, 1 if it is refused, 4 if there is no such model.
     """
@@ -124,7 +128,7 @@ def check(
             say(f"{spec.name}: {spec.source}")
         found = []
         called = spec.name if registry.models.get(spec.name) is spec else model
-        for what, said in inspection.look(spec, cache, called):
+        for what, said in inspection.look(spec, cache, called, weights=weights):
             found.append({"what": what, "said": said})
             if not as_json:
                 say(f"  {what.ljust(inspection.WIDTH)}  {said}")

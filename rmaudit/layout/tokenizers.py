@@ -6,9 +6,11 @@ To our callers it is one thing, a `ModelError` of one line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -25,6 +27,7 @@ R = TypeVar("R")
 _MOST_ADDED = 200_000  # takes a quarter of a minute, and twice as many a minute and a half
 _ADDED = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
 _ADDED["added_tokens.json"] = b'":'
+_BYTE = re.compile("<0x[0-9A-F]{2}>")  # as SentencePiece names a byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,28 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -
     )
     pieces = tokenizer.convert_ids_to_tokens(ids)
     return Vocabulary(tuple(ids), tuple(map(str, pieces)), tuple(texts))
+
+
+@failures_told
+def edges(tokenizer: PreTrainedTokenizerBase, *, rows: int) -> tuple[int, ...]:
+    """Return one id of each special kind, all with a row in an embedding of `rows` rows.
+
+    These are, in this order and where they exist, the first id, the last, pad, bos, eos, an added
+    token that is none of these, and a token of a byte that is no text by itself.
+
+    Raises:
+        ModelError: the tokenizer fails.
+    """
+    known = vocabulary(tokenizer, rows=rows)
+    named = (tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
+    found = [*known.ids[:1], *known.ids[-1:], *(i for i in named if i is not None and i < rows)]
+    added = (i for i in sorted(tokenizer.added_tokens_decoder) if i < rows and i not in found)
+    bytewise = (
+        i
+        for i, piece, text in zip(known.ids, known.pieces, known.texts, strict=True)
+        if _BYTE.fullmatch(piece) or text == "\ufffd"
+    )
+    return tuple(dict.fromkeys([*found, *islice(added, 1), *islice(bytewise, 1)]))
 
 
 def _refuse_many_added(folder: Path, model: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 KNOWN_BY = "served: known by"  # in the provenance of what a server scored
+LOOSELY = "path checked loosely"  # in the provenance: why it was not checked in float32
 _BY_FUNCTION = (
     "Scored as texts, by a function that was declared with @rmaudit.scorer: how an answer becomes "
     "token ids is the function's affair."
@@ -20,6 +21,9 @@ def of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
     """The sentences for stored scores, by the fields of their key and their provenance."""
     known = about.get(KNOWN_BY)
     told = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
+    if reason := about.get(LOOSELY):
+        said = f"The way in which this model is scored was checked in 16 bits only ({reason}), so "
+        told = (*told, f"{said}an error of less than about one sd in a few ids would not show.")
     if not known:
         return told
     said = f"A server can change beneath its name: these scores are known by {known}."

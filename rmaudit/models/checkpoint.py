@@ -23,6 +23,7 @@ from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout.slot import Response, refuse_text
+from rmaudit.models.caveats import LOOSELY
 from rmaudit.models.laid_out import LaidOut
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
@@ -30,6 +31,7 @@ from rmaudit.models.rows import Rows
 
 if TYPE_CHECKING:
     from rmaudit.models.loading import Weights
+    from rmaudit.models.preflight import Outcome
     from rmaudit.scoring.gradient import Slopes
 
 Ids = tuple[int, ...]
@@ -68,6 +70,7 @@ class Checkpoint(LaidOut):
         self.loader = loader or _loader(spec, cache)
         self.rows = Rows(self.loader, spec.name, cache)
         self._weights: Weights | None = None
+        self._tried: dict[int, Outcome] = {}  # by the prefix's length
         # As they were when they were opened, and then when they were last loaded.
         self._files = digest.states([] if loader else self.loader.files())
 
@@ -98,10 +101,16 @@ class Checkpoint(LaidOut):
             **loader.provenance,
             "layers": int(loader.defaults.get_text_config().num_hidden_layers),
             "path": loader.settings["path"] if loaded is None else str(loaded.scorer.path),
+            **({LOOSELY: reason} if (reason := self._loosely) else {}),
             "device": self.device if loaded is None else loaded.device,
             **ran_on(),
             "threads": torch.get_num_threads(),
         }
+
+    @property
+    def _loosely(self) -> str:
+        """Why its path was checked in 16 bits only, "" if it was checked in float32."""
+        return next((each.loosely for each in self._tried.values() if each.loosely), "")
 
     # Its rewards
 
@@ -118,7 +127,7 @@ class Checkpoint(LaidOut):
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
-        scorer = self.weights(slot.prefix, slot.suffix).scorer
+        scorer = self.weights(slot.prefix, slot.suffix, len(answers)).scorer
         before, after = slot.prefix, slot.suffix
         made = engine.score(scorer, before, answers, after, on_progress=on_progress, name=self.name)
         return self._held(made)
@@ -128,7 +137,7 @@ class Checkpoint(LaidOut):
         from rmaudit.scoring import gradient
 
         slot, ids = self.slot(prompt), [self.ids(answer) for answer in answers]
-        scorer = self.weights(slot.prefix, slot.suffix).scorer
+        scorer = self.weights(slot.prefix, slot.suffix, len(ids)).scorer
         return self._held(gradient.slopes(scorer, slot.prefix, ids, slot.suffix, name=self.name))
 
     def score_rows(
@@ -147,7 +156,7 @@ class Checkpoint(LaidOut):
         from rmaudit.scoring import engine
 
         prefix, rests = self.rows.split(rows)
-        scorer = self.weights(prefix, rests[0] if rests else ()).scorer
+        scorer = self.weights(prefix, rests[0] if rests else (), len(rests)).scorer
         made = engine.score(scorer, prefix, rests, (), on_progress=on_progress, name=self.name)
         return self._held(made)
 
@@ -159,8 +168,11 @@ class Checkpoint(LaidOut):
 
     # Its weights
 
-    def weights(self, prefix: Ids, suffix: Ids) -> Weights:
-        """The weights, loaded at the first call, which tries them on this prefix and suffix.
+    def weights(self, prefix: Ids, suffix: Ids, answers: int = 0) -> Weights:
+        """Return the weights, which the first call loads and tries on this prefix and suffix.
+
+        They are tried again where `answers` are to be scored after a prefix of a new length: on
+        every kind of id for `preflight.MANY` answers or more, on a few rows for fewer.
 
         Raises:
             ModelError: they cannot be loaded, are scored in another way than ours, or a file was
@@ -173,8 +185,11 @@ class Checkpoint(LaidOut):
             self._files = digest.renewed(self._hashed, model=self.name).states
             loaded = self.loader.load(self.device)
             digest.refuse_changed(self._files, model=self.name)
-            preflight.check(loaded, prefix, suffix, name=self.name, dtype=self.loader.dtype)
+            self._tried = {}
+            self._try(loaded, prefix, suffix, every=True)
             self._weights = loaded
+        elif answers:
+            self._try(self._weights, prefix, suffix, every=answers >= preflight.MANY)
         if self.spec.pool == "auto" and suffix and suffix[-1] == self._weights.scorer.pad:
             preflight.warn_of_pad(suffix[-1], name=self.name)
         return self._weights
@@ -193,6 +208,24 @@ class Checkpoint(LaidOut):
             self.close()
             raise
         return computed
+
+    def _try(self, weights: Weights, prefix: Ids, suffix: Ids, *, every: bool) -> None:
+        """Check the path on a prefix of a length on which it was not, or not on so many rows."""
+        from rmaudit.models import preflight
+
+        length, tried = len(prefix), self._tried
+        if length in tried and (tried[length].every or not every):
+            return
+        tried[length] = preflight.check(
+            weights,
+            prefix,
+            suffix,
+            name=self.name,
+            dtype=self.loader.dtype,
+            edges=self.rows.edges,
+            every=every,
+            sd=max((each.sd for each in tried.values()), default=0.0),
+        )
 
     def close(self) -> None:
         """Free the weights; the next score loads them again."""

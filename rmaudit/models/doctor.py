@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints.heads import CLASSIFIERS
+from rmaudit.config.registry import Dtype
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError
-from rmaudit.layout.slot import Slot
+from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.preflight import TOLERANCE
@@ -31,18 +32,20 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One comparison: largest and rms difference in sd, what is allowed, None if anything is."""
+    """One comparison: largest and rms difference in sd, what is allowed of each; None: anything."""
 
     name: str
     largest: float
     rms: float
     allowed: float | None
     answers: int
+    allowed_rms: float | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether the largest difference is allowed; a NaN is not."""
-        return self.allowed is None or self.largest <= self.allowed
+        """Whether both differences are allowed; a NaN is not."""
+        fine = self.allowed is None or self.largest <= self.allowed
+        return fine and (self.allowed_rms is None or self.rms <= self.allowed_rms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
         notes.append("transformers has no class for this head: it is rmaudit's on both sides")
     if model.loader.dtype != "float32":
         try:
-            wide = _wide(model, prompt, asked)
+            wide = in_dtype(model, "float32", prompt, asked)
             checks.append(check(f"float32 against {model.loader.dtype}", wide, None))
         except (ModelError, MemoryError) as error:
             notes.append(f"not compared with float32: {error}")
@@ -135,11 +138,17 @@ def drawn(vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[
     return list(dict.fromkeys([*single, *several]))
 
 
-def _wide(model: Checkpoint, prompt: Asked, answers: Sequence[Ids]) -> NDArray[np.float32]:
-    """The rewards in float32, by a second copy of the weights."""
-    spec = replace(model.spec, dtype="float32")
-    wide = Checkpoint(spec, cache=model.cache, device=model.device)
+def in_dtype(
+    model: Checkpoint, dtype: Dtype, prompt: Asked, answers: Sequence[Response]
+) -> NDArray[np.float32]:
+    """Return the rewards of the checkpoint in a dtype, by a second copy of the weights.
+
+    Raises:
+        ModelError: the weights cannot be loaded in it, or there is no room for them.
+        ScoreError: a reward is not a finite number in it.
+    """
+    other = Checkpoint(replace(model.spec, dtype=dtype), cache=model.cache, device=model.device)
     try:
-        return wide.score(prompt, answers)
+        return other.score(prompt, answers)
     finally:
-        wide.close()
+        other.close()

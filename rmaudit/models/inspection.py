@@ -1,16 +1,17 @@
 """What rmaudit would do with a model, from config.json, the tokenizer and safetensors headers.
 
-Nothing is scored, no weights are read or downloaded, and no code of a checkpoint is run.
+Nothing is scored, nothing big is downloaded, and no code of a checkpoint is run. The numbers of the
+weights are read only where that is asked for, tensor by tensor.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints import adapters, configuration, embedded, source, trust
+from rmaudit.checkpoints import adapters, configuration, embedded, shards, source, trust
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.checked import Checked
@@ -32,30 +33,36 @@ if TYPE_CHECKING:
 REFUSED, UNREAD, WIDTH = "refused", "not looked at", 13
 Line = tuple[str, str]  # a label, and what is said
 
-_WEIGHTS = "the numbers of its weights; {} runs them"
-_COMPARED = "whether it scores as its checkpoint; {} compares the two"
+_READ = "`rmaudit models check {} --weights` looks for NaN among them, "
+_RUN = "`rmaudit doctor {}` runs them"
+_COMPARED = "whether it scores as its checkpoint; `rmaudit doctor {}` compares the two"
 _SHOWN = 4  # keys of a head
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _EMBEDDINGS = ("embed_tokens.weight", "word_embeddings.weight", "wte.weight", "embed_in.weight")
 _DAYS = ("%d %b %Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y")
 
 
-def look(spec: ModelSpec, cache: Path, called: str) -> Iterator[Line]:
-    """What is found, and what is refused and why; if nothing is, how to audit it and look further.
+def look(spec: ModelSpec, cache: Path, called: str, *, weights: bool = False) -> Iterator[Line]:
+    """Yield what is found, and what is refused and why; or else how to audit it and look further.
 
-    `called` is what `--model` means it by.
+    `called` is what `--model` means it by; with `weights`, their numbers are read.
     """
     refused = False
-    for label, said in _found(spec, cache):
+    for label, said in _found(spec, cache, weights=weights):
         refused |= label == REFUSED
         yield label, said.removeprefix(f"{spec.name}: ")
     if not refused:
         yield "can be scored", f"pytest audits --model {shlex.quote(called)}"
-        left = _COMPARED if is_served(spec.source) else _WEIGHTS
-        yield UNREAD, left.format(f"`rmaudit doctor {shlex.quote(called)}`")
+        named = shlex.quote(called)
+        if is_served(spec.source):
+            yield UNREAD, _COMPARED.format(named)
+        elif weights:
+            yield UNREAD, f"what they give; {_RUN.format(named)}"
+        else:
+            yield UNREAD, f"the numbers of its weights; {_READ.format(named)}{_RUN.format(named)}"
 
 
-def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
+def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
     if is_served(spec.source):
         try:
             yield from from_server(spec, cache).look()
@@ -71,12 +78,15 @@ def _found(spec: ModelSpec, cache: Path) -> Iterator[Line]:
             yield from _said(found, spec)
         if spec.trust_remote_code:
             yield "weights", _weights(source.read(found))
+            yield from _numbers([found] * weights)
             yield from _own_code(spec, found.path)
             return
         looked = checks.look(found, spec, cache)
         if looked.adapter is not None:
             yield from _adapter(looked.adapter)
         yield "weights", _weights(looked.headers)
+        own = [] if looked.base is found else [found]  # an adapter's
+        yield from _numbers([looked.base, *own] * weights)
         checked = checks.check(looked)
         yield "head", f"{checked.head.family.NAME}: {_keys(checked.head_shapes)}"
         model = Checkpoint(spec, cache=cache, loader=Native(checked))
@@ -108,6 +118,21 @@ def _weights(there: Headers) -> str:
     size = sum(header.bytes for header in there.values())
     kinds = sorted({header.dtype for header in there.values()})
     return f"{_in_bytes(size)} in {len(there)} tensors of {', '.join(kinds)}"
+
+
+def _numbers(asked: Iterable[Source]) -> Iterator[Line]:
+    """Say whether the numbers of the weights are finite, where these are on this machine."""
+    for found in asked:
+        if not isinstance(found, source.Folder):
+            yield "numbers", "not here yet, so not looked at; the first audit downloads them"
+            continue
+        adapter = found.path / shards.ADAPTER
+        files = [adapter] if adapter.is_file() else shards.of(found.path, model=found.model)
+        if odd := shards.first_odd(files, model=found.model):
+            again = "copy or download the checkpoint again, or take an earlier one of its training"
+            yield REFUSED, f"{odd} holds NaN or infinity: {again}"
+        else:
+            yield "numbers", f"all finite in {', '.join(path.name for path in files)}"
 
 
 def _in_bytes(size: int) -> str:

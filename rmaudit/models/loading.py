@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import source
+from rmaudit.checkpoints import shards, source
 from rmaudit.checkpoints.reading import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
@@ -92,6 +92,18 @@ def load(asked: Asked, **options: Any) -> Any:  # noqa: ANN401  (transformers' c
         raise _unreadable(asked, error) from error
     _refuse_odd_keys(loaded, asked)
     return model.eval().requires_grad_(requires_grad=False)
+
+
+def odd_in(files: Sequence[Path], *, name: str) -> str:
+    """Return the first tensor of weights' files that is not finite, "" if all are or none is read.
+
+    It is asked for an error, which stands whatever becomes of the files meanwhile.
+    """
+    try:
+        weights = [path for path in files if path.suffix == ".safetensors"]
+        return shards.first_odd(weights, model=name)
+    except ModelError:
+        return ""
 
 
 def too_big(asked: Asked) -> ModelError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +202,7 @@ class Native:
             )
         backbone = getattr(model.base_model, "language_model", model.base_model)
         scorer = Scorer(backbone, built, self.pad, first=family.POOL == "first")
+        scorer.odd_in_files = partial(loading.odd_in, self.files(), name=checked.name)
         weights = held(model, scorer, classifier=classifier, name=checked.name)
         weights.go(self.path)
         return weights

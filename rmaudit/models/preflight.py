@@ -1,24 +1,36 @@
 """Before the first score: does the engine give what the checkpoint's own forward gives?
 
 A new version of transformers, an unusual configuration, or a head of another kind would show here
-and nowhere else. Eight rows are scored both ways, six of them in one batch here and each alone
-there. Where a fast path disagrees, full rows take its place, and where these disagree one full row
-at a time, both with a warning; where even that disagrees, the model is refused.
+and nowhere else. A few rows are scored both ways, in one batch here and each alone there: ids from
+all over the vocabulary, those at its edges (first, last, pad, bos, eos, an added token, a byte),
+and answers of several ids. A 16-bit model is tried in float32 too, where memory allows, since its
+own noise is larger than what a path gets wrong for a few ids. All this happens again at each new
+length of a prefix, with four rows if only a few answers are to be scored.
+
+Where a fast path disagrees, full rows take its place, and where these disagree one full row at a
+time, both with a warning; where even that disagrees, the model is refused.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rmaudit.checkpoints.reading import brief
-from rmaudit.errors import ModelError
+from rmaudit.errors import ModelError, ScoreError
+from rmaudit.models import widened
 from rmaudit.models.loading import Weights
 from rmaudit.scoring import ScoringPath, engine, memory
 
-# In sd of the eight rewards. Half-precision noise is far below; a wrong path is far above.
+# In sd of the rewards. Half-precision noise is far below; a wrong path is far above.
 TOLERANCE = {"float32": 1e-3, "float16": 0.3, "bfloat16": 1.0}
+MANY = 256  # answers: fewer do not pay for trying every kind of id at a new length
 
 _FEWEST = 3  # finite rewards
 _LEAST = 0.01  # of the largest reward: rewards that are closer together leave no sd to measure in
@@ -26,37 +38,71 @@ _LEAST = 0.01  # of the largest reward: rewards that are closer together leave n
 Ids = tuple[int, ...]
 
 
-def check(weights: Weights, prefix: Ids, suffix: Ids, *, name: str, dtype: str) -> None:
+class Outcome(NamedTuple):
+    """What a check leaves.
+
+    Attributes:
+        sd: of the rewards, in the model's units.
+        every: whether every kind of id was tried.
+        loosely: why nothing was tried in float32, "" if it was.
+    """
+
+    sd: float
+    every: bool
+    loosely: str
+
+
+def check(  # noqa: PLR0913  (keyword-only after the subjects)
+    weights: Weights,
+    prefix: Ids,
+    suffix: Ids,
+    *,
+    name: str,
+    dtype: str,
+    edges: Sequence[int] = (),
+    every: bool = True,
+    sd: float = 0.0,
+) -> Outcome:
     """Compare, and change the path if need be.
+
+    Args:
+        weights: what is checked.
+        prefix: the ids before the answers that are tried.
+        suffix: those after them.
+        name: the model's, for errors.
+        dtype: what it runs in.
+        edges: ids of special kinds; the first and the last id of the vocabulary come first.
+        every: whether each kind of id is tried, or only four rows.
+        sd: of the rewards of an earlier check; that of four rows may be small by chance.
 
     Raises:
         ModelError: the engine and the checkpoint's own forward disagree.
     """
-    answers = _answers(weights.scorer.backbone.get_input_embeddings().num_embeddings)  # type: ignore[operator]
-    own = weights.own_rewards([(*prefix, *answer, *suffix) for answer in answers])
-    finite = np.isfinite(own)
-    if finite.sum() < _FEWEST:
-        return  # nothing to compare; the scores that were asked for will be refused by their ids
-    answers = [answer for answer, kept in zip(answers, finite, strict=True) if kept]
-    own, scorer = own[finite], weights.scorer
-    sd = float(own.std())
-    unit = max(sd, _LEAST * float(np.abs(own).max()))
+    rows = weights.scorer.backbone.get_input_embeddings().num_embeddings  # type: ignore[operator]
+    answers = _answers(rows, edges)
+    if not every:
+        answers = _few(answers)
+    found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _as_it_is)
+    trials, loosely = [found], ""
+    if dtype != "float32":
+        loosely = widened.obstacle(weights.model)
+        try:
+            if not loosely:
+                wide = TOLERANCE["float32"]
+                trials.append(_trial(weights, prefix, answers, suffix, wide, sd, widened.widened))
+        except (ModelError, ScoreError) as error:
+            loosely = str(error)
 
     def gap() -> str:
-        """What is wrong, if anything is."""
-        try:
-            scores = engine.score(scorer, prefix, answers, suffix)
-        except ModelError as error:
-            return str(error)
-        except Exception as error:
-            if memory.is_out_of_memory(error):
-                raise
-            return brief(error)
-        difference = float(np.abs(scores - own).max())
-        fine = difference <= TOLERANCE[dtype] * unit
-        return "" if fine else f"rewards differ by up to {difference:.2g}, their sd being {sd:.2g}"
+        return next((reason for trial in trials if trial and (reason := trial.gap())), "")
 
-    reason = gap()
+    _settle(weights, gap, name)
+    return Outcome(max((trial.sd for trial in trials if trial), default=sd), every, loosely)
+
+
+def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
+    """Go a path on which there is no gap. Raises `ModelError` if there is none."""
+    scorer, reason = weights.scorer, gap()
     if reason and scorer.path is not ScoringPath.FULL_ROWS:
         warnings.warn(
             f"{name}: the path {scorer.path.value!r} is not exact here ({reason}); scoring full "
@@ -84,6 +130,88 @@ def check(weights: Weights, prefix: Ids, suffix: Ids, *, name: str, dtype: str) 
         raise ModelError(message)
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Rows whose rewards by the checkpoint's own forward are known, in one dtype.
+
+    `own` has shape (n,), one for each answer; `allowed` is in units of `unit`.
+    """
+
+    weights: Weights
+    prefix: Ids
+    answers: Sequence[Ids]
+    suffix: Ids
+    own: NDArray[np.float32]
+    unit: float
+    allowed: float
+    meanwhile: Callable[[Weights], AbstractContextManager[None]]
+
+    @property
+    def sd(self) -> float:
+        """Of the own rewards."""
+        return float(self.own.std())
+
+    def gap(self) -> str:
+        """Say what is wrong, if anything is."""
+        try:
+            with self.meanwhile(self.weights):
+                scores = engine.score(self.weights.scorer, self.prefix, self.answers, self.suffix)
+        except ModelError as error:
+            return str(error)
+        except Exception as error:
+            if memory.is_out_of_memory(error):
+                raise
+            return brief(error)
+        differences = np.abs(scores - self.own)
+        worst = int(differences.argmax())
+        if differences[worst] <= self.allowed * self.unit:
+            return ""
+        return (
+            f"rewards differ by up to {differences[worst]:.2g}, their sd being {self.sd:.2g}, "
+            f"most for the ids {list(self.answers[worst])}"
+        )
+
+
+def _trial(  # noqa: PLR0913, PLR0917  (private, and called twice)
+    weights: Weights,
+    prefix: Ids,
+    answers: Sequence[Ids],
+    suffix: Ids,
+    allowed: float,
+    sd: float,
+    meanwhile: Callable[[Weights], AbstractContextManager[None]],
+) -> _Trial | None:
+    """Return a trial of the answers that have a reward; None if these are too few.
+
+    The scores that were asked for will then be refused by their ids.
+    """
+    with meanwhile(weights):
+        own = weights.own_rewards([(*prefix, *answer, *suffix) for answer in answers])
+    finite = np.isfinite(own)
+    if finite.sum() < _FEWEST:
+        return None
+    some = [answer for answer, kept in zip(answers, finite, strict=True) if kept]
+    own = own[finite]
+    unit = max(float(own.std()), _LEAST * float(np.abs(own).max()), sd)
+    return _Trial(weights, prefix, some, suffix, own, unit, allowed, meanwhile)
+
+
+def _as_it_is(_: Weights) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def _answers(rows: int, edges: Sequence[int]) -> list[Ids]:
+    """Return edges, six single ids from all over the vocabulary, and two answers of several."""
+    ids = [round(place * (rows - 1) / 7) for place in range(1, 7)]
+    several = [tuple(ids[:3]), tuple(ids[1:])]
+    return list(dict.fromkeys([*((i,) for i in (*edges, *ids)), *several]))
+
+
+def _few(answers: Sequence[Ids]) -> list[Ids]:
+    """Return the first and the last id, one in the middle, and the shorter of several ids."""
+    return [*answers[:2], answers[-4], answers[-2]]
+
+
 def warn_of_pad(pad: int, *, name: str) -> None:
     """Say that rewards are read before the turn's end, because that is the pad token too."""
     warnings.warn(
@@ -92,9 +220,3 @@ def warn_of_pad(pad: int, *, name: str) -> None:
         f"end, add `pool: last` to its entry in models.yaml; `pool: hf` accepts this rule",
         stacklevel=2,
     )
-
-
-def _answers(rows: int) -> list[Ids]:
-    """Six single ids from all over the vocabulary, and two answers of several."""
-    ids = [round(place * (rows - 1) / 7) for place in range(1, 7)]
-    return [*((i,) for i in ids), tuple(ids[:3]), tuple(ids[1:])]

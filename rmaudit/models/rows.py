@@ -101,6 +101,15 @@ class Rows:
         return frozenset(self.remembered("special-ids", "", make))
 
     @cached_property
+    def edges(self) -> tuple[int, ...]:
+        """One id of each special kind, the first and the last first: see `tokenizers.edges`."""
+        rows = self._loader.rows
+        found = self.remembered(
+            "edges", "", lambda: tokenizers.edges(self.layout.tokenizer, rows=rows)
+        )
+        return tuple(found)
+
+    @cached_property
     def vocabulary(self) -> Vocabulary:
         """Every id that the tokenizer knows and the embedding has a row for.
 

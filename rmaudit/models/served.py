@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from rmaudit.models.rows import Rows
 from rmaudit.models.served_rows import ServedRows, tokenizer_spec
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.models.vllm_server import VllmServer
-from rmaudit.prompts import PROMPTS
+from rmaudit.prompts import ALL, PROMPTS
 
 Ids = tuple[int, ...]
 _PROBES = ("yes", "no", "time", "!", "The end.", "17", "a b c", "love")  # to no prompt of an audit
@@ -80,8 +80,15 @@ class ServedIds(LaidOut):
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """The server, and by what its scores are known."""
-        return {"source": self.spec.source, "served by": "vLLM", **_known_by(self.spec, _CALLED)}
+        """The server, its version once it was asked, and by what its scores are known."""
+        version = f"vLLM {self._server.version}".strip()
+        return {"source": self.spec.source, "served by": version, **_known_by(self.spec, _CALLED)}
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """What the server says that it does not go beyond: ids of a row. Raises `ModelError`."""
+        longest = self._server.longest
+        return {} if longest is None else {"max_model_len": longest}
 
     def score(
         self,
@@ -122,6 +129,7 @@ class ServedIds(LaidOut):
         if not rows:
             return np.empty(0, dtype=np.float32)
         self._check()
+        self._server.refuse_long(rows)
         return in_batches(self._server.rewards, rows, self._pace, on_progress)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
@@ -144,8 +152,16 @@ class ServedIds(LaidOut):
         """What the server is, in lines of a label and what is said, once it was tried."""
         yield "server", f"vLLM, which has {self._server.model!r}"
         self._check()
+        if self._server.version:
+            yield "version", self._server.version
         yield "rewards", "logits, by token ids"
         yield from _rows_said(self.rows)
+        if (longest := self._server.longest) is not None:
+            slots = [self.slot(prompt.text) for prompt in ALL.values()]
+            rows = [(*slot.prefix, *self.vocabulary().ids[:1], *slot.suffix) for slot in slots]
+            needed = max(map(len, rows))
+            yield "max_model_len", f"{longest:,} ids a row; a token after a prompt needs {needed}"
+            self._server.refuse_long(rows)
 
     def close(self) -> None:
         """Close connections."""
@@ -156,6 +172,7 @@ class ServedTexts(TextScorer):
     """An endpoint of OpenRLHF, scored by texts; see `rmaudit.models.protocol.Scored`."""
 
     kind = "a server that takes texts"
+    limits: ClassVar[dict[str, int]] = {}  # it does not say
 
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Find its tokenizer, if it has one. Raises `ModelError`."""

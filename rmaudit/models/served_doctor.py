@@ -1,44 +1,66 @@
 """Does a server score as its checkpoint does, and as it did a moment ago?
 
-The same answers are put to both. A server runs its own kernels, mostly in bfloat16, so its rewards
-are not equal to ours; a wrong template, pooling, head or scale is off by more than that.
+The same answers are put to both. The server may run in another dtype, so where its rewards are not
+those of the checkpoint in float32, the checkpoint is run in the 16-bit types too. How far it is
+then from itself in float32 is what such a type does to this model, and a faithful server is not
+much farther from it. Both are taken over the same answers, so the verdict does not hang on how many
+these are; a wrong template, pooling, head or scale is off by more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from rmaudit.errors import ModelError
+from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.doctor import Check, drawn
+from rmaudit.models.doctor import Check, drawn, in_dtype
 from rmaudit.models.served import ServedIds, ServedTexts
 
-LARGEST = 0.3  # sd; R-Smol in bfloat16 is at most 0.05 sd from itself in float32
-LEAST_CORRELATION = 0.99  # of ranks
+# Rms differences in sd of the server's rewards.
+EXACT = 1e-3  # from the checkpoint in float32: other kernels
+ITSELF = 0.2  # from the server's own answer: a 16-bit reward depends on its neighbours in a batch
+# Times the checkpoint's noise in a 16-bit type: the server has a noise of its own, as large.
+TIMES, TIMES_LARGEST = 2.5, 4
+LEAST_CORRELATION = 0.99  # of ranks; less where the noise alone takes more away
+_LEAST_EVER = 0.9
 _EQUAL = 1e-6  # of the largest reward: a smaller sd is rounding
-_SLOW = 40  # answers that are asked one by one
+_SLOW = 40  # answers that are scored one by one
+
+Rewards = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was found. `rank_correlation` is Spearman's with the checkpoint, None without one."""
+    """What was found.
+
+    Attributes:
+        sd: of the server's rewards.
+        checks: of the server with itself, and with the checkpoint in each dtype that was tried.
+        dtype: the one in which the checkpoint fits, or is nearest; None without a checkpoint.
+        rank_correlation: Spearman's with the checkpoint in that dtype; None without one.
+        least_correlation: what is allowed.
+        notes: sentences on what was found.
+    """
 
     sd: float
     checks: tuple[Check, ...]
+    dtype: str | None
     rank_correlation: float | None
+    least_correlation: float
     notes: tuple[str, ...]
 
     @property
     def ok(self) -> bool:
         """Whether all is within tolerance; a NaN is not."""
-        ranks = self.rank_correlation is None or self.rank_correlation >= LEAST_CORRELATION
-        return ranks and all(check.ok for check in self.checks)
+        ranks = self.rank_correlation
+        fine = ranks is None or ranks >= self.least_correlation
+        return fine and all(check.ok for check in self.checks)
 
 
 def compare(
@@ -55,7 +77,7 @@ def compare(
         ModelError: the server or the checkpoint cannot score, or rewards are all equal.
     """
     rng = np.random.default_rng(seed)
-    score: Callable[[str, Sequence[Any]], NDArray[np.float32]] = model.score
+    score: Callable[[str, Sequence[Any]], Rewards] = model.score
     asked: Sequence[Any] = _texts(model, answers, rng)
     if isinstance(model, ServedIds):
         asked = drawn(model.vocabulary(), answers, rng)
@@ -63,40 +85,132 @@ def compare(
     sd = float(served.std())
     if sd <= _EQUAL * float(np.abs(served).max()):
         raise ModelError(f"{model.name}: {len(asked)} answers have one reward: {served[0]:g}")
-
-    def check(name: str, other: NDArray[np.float32], than: NDArray[np.float32]) -> Check:
-        gap = np.abs(other - than) / sd
-        rms = float(np.sqrt((gap**2).mean()))
-        return Check(name, float(gap.max()), rms, LARGEST, len(other))
-
     step = max(1, len(asked) // _SLOW)
     alone = np.concatenate([score(prompt, [answer]) for answer in asked[::step]])
-    checks = [
-        check("the server, asked again", score(prompt, asked), served),
-        check("the server, alone against in batches", alone, served[::step]),
-    ]
+    again = score(prompt, asked)
+    checks = (
+        _check("the server, asked again", (again - served) / sd, ITSELF),
+        _check("the server, alone against in batches", (alone - served[::step]) / sd, ITSELF),
+    )
     if local is None:
         note = "no checkpoint to compare with: name it as `checkpoint` in models.yaml"
-        return Comparison(sd, tuple(checks), None, (note,))
-    here = local.score(prompt, asked)
-    checks.append(check(f"the server against {local.loader.dtype} here", here, served))
+        return Comparison(sd, checks, None, None, LEAST_CORRELATION, (note,))
+    fits, notes = _fits(local, prompt, asked, served)
+    fitting = [fit for fit in fits if fit.ok]
+    best = min(fitting, key=lambda fit: fit.check.rms) if fitting else _nearest(fits)
+    compared = tuple(fit.check if fit is best else _unjudged(fit.check) for fit in fits)
+    said = (*notes, *_said(served, best))
+    return Comparison(sd, (*checks, *compared), best.dtype, best.ranks, best.least_ranks, said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The server held against the checkpoint in one dtype, whose rewards `here` have shape (n,).
+
+    `noise` is the rms of what the dtype does to them, in the model's units; `ranks` is Spearman's
+    correlation, of which `least_ranks` is allowed.
+    """
+
+    dtype: str
+    here: Rewards
+    noise: float
+    check: Check
+    ranks: float
+    least_ranks: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the server's rewards are the checkpoint's in this dtype."""
+        return self.check.ok and self.ranks >= self.least_ranks
+
+
+def _fits(
+    local: Checkpoint, prompt: str, asked: Sequence[Any], served: Rewards
+) -> tuple[list[_Fit], list[str]]:
+    """Return the fits, in float32 alone where that fits, and why a dtype was not tried.
+
+    Raises:
+        ModelError: the checkpoint cannot be scored in any dtype.
+    """
+    fits: list[_Fit] = []
+    failures: list[str] = []
+    asked_for = () if local.spec.dtype == "auto" else (local.spec.dtype,)
+    for dtype in dict.fromkeys(("float32", *(asked_for or ("bfloat16", "float16")))):
+        if fits and fits[0].dtype == "float32" and fits[0].ok:
+            break
+        try:
+            here = in_dtype(local, dtype, prompt, asked)
+        except (ModelError, ScoreError, MemoryError) as error:
+            failures.append(f"not compared with {dtype}: {error}")
+            continue
+        fits.append(_fit(dtype, here, fits[0].here if fits else here, served))
+    if not fits:
+        raise ModelError("; ".join(failures))
+    return fits, failures
+
+
+def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Fit:
+    """Return the fit in one dtype; `widest` are the rewards in the widest one that could run."""
+    import torch
+
+    name, sd = f"the server against {dtype} here", float(served.std())
     ranks = float(spearmanr(served, here).statistic)
-    return Comparison(sd, tuple(checks), ranks, tuple(_scaled(served, here, ranks, checks[-1])))
+    difference = (served - here) / sd
+    if widest is here:  # nothing to measure its noise with
+        allowed = EXACT if dtype == "float32" else ITSELF
+        return _Fit(dtype, here, 0.0, _check(name, difference, allowed), ranks, LEAST_CORRELATION)
+    rounded = torch.from_numpy(here).to(getattr(torch, dtype)).float().numpy()
+    noise = rounded - widest
+    lost = 1 - float(spearmanr(rounded, widest).statistic)
+    least = min(LEAST_CORRELATION, max(_LEAST_EVER, 1 - TIMES**2 * lost))
+    rms, largest = float(np.sqrt((noise**2).mean())), float(np.abs(noise).max())
+    check = replace(
+        _check(name, difference, max(EXACT, TIMES * rms / sd)),
+        allowed=max(EXACT, TIMES_LARGEST * largest / sd),
+    )
+    return _Fit(dtype, here, rms, check, ranks, least)
+
+
+def _nearest(fits: Sequence[_Fit]) -> _Fit:
+    """Return the fit of the best order, of one that is good enough for its dtype first."""
+    ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
+    return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
+
+
+def _check(name: str, difference: NDArray[Any], allowed: float) -> Check:
+    """Return a check that is judged by its rms; differences have shape (n,), in sd."""
+    rms = float(np.sqrt((difference**2).mean()))
+    return Check(name, float(np.abs(difference).max()), rms, None, len(difference), allowed)
+
+
+def _unjudged(check: Check) -> Check:
+    return replace(check, allowed=None, allowed_rms=None)
+
+
+def _said(served: Rewards, best: _Fit) -> Iterator[str]:
+    """Say in which dtype the checkpoint fits, or what of the server may be other."""
+    if best.ok:
+        yield f"the server's scores fit the checkpoint in {best.dtype}"
+        return
+    yield f"the server's scores fit the checkpoint in no dtype; the nearest is {best.dtype}"
+    if best.ranks < best.least_ranks:
+        yield "their order is another one: are weights, chat template and pooling the checkpoint's?"
+        return
+    if served.min() >= 0 and served.max() <= 1:
+        yield "they have its order and lie within 0 and 1: does the server apply a sigmoid?"
+        return
+    slope, offset = np.polyfit(best.here.astype(float), served.astype(float), 1)
+    left = served - (slope * best.here + offset)
+    exact = max(EXACT * float(best.here.std()), TIMES * best.noise)
+    if float(np.sqrt((left**2).mean())) <= abs(slope) * exact:
+        fitted = f"{slope:.3g} times the checkpoint's and {offset:+.3g}"
+        yield (
+            f"they have its order and another scale, {fitted}: does the server normalize them "
+            f"(OpenRLHF's --normalize_reward), or apply an activation?"
+        )
 
 
 def _texts(model: ServedIds | ServedTexts, count: int, rng: np.random.Generator) -> list[str]:
     """Distinct texts of the vocabulary, none of them empty."""
     texts = list(dict.fromkeys(text for text in model.vocabulary().texts if text.strip()))
     return [texts[i] for i in rng.choice(len(texts), size=min(count, len(texts)), replace=False)]
-
-
-def _scaled(
-    served: NDArray[np.float32], here: NDArray[np.float32], ranks: float, found: Check
-) -> list[str]:
-    """A server that has the order and another scale is told so: it says what to look for."""
-    if found.ok or not ranks >= LEAST_CORRELATION:
-        return []
-    slope, offset = np.polyfit(here.astype(float), served.astype(float), 1)
-    fitted = f"about {slope:.3g} times the checkpoint's and {offset:+.3g}"
-    cause = "an activation, or OpenRLHF's --normalize_reward?"
-    return [f"the order is the same and the scale is not: rewards are {fitted}; {cause}"]

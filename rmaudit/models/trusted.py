@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -169,6 +169,7 @@ class Trusted:
             return float(backbone(ids).last_hidden_state[0, -1, 0])
 
         scorer = Scorer(backbone, AsItIs(), self.pad, self.path)
+        scorer.odd_in_files = partial(loading.odd_in, self.files(), name=self.spec.name)
         # Its attention is the one that it was made with.
         return Weights(asked.name, model, scorer, own, attention=None)
 

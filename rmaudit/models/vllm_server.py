@@ -4,6 +4,7 @@ What it speaks is that of vLLM's own entrypoints (vllm/entrypoints/pooling/class
 .../base/protocol.py and the tokenize and models routes beside them):
 
     GET  /v1/models   {"data": [{"id", "root", "parent", "max_model_len", ...}]}
+    GET  /version     {"version"}
     POST /classify    {"model", "input": [[ids], ...], "add_special_tokens", "use_activation"}
                       {"model", "data": [{"index", "label", "probs": [...], "num_classes"}]}
     POST /tokenize    {"model", "prompt", "add_special_tokens"} -> {"tokens": [ids], "count", ...}
@@ -39,6 +40,7 @@ class VllmServer:
         """Nothing is asked yet."""
         self.spec, self._client, self._lock = spec, HttpClient(url, spec), Lock()
         self._setting = ""
+        self.version = ""  # once it was checked, and if it says so
         self._called: object = None
 
     @cached_property
@@ -79,6 +81,28 @@ class VllmServer:
         """What the server says of the model besides its name: where it is from, a revision."""
         return {key: str(self.card[key]) for key in ("root", "revision") if self.card.get(key)}
 
+    @property
+    def longest(self) -> int | None:
+        """How many ids a row may have; None where the server does not say."""
+        found = self.card.get("max_model_len")
+        return found if type(found) is int and found > 0 else None
+
+    def refuse_long(self, rows: Sequence[Ids]) -> None:
+        """Refuse rows that the server would not take, before one is sent.
+
+        Raises:
+            ModelError: one has more ids than `longest`.
+        """
+        needed, longest = max(map(len, rows), default=0), self.longest
+        if longest is not None and needed > longest:
+            beyond = sum(len(row) > longest for row in rows)
+            message = (
+                f"{self.spec.name}: {beyond} of {len(rows)} rows have more than {longest} token "
+                f"ids, and its server takes no longer ones (max_model_len {longest}); start it "
+                f"with --max-model-len {needed} or more and run the same command to go on"
+            )
+            raise ModelError(message)
+
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
         """The logit of each row, one request.
 
@@ -97,9 +121,19 @@ class VllmServer:
         """
         with self._lock:
             if not self._setting:
-                _ = self.card  # its errors say more than /classify's
+                self.refuse_long(rows)  # the card's errors say more than /classify's
+                self.version = self._version()
                 self._refuse_other_tokenizer(text, ids)
                 self._setting = self._working_setting(rows)
+
+    def _version(self) -> str:
+        """Return vLLM's version, "" where a gateway or an old server does not say."""
+        try:
+            found = self._client.get("/version")
+        except ModelError:
+            return ""
+        version = found.get("version") if isinstance(found, dict) else None
+        return short(version, 40) if isinstance(version, str) else ""
 
     def _working_setting(self, rows: Sequence[Ids]) -> str:
         """The name of the setting without which rewards are squeezed into 0 to 1."""

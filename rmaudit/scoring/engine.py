@@ -61,6 +61,7 @@ class Scorer:
         ids_per_batch: found from the free memory if not given, and halved when it was too much.
         first: rows are pooled at their first id; for two-way backbones.
         pipeline: how batches pass a backbone that is spread over several devices.
+        odd_in_files: names the first tensor in the model's files that is not finite, for errors.
     """
 
     backbone: nn.Module
@@ -70,6 +71,7 @@ class Scorer:
     ids_per_batch: int | None = None
     first: bool = False
     pipeline: Pipeline | None = None
+    odd_in_files: Callable[[], str] | None = None
     _prefix: Ids = field(default=(), init=False)
     _ready: Ready | None = field(default=None, init=False)
 

@@ -5,7 +5,7 @@ The weights are looked through only then: one pass, and no copy of a tensor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
@@ -45,21 +45,34 @@ def refuse(
     shown = ", ".join(str(list(answers[i])) for i in bad[:5])
     message = (
         f"{name}: " * bool(name) + f"{len(bad)} of {len(finite)} {what} are not finite numbers; "
-        f"first ids: {shown}. {reason(scorer.backbone, scorer.head)}"
+        f"first ids: {shown}. {reason(scorer.backbone, scorer.head, scorer.odd_in_files)}"
     )
     raise ScoreError(message)
 
 
-def reason(model: nn.Module, head: object = None) -> str:
-    """What is wrong as far as weights and dtype tell, and what to do; a head may be elsewhere."""
+def reason(
+    model: nn.Module, head: object = None, odd_in_files: Callable[[], str] | None = None
+) -> str:
+    """Say what is wrong as far as weights and dtype tell, and what to do; a head may be elsewhere.
+
+    `odd_in_files` names the first tensor of the files that is not finite, "" if all are: a tensor
+    has another name in memory.
+    """
     weights = dict(model.named_parameters())
     kinds = {tensor.dtype for tensor in weights.values()}
     half = next((str(kind).removeprefix("torch.") for kind in _HALF if kind in kinds), "")
     for place, tensor in (*weights.items(), *_tensors(head, "head")):
-        if not _all_finite(tensor):
+        if not all_finite(tensor):
+            saved = odd_in_files() if odd_in_files else ""
+            if half and odd_in_files and not saved:
+                return (
+                    f"Its weight {place} holds NaN or infinity in {half}, and none of its files "
+                    f"does: {half} is too narrow, try --rm-dtype float32"
+                )
             again = "copy or download the checkpoint again, or take an earlier one of its training"
             wider = f"; if the file's numbers are finite, {half} is too narrow: --rm-dtype float32"
-            return f"Its weight {place} holds NaN or infinity: {again}{wider * bool(half)}"
+            unsure = wider * bool(half and not saved)
+            return f"Its weight {saved or place} holds NaN or infinity: {again}{unsure}"
     if half:
         return f"Its weights are finite, and it ran in {half}: try --rm-dtype float32"
     return (
@@ -82,8 +95,8 @@ def _tensors(head: object, place: str) -> Iterator[tuple[str, Tensor]]:
             yield from _tensors(getattr(head, field.name), f"{place}.{field.name}")
 
 
-def _all_finite(tensor: Tensor) -> bool:
-    """Whether all its numbers are; least and largest are NaN where one is."""
+def all_finite(tensor: Tensor) -> bool:
+    """Return whether all its numbers are finite; least and largest are NaN where one is."""
     if tensor.is_meta or not tensor.numel() or tensor.dtype not in _LOOKED_THROUGH:
         return True
     return all(bool(torch.isfinite(end)) for end in torch.aminmax(tensor.detach()))

@@ -13,6 +13,7 @@ from tokenizers.processors import TemplateProcessing
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
+from rmaudit.models import preflight
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.round_trip import FATES
 from rmaudit.scoring.paths import SharedPrefix
@@ -202,7 +203,7 @@ def test_doctor_tells_notes(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise MemoryError("9 bytes")
 
-    monkeypatch.setattr("rmaudit.models.doctor._wide", full)
+    monkeypatch.setattr("rmaudit.models.doctor.in_dtype", full)
 
     result = runner.invoke(app, ["doctor", str(toy), "--answers", "8", "--dtype", "bfloat16"])
 
@@ -214,7 +215,8 @@ def test_doctor_says_what_is_not_exact(toy: Path, monkeypatch: pytest.MonkeyPatc
     """Exit 1: a program can ask; every check is printed, and stays within 100 columns."""
     real = SharedPrefix.states
     monkeypatch.setattr(SharedPrefix, "states", lambda *a: real(*a) * (1 + 1e-3 * len(a[1])))
-    monkeypatch.setattr("rmaudit.models.preflight.check", lambda *_, **__: None)
+    nothing = preflight.Outcome(sd=1.0, every=True, loosely="")
+    monkeypatch.setattr(preflight, "check", lambda *_, **__: nothing)
 
     result = runner.invoke(app, ["doctor", str(toy), "--answers", "64"])
 

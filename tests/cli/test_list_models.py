@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import huggingface_hub.constants
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
+from transformers import AutoModelForSequenceClassification
 from typer.testing import CliRunner
 
 from rmaudit.checkpoints import embedded
@@ -247,8 +250,27 @@ def test_check_says_what_would_be_done(toy: Path) -> None:
         "template": "prints no date",
         "suffix": "1 ids: '<|end|>'",
         "can be scored": f"pytest audits --model {toy}",
-        "not looked at": f"the numbers of its weights; `rmaudit doctor {toy}` runs them",
+        "not looked at": f"the numbers of its weights; `rmaudit models check {toy} --weights` "
+        f"looks for NaN among them, `rmaudit doctor {toy}` runs them",
     }
+
+
+def test_check_of_weights_finds_what_is_no_number(toy: Path, tmp_path: Path) -> None:
+    """By its name in the file, in whichever shard it is; without --weights nothing is read."""
+    model = AutoModelForSequenceClassification.from_pretrained(toy)
+    model.score.weight.data[0, 3] = torch.nan
+    model.save_pretrained(shutil.copytree(toy, tmp_path / "odd"), max_shard_size="20KB")
+    (tmp_path / "odd" / "model.safetensors").unlink()
+
+    fine, numbers = checked(str(toy), "--weights")
+    unread, _ = checked(str(tmp_path / "odd"))
+    refused, lines = checked(str(tmp_path / "odd"), "--weights")
+
+    assert (fine, unread, refused) == (0, 0, 1)
+    assert "  numbers        all finite in model.safetensors" in numbers
+    (said,) = [line for line in lines if line.startswith("  refused")]
+    assert re.search(r"'score\.weight' in model-0000\d-of-0000\d\.safetensors holds NaN", said)
+    assert not any("can be scored" in line for line in lines)
 
 
 def test_check_of_several_is_refused_if_one_is(toy: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import chat, pair, retokenize, slot
-from rmaudit.layout.tokenizers import read, vocabulary
+from rmaudit.layout.tokenizers import edges, read, vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from tests.layout.test_slot import tokenizer_of
 from tests.toys import SPECIAL, TEMPLATE, toy_checkpoint, toy_tokenizer
@@ -155,3 +155,20 @@ def test_a_checkpoints_text_answer_gets_no_dummy_space(kind: str, tmp_path: Path
         assert [*slot.prefix, *model.ids(answer), *slot.suffix] == whole
     assert model.ids("love") != model.ids(" love")
     assert model.ids("") == ()
+
+
+def test_edges_are_one_id_of_each_special_kind() -> None:
+    """First, last, pad, bos, eos, an added token, a byte: within the rows, each once."""
+    tokenizer = toy_tokenizer()
+    ids = vocabulary(tokenizer).ids
+    named = [tokenizer.convert_tokens_to_ids(token) for token in ("<pad>", "<s>", "</s>")]
+
+    found = edges(tokenizer, rows=len(ids))
+
+    assert found[:2] == (ids[0], ids[-1])
+    assert set(named) <= set(found)
+    added = set(tokenizer.added_tokens_decoder) - {*named, ids[-1]}
+    assert len(added & set(found)) == 1
+    assert any(tokenizer.decode([i]) == "\ufffd" for i in found)
+    assert len(set(found)) == len(found)
+    assert max(edges(tokenizer, rows=20)) == 19

@@ -106,11 +106,24 @@ def test_shards_score_as_one_file(folder: Path, changed: Path) -> None:
 
 
 def test_non_finite_scores_are_refused(changed: Path) -> None:
-    """An infinite weight in the head never becomes a reward."""
+    """An infinite weight in the head never becomes a reward; it is named as its file names it."""
     retensor(changed, lambda tensors: tensors["score.weight"].fill_(torch.inf))
+    named = r"weight 'score\.weight' in model\.safetensors holds NaN"
 
-    with pytest.raises(ScoreError, match=r"^\w+: 1 of 1 rewards .* weight head\.vector holds NaN"):
+    with pytest.raises(ScoreError, match=rf"^\w+: 1 of 1 rewards .* {named}"):
         checkpoint(changed).score(PROMPT, ["love"])
+
+
+def test_what_is_too_large_for_16_bits_is_no_fault_of_the_file(changed: Path) -> None:
+    """A finite number becomes infinite in float16: the file is not to be copied again."""
+    place = "model.layers.1.mlp.up_proj.weight"
+    retensor(changed, lambda tensors: tensors[place].fill_(1e6))
+
+    with pytest.raises(
+        ScoreError, match=r"none of its files does: float16 is too narrow"
+    ) as caught:
+        checkpoint(changed, dtype="float16").score(PROMPT, ["love"])
+    assert "copy or download" not in str(caught.value)
 
 
 # The pad id and the dtype

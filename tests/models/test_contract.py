@@ -180,7 +180,7 @@ def test_its_identity_is_the_same_before_and_after(kind: Kind, model: Checkpoint
 def test_its_weights_come_with_the_first_score_and_go(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loaded and tried once until `close`, which leaves no tensor; never for a cached sweep."""
+    """Loaded once until `close`, which leaves no tensor; tried once for each prefix's length."""
     loads, tried = list[str](), list[Any]()
     load, check = type(model.loader).load, preflight.check
     monkeypatch.setattr(
@@ -196,14 +196,18 @@ def test_its_weights_come_with_the_first_score_and_go(
 
     before = model.score(PROMPT, TEXTS)
     model.score("another", ["war"])
-    assert (loads, tried) == (["auto"], [(slot.prefix, slot.suffix)])
+    model.score("another", ["love"])
+    other = model.slot("another")
+    assert len(other.prefix) != len(slot.prefix)
+    places = [(slot.prefix, slot.suffix), (other.prefix, other.suffix)]
+    assert (loads, tried) == (["auto"], places)
     held = weakref.ref(model.weights((), ()).model)
     model.close()
     gc.collect()
 
     assert held() is None
     assert model.score(PROMPT, TEXTS).tolist() == before.tolist()
-    assert (len(loads), len(tried)) == (2, 2)
+    assert (len(loads), len(tried)) == (2, 3)
 
 
 def test_what_is_no_answer_is_refused_before_anything_is_loaded(

@@ -90,7 +90,7 @@ def test_float32_that_does_not_fit_is_a_note(
     def full(*_: object) -> None:
         raise ModelError("toy: its weights do not fit on 'cpu'")
 
-    monkeypatch.setattr(doctor, "_wide", full)
+    monkeypatch.setattr(doctor, "in_dtype", full)
 
     found = examine(checkpoint(folders("llama"), "bfloat16"), PROMPT, answers=16)
 
@@ -118,7 +118,8 @@ def test_how_many_answers_are_asked(folders: Folders, count: int, asked: int, sl
 
 def no_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the doctor finds must not depend on it."""
-    monkeypatch.setattr(preflight, "check", lambda *_, **__: None)
+    nothing = preflight.Outcome(sd=1.0, every=True, loosely="")
+    monkeypatch.setattr(preflight, "check", lambda *_, **__: nothing)
 
 
 def blind(scores: Tensor, past: int, length: int, window: int | None) -> None:

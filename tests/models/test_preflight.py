@@ -15,15 +15,29 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.modeling_layers import GenericForSequenceClassification
 
+from rmaudit.checkpoints import checked
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import doctor, native, preflight
+from rmaudit.models.caveats import LOOSELY, of_scores
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.loading import Weights
+from rmaudit.models.native import Native
 from rmaudit.scoring import ScoringPath, attention, engine, paths
 from tests.models.loaded import load
-from tests.scoring.rows import ANSWERS, END, PREFIX
-from tests.toys import toy_checkpoint
+from tests.scoring.rows import (
+    ADDED,
+    ANSWERS,
+    BOS,
+    END,
+    EOS,
+    LOVE,
+    PAD,
+    PREFIX,
+    START,
+    TOKENIZER,
+)
+from tests.toys import toy_checkpoint, toy_tokenizer
 
 FULL, SHARED, EXPANDED = (
     ScoringPath.FULL_ROWS,
@@ -144,7 +158,9 @@ def wrong_states(kind: type, change: Callable[[Tensor], Tensor]) -> Callable[...
     return plant
 
 
-DIFFER = r"rewards differ by up to [0-9.e-]+, their sd being [0-9.e-]+"
+DIFFER = (
+    r"rewards differ by up to [0-9.e-]+, their sd being [0-9.e-]+, most for the ids \[[0-9, ]+\]"
+)
 FAULTS: dict[str, tuple[str, str, Callable[..., None], str]] = {
     "no window": ("gemma2", "float32", no_window, DIFFER),
     "rows swapped": ("llama", "float32", wrong_states(paths.SharedPrefix, rows_swapped), DIFFER),
@@ -189,6 +205,145 @@ def test_a_path_that_is_wrong_in_silence_is_left(
     assert loaded.model.config._attn_implementation == loaded.attention
     if dtype == "float32":
         assert_own_scores(loaded)
+
+
+# A path that is wrong for few ids
+
+
+class Turned(Native):
+    """A checkpoint whose shared path turns the sign of what follows the prefix, for some ids."""
+
+    def __init__(
+        self, folder: Path, wrong: Callable[[int, int], bool], dtype: Any = "auto"
+    ) -> None:
+        """`wrong` says it of an id and of the prefix's length."""
+        spec = ModelSpec("toy", str(folder), dtype=dtype)
+        super().__init__(checked.of(spec, folder.parent).downloaded())
+        self.wrong, self.rows_run = wrong, 0
+
+    def load(self, device: str) -> Weights:
+        """The same weights; transformers' own forward, which shares no prefix, is left alone."""
+        weights = super().load(device)
+
+        def turn(_: object, ids: tuple[Tensor, ...], given: dict[str, Any], output: Any) -> None:
+            rows, prefix = given.get("input_ids", *ids), given.get("shared_prefix")
+            self.rows_run += len(rows)
+            if prefix is not None and not prefix.recording:
+                wrong = [self.wrong(i, prefix.length) for i in rows[:, 0].tolist()]
+                output.last_hidden_state *= 1 - 2 * torch.tensor(wrong)[:, None, None].int()
+
+        weights.scorer.backbone.register_forward_hook(turn, with_kwargs=True)
+        return weights
+
+
+def turned(
+    folder: Path, wrong: Callable[[int, int], bool], dtype: Any = "auto"
+) -> tuple[Checkpoint, Turned]:
+    """A model with such a path."""
+    loader = Turned(folder, wrong, dtype)
+    spec = ModelSpec("toy", str(folder), dtype=dtype)
+    return Checkpoint(spec, cache=folder.parent / "cache", loader=loader), loader
+
+
+BYTE = next(i for i in range(len(TOKENIZER)) if TOKENIZER.decode([i]) == "\ufffd")
+SPECIAL_IDS = {"first": 0, "last": ADDED, "pad": PAD, "bos": BOS, "eos": EOS, "byte": BYTE}
+SPECIAL_IDS["added"] = START  # none of the others, and not what ends a row
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("kind", SPECIAL_IDS)
+def test_a_path_that_is_wrong_for_one_id_is_refused(
+    folders: Folders, kind: str, dtype: str
+) -> None:
+    """Whichever special kind it is of: before the first score, which is then the model's own."""
+    one = SPECIAL_IDS[kind]
+    right, _ = turned(folders("llama"), lambda *_: False, dtype)
+    model, _ = turned(folders("llama"), lambda i, _: i == one, dtype)
+
+    with pytest.warns(UserWarning, match=rf"'shared prefix' is not exact .* ids \[{one}\]\)"):
+        scores = model.score(PROMPT, [(LOVE,), (one,)])
+
+    own = right.own_rewards([(*right.slot(PROMPT).prefix, i, END) for i in (LOVE, one)])
+    np.testing.assert_allclose(scores, own, atol=1e-5 if dtype == "float32" else 0.1)
+    assert model.provenance["path"] == "full rows"
+
+
+def test_a_path_that_is_wrong_for_all_added_tokens_is_refused(tmp_path: Path) -> None:
+    """As an embedding that was made larger without the path knowing has it."""
+    tokenizer = toy_tokenizer()
+    tokenizer.add_tokens([f"<added {i}>" for i in range(60)])
+    folder = toy_checkpoint(tmp_path / "toy", tokenizer=tokenizer)
+    model, _ = turned(folder, lambda i, _: i > ADDED)
+
+    with pytest.warns(UserWarning, match="is not exact here"):
+        model.score(PROMPT, ["love"])
+
+    assert model.provenance["path"] == "full rows"
+
+
+LONGER = "the love of the city and the pain of war?"
+
+
+@pytest.mark.parametrize("answers", [4, preflight.MANY])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_path_that_is_wrong_after_another_length_is_refused(
+    folders: Folders, answers: int, dtype: str
+) -> None:
+    """A prompt of a length that was scored before is not tried again; one of a new length is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model, loader = turned(folders("llama"), lambda *_: False, dtype)
+        length = len(model.slot(PROMPT).prefix)
+        assert len(model.slot(LONGER).prefix) > length
+        loader.wrong = lambda i, after: i == ADDED and after > length
+        before = model.score(PROMPT, [(LOVE,)])
+        assert model.score(PROMPT, [(LOVE,)]).tolist() == before.tolist()
+
+    with pytest.warns(UserWarning, match=rf"is not exact here .* ids \[{ADDED}\]\)"):
+        model.score(LONGER, [(i % ADDED,) for i in range(answers)])
+    assert model.provenance["path"] == "full rows"
+
+
+def test_what_a_check_costs(folders: Folders) -> None:
+    """Each row twice, and the prefix: every kind of id at the load, four rows for few answers."""
+    model, loader = turned(folders("llama"), lambda *_: False)
+    counts = []
+    for prompt, answers in ((PROMPT, 1), (PROMPT, 1), (LONGER, 1), (LONGER, preflight.MANY)):
+        before = loader.rows_run
+        scores = model.score(prompt, [(i % ADDED,) for i in range(answers)])
+        counts.append(loader.rows_run - before - len(scores))
+
+    assert counts == [14 + 14 + 1, 0, 4 + 4 + 1, 14 + 14 + 1]
+
+
+def test_no_score_changes_with_the_check(folders: Folders) -> None:
+    """A 16-bit model has its own tensors again after it ran in float32, bit for bit."""
+    loaded = load(folders("llama"), SHARED, "bfloat16")
+    scores = engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))
+    before = {name: tensor.clone() for name, tensor in loaded.model.state_dict().items()}
+    batch = loaded.scorer.ids_per_batch
+
+    assert check(loaded, "bfloat16") == []
+
+    after = loaded.model.state_dict()
+    assert all(torch.equal(after[name], before[name]) for name in before)
+    assert {tensor.dtype for tensor in after.values()} == {torch.bfloat16}
+    assert loaded.scorer.ids_per_batch == batch
+    again = engine.score(loaded.scorer, PREFIX, ANSWERS, (END,))
+    assert again.tobytes() == scores.tobytes()
+
+
+def test_a_loose_check_is_said(folders: Folders) -> None:
+    """Where float32 cannot be had, as of quantized weights: in the provenance, and in caveats."""
+    loaded = load(folders("llama"), SHARED, "bfloat16")
+    loaded.model.register_buffer("quantized", torch.zeros(3, dtype=torch.uint8))
+
+    found = preflight.check(loaded, PREFIX, (END,), name="toy", dtype="bfloat16")
+
+    assert found.loosely == "its weights are quantized"
+    (said,) = of_scores({LOOSELY: found.loosely})
+    assert "its weights are quantized" in said
+    assert of_scores({}) == ()
 
 
 # A class that reads the reward in another way
@@ -260,8 +415,8 @@ def test_rows_that_see_each_other_are_scored_one_at_a_time(tmp_path: Path) -> No
 
     assert re.fullmatch(
         r"toy: rows of one batch change each other's rewards \(rewards differ by up to [\d.]+, "
-        r"their sd being [\d.]+\), as in a mixture of experts chosen over the whole batch; scoring "
-        r"one row at a time, which is slower",
+        r"their sd being [\d.]+, most for the ids \[[\d, ]+\]\), as in a mixture of experts chosen "
+        r"over the whole batch; scoring one row at a time, which is slower",
         said,
     )
     assert loaded.scorer.ids_per_batch == 1
@@ -297,7 +452,7 @@ def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count
     folder = toy_checkpoint(tmp_path / "toy")
     model = Checkpoint(ModelSpec("toy", str(folder)), cache=tmp_path)
     size, prompt = len(model.vocabulary().ids), model.slot(PROMPT).prefix
-    tried = [answer[0] for answer in preflight._answers(size)[:6] if answer[0] not in prompt]
+    tried = [answer[0] for answer in preflight._answers(size, ())[:6] if answer[0] not in prompt]
     tried = tried[:count]
     assert len(tried) == count
     good = [(i,) for i in range(size) if i not in tried]
@@ -308,6 +463,6 @@ def test_poisoned_embeddings_leave_the_others_to_be_scored(tmp_path: Path, count
     scores = model.score(PROMPT, good)
 
     assert scores.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
-    said = rf"^toy: .*first ids: \[{tried[0]}\]\. Its weight embed_tokens\.weight holds NaN"
+    said = rf"^toy: .*first ids: \[{tried[0]}\]\. Its weight '[a-z._]*embed_tokens\.weight'"
     with pytest.raises(ScoreError, match=said):
         model.score(PROMPT, [good[0], (tried[0],)])

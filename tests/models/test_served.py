@@ -130,7 +130,7 @@ def test_requests_run_at_once_and_no_more_than_allowed(toy: Path, tmp_path: Path
     def wait(number: int) -> None:
         if served.running >= 3:
             full.set()
-        if number >= 4:  # the first ones look at the server, one by one
+        if number >= 5:  # the first ones look at the server, one by one
             full.wait(10)
 
     served.fault = wait
@@ -302,6 +302,48 @@ def test_a_key_is_sent_and_stands_nowhere(
             assert "s3c" not in str(caught.value)
     with pytest.raises(ModelError, match="RM_OTHER, and no environment variable"):
         opened(spec_of("http://127.0.0.1:1", toy, api_key="RM_OTHER"), cache=tmp_path)
+
+
+# Rows that are too long, and the version
+
+
+def test_rows_that_are_too_long_are_not_sent(toy: Path, tmp_path: Path) -> None:
+    """The error says what the server must be started with; a row of just so many ids is scored."""
+    with Running(Served()) as server:
+        slot = opened(spec_of(server.url, toy), cache=tmp_path).slot(PROMPT["best"])
+    answer = (7,) * 9
+    needed = len(slot.prefix) + len(answer) + len(slot.suffix)
+    served = Served(longest=needed - 1)
+    with Running(served) as server:
+        model = opened(spec_of(server.url, toy), cache=tmp_path)
+        model.score(PROMPT["best"], [answer[:-1]])
+        asked = served.requests
+        with pytest.raises(ModelError) as caught:
+            model.score(PROMPT["best"], [answer, answer[:-1]])
+        assert served.requests == asked
+        served.longest = needed
+        assert opened(model.spec, cache=tmp_path).score(PROMPT["best"], [answer]).shape == (1,)
+        served.longest = 10
+        with pytest.raises(ModelError, match=r"8 of 8 rows .* --max-model-len \d\d"):
+            opened(model.spec, cache=tmp_path).score(PROMPT["best"], [answer])
+
+    assert f"1 of 2 rows have more than {needed - 1} token ids" in str(caught.value)
+    assert f"--max-model-len {needed} or more" in str(caught.value)
+
+
+@pytest.mark.parametrize(("version", "said"), [("0.32.0", "vLLM 0.32.0"), (None, "vLLM")])
+def test_the_version_of_vllm_stands_in_the_provenance(
+    version: str | None, said: str, toy: Path, tmp_path: Path
+) -> None:
+    """Once it was asked, and not in the key; a server that does not say it is scored too."""
+    with Running(Served(version=version)) as server:
+        model = opened(spec_of(server.url, toy), cache=tmp_path)
+        before = model.identity
+        found = sweep(model, "best", cache=tmp_path)
+
+    assert found.provenance["served by"] == said
+    assert dict(model.identity) == dict(before)
+    assert "0.32.0" not in str(before)
 
 
 # What it is

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForSequenceClassification
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -18,7 +22,7 @@ from rmaudit.models.named import opened
 from rmaudit.models.served import ServedIds, ServedTexts
 from rmaudit.models.served_doctor import Comparison, compare
 from tests.servers import Running, Served
-from tests.toys import toy_checkpoint
+from tests.toys import WORDS, toy_checkpoint, toy_tokenizer
 
 PROMPT = "the love of the city?"
 
@@ -66,10 +70,11 @@ def test_a_server_of_the_checkpoint_passes(kind: str, local: Checkpoint, tmp_pat
     half = compared(local, kind, tmp_path, in_half)
 
     assert exact.ok
-    assert exact.checks[-1].largest < 1e-4
+    assert (exact.dtype, exact.checks[-1].rms < 1e-4) == ("float32", True)
     assert exact.rank_correlation == pytest.approx(1)
+    assert exact.notes == ("the server's scores fit the checkpoint in float32",)
     assert half.ok
-    assert 1e-4 < half.checks[-1].largest < 0.1
+    assert half.dtype in {"bfloat16", "float16"}  # rounded only, which is nearer than either
 
 
 def test_rewards_that_rest_on_neighbours_fail(local: Checkpoint, tmp_path: Path) -> None:
@@ -90,9 +95,10 @@ def test_another_scale_fails_and_is_named(local: Checkpoint, tmp_path: Path) -> 
     found = compared(local, "vllm", tmp_path, lambda reward: 3 * reward + 1)
 
     assert not found.ok
-    assert found.rank_correlation == pytest.approx(1)
-    assert "3 times" in found.notes[0]
-    assert "normalize_reward" in found.notes[0]
+    assert found.rank_correlation == pytest.approx(1, abs=1e-3)
+    assert "in no dtype" in found.notes[0]
+    assert "3 times the checkpoint's and +1" in found.notes[1]
+    assert "normalize_reward" in found.notes[1]
 
 
 def test_another_model_fails(local: Checkpoint, tmp_path: Path) -> None:
@@ -102,8 +108,117 @@ def test_another_model_fails(local: Checkpoint, tmp_path: Path) -> None:
     found = compared(local, "vllm", tmp_path, lambda _: float(rng.normal()))
 
     assert not found.ok
-    assert not any(check.ok for check in found.checks)
+    judged = [check for check in found.checks if check.allowed_rms is not None]
+    assert len(judged) == 3
+    assert not any(check.ok for check in judged)
     assert found.rank_correlation is not None
     assert abs(found.rank_correlation) < 0.9
     with pytest.raises(ModelError, match="have one reward: 3"):
         compared(local, "vllm", tmp_path, lambda _: 3.0)
+
+
+# Servers in 16 bits
+
+
+class Deep:
+    """A checkpoint of twelve layers and some 1,300 ids, and transformers' rewards for its rows.
+
+    Sixteen bits move its rewards as far as those of models that are served. Rows of one length run
+    together, each only once.
+    """
+
+    def __init__(self, home: Path) -> None:
+        pairs = [f"{one}{other}" for one in ascii_lowercase for other in ascii_lowercase]
+        tokenizer = toy_tokenizer([*WORDS, *pairs[:500]])
+        settings = {"num_hidden_layers": 12, "tokenizer": tokenizer}
+        self.folders = [toy_checkpoint(home / f"rm{i}", seed=i, **settings) for i in (0, 1)]
+        self.local = Checkpoint(ModelSpec("toy", str(self.folders[0])), cache=home / "cache")
+        self.lock, self.known = threading.Lock(), dict[Any, float]()
+
+    def rewards(self, rows: list[Any], dtype: str, folder: int = 0) -> list[float]:
+        """In this dtype, as a server of this dtype has them: the reward is rounded to it too."""
+        with self.lock:
+            new = [row for row in rows if (row, dtype, folder) not in self.known]
+            for length in {len(row) for row in new}:
+                same = [row for row in new if len(row) == length]
+                with torch.inference_mode():
+                    found = self.model(dtype, folder)(torch.tensor(same)).logits[:, 0].tolist()
+                keys = [(row, dtype, folder) for row in same]
+                self.known |= dict(zip(keys, found, strict=True))
+            return [self.known[row, dtype, folder] for row in rows]
+
+    @cache  # noqa: B019  (it lives as long as the tests)
+    def model(self, dtype: str, folder: int) -> Any:
+        """Transformers' own class."""
+        return AutoModelForSequenceClassification.from_pretrained(
+            self.folders[folder], dtype=getattr(torch, dtype)
+        ).eval()
+
+    def compared(self, reward: Callable[[Any], float], answers: int, cache: Path) -> Comparison:
+        """The doctor's findings of a server with this reward of a row."""
+        with Running(Served(reward=reward)) as server:
+            source = str(self.folders[0])
+            spec = ModelSpec("house", f"vllm+{server.url}", checkpoint=source)
+            model = opened(spec, cache=cache)
+            assert isinstance(model, ServedIds)
+            slot = model.slot(PROMPT)
+            rows = [(*slot.prefix, i, *slot.suffix) for i in model.vocabulary().ids]
+            for dtype in ("float32", "bfloat16", "float16"):
+                self.rewards(rows, dtype)
+            return compare(model, self.local, PROMPT, answers=answers)
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> Deep:
+    """One for all tests of this file."""
+    return Deep(tmp_path_factory.mktemp("deep"))
+
+
+SIZES = [64, pytest.param(256, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("answers", SIZES)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_a_faithful_server_passes_and_its_dtype_is_named(
+    deep: Deep, dtype: str, answers: int, tmp_path: Path
+) -> None:
+    """Whatever it runs in, and however many answers are asked."""
+    found = deep.compared(lambda row: deep.rewards([row], dtype)[0], answers, tmp_path)
+
+    assert found.ok, found
+    assert found.dtype == dtype
+    assert f"fit the checkpoint in {dtype}" in found.notes[-1]
+    assert not any("times" in note or "normalize" in note for note in found.notes)
+
+
+def squeezed(reward: float) -> float:
+    """A sigmoid."""
+    return 1 / (1 + math.exp(-reward))
+
+
+WRONG: dict[str, tuple[Callable[[Deep, Any, str], float], str]] = {
+    "other weights": (lambda deep, row, dtype: deep.rewards([row], dtype, 1)[0], "order"),
+    "other template": (lambda deep, row, dtype: deep.rewards([row[4:]], dtype)[0], "order"),
+    "other pooling": (lambda deep, row, dtype: deep.rewards([row[:-1]], dtype)[0], "order"),
+    "sigmoid": (lambda deep, row, dtype: squeezed(deep.rewards([row], dtype)[0]), "sigmoid"),
+    "normalized": (
+        lambda deep, row, dtype: (deep.rewards([row], dtype)[0] - 0.3) / 1.7,
+        "normalize",
+    ),
+}
+
+
+@pytest.mark.parametrize("answers", SIZES)
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_server_fails_whatever_it_runs_in(
+    deep: Deep, fault: str, dtype: str, answers: int, tmp_path: Path
+) -> None:
+    """By the comparison with the checkpoint, with a note on what may be other."""
+    reward, said = WRONG[fault]
+
+    found = deep.compared(lambda row: reward(deep, row, dtype), answers, tmp_path)
+
+    assert not found.ok
+    assert "in no dtype" in found.notes[0]
+    assert said in found.notes[-1]

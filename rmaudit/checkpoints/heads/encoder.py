@@ -88,10 +88,11 @@ def _activation(config: Mapping[str, Any]) -> str:
 def _refuse_other(config: Mapping[str, Any], there: list[str]) -> None:
     """Refuse the classifier of an encoder whose architecture is not known here."""
     if odd := sorted(key for key in there if key.startswith("classifier.")):
-        architecture = (config.get("architectures") or ["(none)"])[0]
+        architecture = (config.get("architectures") or ["(none named)"])[0]
         message = (
-            f"{odd[0]!r}, of a classifier on an encoder, under the architecture {architecture!r}; "
-            f"of these rmaudit knows {' and '.join(ARCHITECTURES)} only: correct `architectures` "
-            f"in config.json if it is one, or audit another model"
+            f"unsupported encoder architecture {architecture!r} (its classifier has {odd[0]!r}); "
+            f"supported: {', '.join(ARCHITECTURES)}. Its class reads the reward in a way of its "
+            f"own, so no other name in config.json would make it right: audit one of these or a "
+            f"decoder, or score its texts with a function of yours (@rmaudit.scorer)"
         )
         raise ModelError(message)

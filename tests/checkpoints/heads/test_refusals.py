@@ -129,8 +129,13 @@ CASES = [
         pair({}, f"pooler_hidden_act {odd!r}", "gelu, relu, silu, tanh", pooler_hidden_act=odd)
         for odd in ("swish", ["gelu"])
     ),
-    pair({}, "'classifier.bias'", "'BertForSequenceClassification'", "DebertaV2ForSequence",
-         "correct `architectures`", architectures=["BertForSequenceClassification"]),
+    *(
+        pair({}, f"unsupported encoder architecture '{one}ForSequenceClassification'",
+             "'classifier.bias'", "supported: DebertaForSequenceClassification, DebertaV2ForSeq",
+             "no other name in config.json", "@rmaudit.scorer",
+             architectures=[f"{one}ForSequenceClassification"])
+        for one in ("Bert", "ModernBert")
+    ),
     # ArmoRM's class reads num_quantiles nowhere: these tensors are QRM's
     gate("QRM-llama", {}, "no 'gating.layers.0.bias'", "no num_quantiles", num_quantiles=GONE),
     gate("QRM-llama", {}, "(12, 6)", "num_quantiles 4", "needs (16, 6)", num_quantiles=4),
