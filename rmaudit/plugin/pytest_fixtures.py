@@ -138,8 +138,9 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever th
 def terminal(config: pytest.Config) -> Iterator[None]:
     """The real terminal or log, for progress under pytest's capture.
 
-    In a log, progress is a line now and then. On a terminal it is a bar, which has the line below pytest's own, and the cursor goes back to where pytest left it: the
-    file's name and the results so far stay. (`ensure_newline` would print the name anew each time.)
+    In a log, progress is a line now and then. On a terminal it is a bar on the line below pytest's
+    own, and the cursor goes back to where pytest left it: the file's name and the results so far
+    stay. (`ensure_newline` would print the name anew each time.)
     """
     capture = config.pluginmanager.getplugin("capturemanager")
     reporter = config.pluginmanager.getplugin("terminalreporter")

@@ -285,7 +285,7 @@ class Bar:
             rate, there = self._made / (now - self._begun), self._found + self._made
             left = tqdm.format_interval(max(self._total - there, 0) / rate)
             done_so_far = f"{there:,} of {self._total:,}{self._unit}, {rate:,.0f} a second"
-            print(f"{self._title}: {done_so_far}, {left} left", file=sys.stderr, flush=True)
+            tqdm.write(f"{self._title}: {done_so_far}, {left} left", file=sys.stderr)
 
     def say(self, text: str) -> None:
         """What stands behind the numbers from now on."""

@@ -1,9 +1,9 @@
 """Which token ids are scored where not all are: a sample, and ids of some words.
 
 Tokenizers give low ids to frequent pieces, so strata of consecutive ids are strata of frequency:
-one id is drawn from each. What an audit names by words is scored too, and stored apart, so that what
-needs the whole distribution rests on the plain sample. Lexicons name a third of a vocabulary, so at
-most as many of their ids are taken as are drawn: whole words, drawn too.
+one id is drawn from each. What an audit names by words is scored too, and stored apart, so that
+what needs the whole distribution rests on the plain sample. Lexicons name a large part of a
+vocabulary, so at most as many of their ids are taken as are drawn: whole words, drawn too.
 
 An entry of words is a word, or `lexicon:` and the name of a reference lexicon, which stands for its
 words. A token is named if its whole-word form (`measures.words`) is one of them: `Love` and ` love`
