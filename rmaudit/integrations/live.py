@@ -114,9 +114,9 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
     path = path_of(inner.config)
     if path is ScoringPath.FULL_ROWS:
         return None
-    backbone = getattr(backbone, "language_model", backbone)
+    decoder: Any = getattr(backbone, "language_model", backbone)  # of a multimodal model, its text
     pad = inner.config.get_text_config().pad_token_id
-    scorer = engine.Scorer(backbone, _Head(score), pad)
+    scorer = engine.Scorer(decoder, _Head(score), pad)
 
     def own(row: Ids) -> float:
         ids = torch.tensor([row], device=inner.device)
