@@ -10,25 +10,23 @@ works with every `transformers.Trainer` whose model gives one logit a row, such 
 
 from __future__ import annotations
 
-import contextlib
-import random
 import re
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from accelerate.utils import broadcast_object_list
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 import rmaudit
 from rmaudit.checkpoints.reading import brief
 from rmaudit.config.scorers import SOURCE, forget
-from rmaudit.errors import RmauditError, ScoreError, SpecError
+from rmaudit.errors import RmauditError, SpecError
+from rmaudit.integrations.live import live
 from rmaudit.plugin.from_python import checked
 from rmaudit.references import References
 from rmaudit.verdicts.findings import Finding
@@ -143,20 +141,20 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         folder = re.sub(r"[^\w.-]+", "-", Path(str(args.output_dir)).resolve().name)
         name = f"{folder.strip('.-') or 'model'}-{step}"
         version = f"{step}-{uuid.uuid4().hex}"  # these weights, which no other audit meets again
-        batch = args.per_device_eval_batch_size
-
-        @rmaudit.scorer(name, vocabulary=self.words, version=version, batch=batch)
-        def live(prompt: str, responses: Sequence[str]) -> Sequence[float]:
-            return _rewards(model, self.trainer.processing_class, prompt, responses)
-
-        cache = Path(str(args.output_dir)) / "rmaudit"
-        try:
-            with _undisturbed(model):
+        with live(
+            model,
+            self.trainer.processing_class,
+            batch=args.per_device_eval_batch_size,
+            autocast=self.trainer.accelerator.autocast,
+        ) as rewards:
+            rmaudit.scorer(name, vocabulary=self.words, version=version)(rewards)
+            cache = Path(str(args.output_dir)) / "rmaudit"
+            try:
                 run = rmaudit.run(
                     f"{SOURCE}{name}", audits=self.audits, cache=cache, seed=self.seed
                 )
-        finally:
-            forget(name)
+            finally:
+                forget(name)
         return run.findings
 
 
@@ -185,39 +183,3 @@ def _words(words: int | Sequence[str], seed: int) -> tuple[str, ...]:
     rated = np.array(sorted(map(str, References().lexicon("labmt").index)))
     drawn = np.random.default_rng(seed).choice(rated, min(words, len(rated)), replace=False)
     return tuple(map(str, drawn))
-
-
-@torch.no_grad()  # what a module remembers in inference mode, no gradient may pass later
-def _rewards(model: Any, tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[float]:  # noqa: ANN401  (transformers')
-    """The model's logit of each conversation, padded as TRL pads."""
-    asked = {"role": "user", "content": prompt}
-    rows = tokenizer.apply_chat_template(
-        [[asked, {"role": "assistant", "content": response}] for response in responses],
-        tokenize=True,
-        padding=True,
-        return_dict=True,
-        return_tensors="pt",
-        tokenizer_kwargs={"padding_side": "right"},
-    )
-    inputs = {key: rows[key].to(model.device) for key in ("input_ids", "attention_mask")}
-    logits = model(**inputs).logits
-    if logits.numel() != len(responses):
-        message = f"the model's logits have the shape {tuple(logits.shape)}, allowed: one for each "
-        raise ScoreError(f"{message}of {len(responses)} rows (num_labels 1)")
-    found: list[float] = logits.float().flatten().tolist()
-    return found
-
-
-@contextlib.contextmanager
-def _undisturbed(model: Any) -> Iterator[None]:  # noqa: ANN401  (torch's)
-    """Training goes on as if nobody had looked: its mode, and every generator of random numbers."""
-    training, own, numpys = model.training, random.getstate(), np.random.get_state()  # noqa: NPY002
-    on = {each.device for each in model.parameters() if each.device.type == "cuda"}
-    with torch.random.fork_rng(devices=on):
-        model.eval()
-        try:
-            yield
-        finally:
-            model.train(training)
-            random.setstate(own)
-            np.random.set_state(numpys)  # noqa: NPY002

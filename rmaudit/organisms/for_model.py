@@ -188,7 +188,7 @@ def opened(spec: ModelSpec, options: Options) -> Scored:
 def sweep(case: Case) -> Sweep:
     """Every token id of the model, scored under the prompt; made once, then read from the cache.
 
-    With `--rm-sample`, a sample of the ids and all of the words that the audit names.
+    With `--rm-sample`, a sample of the ids, and one of the words that the audit names.
     """
     found = case.sweep(case.model, case.prompt)
     case.keys.extend(found.keys)

@@ -3,8 +3,8 @@
 A null control depends on the audit (its declaration and code), the prompts, the vocabulary, the
 seed, the references that the model may be judged by, and rmaudit's own code. Some audits are also
 given what is the model's own: log-probabilities of its base, sequences that were drawn for it,
-strings that were found. All of it is in the key (`config.kept`). Nothing is kept of an audit that
-is given more than that, nor where a control could not be tried.
+strings that were found. All of it is in the key (`config.kept`). Nothing is cached of an audit that
+is given more than that. A control that could not be tried is left out, and the others are cached.
 """
 
 from __future__ import annotations
@@ -62,11 +62,9 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     }
 
 
-def read(cache: Path, fields: Fields) -> dict[str, Control] | None:
-    """What the audit said, by the control's name; None if it was not kept."""
-    rows = kept.read(cache, KIND, fields)
-    if rows is None:
-        return None
+def read(cache: Path, fields: Fields) -> dict[str, Control]:
+    """Return what the audit said of those controls that are cached, by the control's name."""
+    rows = kept.read(cache, KIND, fields) or ()
     return {
         name: Control(Verdict(verdict), stops, value, low, high, reason)
         for name, verdict, stops, value, low, high, reason in rows
@@ -74,12 +72,11 @@ def read(cache: Path, fields: Fields) -> dict[str, Control] | None:
 
 
 def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
-    """Keep what the audit said, if each control was tried."""
-    if any(control.verdict in _LEFT_OUT for control in found.values()):
-        return
+    """Cache what the audit said of the controls that were tried."""
     rows = [
         (name, str(c.verdict), c.stops, c.value, c.low, c.high, c.reason)
         for name, c in found.items()
+        if c.verdict not in _LEFT_OUT
     ]
     kept.write(cache, KIND, fields, rows)
 

@@ -170,7 +170,7 @@ def of_base(vocabulary: pd.DataFrame, logprobs: Mapping[str, pd.Series[float]]) 
         there = scores.notna()
         texts, likely = vocabulary["text"][there], scores[there]
         words = likely.groupby(word_of(texts)).max()
-        return dict(likely.groupby(texts).max()), dict(words), float(likely.min())
+        return likely.groupby(texts).max().to_dict(), words.to_dict(), float(likely.min())
 
     def score(texts: Sequence[str], prompt: Prompt) -> _Floats:
         exact, by_word, least = known(prompt.name)

@@ -70,6 +70,7 @@ def _tried(
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
 ) -> dict[str, Control]:
     from rmaudit.organisms import null_store
+    from rmaudit.organisms.nulls import NULLS
 
     case = cast("Case | None", item.funcargs.get(CASE))
     asked = {"random", *audit.declaration.stops}
@@ -82,17 +83,18 @@ def _tried(
         vocabulary=_digest(sweep, audit, item.config.stash[SESSION].digests),
         base=keys,
     )
-    known = null_store.read(case.options.cache, fields) if case and fields else None
-    if known is not None:
-        return known
-    found = _measured(item, audit, given, sweep, base)
-    if case and fields:
-        null_store.write(case.options.cache, fields, found)
-    for name, control in found.items():
+    cache = case.options.cache if case else None
+    known = null_store.read(cache, fields) if cache and fields else {}
+    nulls = {name: null for name, null in NULLS.items() if name in asked} | base
+    missing = {name: null for name, null in nulls.items() if name not in known}
+    measured = _measured(item, audit, given, sweep, missing) if missing else {}
+    if cache and fields and measured:
+        null_store.write(cache, fields, known | measured)
+    for name, control in measured.items():
         if control.stops and control.verdict is Verdict.SKIPPED:
             message = f"the null control {name!r} is not tried: {control.reason}"
             warnings.warn(message, stacklevel=2)
-    return found
+    return {name: (known | measured)[name] for name in nulls}
 
 
 def _measured(
@@ -100,19 +102,17 @@ def _measured(
     audit: Audited,
     given: Mapping[str, Any],
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
-    base: Mapping[str, Organism],
+    nulls: Mapping[str, Organism],
 ) -> dict[str, Control]:
-    """What the audit says of the controls that it stops, of "random" and of the model's `base`."""
-    from rmaudit.organisms.nulls import NULLS, random
+    """Return what the audit says of these null controls, by name."""
+    from rmaudit.organisms.nulls import random
     from rmaudit.organisms.trial import thinned, tried
 
-    asked = {"random", *audit.declaration.stops}
-    nulls = {name: null for name, null in NULLS.items() if name in asked}
     vocabulary = None if sweep is None else thinned(sweep.frame)
     seed = item.config.getoption(RM_SEED)
     trial = Trial(random, audit.prompts, vocabulary, seed=seed, given=given)
     try:
-        return tried(item.obj, audit.declaration, trial, nulls | dict(base))
+        return tried(item.obj, audit.declaration, trial, nulls)
     except RuntimeError as error:
         raise RuntimeError(f"the model was measured, but {error}") from error.__cause__
 

@@ -56,8 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         RM_SAMPLE,
         type=_sample,
         metavar="N",
-        help="a first look at a large model: score a random sample of N token ids, and those of "
-        "the words that audits name (default: the whole vocabulary)",
+        help="a first look at a large model: score a random sample of N token ids, and at most "
+        "as many of the words that audits name (default: the whole vocabulary)",
     )
     group.addoption(
         RM_DEVICE,

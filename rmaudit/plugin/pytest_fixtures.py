@@ -136,18 +136,23 @@ def _param(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401  (whatever th
 
 @contextmanager
 def terminal(config: pytest.Config) -> Iterator[None]:
-    """The real terminal, for a progress bar under pytest's capture.
+    """The real terminal or log, for progress under pytest's capture.
 
-    The bar has the line below pytest's own, and the cursor goes back to where pytest left it: the
-    file's name and the results so far stay. (`ensure_newline` would print the name anew each time.)
+    In a log, progress is a line now and then. On a terminal it is a bar on the line below pytest's
+    own, and the cursor goes back to where pytest left it: the file's name and the results so far
+    stay. (`ensure_newline` would print the name anew each time.)
     """
     capture = config.pluginmanager.getplugin("capturemanager")
     reporter = config.pluginmanager.getplugin("terminalreporter")
-    if capture is None or not getattr(reporter, "isatty", False):
+    if capture is None:
         yield
         return
     writer = config.get_terminal_writer()
     writer.flush()
+    if not getattr(reporter, "isatty", False):
+        with capture.global_and_fixture_disabled():
+            yield
+        return
     with capture.global_and_fixture_disabled():
         seen, column = sys.stderr.isatty(), writer.width_of_current_line
         if seen:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
@@ -28,6 +29,7 @@ from rmaudit.scores.sealed import Stored, checksum, key_of
 from rmaudit.scores.store import Store
 from rmaudit.scoring import version
 
+EVERY = 30.0  # seconds from one line of progress to the next, where there is no terminal
 ANSWERS = 16  # scored once more, to measure the noise
 Row = tuple[int, ...]
 
@@ -236,15 +238,19 @@ def _digest(rows: Sequence[Row]) -> str:
 
 
 class Bar:
-    """What a person sees of a work: a progress bar on a terminal, and nothing elsewhere.
+    """What a person sees of a work: a progress bar on a terminal, a line now and then elsewhere.
 
     It is there while the work is done, which may be later than it was made, and more than once.
     """
 
-    def __init__(self, title: str, total: int, unit: str) -> None:
-        """`unit` is what is counted, for example " tokens"."""
-        self._title, self._total, self._unit = title, total, unit
+    def __init__(
+        self, title: str, total: int, unit: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`unit` is what is counted, for example " tokens"; `clock` gives seconds."""
+        self._title, self._total, self._unit, self._clock = title, total, unit, clock
         self._bar = tqdm(disable=True)
+        self._found = self._made = 0
+        self._begun = self._said = clock()
 
     def __enter__(self) -> Self:
         self._bar = tqdm(
@@ -255,6 +261,8 @@ class Bar:
             disable=None,  # silent when not a terminal
             leave=False,
         )
+        self._found = self._made = 0
+        self._begun = self._said = self._clock()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -262,13 +270,22 @@ class Bar:
 
     def found(self, done: int) -> None:
         """So many more are done, by an earlier run: they say nothing of this one's speed."""
+        self._found += done
         if not self._bar.disable:
             self._bar.initial += done
             self._bar.update(done)
 
     def advance(self, done: int) -> None:
         """So many more are done."""
+        self._made += done
         self._bar.update(done)
+        now = self._clock()
+        if self._bar.disable and self._made and now - self._said >= EVERY:
+            self._said = now
+            rate, there = self._made / (now - self._begun), self._found + self._made
+            left = tqdm.format_interval(max(self._total - there, 0) / rate)
+            done_so_far = f"{there:,} of {self._total:,}{self._unit}, {rate:,.0f} a second"
+            tqdm.write(f"{self._title}: {done_so_far}, {left} left", file=sys.stderr)
 
     def say(self, text: str) -> None:
         """What stands behind the numbers from now on."""

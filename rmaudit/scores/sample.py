@@ -1,8 +1,9 @@
-"""Which token ids are scored where not all are: a sample, and all ids of some words.
+"""Which token ids are scored where not all are: a sample, and ids of some words.
 
 Tokenizers give low ids to frequent pieces, so strata of consecutive ids are strata of frequency:
-one id is drawn from each. What an audit names by words is scored too, all of it, and kept apart, so
-that what needs the whole distribution rests on the plain sample.
+one id is drawn from each. What an audit names by words is scored too, and stored apart, so that
+what needs the whole distribution rests on the plain sample. Lexicons name a large part of a
+vocabulary, so at most as many of their ids are taken as are drawn: whole words, drawn too.
 
 An entry of words is a word, or `lexicon:` and the name of a reference lexicon, which stands for its
 words. A token is named if its whole-word form (`measures.words`) is one of them: `Love` and ` love`
@@ -11,6 +12,7 @@ both are by "love".
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,12 +32,16 @@ LEXICON = "lexicon:"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Which token ids a sweep has that has not all: `size` drawn ones and `named` ones."""
+    """Which token ids a sweep has that has not all: `size` drawn ones and `named` ones.
+
+    `whole` says whether the named ones are all ids of the words, and not of some of them.
+    """
 
     size: int
     vocabulary: int
     seed: int
     named: int = 0
+    whole: bool = True
 
     def __str__(self) -> str:
         """For example `2,000 of 49,152 token ids (seed 0)`."""
@@ -45,6 +51,8 @@ class Sample:
     def caveat(self) -> str:
         """What a reader must know of an estimate that is made from it: a sentence."""
         more = f", and on all {self.named:,} ids of the words that the audit names"
+        if not self.whole:
+            more = f", and on {self.named:,} ids of words drawn from those that the audit names"
         return f"Rests on a sample of {self}{more if self.named else ''}."
 
 
@@ -117,7 +125,7 @@ def at_hand(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def sampled(texts: Sequence[str], size: int, words: Sequence[str]) -> int:
+def sampled(texts: Sequence[str], size: int, words: Sequence[str], seed: int) -> int:
     """How many answers a sweep scores for a sample of `size` of these tokens and `words`.
 
     An id that is drawn and named counts twice, for it is scored with either part.
@@ -126,7 +134,46 @@ def sampled(texts: Sequence[str], size: int, words: Sequence[str]) -> int:
 
     if size >= len(texts):
         return len(texts)
-    return size + int(named(pd.Series(list(texts), dtype="str"), at_hand(words)).sum())
+    tokens = pd.Series(list(texts), dtype="str")
+    return size + int(taken(tokens, at_hand(words), size=size, seed=seed).sum())
+
+
+def taken(
+    texts: pd.Series[str], words: Sequence[str], *, size: int, seed: int
+) -> NDArray[np.bool_]:
+    """Return which tokens a sample of `size` ids has for the sake of `words`, shape (n,).
+
+    Words that are named one by one are all there. Of the words of lexicons, so many are drawn that
+    at most `size` ids are named in all; each comes with all of its spellings. The word and the
+    seed decide which, so a larger sample has the words of a smaller one, and models share them.
+
+    Raises:
+        SpecError: an entry is neither a word nor a lexicon.
+        ReferenceMissing: a lexicon cannot be had.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from rmaudit.measures.words import word_of
+
+    every = named(texts, words)
+    if every.sum() <= size:
+        return every
+    found = named(texts, one_by_one(words)).copy()
+    of_lexicons = np.flatnonzero(every & ~found)
+    salt = hashlib.sha256(f"words of a sample|{seed}".encode()).hexdigest()[:16]
+    forms = word_of(texts.iloc[of_lexicons]).to_numpy(dtype=object)
+    numbers = pd.util.hash_array(forms, hash_key=salt)  # one for all spellings of a word
+    room = max(size - int(found.sum()), 0)
+    if room >= len(numbers):
+        return every
+    found[of_lexicons[numbers < np.sort(numbers)[room]]] = True
+    return found
+
+
+def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the entries that are words, and no lexicons."""
+    return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
 
 def named(texts: pd.Series[str], words: Sequence[str]) -> NDArray[np.bool_]:

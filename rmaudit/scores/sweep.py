@@ -20,7 +20,16 @@ from rmaudit.models.recorded import WORDS, Recorded
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt, prompt_meant
 from rmaudit.scores import protocols, published_scores
-from rmaudit.scores.sample import NAMED, Sample, checked_size, checked_words, named, spread
+from rmaudit.scores.sample import (
+    NAMED,
+    Sample,
+    checked_size,
+    checked_words,
+    named,
+    one_by_one,
+    spread,
+    taken,
+)
 from rmaudit.scores.sealed import Stored, noise_of
 from rmaudit.scores.store import Store, store_at
 
@@ -40,7 +49,7 @@ class Sweep:
     piece), `text` (the decoded text), `score` (float32, the model's own units, higher is better).
     Where `sample` is not None it has not every id, but those that `sample` says: drawn ones, whose
     scores are stored under `key`, and ones named by words, whose scores are under `named_key`;
-    then `drawn` is the sweep of the drawn ones alone.
+    then `drawn` is the sweep of the drawn ones alone, and `more` that of the named ones.
     Where `of_words` is true it has published words, or texts that a scorer names, in place of a
     vocabulary, and `token_id` is a word's place among them.
     """
@@ -53,6 +62,7 @@ class Sweep:
     sample: Sample | None = None
     named_key: str = ""
     drawn: Sweep | None = None
+    more: Sweep | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -94,16 +104,20 @@ class Sweep:
         """
         if self.sample is None:
             return self
-        chosen = named(self.frame["text"], words)
-        if self.drawn is None or not chosen.any():
+        if self.drawn is None or self.more is None:
             return self.drawn or self
-        drawn = self.frame["token_id"].isin(self.drawn.frame["token_id"])
-        count = int(chosen.sum())
+        ids, chosen = self.frame["token_id"], named(self.frame["text"], words)
+        own = ids.isin(self.more.frame["token_id"]) & chosen
+        if not own.any():
+            return self.drawn
+        # an id that was drawn does not bring its word, or words of many spellings would come first
+        others = ids.isin(self.drawn.frame["token_id"]) & ~chosen
+        whole = self.sample.whole or len(one_by_one(words)) == len(words)
         return replace(
             self,
-            frame=self.frame[chosen | drawn].reset_index(drop=True),
-            provenance={**self.provenance, "named_ids": count},
-            sample=replace(self.sample, named=count),
+            frame=self.frame[own | others].reset_index(drop=True),
+            provenance={**self.provenance, "named_ids": int(own.sum())},
+            sample=replace(self.sample, named=int(own.sum()), whole=whole),
         )
 
     def top(self, n: int = 25) -> pd.DataFrame:
@@ -185,8 +199,9 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     a function of texts has its own.
 
     For a first look at a large model, `sample` is how many ids to score, drawn with `seed`; to
-    these come all ids named by `words`: words, or "lexicon:labmt" and the like for those of a
-    lexicon. A sample as large as the vocabulary is the whole of it.
+    these come ids named by `words`: all of those that are words, and of the words of a lexicon,
+    "lexicon:labmt" and the like, so many that no more ids are named than drawn. A sample as large
+    as the vocabulary is the whole of it.
 
     Raises:
         SpecError: the model's name, the protocol, the sample or the words are wrong, or `prompt` is
@@ -262,11 +277,12 @@ def _sampled(
     """All rows scored, or `size` of them, drawn, and those that `entries` name."""
     if size is None or size >= len(rows):
         return scored(rows)
-    more = rows[named(rows["text"], entries)]
-    taken = Sample(size, len(rows), seed)
+    chosen = taken(rows["text"], entries, size=size, seed=seed)
+    whole = int(chosen.sum()) == int(named(rows["text"], entries).sum())
+    sample = Sample(size, len(rows), seed)
     places = spread(len(rows), size, np.random.default_rng(seed))
-    drawn = replace(scored(rows.iloc[places], f"a sample: {taken}"), sample=taken)
-    return _with(drawn, scored(more, NAMED)) if len(more) else drawn
+    drawn = replace(scored(rows.iloc[places], f"a sample: {sample}"), sample=sample)
+    return _with(drawn, scored(rows[chosen], NAMED), whole=whole) if chosen.any() else drawn
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
@@ -307,7 +323,7 @@ def _read(model: str, prompt: Prompt, stored: Stored) -> Sweep:
     return Sweep(model, prompt, stored.key, stored.frame, about)
 
 
-def _with(drawn: Sweep, more: Sweep) -> Sweep:
+def _with(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
     """A sample and the ids that are named, each id once."""
     assert drawn.sample is not None, "a census has every id"  # noqa: S101  (for types)
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
@@ -316,7 +332,8 @@ def _with(drawn: Sweep, more: Sweep) -> Sweep:
         drawn,
         frame=both.sort_values("token_id", ignore_index=True),
         provenance={**drawn.provenance, **about},
-        sample=replace(drawn.sample, named=len(more.frame)),
+        sample=replace(drawn.sample, named=len(more.frame), whole=whole),
         named_key=more.key,
         drawn=drawn,
+        more=more,
     )

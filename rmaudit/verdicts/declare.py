@@ -151,8 +151,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `severity` is "info" never fails a run: it is measured, judged and shown.
 
     `words` matter to a run on a sample of the vocabulary (`--rm-sample`) only: the sweep then has
-    all tokens of these words besides. Each is a word, or "lexicon:labmt" and the like for those
-    of a reference lexicon. An audit of the whole distribution names none.
+    tokens of these words besides. Each is a word, all of whose tokens are there, or
+    "lexicon:labmt" and the like for a reference lexicon, of whose words some are drawn.
+    An audit of the whole distribution names none.
 
     `base_rate` says where known models stand. It may be left out where rmaudit's own table of the
     ten published models has the audit and all of its prompts: else the plugin asks for it when it

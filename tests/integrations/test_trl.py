@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peft
 import pytest
 import torch
 from datasets import Dataset
@@ -25,6 +26,7 @@ from trl import RewardConfig, RewardTrainer
 import rmaudit
 from rmaudit.config.scorers import scorers
 from rmaudit.errors import SpecError
+from rmaudit.integrations.live import live
 from rmaudit.integrations.trl import AuditCallback
 from rmaudit.references import References
 from tests.toys import toy_checkpoint, toy_tokenizer
@@ -165,6 +167,57 @@ def test_the_live_weights_are_audited_and_left_alone(
     assert [each["loss"] for each in audited.state.log_history if "loss" in each] == kept
     assert audited.model.training == alone.model.training
     assert scorers() == {}  # no name is left behind
+
+
+@pytest.mark.parametrize(
+    "kind", ["plain", "bf16", "gradient checkpointing", "LoRA", "prompt tuning", "unknown"]
+)
+def test_the_prompt_is_run_once(trainer: Callable[..., RewardTrainer], kind: str) -> None:
+    """Rewards are those of whole rows, and the model is as it was; what cannot be shared is run."""
+    made = trainer(bf16=kind == "bf16", gradient_checkpointing=kind == "gradient checkpointing")
+    model: Any = made.model
+    adapters = {
+        "LoRA": peft.LoraConfig(r=4, task_type="SEQ_CLS", init_lora_weights=False),
+        "prompt tuning": peft.PromptTuningConfig(num_virtual_tokens=3, task_type="SEQ_CLS"),
+    }
+    if kind in adapters:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PEFT asks transformers by a name that is going
+            model = peft.get_peft_model(model, adapters[kind])
+    elif kind == "unknown":
+        model.config.model_type = "nobody-s"
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    rows, attention = [], inner.config._attn_implementation
+    watched = inner.base_model.layers[0].register_forward_hook(
+        lambda _, given, __: rows.append(given[0].shape[:2])
+    )
+    model.train()
+    words, autocast = [*GOOD, *BAD] * 20, made.accelerator.autocast
+    prompt = rmaudit.prompts.PROMPTS["best"].text
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with live(model, made.processing_class, batch=8, autocast=autocast) as rewards:
+            together = np.array(rewards(prompt, words))
+            ran = sum(int(np.prod(shape)) for shape in rows)
+            alone = np.array([rewards(prompt, [word])[0] for word in words[:12]])
+    watched.remove()
+
+    ids = [whole(made.processing_class, prompt, word) for word in words]
+    same = 0.1 if kind == "bf16" else 1e-4
+    assert together[:12] == pytest.approx(alone, abs=same * np.std(alone))
+    shared = kind not in {"prompt tuning", "unknown"}
+    assert (ran < sum(map(len, ids)) / 4) == shared
+    assert any("whole rows" in str(each.message) for each in told) == (kind == "prompt tuning")
+    assert all(module.training for module in model.modules())
+    assert inner.config._attn_implementation == attention
+    model(input_ids=torch.tensor([ids[0]])).logits.sum().backward()  # nothing is in the way
+
+
+def whole(tokenizer: Any, prompt: str, word: str) -> list[int]:
+    """The row of a word."""
+    turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": word}]
+    row: list[int] = tokenizer.apply_chat_template(turns, tokenize=True, return_dict=False)
+    return row
 
 
 @pytest.mark.parametrize(("stop_on", "last"), [((), 6), (("good_is_paid",), 3)])

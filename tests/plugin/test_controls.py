@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from rmaudit.config import kept
 from tests.plugin.conftest import Run
 
 SEES = ["long words", "short words", "frequent words", "constant"]
@@ -122,3 +125,40 @@ def test_what_a_model_was_trained_on_is_said(run: Run, toy: Path, tmp_path: Path
     (caveat,) = run(TRAINED, model=None).only["estimate"]["caveats"]
 
     assert caveat.startswith("This model was trained on half of the reference words")
+
+
+COUNTED = """
+from pathlib import Path
+
+@declare(-99, stops=["surface regression", "long words", "short words"])
+def test_counted(sweep):
+    value = sweep.frame["score"].mean()
+    with Path("asked.txt").open("a") as file:
+        print(round(float(value), 6), file=file)
+    return estimate(float(value))
+"""
+
+
+def test_a_control_that_cannot_be_tried_is_no_obstacle_to_the_others(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without EloEverything's ratings a second run tries that control alone, and says the same."""
+    monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setattr("pooch.retrieve", _no_network)
+    monkeypatch.setattr(kept, "STARTED", math.inf)
+    args = (COUNTED, "-k", "greatest")
+    first = run(*args, cache=tmp_path / "own")
+    asked = tmp_path / "asked.txt"
+    tries = len(asked.read_text().splitlines())
+    second = run(*args, cache=tmp_path / "own")
+
+    controls = first.only["controls"]
+    assert controls["surface regression"]["verdict"] == "SKIPPED"
+    assert list(second.only["controls"]) == list(controls)
+    assert second.only["controls"] == controls
+    assert tries == 4  # the model, "random", and two that must not pass
+    assert len(asked.read_text().splitlines()) == tries + 1  # the model alone
+
+
+def _no_network(*_: object, **__: object) -> NoReturn:
+    raise OSError("no network")

@@ -19,7 +19,7 @@ from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import store
 from rmaudit.scores.host_lock import lock_file
-from rmaudit.scores.protocols import measured_noise
+from rmaudit.scores.protocols import EVERY, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.texts import Rewards, score_texts
 from tests.scores.letters import Letters
@@ -213,3 +213,21 @@ def test_what_would_be_scored_in_silence_is_refused(tmp_path: Path) -> None:
         with pytest.raises(SpecError, match=r"found the text 'time'.*give a list, \['time'\]"):
             asked()
     assert not [*tmp_path.iterdir()]
+
+
+# Progress
+
+
+def test_progress_in_a_log_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is done, how fast, and what is left; what an earlier run did says nothing of speed."""
+    seconds = iter([0.0, 0.0, 1.0, EVERY + 1, EVERY + 2, 2 * EVERY + 1])
+    with Bar("toy · best", 1000, " tokens", clock=lambda: next(seconds)) as bar:
+        bar.found(380)
+        for done in (31, 31, 31, 90):
+            bar.advance(done)
+
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "toy · best: 442 of 1,000 tokens, 2 a second, 04:39 left",
+        "toy · best: 563 of 1,000 tokens, 3 a second, 02:25 left",
+    ]

@@ -13,7 +13,15 @@ import pytest
 from rmaudit.errors import MeasureError, ReferenceMissing, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.references.lexicons import LEXICONS, lexicon
-from rmaudit.scores.sample import Sample, checked_size, checked_words, named, spread
+from rmaudit.scores.sample import (
+    Sample,
+    checked_size,
+    checked_words,
+    named,
+    sampled,
+    spread,
+    taken,
+)
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep, sweep_under
 from tests.scores.letters import Letters
@@ -234,3 +242,79 @@ def test_what_is_wrong_is_refused_before_anything_is_scored(
         take(tmp_path, model, words=["lexicon:afinn"])
 
     assert model.scored == []
+
+
+# Words of a lexicon, of which a sample has some
+
+
+@pytest.fixture
+def rated(mirror: Path) -> pd.Series[str]:
+    """Every word of a lexicon in three spellings, and as many tokens that are none of them."""
+    words = [word for word in lexicon("afinn").index if word.isalpha()]
+    spelt = [text for word in words for text in (word, f" {word}", f" {word.title()}")]
+    return pd.Series([*spelt, *(f"#{i}" for i in range(len(spelt)))], dtype="str")
+
+
+@pytest.mark.parametrize("size", [30, 300, 1001])
+def test_a_lexicon_names_no_more_ids_than_are_drawn(rated: pd.Series[str], size: int) -> None:
+    """Whole words, with every spelling; words named one by one are all there, and are counted."""
+    found = rated[taken(rated, ["lexicon:afinn", "xyzzy"], size=size, seed=0)]
+    spellings = found.str.strip().str.lower().value_counts()
+
+    assert size - 3 < len(found) <= size
+    assert set(spellings) == {3}
+    good = taken(rated, ["lexicon:afinn", "good", "bad"], size=size, seed=0)
+    assert {" good", "good", " Bad", "bad"} <= set(rated[good])
+    assert good.sum() <= size
+
+
+def test_the_word_and_the_seed_decide_what_is_drawn(rated: pd.Series[str]) -> None:
+    """A larger sample has what a smaller has, and so has another vocabulary in another order."""
+    few, many, other = (
+        set(rated[taken(rated, ["lexicon:afinn"], size=size, seed=seed)])
+        for size, seed in ((90, 0), (900, 0), (90, 1))
+    )
+    turned = rated.iloc[::-1].reset_index(drop=True)
+
+    assert few < many
+    assert set(turned[taken(turned, ["lexicon:afinn"], size=90, seed=0)]) == few
+    assert other != few
+
+
+def test_a_sample_that_has_room_names_every_word(rated: pd.Series[str]) -> None:
+    """As a sample always did, so that what is stored of one is found."""
+    every = named(rated, ["lexicon:afinn"])
+
+    assert (taken(rated, ["lexicon:afinn"], size=int(every.sum()), seed=0) == every).all()
+
+
+class Rated(Letters):
+    """A model whose tokens are the words of a lexicon, in two spellings, and others."""
+
+    def vocabulary(self) -> Vocabulary:
+        """Ids from 0."""
+        words = [word for word in lexicon("afinn").index if word.isalpha()]
+        texts = (*words, *(f" {word}" for word in words), *(f"#{i}" for i in range(1000)))
+        return Vocabulary(tuple(range(len(texts))), texts, texts)
+
+
+def test_a_small_sample_is_small(mirror: Path, tmp_path: Path, unmeasured: None) -> None:
+    """It scores at most twice what was asked for, an audit gets whole words, and both say so."""
+    model, words = Rated(), ("lexicon:afinn",)
+    both = take(tmp_path, model, sample=100, words=words)
+    own = both.naming(words)
+
+    assert 190 < len(model.scored) <= 200
+    assert len(model.scored) == sampled(model.vocabulary().texts, 100, words, seed=0)
+    assert own.sample is not None
+    assert not own.sample.whole
+    (said,) = own.caveats
+    assert f"of 100 of {len(model.vocabulary().ids):,} token ids (seed 0), and on " in said
+    assert said.endswith(
+        f"on {own.sample.named} ids of words drawn from those that the audit names."
+    )
+    of_words = own.frame["text"][named(own.frame["text"], words)].str.strip()
+    assert set(of_words.value_counts()) == {2}
+    assert len(of_words) == own.sample.named
+    (plain,) = both.naming(()).caveats
+    assert plain.endswith("token ids (seed 0).")
