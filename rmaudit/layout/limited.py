@@ -2,8 +2,8 @@
 
 A chat template is a program, and so is a tokenizer's normalizer. Neither can be bounded in the
 process that runs it: one operator of Jinja, or one step in Rust, may take all memory and all time.
-So a child process runs them (`limited_worker`), with 1 GiB of memory and seconds of computing
-(not of waiting, so that a busy machine refuses nothing).
+So a child process runs them (`limited_worker`), with bounds of memory and of seconds
+of computing (not of waiting, so that a busy machine refuses nothing).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from threading import Lock
 from typing import Any
 
 _PATH = Path(__file__).with_name("limited_worker.py")
-_TO_PRINT, _TO_TRY = 5.0, 60.0  # seconds of computing
-_BATCH = 256  # conversations at a time
+_TO_PRINT = {"seconds": 3.0, "memory": 512 << 20}  # of computing; bytes
+_TO_TRY = {"seconds": 60.0, "memory": 1 << 30}
+_BATCH = 64  # conversations at a time
 _ALONE = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory of its own
 
 
@@ -45,7 +46,7 @@ def printed(
     """Each conversation as a chat template prints it, in the process of this number.
 
     Raises:
-        RefusedError: it takes more than 1 GiB of memory, or more than 5 s of computing for 256
+        RefusedError: it takes more than 512 MiB of memory, or more than 3 s of computing for 64
             conversations, or prints 100,000 characters more than twice what was said.
         FailedError: it raises.
     """
@@ -53,7 +54,7 @@ def printed(
     for start in range(0, len(conversations), _BATCH):
         part = list(conversations[start : start + _BATCH])
         asked = {"conversations": part, "template": template, "settings": dict(settings)}
-        texts += _child(os.getpid(), process).ask("print", _TO_PRINT, asked)
+        texts += _child(os.getpid(), process).ask({"what": "print", **_TO_PRINT, **asked})
     return texts
 
 
@@ -68,7 +69,7 @@ def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> 
         FailedError: it cannot be read, or raises.
     """
     asked = {"path": path and str(path), "described": described}
-    _child(os.getpid(), 0).ask("try", _TO_TRY, asked)
+    _child(os.getpid(), 0).ask({"what": "try", **_TO_TRY, **asked})
 
 
 class _Child:
@@ -79,9 +80,9 @@ class _Child:
         self._lock = Lock()
         atexit.register(self.end)
 
-    def ask(self, what: str, seconds: float, asked: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
+    def ask(self, asked: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
         """Its answer. Raises `RefusedError` and `FailedError`."""
-        line = json.dumps({"what": what, "seconds": seconds, **asked}) + "\n"
+        line = json.dumps(asked) + "\n"
         with self._lock:
             try:
                 said = self._answer(line)
@@ -90,11 +91,11 @@ class _Child:
                 raise
             code = 0 if said else self.end()
         if code == -signal.SIGPROF:
-            message = f"it does not come to an end within {seconds:g} s of computing"
+            message = f"it does not come to an end within {asked['seconds']:g} s of computing"
             raise RefusedError(message)
         if not said:
             message = f"it ended the process that tried it (code {code}), as what needs more than "
-            raise RefusedError(f"{message}1 GiB of memory does")
+            raise RefusedError(f"{message}{asked['memory'] >> 20} MiB of memory does")
         found = json.loads(said)
         if "refused" in found:
             raise RefusedError(found["refused"])
