@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -134,10 +134,22 @@ def _refuse_many_added(folder: Path, model: str) -> None:
             raise ModelError(message)
 
 
-def _refuse_greedy(model: str, folder: Path, **given: Any) -> None:  # noqa: ANN401  (as `limited` has it)
+@cache
+def _tried(path: Path, _size: int, _written: int) -> None:
+    """Try a file once in a process, which takes seconds for a large vocabulary."""
+    limited.try_tokenizer(path=path)
+
+
+def _refuse_greedy(
+    model: str, folder: Path, *, path: Path | None = None, described: str | None = None
+) -> None:
     """Before it reads anything here: its normalizer may make a gigabyte of a word."""
     try:
-        limited.try_tokenizer(**given)
+        if path is None:
+            limited.try_tokenizer(described=described)
+        else:
+            stat = path.stat()
+            _tried(path, stat.st_size, stat.st_mtime_ns)
     except limited.RefusedError as error:
         message = f"{model}: its tokenizer in {folder} takes too much: {error}; {_COPY}"
         raise ModelError(message) from error
