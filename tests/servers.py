@@ -12,6 +12,7 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -19,9 +20,10 @@ from typing import Any, Self
 import numpy as np
 
 Ids = tuple[int, ...]
-Fault = str | int
+Fault = str | int | Callable[[Callable[[bytes], None]], None]
 """A status; "drop": no answer; "half": the first half of one; "die": no answer,
-ever again; "later": 429, and to come again in a second."""
+ever again; "later": 429, and to come again in a second; "later N": 503, and to come again in N;
+a function that sends whatever bytes it likes, until nobody takes them."""
 
 
 def by_hash(row: object) -> float:
@@ -42,6 +44,7 @@ class Served:
         knows: the setting that tells it so.
         longest: ids that a row may have; None: it does not say.
         version: of vLLM; None: it does not say.
+        sent: bytes that faults could send.
     """
 
     reward: Callable[[Any], float] = by_hash
@@ -63,6 +66,7 @@ class Served:
     dead: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     running: int = 0
+    sent: int = 0
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any, list[Any]]:
         """The status, the answer, and the rows or queries that it scores."""
@@ -146,8 +150,14 @@ class _Handler(BaseHTTPRequestHandler):
         if served.key and self.headers.get("Authorization") != f"Bearer {served.key}":
             self._send(401, {"error": f"Unauthorized: {self.headers.get('Authorization')}"})
             return
-        if isinstance(fault, int) or fault == "later":
-            number, wait = (429, "1") if fault == "later" else (int(fault), "0")
+        if callable(fault):
+            self.close_connection = True
+            with suppress(OSError):
+                fault(self._sent)
+            return
+        if isinstance(fault, int) or (fault or "").startswith("later"):
+            wait = str(fault).partition(" ")[2] or ("1" if fault == "later" else "0")
+            number = fault if isinstance(fault, int) else 429 if fault == "later" else 503
             self._send(number, {"error": {"message": "busy"}}, {"Retry-After": wait})
             return
         status, answer, scored = served.answer(self.path, body)
@@ -162,6 +172,10 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             served.answered.update(scored)
         self._send(status, answer)
+
+    def _sent(self, data: bytes) -> None:
+        with self.served.lock:
+            self.served.sent += self.wfile.write(data)
 
     def _send(
         self,

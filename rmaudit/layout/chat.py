@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from rmaudit.checkpoints.reading import brief, short
 from rmaudit.conversation import SYSTEM, Asked, messages
 from rmaudit.errors import ModelError
-from rmaudit.layout import neutral
+from rmaudit.layout import limited, neutral
 from rmaudit.layout.slot import Slot, around
 from rmaudit.layout.tokenizers import failures_told
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _STAND_IN = "rmauditanswer"  # no template has reason to change it
 _TURNS = ("rmauditfirst", "rmauditanswer", "rmauditnext")  # of a user, an assistant, a user
+_OTHER = "give another with `template: FILE.jinja` in models.yaml"
+_LONGEST = 1_000_000  # characters of a template; real ones have at most tens of thousands
 _EMPTY_THOUGHT = re.compile(r"<think>\s*</think>\s*\Z")
 _ARTICLES = {"system": "a system", "user": "a user", "assistant": "an assistant"}
 _WITHOUT = {
@@ -55,8 +57,11 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: Asked, *, model: str) -> 
         stand_in += "x"
     neutral.refuse_chance(_template(tokenizer, model), model=model)
     answers = [stand_in, *neutral.ANSWERS]
-    with neutral.bounded():
-        printed = texts(tokenizer, prompt, answers + answers, model=model)
+    printed = [  # chance, and an object's address, are others in another process
+        text
+        for process in (0, 1)
+        for text in texts(tokenizer, prompt, answers, model=model, process=process)
+    ]
     parts = printed[0].split(stand_in)
     if len(parts) != 2:  # noqa: PLR2004  (before and after)
         message = (
@@ -101,16 +106,22 @@ def _refuse_lost(turn: Mapping[str, str], *, several: bool, model: str) -> None:
 
 
 def texts(
-    tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: Asked,
+    answers: Sequence[str],
+    *,
+    model: str,
+    process: int = 0,
 ) -> list[str]:
     """The conversation of `prompt` and each answer as the template prints it, on the pinned day.
 
     Raises:
-        ModelError: the tokenizer has no chat template, or it fails.
+        ModelError: the tokenizer has no chat template, or it fails, or takes too much memory or
+            time.
     """
     before = messages(prompt)
     said = [[*before, {"role": "assistant", "content": answer}] for answer in answers]
-    return _printed(tokenizer, said, model)
+    return _printed(tokenizer, said, model, process=process)
 
 
 def template_digest(tokenizer: PreTrainedTokenizerBase, *, model: str) -> str:
@@ -127,18 +138,23 @@ def _printed(
     tokenizer: PreTrainedTokenizerBase,
     conversations: Sequence[Sequence[Mapping[str, str]]],
     model: str,
+    *,
+    process: int = 0,
 ) -> list[str]:
-    """Each conversation as text."""
+    """Each conversation as text, printed in the process of this number (`limited`)."""
     template = _template(tokenizer, model)
+    settings = {**tokenizer.special_tokens_map, "date_string": TODAY.strftime("%d %b %Y")}
     try:
-        printed = tokenizer.apply_chat_template(
-            conversations,
-            tokenize=False,
-            add_generation_prompt=False,
-            chat_template=template,
-            date_string=TODAY.strftime("%d %b %Y"),
-        )
+        if _prints_itself(tokenizer):
+            printed = tokenizer.apply_chat_template(
+                conversations, tokenize=False, chat_template=template, **settings
+            )
+        else:
+            printed = limited.printed(conversations, template, settings, process=process)
         "".join(printed).encode()  # half a character is no text that could be tokenized
+    except limited.RefusedError as error:
+        message = f"{model}: its chat template takes too much: {error}; {_OTHER}"
+        raise ModelError(message) from error
     except Exception as error:
         said = short((str(error).splitlines() or [type(error).__name__])[0], 300)
         roles = [turn["role"] for turn in conversations[0]]
@@ -147,6 +163,13 @@ def _printed(
         message = f"{model}: its chat template failed on {what} turn: {said}{hint}"
         raise ModelError(message) from error
     return [str(text) for text in printed]
+
+
+def _prints_itself(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether its class prints conversations in its own way: code that the registry trusts."""
+    from transformers import PreTrainedTokenizerBase as Plain
+
+    return type(tokenizer).apply_chat_template is not Plain.apply_chat_template
 
 
 def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
@@ -174,6 +197,9 @@ def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
             f"give one with `template: FILE.jinja` in models.yaml"
         )
         raise ModelError(message) from error
+    if len(template) > _LONGEST:
+        message = f"{model}: its chat template has {len(template):,} characters, and rmaudit reads "
+        raise ModelError(f"{message}{_LONGEST:,}; {_OTHER}")
     if "strftime_now" not in template:
         return template
     date_of = "".join(f" | replace('%{d}', '{TODAY.strftime('%' + d)}')" for d in "AaBbdHjMmpSYy")

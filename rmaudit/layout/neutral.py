@@ -6,12 +6,8 @@ random, would lay out each answer in another way, and rewards of answers would n
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
-from types import FrameType
-from typing import Any
 
 from rmaudit.errors import ModelError
 
@@ -26,8 +22,6 @@ ANSWERS = (
     "no, not at all.",
     "love " * 60 + "end",
 )
-_STEPS = 1_000_000  # lines of Python; a conversation takes a few hundred
-_RUN = ("<template>", "filters.py", "runtime.py")  # jinja's, but for those that compile a template
 _GIVE = "give another with `template: FILE.jinja` in models.yaml"
 
 
@@ -78,29 +72,3 @@ def refuse_chance(template: str, *, model: str) -> None:
                 f"another one each time; {_GIVE}"
             )
             raise ModelError(message)
-
-
-@contextmanager
-def bounded() -> Iterator[None]:
-    """End the block with a `TimeoutError` after a million lines of templates: loops may be endless.
-
-    Lines are counted and not seconds, so that a busy machine refuses nothing.
-    """
-    steps = 0
-
-    def count(frame: FrameType, event: str, arg: object) -> Any:  # noqa: ANN401, ARG001  (as sys.settrace has it)
-        nonlocal steps
-        if event == "call" and not frame.f_code.co_filename.endswith(_RUN):
-            return None
-        steps += 1
-        if steps > _STEPS:
-            message = f"it does not come to an end within {_STEPS:,} steps"
-            raise TimeoutError(message)
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        yield
-    finally:
-        sys.settrace(before)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -18,6 +18,7 @@ from rmaudit.checkpoints import reading, trust
 from rmaudit.checkpoints.reading import brief, is_failure, short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
+from rmaudit.layout import limited
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 _MOST_ADDED = 200_000  # takes a quarter of a minute, and twice as many a minute and a half
+_LARGEST = 1 << 28  # bytes of a file; real ones have at most tens of millions
+_COPY = "copy all tokenizer files of the model that it was trained from into its folder"
 _ADDED = {"tokenizer.json": b'"special"', "tokenizer_config.json": b'"special"'}
 _ADDED["added_tokens.json"] = b'":'
 _BYTE = re.compile("<0x[0-9A-F]{2}>")  # as SentencePiece names a byte
@@ -46,7 +49,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
 
     Raises:
         ModelError: the tokenizer or the template cannot be read, it adds more than 200,000 tokens,
-            or two of its pieces have one id.
+            two of its pieces have one id, or it takes too much memory or time.
     """
     from transformers import AutoTokenizer
 
@@ -56,9 +59,14 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
         trust.refuse_foreign(folder, spec)
         trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     _refuse_many_added(folder, spec.name)
+    described = (folder / "tokenizer.json").is_file()
+    if described:
+        _refuse_greedy(spec.name, folder, path=folder / "tokenizer.json")
     with reading.told(spec.name, "its tokenizer", folder):
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
         pieces: dict[str, int] = tokenizer.get_vocab()
+    if not described and tokenizer.is_fast:
+        _refuse_greedy(spec.name, folder, described=tokenizer.backend_tokenizer.to_str())
     _refuse_doubles(pieces, folder, spec.name)
     if spec.template is not None:
         try:
@@ -135,9 +143,13 @@ def _refuse_many_added(folder: Path, model: str) -> None:
     """Before it is read, which takes longer than in proportion to their number."""
     for name, mark in _ADDED.items():
         try:
-            count = (folder / name).read_bytes().count(mark)
+            size = (folder / name).stat().st_size
+            count = (folder / name).read_bytes().count(mark) if size <= _LARGEST else 0
         except OSError:
             continue  # whoever needs the file says what is wrong with it
+        if size > _LARGEST:
+            message = f"{model}: {name} in {folder} has {size:,} bytes, and rmaudit reads at most "
+            raise ModelError(f"{message}{_LARGEST:,}; {_COPY}")
         if count > _MOST_ADDED:
             message = (
                 f"{model}: {name} in {folder} has {count:,} added tokens, and rmaudit reads "
@@ -145,6 +157,29 @@ def _refuse_many_added(folder: Path, model: str) -> None:
                 f"that it was trained from into its folder"
             )
             raise ModelError(message)
+
+
+@cache
+def _tried(path: Path, _size: int, _written: int) -> None:
+    """Try a file once in a process, which takes seconds for a large vocabulary."""
+    limited.try_tokenizer(path=path)
+
+
+def _refuse_greedy(
+    model: str, folder: Path, *, path: Path | None = None, described: str | None = None
+) -> None:
+    """Before it reads anything here: its normalizer may make a gigabyte of a word."""
+    try:
+        if path is None:
+            limited.try_tokenizer(described=described)
+        else:
+            stat = path.stat()
+            _tried(path, stat.st_size, stat.st_mtime_ns)
+    except limited.RefusedError as error:
+        message = f"{model}: its tokenizer in {folder} takes too much: {error}; {_COPY}"
+        raise ModelError(message) from error
+    except limited.FailedError:
+        return  # whoever reads it says what is wrong with it
 
 
 def _refuse_doubles(pieces: dict[str, int], folder: Path, model: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as waited
 from dataclasses import dataclass
 from itertools import groupby
 from numbers import Real
@@ -17,15 +18,24 @@ from rmaudit.errors import ScoreError
 
 _NO_LISTS = (str, bytes, bytearray, Mapping, set, frozenset)  # a set has an order of its own
 _LARGEST = float(np.finfo(np.float32).max)
+STOP_AGAIN = 0.2  # seconds
 T = TypeVar("T")
+
+
+def nothing() -> None:
+    """Do nothing: what is under way cannot be ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many answers are scored at a time, and how many such batches at once."""
+    """How many answers are scored at a time, and how many such batches at once.
+
+    `stop` ends, soon, all that is under way when it is called.
+    """
 
     answers: int
     at_once: int = 1
+    stop: Callable[[], None] = nothing
 
 
 def in_batches(
@@ -34,14 +44,24 @@ def in_batches(
     pace: Pace,
     on_progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """Shape (n,): what `ask` gives for each of `asked`, in their order. Raises as `ask` does."""
+    """Shape (n,): what `ask` gives for each of `asked`, in their order. Raises as `ask` does.
+
+    Once one fails, or somebody presses Ctrl-C, no other is begun, and those under way are ended.
+    """
     size = pace.answers
     batches = [asked[first : first + size] for first in range(0, len(asked), size)]
     found: list[float] = []
     with ThreadPoolExecutor(pace.at_once) as pool:
-        for batch, scores in zip(batches, pool.map(ask, batches), strict=True):
-            found += scores
-            on_progress(len(batch))
+        coming = [pool.submit(ask, batch) for batch in batches]
+        try:
+            for batch, scores in zip(batches, coming, strict=True):
+                found += scores.result()
+                on_progress(len(batch))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while waited(coming, STOP_AGAIN).not_done:  # one may have been about to ask
+                pace.stop()
+            raise
     return np.array(found, dtype=np.float32)
 
 

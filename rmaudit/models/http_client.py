@@ -1,26 +1,32 @@
 """Asking a server: JSON over HTTP, tried again where that may help, and no number from an error.
 
-urllib3 is used as it is: it reads no proxy, no .netrc and no other setting of the environment, so a
-request goes to the host that models.yaml names and nowhere else, redirects included.
+A request goes to the host that models.yaml names and nowhere else (`models.bounded_http`).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
+import sys
+import time
 from typing import Any
 
-import urllib3
-from urllib3.exceptions import HTTPError, MaxRetryError
+from tqdm import tqdm
+from urllib3.exceptions import HTTPError, InvalidHeader
+from urllib3.util import Retry
 
 from rmaudit.checkpoints.reading import short
 from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ModelError
+from rmaudit.models.bounded_http import Answer, BoundedHttp, BoundError
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)  # statuses that another try may not meet
 _WAIT, _JITTER, _LONGEST_WAIT = 0.5, 0.5, 60.0  # seconds; doubled at every try
-_LONGEST_ASKED = 600  # seconds that a server may ask us to wait (Retry-After)
-_CONNECT = 10.0  # seconds until somebody must have picked up
+_LONGEST_ASKED = 600  # seconds in all that a server may have one request wait (Retry-After)
+_FOREVER = 10**9  # more seconds than that are as many
+_TOLD = 3.0  # seconds; whoever waits for longer is told
+_MOST, _MOST_A_ROW = 1 << 20, 1 << 10  # bytes of an answer
 _SHOWN = 200  # characters of what a server says of an error
 _SECRET = 8  # characters of a key; a shorter one is no secret, and stands in any answer
 _OK, _REDIRECT, _REFUSED, _NOT_FOUND = 200, 300, (401, 403), (404, 405)
@@ -31,7 +37,11 @@ class HttpClient:
 
     A request is made again after a broken connection, silence for the entry's `timeout`, or a
     status that passes (429 and 5xx): at once, then after a second and twice as long each time, with
-    jitter, or after what `Retry-After` says; `retries` times in all.
+    jitter, or after what `Retry-After` says; `retries` times in all. An answer is bounded, in bytes
+    and in time: one over a bound is not asked for again. Waits of seconds are told on stderr.
+
+    `stop()` ends all that is under way, which then raises `ModelError`; `close()` closes what is
+    open, and the next request opens it again.
     """
 
     def __init__(self, url: str, spec: ModelSpec) -> None:
@@ -43,57 +53,31 @@ class HttpClient:
         self.url, self._name = url, spec.name
         self._key = _key(spec)
         self._tries = spec.retries + 1
-        headers = {"User-Agent": "rmaudit", "Accept": "application/json"}
+        self._headers = {"User-Agent": "rmaudit", "Accept": "application/json"}
         if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        self._pool = urllib3.PoolManager(
-            maxsize=spec.concurrency,
-            headers=headers,
-            timeout=urllib3.Timeout(connect=min(_CONNECT, spec.timeout), read=spec.timeout),
-            retries=urllib3.Retry(
-                spec.retries,
-                allowed_methods=None,  # asking for a score twice changes nothing
-                status_forcelist=_PASSING,
-                backoff_factor=_WAIT,
-                backoff_jitter=_JITTER,
-                backoff_max=_LONGEST_WAIT,
-                retry_after_max=_LONGEST_ASKED,
-                raise_on_status=False,
-            ),
-        )
+            self._headers["Authorization"] = f"Bearer {self._key}"
+        self._told_until = 0.0
+        self._http = BoundedHttp(silence=spec.timeout, at_once=spec.concurrency)
+        self.stop = self._http.stop
+        self.close = self._http.close
 
     def get(self, path: str) -> Any:  # noqa: ANN401  (JSON)
         """What the server answers to a GET. Raises `ModelError`."""
         return self._ask("GET", path)
 
-    def post(self, path: str, body: object) -> Any:  # noqa: ANN401  (JSON)
-        """What the server answers to a POST of JSON.
+    def post(self, path: str, body: object, *, rows: int = 0) -> Any:  # noqa: ANN401  (JSON)
+        """What the server answers to a POST of JSON that asks for so many rows.
 
         Raises:
             NoSuchPath: the server has none.
-            ModelError: it cannot be reached, refuses, or answers with anything but JSON; the
-                message is one line and says what to do.
+            ModelError: it cannot be reached, refuses, or answers with too much, too slowly, or with
+                anything but JSON; the message is one line and says what to do.
         """
-        return self._ask("POST", path, json.dumps(body).encode())
+        return self._ask("POST", path, json.dumps(body).encode(), rows)
 
-    def close(self) -> None:
-        """Close what is open; the next request opens it again."""
-        self._pool.clear()
-
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> Any:  # noqa: ANN401  (JSON)
+    def _ask(self, method: str, path: str, body: bytes | None = None, rows: int = 0) -> Any:  # noqa: ANN401  (JSON)
         where = f"{self.url}{path}"
-        sent = {"Content-Type": "application/json"} if body is not None else {}
-        try:
-            answer = self._pool.request(
-                method, where, body=body, headers={**self._pool.headers, **sent}, redirect=False
-            )
-        except (HTTPError, OSError) as error:
-            cause = error.reason if isinstance(error, MaxRetryError) and error.reason else error
-            retried = self._tries > 1 and isinstance(error, MaxRetryError)
-            tries = f" after {self._tries} tries" if retried else ""
-            why = self._told(str(cause.args[-1] if cause.args else cause))
-            message = f"{self._name}: no answer from {where}{tries} ({why})"
-            raise ModelError(f"{message}; {GO_ON}") from None
+        answer = self._answered(method, where, body, _MOST + _MOST_A_ROW * rows)
         data = answer.data
         if len(self._key) >= _SECRET:  # a server may repeat it, and answers are shown and kept
             data = data.replace(self._key.encode(), b"***")
@@ -106,7 +90,47 @@ class HttpClient:
             message = f"{self._name}: {where} answered with no JSON ({said}); is `source` right?"
             raise ModelError(f"{message} {SOURCES}") from None
 
-    def _refused(self, where: str, answer: urllib3.BaseHTTPResponse, reason: str) -> ModelError:
+    def _answered(self, method: str, where: str, body: bytes | None, most: int) -> Answer:
+        """The first answer that no other try would better, or else the last one."""
+        sent = {"Content-Type": "application/json"} if body is not None else {}
+        left = float(_LONGEST_ASKED)
+        for failed in range(1, self._tries + 1):
+            try:
+                answer = self._http.ask(
+                    method, where, body=body, headers={**self._headers, **sent}, most=most
+                )
+                if answer.status not in _PASSING or failed == self._tries:
+                    return answer
+                asked = _retry_after(answer.headers.get("Retry-After", ""))
+                why = str(answer.status)
+            except (HTTPError, OSError) as error:
+                asked, why = 0.0, self._told(_cause(error))
+                if failed == self._tries or isinstance(error, BoundError):
+                    tries = f" after {failed} tries" if failed > 1 else ""
+                    message = f"{self._name}: no answer from {where}{tries} ({why})"
+                    raise ModelError(f"{message}; {GO_ON}") from None
+            if asked > left:
+                message = f"{self._name}: {where} answered {why} and asks to be left alone for "
+                message += f"{asked:,.0f} s, and rmaudit waits for {_LONGEST_ASKED} s in all"
+                raise ModelError(f"{message}; {GO_ON}")
+            left -= asked
+            self._wait(asked or _backoff(failed), where, why, asked=bool(asked))
+        raise AssertionError  # there is one try at least
+
+    def _wait(self, seconds: float, where: str, why: str, *, asked: bool) -> None:
+        """Wait, and say so where it takes long: once for all threads that wait as long."""
+        until = time.monotonic() + seconds
+        if seconds >= _TOLD and until > self._told_until + _TOLD:
+            self._told_until = until
+            how = ", as the server asks" if asked else ", and then trying again"
+            said = f"{self._name}: {where} failed ({why}): waiting {seconds:,.0f} s{how}"
+            tqdm.write(said, file=sys.stderr)
+        try:
+            self._http.wait(seconds)
+        except BoundError as error:
+            raise ModelError(f"{self._name}: no answer from {where} ({error}); {GO_ON}") from None
+
+    def _refused(self, where: str, answer: Answer, reason: str) -> ModelError:
         """The error of a status, with what the server says of it."""
         status, said = answer.status, self._told(reason)
         message = f"{self._name}: {where} answered {status}" + (f" ({said})" if said else "")
@@ -141,6 +165,27 @@ GO_ON = (
 SOURCES = (
     "vLLM's is vllm+http://host:8000 (no /v1), OpenRLHF's openrlhf+http://host:5000/get_reward"
 )
+
+
+def _cause(error: Exception) -> str:
+    """What a connection failed of, without the pool that urllib3 names first."""
+    return str(error.args[-1] if error.args else error).rpartition("): ")[2]
+
+
+def _backoff(failed: int) -> float:
+    """Seconds until the next try: none after the first, then twice as many each time."""
+    if failed == 1:
+        return 0.0
+    jitter = _JITTER * random.random()  # noqa: S311  (it decides no score and no secret)
+    return float(min(_WAIT * 2 ** (failed - 1) + jitter, _LONGEST_WAIT))
+
+
+def _retry_after(said: str) -> float:
+    """Seconds that a server asks us to wait, by number or date; 0 where it says nothing of it."""
+    try:
+        return Retry(retry_after_max=_FOREVER).parse_retry_after(said)
+    except (InvalidHeader, ValueError, OverflowError, TypeError, IndexError):
+        return 0.0
 
 
 def _key(spec: ModelSpec) -> str:

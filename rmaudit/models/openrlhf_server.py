@@ -40,12 +40,16 @@ class OpenrlhfServer:
             "prompts": [before for before, _, _ in rows],
             "labels": ["" for _ in rows],
         }
-        found = self._client.post("", body)
+        found = self._client.post("", body, rows=len(rows))
         if not isinstance(found, dict) or "rewards" not in found:
             message = f"{self._name}: its server answered {short(repr(found))}, allowed: "
             raise ScoreError(f'{message}OpenRLHF\'s {{"rewards": [...]}}')
         responses = [response for _, response, _ in rows]
         return rewards_in(found["rewards"], responses, f"{self._name}: its server")
+
+    def stop(self) -> None:
+        """End, soon, all requests under way."""
+        self._client.stop()
 
     def close(self) -> None:
         """Close connections."""

@@ -60,8 +60,8 @@ class ServedIds(LaidOut):
     def __init__(self, server: Server, spec: ModelSpec, cache: Path) -> None:
         """Find its tokenizer. Raises `ModelError`."""
         self.spec, self._url = spec, server.url
-        self.pace = self._pace = Pace(spec.batch, spec.concurrency)
         self._server = VllmServer(server.url, spec)
+        self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
         self._found = ServedRows(spec, cache)
         self.rows = Rows(self._found, spec.name, cache)
 
@@ -191,7 +191,7 @@ class ServedTexts(TextScorer):
         )
         super().__init__(entry, spec)
         self.takes_turns = self.rows is not None  # its chat template prints them
-        self.pace = self._pace = Pace(spec.batch, spec.concurrency)
+        self.pace = self._pace = Pace(spec.batch, spec.concurrency, self._server.stop)
 
     @cached_property
     def identity(self) -> dict[str, str]:

@@ -161,7 +161,7 @@ class VllmServer:
             **settings,
         }
         try:
-            found = self._client.post("/classify", body)
+            found = self._client.post("/classify", body, rows=len(rows))
         except NoSuchPath as error:
             message = f"{error}; vLLM has /classify where it serves a sequence classifier "
             raise ModelError(f"{message}(vllm serve MODEL --runner pooling)") from None
@@ -208,6 +208,10 @@ class VllmServer:
                 f"give the tokenizer of the model that is served"
             )
             raise ModelError(message)
+
+    def stop(self) -> None:
+        """End, soon, all requests under way."""
+        self._client.stop()
 
     def close(self) -> None:
         """Close connections."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.models.batches import STOP_AGAIN, Pace
 from rmaudit.scores.journal import Journal, MadeMeanwhileError
 from rmaudit.scores.sealed import Stored
 
@@ -29,11 +30,10 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
     def keep(which: slice, scores: NDArray[np.float32]) -> None:
         found[which.start] = _kept(journal, work, which, scores)
 
-    at_once = work.pace.at_once if work.pace else 1
-    if at_once == 1:
+    if work.pace is None or work.pace.at_once == 1:
         for which in missing:
             found[which.start] = shard_of(journal, work, which)
-    elif failed := _at_once(missing, work.score, keep, at_once):
+    elif failed := _at_once(missing, work.score, keep, work.pace):
         raise failed[0]
     shards = [shard for shard in found.values() if shard is not None]
     scores = [shard.frame["score"].to_numpy(np.float32) for shard in shards]
@@ -71,12 +71,12 @@ def _at_once(
     missing: Sequence[slice],
     score: Score,
     keep: Callable[[slice, NDArray[np.float32]], None],
-    threads: int,
+    pace: Pace,
 ) -> list[BaseException]:
     """Score several shards at a time, and keep each as it comes, on this thread: what failed.
 
     Once one fails, or somebody presses Ctrl-C, no other is begun; those under way are waited for
-    and kept. A second Ctrl-C waits for nothing.
+    and kept, after Ctrl-C for as long as `pace.stop` lets them. A second Ctrl-C waits for nothing.
     """
     came: dict[int, tuple[slice, NDArray[np.float32] | BaseException]] = {}
     began, done, submitted = set[int](), set[int](), 0
@@ -103,20 +103,43 @@ def _at_once(
             done.add(start)
             del came[start]
 
-    try:
-        with ThreadPoolExecutor(threads) as pool:
-            while (left or len(done) < submitted) and not failed:
-                while left and submitted - len(done) < threads:
-                    pool.submit(work, left.popleft())
-                    submitted += 1
-                some.wait()
-                some.clear()
-                take()
-    except KeyboardInterrupt as error:  # the pool has waited for the threads that it knows of
-        failed.append(error)
-    some.set()
-    while began - done:  # of one that was being started it does not know
-        some.wait()
+    def going() -> bool:
+        return bool(left and not failed) or len(done) < submitted or bool(began - done)
+
+    def step(seconds: float | None) -> None:
+        nonlocal submitted
+        while left and not failed and submitted - len(done) < pace.at_once:
+            pool.submit(work, left.popleft())
+            submitted += 1
+        some.wait(seconds)
         some.clear()
         take()
+
+    pool = ThreadPoolExecutor(pace.at_once)
+    _until_done(going, step, pace.stop, failed)
+    pool.shutdown()
+    take()  # of one that was just being started when somebody pressed Ctrl-C
     return failed
+
+
+def _until_done(
+    going: Callable[[], bool],
+    step: Callable[[float | None], None],
+    stop: Callable[[], None],
+    failed: list[BaseException],
+) -> None:
+    """Take steps while something is `going`; after Ctrl-C, which is noted, `stop` it.
+
+    That is done again and again, for a thread may have been about to ask.
+    """
+    stopping = False
+    while going():
+        try:
+            if stopping:
+                stop()
+            step(STOP_AGAIN if stopping else None)
+        except KeyboardInterrupt as error:
+            if stopping:
+                raise
+            stopping = True
+            failed.append(error)

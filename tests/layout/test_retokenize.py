@@ -64,16 +64,16 @@ def test_rows_come_in_the_order_of_their_texts(monkeypatch: pytest.MonkeyPatch) 
     assert rows(tokenizer, PROMPT, [], model="toy") == []
 
 
-def test_equal_texts_are_printed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vocabulary has thousands of ids that decode to U+FFFD."""
-    tokenizer, printed = llama_like(), []
-    real = tokenizer.apply_chat_template
+def test_equal_texts_are_printed_once() -> None:
+    """A vocabulary has thousands of ids that decode to U+FFFD. A class may print by itself."""
+    tokenizer, printed = llama_like(), list[Any]()
 
-    def count(turns: Sequence[Any], **settings: Any) -> Any:
-        printed.extend(turns)
-        return real(turns, **settings)
+    class Counts(type(tokenizer)):  # type: ignore[misc]
+        def apply_chat_template(self, turns: Sequence[Any], **settings: Any) -> Any:
+            printed.extend(turns)
+            return super().apply_chat_template(turns, **settings)
 
-    monkeypatch.setattr(tokenizer, "apply_chat_template", count)
+    tokenizer.__class__ = Counts
     rows(tokenizer, PROMPT, ["love", "war", "love", "love"], model="toy")
 
     assert len(printed) == 2

@@ -1,0 +1,141 @@
+"""Programs of strangers, run where they can take neither the machine nor the run.
+
+A chat template is a program, and so is a tokenizer's normalizer. Neither can be bounded in the
+process that runs it: one operator of Jinja, or one step in Rust, may take all memory and all time.
+So a child process runs them (`limited_worker`), with bounds of memory and of seconds
+of computing (not of waiting, so that a busy machine refuses nothing).
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+_PATH = Path(__file__).with_name("limited_worker.py")
+_TO_PRINT = {"seconds": 3.0, "memory": 512 << 20}  # of computing; bytes
+_TO_TRY = {"seconds": 60.0, "memory": 1 << 30}
+_BATCH = 64  # conversations at a time
+_ALONE = ("OMP", "OPENBLAS", "RAYON")  # threads of libraries, each with memory of its own
+
+
+class RefusedError(Exception):
+    """A program of a stranger takes too much; the text says what."""
+
+
+class FailedError(Exception):
+    """A program of a stranger raised; the text is the first line of what it said."""
+
+
+def printed(
+    conversations: Sequence[Sequence[Mapping[str, str]]],
+    template: str,
+    settings: Mapping[str, Any],
+    *,
+    process: int = 0,
+) -> list[str]:
+    """Each conversation as a chat template prints it, in the process of this number.
+
+    Raises:
+        RefusedError: it takes more than 512 MiB of memory, or more than 3 s of computing for 64
+            conversations, or prints 100,000 characters more than twice what was said.
+        FailedError: it raises.
+    """
+    texts: list[str] = []
+    for start in range(0, len(conversations), _BATCH):
+        part = list(conversations[start : start + _BATCH])
+        asked = {"conversations": part, "template": template, "settings": dict(settings)}
+        texts += _child(os.getpid(), process).ask({"what": "print", **_TO_PRINT, **asked})
+    return texts
+
+
+def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> None:
+    """Try the tokenizer of a tokenizer.json, or of its content.
+
+    It reads every text of its vocabulary, and long runs of letters.
+
+    Raises:
+        RefusedError: it takes more than 1 GiB of memory or 60 s of computing, or makes more than
+            100 characters or ids of one.
+        FailedError: it cannot be read, or raises.
+    """
+    asked = {"path": path and str(path), "described": described}
+    _child(os.getpid(), 0).ask({"what": "try", **_TO_TRY, **asked})
+
+
+class _Child:
+    """A process that answers one question at a time; a new one where it died of the last."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = Lock()
+        atexit.register(self.end)
+
+    def ask(self, asked: Mapping[str, Any]) -> Any:  # noqa: ANN401  (JSON)
+        """Its answer. Raises `RefusedError` and `FailedError`."""
+        line = json.dumps(asked) + "\n"
+        with self._lock:
+            try:
+                said = self._answer(line)
+            except BaseException:  # such as Ctrl-C: its answer would be taken for the next one's
+                self.end()
+                raise
+            code = 0 if said else self.end()
+        if code == -signal.SIGPROF:
+            message = f"it does not come to an end within {asked['seconds']:g} s of computing"
+            raise RefusedError(message)
+        if not said:
+            message = f"it ended the process that tried it (code {code}), as what needs more than "
+            raise RefusedError(f"{message}{asked['memory'] >> 20} MiB of memory does")
+        found = json.loads(said)
+        if "refused" in found:
+            raise RefusedError(found["refused"])
+        if "failed" in found:
+            raise FailedError(found["failed"])
+        return found["answer"]
+
+    def _answer(self, line: str) -> str:
+        """The line that it answers, "" if it died."""
+        if self._process is None:
+            self._process = subprocess.Popen(  # noqa: S603  (our own worker)
+                [sys.executable, "-P", str(_PATH)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+                env={**os.environ, **{f"{name}_NUM_THREADS": "1" for name in _ALONE}},
+            )
+        assert self._process.stdin and self._process.stdout  # noqa: S101, PT018  (for types)
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+    def end(self) -> int:
+        """End it: the code with which it ended."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):
+                assert pipe  # noqa: S101  (for types)
+                pipe.close()
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(0.5)  # it may have died of itself: that is its code
+        process.kill()
+        return process.wait()
+
+
+@cache
+def _child(_parent: int, _number: int) -> _Child:
+    """A child of this process: a fork does not share its parent's."""
+    return _Child()

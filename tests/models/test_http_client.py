@@ -1,0 +1,195 @@
+"""What a server sends is bounded in bytes and in time, and nobody waits for it in silence."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ModelError
+from rmaudit.models.http_client import HttpClient
+from rmaudit.models.named import opened
+from rmaudit.scores.sweep import sweep
+from tests.models.test_served import spec_of
+from tests.servers import Fault, Running, Served
+from tests.toys import toy_checkpoint
+
+Send = Callable[[bytes], None]
+OK = b"HTTP/1.1 200 OK\r\n"
+MEGABYTE = b" " * 2**20
+LINE = "start the server, or correct `source` in models.yaml, and run the same command"
+
+
+def four_gigabytes(send: Send) -> None:
+    """With a length that says so."""
+    send(OK + b"Content-Length: 4294967296\r\n\r\n")
+    for _ in range(4096):
+        send(MEGABYTE)
+
+
+def no_end(send: Send) -> None:
+    """Without a length: until the connection is closed."""
+    send(OK + b"\r\n")
+    while True:
+        send(MEGABYTE)
+
+
+def no_end_in_chunks(send: Send) -> None:
+    """In chunks, of which none is the last."""
+    send(OK + b"Transfer-Encoding: chunked\r\n\r\n")
+    while True:
+        send(b"100000\r\n" + MEGABYTE + b"\r\n")
+
+
+def bomb(send: Send) -> None:
+    """A few bytes that become many."""
+    body = gzip.compress(MEGABYTE * 64)
+    send(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def drops(send: Send) -> None:
+    """A byte at a time, each within the time that silence may take."""
+    send(OK + b"Content-Length: 100000\r\n\r\n")
+    while True:
+        send(b" ")
+        threading.Event().wait(0.05)
+
+
+def promises(send: Send) -> None:
+    """`100 Continue`, and never an answer."""
+    while True:
+        send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        threading.Event().wait(0.01)
+
+
+def ctrl_c() -> None:
+    """As a terminal does: whatever the main thread waits for is interrupted."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def client(url: str, **more: Any) -> HttpClient:
+    """A client that tries twice."""
+    given: dict[str, Any] = {"retries": 1, "timeout": 20, **more}
+    return HttpClient(url, ModelSpec("house", f"vllm+{url}", **given))
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (four_gigabytes, "its body is longer than 1,048,576 bytes"),
+        (no_end, "its body is longer than 1,048,576 bytes"),
+        (no_end_in_chunks, "its body is longer than 1,048,576 bytes"),
+        (bomb, "its body is coded as 'gzip'"),
+        (drops, "no whole answer within 0.8 s"),
+        (promises, "no whole answer within 0.8 s"),
+    ],
+)
+def test_an_answer_over_a_bound_ends_with_a_line(fault: Any, said: str) -> None:
+    """It is not read on, and not asked for again."""
+    served = Served(fault=lambda _: fault)
+    with Running(served) as server, pytest.raises(ModelError) as caught:
+        client(server.url, timeout=0.4 if "0.8 s" in said else 20).get("/v1/models")
+
+    assert str(caught.value).startswith(f"house: no answer from {server.url}/v1/models (")
+    assert said in str(caught.value)
+    assert LINE in str(caught.value)
+    assert served.requests == 1
+    assert served.sent < 64 * 2**20  # what sockets buffer
+
+
+def test_an_answer_may_have_a_kilobyte_for_each_row() -> None:
+    """Beside a megabyte for all."""
+    served = Served(change=lambda _: ["x" * 2**20, "y" * 90_000])
+    with Running(served) as server:
+        asked = client(server.url)
+        body: dict[str, Any] = {"query": []}
+        with pytest.raises(ModelError, match="longer than 1,058,816 bytes"):
+            asked.post("/get_reward", body, rows=10)
+        assert len(asked.post("/get_reward", body, rows=100)) == 2
+
+
+@pytest.mark.parametrize("asked", ["-5", "soon", "1e3", "9" * 5000, "Mon, 99 Foo 2026 00:00:00"])
+def test_a_retry_after_that_is_none_is_left_out_of_account(asked: str) -> None:
+    """Negative, junk, or more digits than a number has: it is asked again as without."""
+    served = Served(fault=lambda number: f"later {asked}" if number == 0 else None)
+    with Running(served) as server:
+        assert client(server.url).get("/v1/models")
+
+    assert served.requests == 2
+
+
+@pytest.mark.parametrize(("asked", "named"), [("2099", "2,099 s"), ("9" * 30, "1,000,000,000 s")])
+def test_a_server_that_asks_for_too_long_a_wait_ends_the_run(asked: str, named: str) -> None:
+    """At once, and with what it asked for."""
+    served = Served(fault=lambda _: f"later {asked}")
+    with Running(served) as server, pytest.raises(ModelError) as caught:
+        client(server.url).get("/v1/models")
+
+    assert all(part in str(caught.value) for part in ("503", named, "600 s in all", LINE))
+    assert served.requests == 1
+
+
+def test_who_waits_is_told_and_can_stop(capsys: pytest.CaptureFixture[str]) -> None:
+    """The line says how long, and why; `stop` ends the wait."""
+    served, failed = Served(fault=lambda _: "later 500"), list[ModelError]()
+    with Running(served) as server:
+        asked = client(server.url)
+
+        def ask() -> None:
+            try:
+                asked.get("/v1/models")
+            except ModelError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while thread.is_alive():
+            asked.stop()
+            thread.join(0.05)
+
+    assert capsys.readouterr().err == (
+        f"house: {server.url}/v1/models failed (503): waiting 500 s, as the server asks\n"
+    )
+    assert "the run was stopped" in str(failed[0])
+    assert served.requests == 1
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("how", ["silent", "waits"])
+def test_ctrl_c_ends_a_run_that_waits_for_a_server(
+    how: str, concurrency: int, tmp_path: Path
+) -> None:
+    """At once, whatever the server does, and not once it answers."""
+    toy, released, patience = toy_checkpoint(tmp_path / "rm"), threading.Event(), list[bool]()
+
+    def hold(_: Send) -> None:
+        ctrl_c()
+        patience.append(released.wait(30))
+
+    def fault(number: int) -> Fault | None:
+        if number < 8:  # the server is looked at first, and the first shards are scored
+            return None
+        if how == "silent":
+            return hold
+        ctrl_c()
+        return "later 30"
+
+    served = Served(fault=fault)
+    with Running(served) as server:
+        spec = spec_of(server.url, toy, timeout=60, retries=3, concurrency=concurrency, batch=16)
+        model = opened(spec, cache=tmp_path)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(model, "best", cache=tmp_path)
+        asked = served.requests
+        released.set()
+        served.fault = lambda _: None
+        assert sweep(model, "best", cache=tmp_path).frame["score"].notna().all()
+
+    assert all(patience)
+    assert asked <= 8 + 2 * concurrency
