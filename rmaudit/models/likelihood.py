@@ -52,8 +52,10 @@ class Likelihood:
         """
         import torch
 
+        from rmaudit.scoring.precision import exact_products
+
         self._refuse_strange(prefix)
-        with torch.inference_mode():
+        with exact_products(), torch.inference_mode():
             found: NDArray[np.float32] = self._logprobs([prefix], 1)[0, -1].cpu().numpy()
         self._refuse_odd(np.isfinite(found))
         return found
@@ -83,7 +85,9 @@ class Likelihood:
         """Of answers of one length. The last id is predicted, and so never read."""
         import torch
 
-        with torch.inference_mode():
+        from rmaudit.scoring.precision import exact_products
+
+        with exact_products(), torch.inference_mode():
             rows = [(*prefix, *answer[:-1]) for answer in answers]
             every = self._logprobs(rows, len(answers[0]))
             wanted = torch.tensor(answers, device=every.device)

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface
 
 from rmaudit.errors import ModelError
 from rmaudit.scoring import ATTENTION, fused
@@ -139,9 +138,6 @@ def _refuse_unknown(module: nn.Module, mask: Tensor | None, options: dict[str, o
         raise ModelError(message)
 
 
-def _no_mask(*_: object, **__: object) -> None:
-    """No mask: what is registered with `attend`, which builds its own."""
-
-
+# No function for masks is registered beside it: transformers then makes no mask (`attend` hides what
+# a row may not see), and looks for no packed rows either, for which it would wait for the GPU.
 AttentionInterface.register(ATTENTION, attend)
-AttentionMaskInterface.register(ATTENTION, _no_mask)
