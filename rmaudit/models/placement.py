@@ -82,8 +82,8 @@ def refuse_offloaded(device: str, places: Collection[object], *, name: str) -> N
     if device == "auto" and slow and len({str(place) for place in places}) > 1:
         message = (
             f"{name}: the GPUs have no room for all of its weights, and some would be on "
-            f"{' and '.join(sorted(slow))}, from where each batch has to fetch them. Free memory on "
-            f"the GPUs, {_HALVE}, or accept many times the duration with --rm-device spread"
+            f"{' and '.join(sorted(slow))}, from where each batch has to fetch them. Free memory "
+            f"on the GPUs, {_HALVE}, or accept many times the duration with --rm-device spread"
         )
         raise ModelError(message)
 

@@ -47,7 +47,7 @@ def ids_in(room: int, backbone: nn.Module, prefix: int, *, layers: int = 1) -> i
 
 
 def devices_of(backbone: nn.Module) -> set[torch.device]:
-    """Return the devices that hold a part of the backbone, the device of its embedding first of all.
+    """Return the devices that hold a part of the backbone.
 
     Weights that accelerate offloads are on none: they come to a device when they are used.
     """
