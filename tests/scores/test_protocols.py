@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from filelock import FileLock
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from rmaudit.config.registry import ModelSpec
