@@ -33,16 +33,17 @@ def main() -> None:
     loaded = _status("VmRSS")
     model.score(prompt, [(i,) for i in ids])
     each = memory.bytes_per_id(weights.scorer.backbone, len(slot.prefix))
+    most = weights.scorer.most(len(slot.prefix))
     report = {
         "benchmark": "memory",
         "model": model.name,
         "path": str(weights.scorer.path),
         "ids": len(ids),
-        "ids_per_batch": weights.scorer.ids_per_batch,
+        "ids_per_batch": most,
         "weights_mb": round(size / 2**20),
         "process_mb": round(loaded / 2**20),
         "sweep_adds_mb": round((_status("VmHWM") - loaded) / 2**20),
-        "expected_of_a_batch_mb": round(each * (weights.scorer.ids_per_batch or 0) / 2**20),
+        "expected_of_a_batch_mb": round(each * most / 2**20),
         "peak_mb": round(_status("VmHWM") / 2**20),
     }
     print(json.dumps(report))

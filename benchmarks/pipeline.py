@@ -1,9 +1,11 @@
-"""How busy two devices are that a backbone is spread over: one batch at a time, and pipelined.
+"""How busy the devices are that a backbone is spread over: one batch at a time, and pipelined.
 
-python benchmarks/pipeline.py [--delay 0.1] [--calls 2] [--answers 4096]
+python benchmarks/pipeline.py [--devices 2] [--delay 0.1] [--calls 2] [--answers 4096]
 
 No GPU is needed: the devices are made of torch's CPU, two layers of a toy each, and a layer sleeps
 as long as a GPU would compute. What is measured is the order in which batches pass, not arithmetic.
+Layers lie where transformers itself puts them, and so does the rotary embedding: on the last device
+for `pipelined, as mapped`, as before it was moved to the first one for `pipelined`.
 Busy is the share of the time from the first batch's begin to the last reward in which a device's
 layers run. A call is a shard of a sweep, after which the devices run empty. Prints a line of JSON.
 """
@@ -12,23 +14,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from typing import Any
 
 import torch
+from torch import nn
 from transformers import LlamaConfig, LlamaModel
 
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.scoring import ATTENTION, engine
 from rmaudit.scoring.engine import Scorer
-from rmaudit.scoring.pipeline import Pipeline
+from rmaudit.scoring.pipeline import Pipeline, stages
 
-DEVICES, LAYERS = 2, 4
+LAYERS = 2  # of a device
 SHAPE: dict[str, Any] = {
-    "vocab_size": 5000,
+    "vocab_size": 64,
     "hidden_size": 16,
-    "intermediate_size": 16,
-    "num_hidden_layers": LAYERS,
+    "intermediate_size": 512,
     "num_attention_heads": 2,
     "num_key_value_heads": 2,
 }
@@ -37,21 +40,27 @@ SHAPE: dict[str, Any] = {
 def main() -> None:
     """Measure both ways on the same batches, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--devices", type=int, default=2)
     parser.add_argument("--delay", type=float, default=0.1, help="seconds of a layer and batch")
     parser.add_argument("--calls", type=int, default=2)
     parser.add_argument("--answers", type=int, default=4096, help="of a call")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    backbone, prefix = _backbone(), tuple(range(10, 52))
-    places = {
-        layer: torch.device("cpu", DEVICES * i // LAYERS) for i, layer in enumerate(backbone.layers)
+    backbone, prefix = _backbone(asked.devices), tuple(range(10, 52))
+    names = _mapped(backbone, asked.devices)
+    mapped = {backbone.get_submodule(name): _device(at) for name, at in names.items()}
+    layers = {layer: mapped[layer] for layer in backbone.layers}
+    busy = _timed(layers, asked.delay)
+    answers = [(i % 64, i // 64) for i in range(asked.answers)]
+    ways: dict[str, Pipeline | None] = {
+        "one_by_one": None,
+        "pipelined, as mapped": Pipeline(mapped, fewest=1),
+        "pipelined": Pipeline({m: _device(d.index) for m, d in _stages(backbone, names)}, fewest=1),
     }
-    pipeline = Pipeline(places)
-    busy = _timed(places, asked.delay)
-    answers = [(i,) for i in range(asked.answers)]
     found, rewards = {}, []
-    for name, how in (("one_by_one", None), ("pipelined", pipeline)):
-        most = -(-asked.answers // pipeline.batches)
+    batches = 4 * asked.devices
+    for name, how in ways.items():
+        most = 2 * -(-asked.answers // batches)
         scorer = Scorer(backbone, Linear(torch.ones(16)), None, ids_per_batch=most, pipeline=how)
         scorer.after(prefix)
         busy.clear()
@@ -60,28 +69,52 @@ def main() -> None:
             made = engine.score(scorer, prefix, answers, ())
         took = time.perf_counter() - begun
         rewards.append(made.tobytes())
-        found[name] = {
-            "seconds": round(took, 2),
-            "busy": [round(sum(spans) / took, 3) for _, spans in sorted(busy.items())],
-        }
+        shares = [round(sum(spans) / took, 3) for _, spans in sorted(busy.items())]
+        found[name] = {"seconds": round(took, 2), "busy": shares}
     print(
         json.dumps(
             {
                 "benchmark": "pipeline",
-                "batches_a_call": pipeline.batches,
-                "seconds_of_a_batch_on_a_device": asked.delay * LAYERS / DEVICES,
+                "devices": asked.devices,
+                "batches_a_call": batches,
+                "seconds_of_a_batch_on_a_device": asked.delay * LAYERS,
+                "most_that_can_be_busy": round(batches / (batches + asked.devices - 1), 3),
                 **found,
-                "equal_bytes": rewards[0] == rewards[1],
+                "equal_bytes": len(set(rewards)) == 1,
             }
         )
     )
 
 
-def _backbone() -> LlamaModel:
+def _backbone(devices: int) -> LlamaModel:
     torch.manual_seed(0)
-    backbone = LlamaModel(LlamaConfig(**SHAPE)).eval()
+    backbone = LlamaModel(LlamaConfig(**SHAPE, num_hidden_layers=LAYERS * devices)).eval()
     backbone.set_attn_implementation(ATTENTION)
     return backbone
+
+
+def _mapped(backbone: LlamaModel, devices: int) -> dict[str, int]:
+    """Where transformers puts each module, of devices that hold `LAYERS` layers each."""
+    from transformers.integrations.accelerate import _get_device_map  # its only name
+
+    layer = sum(p.numel() * p.element_size() for p in backbone.layers[0].parameters())
+    room = dict.fromkeys(range(devices), int((LAYERS + 0.9) * layer))
+    room[0] += layer  # accelerate leaves room for the largest layer there
+    room[devices - 1] += layer
+    found: dict[str, int] = _get_device_map(backbone, "sequential", room, None)
+    per_device = [list(found.values()).count(at) for at in range(devices)]
+    if min(per_device) < LAYERS:
+        sys.exit(f"the map is uneven: {found}")
+    return found
+
+
+def _stages(backbone: LlamaModel, names: dict[str, int]) -> list[tuple[nn.Module, torch.device]]:
+    places = {name: _device(at) for name, at in names.items()}
+    return list(stages(backbone, places).items())
+
+
+def _device(at: int) -> torch.device:
+    return torch.device("cpu", at)
 
 
 def _timed(places: dict[Any, torch.device], delay: float) -> dict[int, list[float]]:

@@ -82,7 +82,7 @@ def main() -> None:
             seconds[name] = min(seconds[name], took)
             largest = max(largest, float(np.abs(found - rewards[: len(found)]).max()))
     weights.go(ScoringPath.SHARED_PREFIX)
-    size = scorer.ids_per_batch or 1
+    size = scorer.most(PREFIX)
     shares, multiply = [], 0.0
     each = _flops(scorer.backbone) * (1 + SUFFIX)
     engine.score(scorer, prefix, answers[:1], suffix)  # the prefix runs once
@@ -103,7 +103,7 @@ def main() -> None:
         "ids": {"prefix": PREFIX, "answer": 1, "suffix": SUFFIX},
         "answers": {"engine": len(answers), "others": len(few)},
         "answers_per_s": {name: round(value, 1) for name, value in rate.items()},
-        "ids_per_batch": scorer.ids_per_batch,
+        "ids_per_batch": scorer.most(PREFIX),
         "ratio_to_paper": round(rate["engine"] / rate["paper"], 2),
         "ratio_of_ids": round(ids / (1 + SUFFIX), 2),
         "ratio_to_expanded": {

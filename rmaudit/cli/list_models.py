@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,9 +106,17 @@ def check(  # noqa: PLR0913  (its options)
     weights: Annotated[
         bool, typer.Option("--weights", help="read the weights, too, and look for NaN in them")
     ] = False,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="GPU[:N]",
+            help="also rehearse a run on such GPUs, as H100:2, or on those that are here: `here`",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a model would be scored.
+    """Say how a model would be scored, and with --as whether and how it would run on GPUs.
 
     Its configuration and headers are read; its weights only with --weights, file by file, and
     nothing is scored: `rmaudit doctor MODEL` does that.
@@ -128,7 +137,7 @@ def check(  # noqa: PLR0913  (its options)
             say(f"{spec.name}: {spec.source}")
         found = []
         called = spec.name if registry.models.get(spec.name) is spec else model
-        for what, said in inspection.look(spec, cache, called, weights=weights):
+        for what, said in _found(spec, cache, called, on, weights=weights):
             found.append({"what": what, "said": said})
             if not as_json:
                 say(f"  {what.ljust(inspection.WIDTH)}  {said}")
@@ -137,6 +146,29 @@ def check(  # noqa: PLR0913  (its options)
         echo_json(checked)
     if any(line["what"] == inspection.REFUSED for one in checked for line in one["found"]):
         raise typer.Exit(FAILED)
+
+
+def _found(spec: ModelSpec, cache: Path, called: str, on: str | None) -> Iterator[tuple[str, str]]:
+    """Yield how it would be scored and, if `on` says which, how it would run on GPUs."""
+    from rmaudit.distributed import rehearsal
+    from rmaudit.models import inspection
+
+    refused = False
+    for what, said in inspection.look(spec, cache, called, weights=weights):
+        refused |= what == inspection.REFUSED
+        yield what, said
+    if on is None or refused:
+        return
+    try:
+        gpus = rehearsal.here() if on == "here" else rehearsal.named(on)
+    except RmauditError as error:
+        fail(error)
+    if not gpus:
+        fail("--as here: torch sees no GPU here; name a kind, such as --as H100:2")
+    try:
+        yield from rehearsal.lines(rehearsal.of(spec, cache, gpus), gpus)
+    except RmauditError as error:
+        yield inspection.REFUSED, str(error).removeprefix(f"{spec.name}: ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,12 @@ TODAY = date(2024, 7, 26)
 
 
 @failures_told
-def render(tokenizer: PreTrainedTokenizerBase, prompt: Asked, *, model: str) -> Slot:
-    """The slot of `prompt`, a text by the user or a whole conversation, then the answer.
+def render(
+    tokenizer: PreTrainedTokenizerBase, prompt: Asked, *, model: str, adds_bos: bool = True
+) -> Slot:
+    """Return the slot of `prompt`, a text by the user or a whole conversation, then the answer.
+
+    Where the template prints no BOS, the tokenizer's own is added if `adds_bos`.
 
     Raises:
         ModelError: the tokenizer has no chat template, or the template hides the answer, prints
@@ -82,7 +86,8 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: Asked, *, model: str) -> 
         )
         raise ModelError(message)
     prefix, suffix = around(tokenizer, before, stand_in, after)
-    prefix = _bos(tokenizer, before) + prefix
+    if adds_bos:
+        prefix = _bos(tokenizer, before) + prefix
     if not prefix:
         message = (
             f"{model}: its chat template prints nothing before the answer, not even the prompt. "

@@ -91,7 +91,13 @@ class Chat:
         """See `Layout`."""
         key = prompt, str(self.tokenizer.chat_template)
         if key not in self._slots:  # a search asks for one thousands of times
-            self._slots[key] = chat.render(self.tokenizer, prompt, model=self.spec.name)
+            self._slots[key] = chat.render(
+                self.tokenizer,
+                prompt,
+                model=self.spec.name,
+                adds_bos=self.spec.logit
+                is None,  # whose makers take the template's ids as they are
+            )
         return self._slots[key]
 
     @cached_property

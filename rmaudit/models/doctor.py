@@ -98,11 +98,11 @@ def examine(model: Checkpoint, prompt: Asked, *, answers: int = 256, seed: int =
     own = model.own_rewards(rows)
     alone = np.concatenate([model.score(prompt, [answer]) for answer in slow])
     repeated = model.score(prompt, asked)
-    size = scorer.ids_per_batch
-    few = min(_SMALL, size or _SMALL)
+    before, size = scorer.ids_per_batch, scorer.most(len(slot.prefix))
+    few = min(_SMALL, size)
     scorer.ids_per_batch = few
     small = model.score(prompt, asked)
-    scorer.ids_per_batch = size
+    scorer.ids_per_batch = before
     checks = [
         check(f"{scorer.path} against the model's own forward", own, limit),
         check("alone against among many", alone, limit),

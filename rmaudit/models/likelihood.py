@@ -55,8 +55,10 @@ class Likelihood:
         """
         import torch
 
+        from rmaudit.scoring.precision import exact_products
+
         self._refuse_strange(prefix)
-        with torch.inference_mode():
+        with exact_products(), torch.inference_mode():
             found: NDArray[np.float32] = self._logprobs([prefix], 1)[0, -1].cpu().numpy()
         digest.refuse_changed(self.loaded_from, model=self.name)
         self._refuse_odd(np.isfinite(found))
@@ -89,7 +91,9 @@ class Likelihood:
         """Of answers of one length. The last id is predicted, and so never read."""
         import torch
 
-        with torch.inference_mode():
+        from rmaudit.scoring.precision import exact_products
+
+        with exact_products(), torch.inference_mode():
             rows = [(*prefix, *answer[:-1]) for answer in answers]
             every = self._logprobs(rows, len(answers[0]))
             wanted = torch.tensor(answers, device=every.device)

@@ -5,9 +5,6 @@ A folder becomes a model of transformers whole, or is refused in one line.
 
 from __future__ import annotations
 
-import math
-import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,14 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints import shards, source
+from rmaudit.checkpoints import shards
 from rmaudit.checkpoints.reading import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
+from rmaudit.models import placement
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.halving import too_small
-
-_ROOM = 1.2  # times the weights: what has to be free on a device that is to hold them
+from rmaudit.scoring.precision import exact_products
 
 Ids = tuple[int, ...]
 
@@ -72,25 +69,30 @@ def load(asked: Asked, **options: Any) -> Any:  # noqa: ANN401  (transformers' c
     """
     import transformers
 
-    place = device_map(asked.device, asked.folder, asked.dtype, name=asked.name)
     trusted = {"trust_remote_code": asked.code is not None}
     try:
-        with quiet():
+        with quiet(), placement.one_loads_at_a_time(asked.device):
             model, loaded = getattr(transformers, asked.kind).from_pretrained(
                 asked.folder,
                 dtype=getattr(torch, asked.dtype),
-                device_map=place,
+                device_map=placement.device_map(
+                    asked.device, asked.folder, asked.dtype, name=asked.name
+                ),
                 use_safetensors=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # so that they are told to us, and refused below
                 **(trusted if asked.code is None else {**trusted, "code_revision": asked.code}),
                 **options,
             )
+    except RmauditError:
+        raise
     except Exception as error:
         if memory.is_out_of_memory(error):
             raise too_big(asked) from error
         raise _unreadable(asked, error) from error
     _refuse_odd_keys(loaded, asked)
+    places = getattr(model, "hf_device_map", None) or {}
+    placement.refuse_offloaded(asked.device, places.values(), name=asked.name)
     return model.eval().requires_grad_(requires_grad=False)
 
 
@@ -173,50 +175,6 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def device_map(device: str, folder: Path, dtype: str, *, name: str) -> str | dict[str, str]:
-    """A `device_map` for transformers. "auto" is one GPU if the weights fit, all of them if not.
-
-    Raises:
-        ModelError: the device is not here; those that are, are named.
-    """
-    if device == "spread":
-        return "auto"
-    if device == "auto":
-        if not torch.cuda.is_available():
-            return {"": "cpu"}
-        free = [memory.free_on(torch.device("cuda", i)) for i in range(torch.cuda.device_count())]
-        needed = _ROOM * bytes_of(folder, dtype)
-        gpu = one_gpu(free, needed, os.environ.get("PYTEST_XDIST_WORKER", ""))
-        return "auto" if gpu is None else {"": f"cuda:{gpu}"}
-    try:
-        usable = torch.empty(0, device=device).device.type != "meta"  # which holds no weights
-    except (RuntimeError, AssertionError, NotImplementedError):
-        usable = False
-    if not usable:
-        known = ["auto", "cpu", "spread", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        message = f"{name}: no device {device!r} here; known: {', '.join(known)}"
-        raise ModelError(message)
-    return {"": device}
-
-
-def one_gpu(free: Sequence[int], needed: float, worker: str = "") -> int | None:
-    """Which of the GPUs with so many free bytes is to hold weights that need `needed`; None: none.
-
-    The freest; of a `worker` of xdist, gw0, gw1 ..., its own, if they fit there: workers load at
-    the same time, and all would take the one that is the freest before any has.
-    """
-    own = re.fullmatch(r"gw(\d+)", worker)
-    wanted = [int(own[1]) % len(free)] if own else []
-    return next((gpu for gpu in (*wanted, free.index(max(free))) if needed < free[gpu]), None)
-
-
-def bytes_of(folder: Path, dtype: str) -> int:
-    """Size of a folder's weights in a dtype, whatever they were saved in; from their headers."""
-    size = torch.empty(0, dtype=getattr(torch, dtype)).element_size()
-    headers = source.read(source.Folder(folder.name, folder)).values()
-    return size * sum(math.prod(header.shape) for header in headers)
-
-
 @dataclass(slots=True)
 class Weights:
     """The model as its class runs it, and the scorer that runs its backbone.
@@ -250,6 +208,7 @@ class Weights:
             shared = path is ScoringPath.SHARED_PREFIX
             self.model.set_attn_implementation(ATTENTION if shared else self.attention)
 
+    @exact_products()
     @torch.inference_mode()
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Shape (n,): the rewards of whole rows by the model's own forward, one row at a time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -141,9 +141,10 @@ def _kept(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is 
         part = rows[which]
         return score(asks(part), part["text"].tolist(), on_progress=bar.advance)
 
-    def again(place: int) -> float:
-        (asked,) = asks(rows[place : place + 1])
-        return alone(asked, rows["text"].iloc[place])
+    def again(places: Sequence[int]) -> NDArray[np.float32]:
+        some = rows.iloc[list(places)]
+        each = zip(asks(some), some["text"], strict=True)
+        return np.array([alone(asked, text) for asked, text in each], dtype=np.float32)
 
     return store.fill(
         fields,

@@ -64,8 +64,8 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     def score(which: slice) -> NDArray[np.float32]:
         return model.score(prompt.asked, answers[which], on_progress=bar.advance)
 
-    def alone(place: int) -> float:
-        return float(model.own_rewards([(*slot.prefix, *answers[place], *slot.suffix)])[0])
+    def alone(places: Sequence[int]) -> NDArray[np.float32]:
+        return model.own_rewards([(*slot.prefix, *answers[i], *slot.suffix) for i in places])
 
     return store.fill(
         fields,
@@ -108,8 +108,8 @@ def paper(
             "rendered_rows": digest,
         }
 
-    def alone(place: int) -> float:
-        return float(model.own_rewards([distinct[place]])[0])
+    def alone(places: Sequence[int]) -> NDArray[np.float32]:
+        return model.own_rewards([distinct[i] for i in places])
 
     bar = Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows")
 
@@ -155,8 +155,8 @@ def text(
     def score(which: slice) -> NDArray[np.float32]:
         return model.score(asked, texts[which], on_progress=bar.advance)
 
-    def alone(place: int) -> float:
-        return float(model.score(asked, [texts[place]])[0])
+    def alone(places: Sequence[int]) -> NDArray[np.float32]:
+        return np.concatenate([model.score(asked, [texts[i]]) for i in places])
 
     return store.fill(
         fields,
@@ -186,13 +186,14 @@ def come_from(
 
 
 def measured_noise(
-    scores: NDArray[np.float32], alone: Callable[[int], float]
+    scores: NDArray[np.float32], alone: Callable[[Sequence[int]], NDArray[np.float32]]
 ) -> Mapping[str, float]:
-    """`noise`: how far rewards are from those of the model's own forward, row by row.
+    """Return `noise`: how far rewards are from those of the model's own forward, row by row.
 
     Another path and a batch of another size add in another order; in half precision that moves a
     reward by far more than the last digit. `noise` is the root mean square of these differences, in
-    the model's units. `scores` has shape (n,); `alone` scores the answer at one place by itself.
+    the model's units. `scores` has shape (n,); `alone` scores the answers at some places, each by
+    itself.
     The places, at most `ANSWERS`, are spread over the answers and always the same.
 
     Raises:
@@ -201,7 +202,7 @@ def measured_noise(
     places = spread(len(scores), ANSWERS, np.random.default_rng(0))
     if not len(places):
         return {"noise": 0.0}
-    again = np.array([alone(int(place)) for place in places])
+    again = np.asarray(alone(places.tolist()), dtype=np.float64)
     if not np.isfinite(again).all():
         message = (
             f"the model's own forward gives {again[~np.isfinite(again)][0]} for a row that the "

@@ -21,22 +21,28 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface
 
 from rmaudit.errors import ModelError
-from rmaudit.scoring import ATTENTION, fused
+from rmaudit.scoring import ATTENTION, LONG, fused
 
+_EVEN = 8  # numbers of 2 bytes: where a row of the table begins, for a GPU's fast products
 _IGNORABLE = {"dropout", "position_ids", "use_cache", "is_causal"}  # no effect on unpadded rows
 
 
 @dataclass(slots=True)
 class Prefix:
-    """Keys and values of the shared prefix, per layer: each (kv heads, prefix length, head dim)."""
+    """Keys and values of the shared prefix, per layer: each (heads, prefix length, head dim).
+
+    Of a long prefix, one for each kv head, to save memory; of others, repeated for every query head
+    that it serves, to save a copy a batch. `later` has the places of a row that another place may
+    not see, by device and length.
+    """
 
     length: int = 0
     recording: bool = False
     keys: dict[int, Tensor] = field(default_factory=dict)
     values: dict[int, Tensor] = field(default_factory=dict)
+    later: dict[tuple[torch.device, int], Tensor] = field(default_factory=dict)
 
 
 def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
@@ -66,7 +72,8 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     if prefix.recording:
         if layer in prefix.keys:
             raise ModelError(f"{type(module).__name__}: layer {layer} calls its attention twice")
-        prefix.keys[layer], prefix.values[layer] = key[0], value[0]
+        heads = key.shape[1] if key.shape[2] >= LONG else query.shape[1]
+        prefix.keys[layer], prefix.values[layer] = _for(heads, key[0]), _for(heads, value[0])
     past = 0 if prefix.recording else prefix.length
     differentiable = torch.is_grad_enabled()  # where nothing may be overwritten that autograd reads
 
@@ -75,17 +82,19 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     per_kv = heads // kv_heads
     sees_all = softcap is None and (sliding_window is None or past + length <= sliding_window)
     if sees_all and fused.possible(query, value, past):
-        keys, values = (_repeated(of[layer], per_kv) for of in (prefix.keys, prefix.values))
+        keys, values = (_for(heads, of[layer]) for of in (prefix.keys, prefix.values))
         return fused.attend(query, key, value, keys, values, scaling), None
-    rows = batch * length
-    scores = query.new_empty(heads, batch, length, past + length)
+    rows, total = batch * length, past + length
+    aligned = query.element_size() < 4 and not differentiable  # noqa: PLR2004  (bytes of float32)
+    table = query.new_empty(heads, batch, length, -(-total // _EVEN) * _EVEN if aligned else total)
+    scores = table[..., :total]
     if past:  # one product a head, over the queries as they lie in memory
         by_head = query.transpose(1, 2).reshape(rows, heads, dim).transpose(0, 1)
-        keys = _repeated(prefix.keys[layer], per_kv).transpose(1, 2)
+        keys = _for(heads, prefix.keys[layer]).transpose(1, 2)
         if differentiable:
             scores[..., :past] = torch.bmm(by_head, keys).view(heads, batch, length, past)
         else:
-            torch.bmm(by_head, keys, out=scores.view(heads, rows, past + length)[..., :past])
+            torch.bmm(by_head, keys, out=table.view(heads, rows, -1)[..., :past])
     grouped = query.reshape(batch, kv_heads, per_kv * length, dim)
     own = (grouped @ key.transpose(-1, -2)).view(batch, heads, length, length)
     scores[..., past:] = own.transpose(0, 1)
@@ -94,34 +103,41 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
         scores = scores.div(softcap).tanh().mul(softcap)
     elif softcap is not None:
         scores = scores.div_(softcap).tanh_().mul_(softcap)
-    _hide(scores, past, length, sliding_window)
+    _hide(scores, prefix, past, sliding_window)
+    if aligned:
+        table[..., total:].fill_(float("-inf"))
+        scores = table
     weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)
 
-    own_weights = weights[..., past:].transpose(0, 1)
+    own_weights = weights[..., past:total].transpose(0, 1)
     out = own_weights.reshape(batch, kv_heads, per_kv * length, length) @ value
     out = out.view(batch, heads, length, -1).transpose(1, 2).reshape(rows, heads, -1)
     if past:
-        from_prefix = weights.view(heads, rows, past + length)[..., :past]
-        values = _repeated(prefix.values[layer], per_kv)
+        from_prefix = weights.view(heads, rows, -1)[..., :past]
+        values = _for(heads, prefix.values[layer])
         out = torch.baddbmm(out.transpose(0, 1), from_prefix, values).transpose(0, 1)
     return out.reshape(batch, length, heads, -1).contiguous(), None
 
 
-def _repeated(shared: Tensor, per_kv: int) -> Tensor:
-    """(kv heads, n, d) to (heads, n, d), each kv head once for every query head that it serves."""
-    return shared.repeat_interleave(per_kv, dim=0) if per_kv > 1 else shared
+def _for(heads: int, shared: Tensor) -> Tensor:
+    """Return (heads, n, d): each kv head once for every query head that it serves."""
+    served = heads // shared.shape[0]
+    return shared.repeat_interleave(served, dim=0) if served > 1 else shared
 
 
-def _hide(scores: Tensor, past: int, length: int, window: int | None) -> None:
+def _hide(scores: Tensor, prefix: Prefix, past: int, window: int | None) -> None:
     """Set to -inf, in place, what a position may not see: what comes later, and out of its window.
 
     `scores` has shape (heads, B, L, past + L).
     """
-    device = scores.device
+    device, length = scores.device, scores.shape[2]
     if window is None or past + length <= window:
         if length > 1:
-            later = torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
-            scores[..., past:].masked_fill_(later, float("-inf"))
+            if (device, length) not in prefix.later:
+                with torch.inference_mode(mode=False):  # a gradient may read it, too
+                    square = torch.ones(length, length, dtype=torch.bool, device=device)
+                    prefix.later[device, length] = square.triu(1)
+            scores[..., past:].masked_fill_(prefix.later[device, length], float("-inf"))
         return
     position = torch.arange(past, past + length, device=device)[:, None]
     keys = torch.arange(past + length, device=device)[None, :]
@@ -139,9 +155,6 @@ def _refuse_unknown(module: nn.Module, mask: Tensor | None, options: dict[str, o
         raise ModelError(message)
 
 
-def _no_mask(*_: object, **__: object) -> None:
-    """No mask: what is registered with `attend`, which builds its own."""
-
-
+# No function for masks is registered beside it: transformers then makes no mask (`attend` hides
+# what a row may not see), and looks for no packed rows, for which it would wait for the GPU.
 AttentionInterface.register(ATTENTION, attend)
-AttentionMaskInterface.register(ATTENTION, _no_mask)

@@ -29,6 +29,7 @@ from rmaudit.scoring import ScoringPath, finite, memory, paths
 from rmaudit.scoring.halving import in_batches, one_by_one, too_small
 from rmaudit.scoring.paths import After, Ids
 from rmaudit.scoring.pipeline import Pipeline
+from rmaudit.scoring.precision import exact_products
 
 
 class Head(Protocol):
@@ -58,7 +59,7 @@ class Scorer:
         head: after a prefix, maps pooled states (n, hidden), float32, to rewards (n,).
         pad: the id that pooling skips, or None.
         path: one that the backbone can go.
-        ids_per_batch: found from the free memory if not given, and halved when it was too much.
+        ids_per_batch: if None, `most` finds it from the free memory; halved when it was too much.
         first: rows are pooled at their first id; for two-way backbones.
         pipeline: how batches pass a backbone that is spread over several devices.
         odd_in_files: names the first tensor in the model's files that is not finite, for errors.
@@ -74,6 +75,7 @@ class Scorer:
     odd_in_files: Callable[[], str] | None = None
     _prefix: Ids = field(default=(), init=False)
     _ready: Ready | None = field(default=None, init=False)
+    _room: int | None = field(default=None, init=False)  # bytes that a batch may take
 
     def after(self, prefix: Ids) -> Ready:
         """The prefix, run; the last one is remembered, since a sweep comes in many calls.
@@ -94,7 +96,28 @@ class Scorer:
         """Forget the prefix, after the backbone or the path was changed."""
         self._ready = None
 
+    def most(self, prefix: int, *, layers: int = 1) -> int:
+        """Return how many ids may run at once after a prefix of so many ids.
 
+        The activations of `layers` layers stay in memory: of all of them for a gradient.
+        """
+        if self._room is None:
+            at_once = 1 if self.pipeline is None else self.pipeline.at_once
+            self._room = memory.budget(self.backbone) // at_once
+        found = memory.ids_in(self._room, self.backbone, prefix, layers=layers)
+        return found if self.ids_per_batch is None else min(found, self.ids_per_batch)
+
+    def learn(self, ids: int, prefix: int) -> None:
+        """Remember that more than so many ids after such a prefix did not fit into memory.
+
+        It is remembered in bytes, so that batches after shorter prefixes do not shrink as much.
+        """
+        if self.ids_per_batch is not None:
+            self.ids_per_batch = ids
+        self._room = ids * memory.bytes_per_id(self.backbone, prefix)
+
+
+@exact_products()
 @torch.inference_mode()
 def score(  # noqa: PLR0913  (keyword-only after the subjects)
     scorer: Scorer,
@@ -120,23 +143,23 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
     after, head = _after(scorer, before)
     out = np.full(len(answers), np.nan, dtype=np.float32)
     rows = groups(answers, before, tuple(suffix), scorer, cut=after.causal)
-    most = _ids_per_batch(scorer, len(before))
+    most = scorer.most(len(before))
     pipeline = scorer.pipeline if after.causal else None  # whole rows may change the backbone
     each: Callable[..., Iterator[Any]] = one_by_one
     if pipeline is not None:
         each = partial(pipeline.run, scorer.backbone)
         ids = sum(after.ids_of(row.ids) for group in rows for row in group)
-        most = min(most, -(-ids // pipeline.batches))
+        most = min(most, pipeline.most(ids))
 
     def run(batch: Sequence[Row]) -> NDArray[np.float32]:
         states = after.states([row.ids for row in batch], [row.at for row in batch])
         rewards: NDArray[np.float32] = head(states.float()).float().cpu().numpy()
         return rewards
 
-    def remember(ids: int) -> None:
-        scorer.ids_per_batch = ids
+    def halved(ids: int) -> None:
+        scorer.learn(ids, len(before))
 
-    for batch, rewards in in_batches(rows, after.ids_of, most, run, on_halved=remember, each=each):
+    for batch, rewards in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):
         for row, reward in zip(batch, rewards, strict=True):
             out[row.places] = reward
         on_progress(sum(len(row.places) for row in batch))
@@ -185,10 +208,3 @@ def groups(
 def _rightmost(ids: Ids, pad: int | None) -> int | None:
     """The rightmost place that does not hold the pad id."""
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)
-
-
-def _ids_per_batch(scorer: Scorer, prefix: int) -> int:
-    if scorer.ids_per_batch is None:
-        at_once = 1 if scorer.pipeline is None else scorer.pipeline.at_once
-        scorer.ids_per_batch = memory.ids_per_batch(scorer.backbone, prefix, kept=at_once)
-    return scorer.ids_per_batch

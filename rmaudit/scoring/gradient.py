@@ -29,6 +29,7 @@ from rmaudit.errors import ModelError, NoGradient
 from rmaudit.scoring import ScoringPath, engine, finite, halving, memory
 from rmaudit.scoring.engine import Ready, Row, Scorer
 from rmaudit.scoring.paths import FullRows, Ids, device_of
+from rmaudit.scoring.precision import exact_products
 
 _AT_ONCE = 2**24  # numbers of a piece of the embedding and of the products with it
 _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantization replaces
@@ -48,6 +49,7 @@ class Slopes:
     distances: NDArray[Any]
 
 
+@exact_products()
 def slopes(
     scorer: Scorer,
     prefix: Sequence[int],
@@ -120,7 +122,7 @@ def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
     batches = halving.in_batches(
         rows,
         ready.after.ids_of,
-        _ids_per_batch(scorer, len(prefix)),
+        scorer.most(len(prefix), layers=_layers(scorer.backbone)),  # for a gradient, all stay
         lambda batch: _differentiated(ready, batch, scorer.backbone, name),
     )
     for batch, found in batches:
@@ -131,11 +133,9 @@ def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
     return rewards, gradients
 
 
-def _ids_per_batch(scorer: Scorer, prefix: int) -> int:
-    """For a gradient every layer's activations stay; and never more than can be scored at once."""
-    layers = scorer.backbone.config.get_text_config().num_hidden_layers  # type: ignore[union-attr, operator]
-    most = memory.ids_per_batch(scorer.backbone, prefix, kept=layers)
-    return most if scorer.ids_per_batch is None else min(most, scorer.ids_per_batch)
+def _layers(backbone: nn.Module) -> int:
+    """Return how many layers the backbone has."""
+    return int(backbone.config.get_text_config().num_hidden_layers)  # type: ignore[union-attr, operator]
 
 
 def _differentiated(

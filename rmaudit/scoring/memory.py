@@ -15,27 +15,53 @@ from torch import nn
 from rmaudit.scoring.paths import device_of
 
 _CPU_BUDGET, _CPU_IDS, _IDS = 512 * 2**20, 512, 16384  # ids: more make nothing faster
+_FAILED = (  # how libraries say that an allocation failed, in small letters
+    "out of memory",
+    "can't allocate memory",
+    "cublas_status_alloc_failed",
+    "cublas_status_not_initialized",  # cuBLAS found no room for its handle
+    "cudnn_status_alloc_failed",
+)
 
 
-def ids_per_batch(backbone: nn.Module, prefix: int, *, kept: int = 1) -> int:
-    """How many ids to run at once after a prefix of `prefix` ids.
+def budget(backbone: nn.Module) -> int:
+    """Return how many bytes activations may take on each device that holds a part of the backbone.
 
-    `kept` is of how many layers the activations stay: of all of them for a gradient.
+    On accelerators this is half of what is free on the fullest one. An accelerator of a kind that
+    tells nothing of its memory is taken to share the host's.
     """
-    device = device_of(backbone)
-    if device.type == "cuda":
-        budget, most = free_on(device) // 2, _IDS
-    else:
-        budget = min(_CPU_BUDGET, psutil.virtual_memory().available // 2)
-        most = _CPU_IDS if device.type == "cpu" else _IDS
-    return max(1, min(most, budget // (kept * bytes_per_id(backbone, prefix))))
+    devices = devices_of(backbone)
+    known = [free for device in devices if (free := free_on(device)) is not None]
+    available = min(known) if known else int(psutil.virtual_memory().available)
+    on_host = all(device.type == "cpu" for device in devices)
+    return min(_CPU_BUDGET, available // 2) if on_host else available // 2
 
 
-def free_on(device: torch.device) -> int:
-    """Free bytes of a GPU, what torch holds in reserve among them."""
-    free, _ = torch.cuda.mem_get_info(device)
-    reserve = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(free + reserve)
+def ids_in(room: int, backbone: nn.Module, prefix: int, *, layers: int = 1) -> int:
+    """Return how many ids may run at once after a prefix of `prefix` ids, in `room` bytes.
+
+    The activations of `layers` layers stay in memory: of all of them for a gradient.
+    """
+    most = _CPU_IDS if device_of(backbone).type == "cpu" else _IDS
+    return max(1, min(most, room // (layers * bytes_per_id(backbone, prefix))))
+
+
+def devices_of(backbone: nn.Module) -> set[torch.device]:
+    """Return the devices that hold a part of the backbone.
+
+    Weights that accelerate offloads are on none: they come to a device when they are used.
+    """
+    held = {parameter.device for parameter in backbone.parameters()}
+    return {device_of(backbone), *(device for device in held if device.type != "meta")}
+
+
+def free_on(device: torch.device) -> int | None:
+    """Return the free bytes of an accelerator, torch's own reserve included; None for others."""
+    if device.type not in {"cuda", "xpu"}:
+        return None
+    free, _ = torch.accelerator.get_memory_info(device)
+    used = torch.accelerator.memory_allocated(device)
+    return int(free + torch.accelerator.memory_reserved(device) - used)
 
 
 def bytes_per_id(backbone: nn.Module, prefix: int) -> int:
@@ -54,17 +80,15 @@ def bytes_per_id(backbone: nn.Module, prefix: int) -> int:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an allocation failed: each backend says so in its own way."""
+    """Return whether an allocation failed: each library says so in its own way."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    text = str(error)
-    return isinstance(error, RuntimeError) and (
-        "can't allocate memory" in text or "out of memory" in text.lower()
-    )
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and any(said in text for said in _FAILED)
 
 
 def release() -> None:
-    """Give back what a failed batch has left."""
+    """Return the memory that a failed batch has left to its device."""
     gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+    if torch.accelerator.is_available():
+        torch.accelerator.empty_cache()

@@ -196,10 +196,13 @@ def forget_lengths(backbone: nn.Module) -> None:
 
 
 def device_of(backbone: nn.Module) -> torch.device:
-    """The device of the embedding, where ids go first also if a backbone is spread over several."""
+    """Return the device of the embedding, where ids go first if a backbone is spread over several.
+
+    Of an embedding that accelerate offloads, its hook knows where it runs.
+    """
     embedding: nn.Module = backbone.get_input_embeddings()  # type: ignore[operator]
     device = next(embedding.parameters()).device
-    if device.type == "meta":  # offloaded by accelerate, whose hook knows where it runs
-        hook: Any = embedding._hf_hook  # noqa: SLF001  (its only name)
-        device = torch.device(hook.execution_device)
+    hook: Any = getattr(embedding, "_hf_hook", None)
+    if device.type == "meta" and hook is not None:
+        return torch.device(hook.execution_device)
     return device

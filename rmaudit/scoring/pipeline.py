@@ -22,14 +22,17 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from rmaudit.scoring.paths import device_of
+
 _EACH = 4  # batches of one call for each device: filling and emptying then cost a fifth at most
+_FEWEST = 1024  # ids of a batch: with fewer, a GPU waits for the host that starts its kernels
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 
 def of(model: nn.Module) -> Pipeline | None:
-    """The pipeline of a model that transformers spread over several GPUs, else None.
+    """Return the pipeline of a model that transformers spread over several GPUs, else None.
 
     None also where a part is on the CPU or on disk: its weights come to a GPU when they are used.
     """
@@ -39,22 +42,47 @@ def of(model: nn.Module) -> Pipeline | None:
     different = set(map(str, places.values()))
     if len(different) < 2 or different & {"cpu", "disk"}:  # noqa: PLR2004  (several)
         return None
-    return Pipeline(
-        {
-            model.get_submodule(name): torch.device("cuda", place)
-            if isinstance(place, int)
-            else torch.device(place)
-            for name, place in places.items()
-        }
-    )
+    _rotate_first(model)
+    return Pipeline(stages(model, places))
+
+
+def stages(model: nn.Module, places: Mapping[str, Any]) -> dict[nn.Module, torch.device]:
+    """Return the modules at which a batch enters a device, of accelerate's map of names to places.
+
+    Only what holds weights is a stage. A rotary embedding holds none, and accelerate puts it last:
+    as a stage it would send each batch to the last device before its first layer.
+    """
+    return {
+        module: torch.device("cuda", place) if isinstance(place, int) else torch.device(place)
+        for name, place in places.items()
+        if next((module := model.get_submodule(name)).parameters(), None) is not None
+    }
+
+
+def _rotate_first(model: nn.Module) -> None:
+    """Move the modules without weights, rotary embeddings, to the device of the embedding.
+
+    What they compute is then there at once, and waits for no batch on another device.
+    """
+    from accelerate.hooks import remove_hook_from_module
+
+    base: nn.Module = model.base_model  # type: ignore[assignment]
+    first = device_of(base)
+    for name, module in base.named_children():
+        if "rotary" in name and next(module.parameters(), None) is None:
+            remove_hook_from_module(module, recurse=True)
+            module.to(first)
 
 
 class Pipeline:
     """Runs batches through stages, each stage one batch at a time, several stages at once."""
 
-    def __init__(self, stages: Mapping[nn.Module, torch.device]) -> None:
-        """`stages` says of each module at which a batch enters a device, which that is."""
-        self._stages = dict(stages)
+    def __init__(self, stages: Mapping[nn.Module, torch.device], *, fewest: int = _FEWEST) -> None:
+        """Make one of `stages`: the modules at which a batch enters a device, and the devices.
+
+        A call is cut into `batches` batches, fewer where these had less than `fewest` ids.
+        """
+        self._stages, self._fewest = dict(stages), fewest
         self._devices = sorted(set(stages.values()), key=str)
         self._free = {device: threading.Lock() for device in self._devices}
         self._left: dict[torch.device, torch.cuda.Event] = {}  # when the last batch left a GPU
@@ -62,6 +90,10 @@ class Pipeline:
         self.at_once = len(self._devices) + 1  # one waits at the door, while rewards are read
         self.batches = _EACH * len(self._devices)
         self._pool = ThreadPoolExecutor(self.at_once, "rmaudit")
+
+    def most(self, ids: int) -> int:
+        """Return how many ids a batch may have, of a call of so many."""
+        return max(self._fewest, -(-ids // self.batches))
 
     def run(self, backbone: nn.Module, one: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
         """What `one` makes of each batch, in order. It is called in threads, in inference mode.

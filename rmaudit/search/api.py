@@ -156,8 +156,8 @@ def _run(  # noqa: PLR0913  (keyword-only)
     bests = [evaluator.firsts[start] for start in sorted(evaluator.firsts)]
     frame = pd.concat([_rows(model, top, "best"), _rows(model, bests, "of a start")])
 
-    def alone(place: int) -> float:
-        return float(model.own_rewards([(*slot.prefix, *top[place].ids, *slot.suffix)])[0])
+    def alone(places: Sequence[int]) -> NDArray[np.float32]:
+        return model.own_rewards([(*slot.prefix, *top[i].ids, *slot.suffix) for i in places])
 
     scores = np.array([hit.score for hit in top], dtype=np.float32)
     said = {

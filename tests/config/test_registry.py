@@ -314,7 +314,7 @@ def test_the_bundled_models() -> None:
 
 
 def test_the_bundled_models_beyond_the_paper() -> None:
-    """Each goes by the last part of its hub id, says something, and pins nothing unverified."""
+    """Each goes by the last part of its hub id, and says something; three pin a full commit."""
     models = load_registry(ROOT / "models.yaml").models.values()
     others = [spec for spec in models if spec.source != "embedded" and not spec.rewardbench_rank]
 
@@ -323,7 +323,11 @@ def test_the_bundled_models_beyond_the_paper() -> None:
         assert spec.name == spec.source.partition("/")[2]
         assert spec.notes
         assert spec.developer
-        assert spec.revision is None
+    assert sorted(spec.name for spec in others if spec.revision) == [
+        "Llama-3.1-70B-Instruct-RM-RB2",
+        "Llama-3.1-8B-Instruct-RM-RB2",
+        "QRM-Llama3.1-8B-v2",
+    ]
     logits = {spec.name: spec.logit for spec in others if spec.logit is not None}
     assert logits == {
         "Llama-3.1-Nemotron-70B-Reward-HF": 0,

@@ -179,6 +179,8 @@ def test_there_is_one_bos_where_anyone_wants_one(adds: bool, prints: str) -> Non
     assert slot.prefix.count(BOS) == int(adds or bool(prints))
     assert tokenizer(slot.prefix_text).input_ids.count(BOS) == adds + bool(prints)
     assert BOS not in slot.suffix
+    own = render(tokenizer, PROMPT, model="toy", adds_bos=False)
+    assert own.prefix.count(BOS) == int(bool(prints))  # the template's own ids, as they are
 
 
 def test_an_eos_that_the_tokenizer_adds_stays_out() -> None:

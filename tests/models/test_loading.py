@@ -21,7 +21,7 @@ from transformers.utils import logging
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import loading
+from rmaudit.models import placement
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.loader import path_of
 from rmaudit.scoring import ATTENTION, ScoringPath, engine
@@ -164,91 +164,7 @@ def test_the_head_is_not_rounded_to_the_runs_dtype(wide_head: tuple[Path, Tensor
         torch.testing.assert_close(rewards, expected, rtol=1e-5, atol=1e-6)
 
 
-# Where the weights go
-
-
-class Gpus:
-    """Stand-ins for torch.cuda's functions: how much is free on each GPU, in bytes."""
-
-    def __init__(self, *free: int) -> None:
-        """One GPU for each number."""
-        self.free = free
-
-    def put(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """In torch's place."""
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(self.free))
-        monkeypatch.setattr(torch.cuda, "device_count", lambda: len(self.free))
-        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda at: (self.free[at.index], 10**12))
-        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 0)
-        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 0)
-
-
-@pytest.mark.parametrize(
-    ("device", "free", "dtype", "expected"),
-    [
-        ("auto", (), "float32", {"": "cpu"}),
-        ("auto", (1.0, 1.21, 0.0), "float32", {"": "cuda:1"}),
-        ("auto", (1.0, 1.19, 1.0), "float32", "auto"),
-        ("auto", (1.0, 1.19, 1.0), "bfloat16", {"": "cuda:1"}),
-        ("spread", (), "float32", "auto"),
-        ("spread", (9.0, 9.0), "float32", "auto"),
-        ("cpu", (), "float32", {"": "cpu"}),
-        ("cpu:0", (9.0,), "float32", {"": "cpu:0"}),
-    ],
-)
-def test_where_weights_go(  # noqa: PLR0917  (what is there, and what is asked for)
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    device: str,
-    free: tuple[float, ...],
-    dtype: str,
-    expected: Any,
-) -> None:
-    """By default the freest GPU, with a fifth to spare, else all; free memory is in their sizes."""
-    size = 4 * sum(t.numel() for t in load_file(folder / "model.safetensors").values())
-    Gpus(*(int(share * size) for share in free)).put(monkeypatch)
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-
-    assert loading.device_map(device, folder, dtype, name="toy") == expected
-
-
-@pytest.mark.parametrize(
-    ("free", "worker", "gpu"),
-    [
-        ((30, 20, 10), "", 0),
-        ((30, 20, 10), "gw0", 0),
-        ((30, 20, 10), "gw1", 1),
-        ((30, 20, 10), "gw2", 0),  # its own is too small
-        ((30, 20, 10), "gw4", 1),
-        ((30,), "gw7", 0),
-        ((30, 20, 10), "master", 0),
-        ((10, 14, 12), "gw0", None),
-    ],
-)
-def test_workers_take_gpus_in_turn(free: tuple[int, ...], worker: str, gpu: int | None) -> None:
-    """Each its own, if 15 bytes fit there, else the freest."""
-    assert loading.one_gpu(free, 15, worker) == gpu
-
-
-def test_a_worker_loads_onto_its_own_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though another has more room."""
-    Gpus(10**9, 10**10, 10**9).put(monkeypatch)
-    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw2")
-
-    assert loading.device_map("auto", folder, "float32", name="toy") == {"": "cuda:2"}
-
-
-@pytest.mark.parametrize("device", ["tpu", "cuda:7", "", "cpu:x", "cuda:-1", "meta"])
-@pytest.mark.parametrize(("free", "gpus"), [((), ""), ((1, 1), ", cuda:0, cuda:1")])
-def test_an_unknown_device_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, device: str, free: tuple[int, ...], gpus: str
-) -> None:
-    """Those that are here are named."""
-    Gpus(*free).put(monkeypatch)
-
-    assert refusal(folder, device=device) == (
-        f"toy: no device {device!r} here; known: auto, cpu, spread{gpus}"
-    )
+# Where they do not fit
 
 
 @pytest.mark.parametrize(
@@ -351,7 +267,7 @@ def spread_over(*devices: str) -> dict[str, str]:
 @pytest.fixture
 def places(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
     """Make `device_map` answer what a machine with other devices would be told."""
-    return lambda place: monkeypatch.setattr(loading, "device_map", lambda *_, **__: place)
+    return lambda place: monkeypatch.setattr(placement, "device_map", lambda *_, **__: place)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -370,7 +286,8 @@ def test_spread_weights_score_as_those_in_one_place(
     """Hooks of accelerate bring in what lies elsewhere; the preflight and every path agree."""
 
     def checkpoint() -> Checkpoint:
-        return Checkpoint(ModelSpec("toy", str(folders(kind))), cache=tmp_path)
+        spec = ModelSpec("toy", str(folders(kind)))
+        return Checkpoint(spec, cache=tmp_path, device="spread")
 
     expected = checkpoint().score("the love?", ANSWERS)
     places(spread_over(*devices))

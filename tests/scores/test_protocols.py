@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from filelock import FileLock
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from rmaudit.config.registry import ModelSpec
@@ -117,9 +118,9 @@ def test_noise_is_the_root_mean_square_of_sixteen_that_are_spread() -> None:
     scores = np.arange(64, dtype=np.float32)
     asked: list[int] = []
 
-    def alone(place: int) -> float:
-        asked.append(place)
-        return float(scores[place]) + (3 if len(asked) % 2 else -4)
+    def alone(places: Sequence[int]) -> NDArray[np.float32]:
+        asked.extend(places)
+        return scores[list(places)] + np.resize(np.array([3, -4], np.float32), len(places))
 
     assert measured_noise(scores, alone) == {"noise": pytest.approx(np.sqrt(12.5))}
     assert np.histogram(asked, bins=8, range=(0, 64))[0].tolist() == pytest.approx([2] * 8, abs=1)
@@ -158,7 +159,7 @@ def test_a_checkpoint_has_noise_and_the_same_again(tmp_path: Path) -> None:
 def test_noise_that_is_no_number_is_refused() -> None:
     """It would be stored, and spoil every interval."""
     with pytest.raises(ScoreError, match=r"own forward gives nan .*--rm-dtype float32"):
-        measured_noise(np.zeros(4, dtype=np.float32), lambda _: float("nan"))
+        measured_noise(np.zeros(4, dtype=np.float32), lambda places: np.full(len(places), np.nan))
 
 
 # What a person sees

@@ -165,15 +165,20 @@ def test_a_long_prefix_is_attended_to_exactly(name: str) -> None:
 
 
 def test_recording_stores_keys_and_values_and_attends_to_no_prefix() -> None:
-    """While it records, a prefix is only written to, under the layer's index, and only once."""
+    """While it records, a prefix is only written to, under the layer's index, and only once.
+
+    A kv head of a short one is repeated for each query head that it serves.
+    """
     query, key, value, _ = tensors(Case(past=0))
     prefix = Prefix(length=0, recording=True)
     one = (Layer(), query[:1], key[:1], value[:1], None, 1 / sqrt(DIM))
 
     out, _ = attend(*one, shared_prefix=prefix)
 
-    assert torch.equal(prefix.keys[Layer.layer_idx], key[0])
-    assert torch.equal(prefix.values[Layer.layer_idx], value[0])
+    served = query.shape[1] // key.shape[1]
+    for stored, one_a_head in ((prefix.keys, key), (prefix.values, value)):
+        expected = one_a_head[0].repeat_interleave(served, dim=0)
+        assert torch.equal(stored[Layer.layer_idx], expected)
     alone, _ = attend(*one)
     assert torch.equal(out, alone)
     torch.testing.assert_close(alone, by_hand(Case(past=0))[:1], rtol=0, atol=1e-5)

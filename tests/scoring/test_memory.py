@@ -9,32 +9,39 @@ import psutil
 import pytest
 import torch
 
-from rmaudit.scoring import engine, memory
-from tests.scoring.rows import END, PREFIX, Toy
+from rmaudit.scoring import memory
+from tests.scoring.rows import Toy
 
 MB = 2**20
 
 
-def free(monkeypatch: pytest.MonkeyPatch, device: str, size: int) -> None:
-    """A machine with `size` bytes free where the backbone is, and hardly any elsewhere."""
-    here = torch.device(device)
-    monkeypatch.setattr(memory, "device_of", lambda _: here)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda d: (size if d == here else 1, 10**15))
-    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 0)
-    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 0)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=size))
+def free(monkeypatch: pytest.MonkeyPatch, host: int, **gpus: int) -> None:
+    """A machine with `host` bytes free, and on each GPU, "cuda0" say, as many as are named."""
+    sizes = gpus
+
+    def info(device: torch.device) -> tuple[int, int]:
+        return sizes[f"{device.type}{device.index}"], 10**15
+
+    monkeypatch.setattr(torch.accelerator, "get_memory_info", info)
+    monkeypatch.setattr(torch.accelerator, "memory_reserved", lambda _: 0)
+    monkeypatch.setattr(torch.accelerator, "memory_allocated", lambda _: 0)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=host))
 
 
 def backbone(
-    *, dtype: torch.dtype = torch.float32, intermediate: int | None = 48, heads: int = 4
+    *devices: str, dtype: torch.dtype = torch.float32, inner: int | None = 48, heads: int = 4
 ) -> Any:
-    """All that the estimate wants of a backbone."""
-    text = SimpleNamespace(
-        hidden_size=32, intermediate_size=intermediate, num_attention_heads=heads
-    )
-    layer = torch.nn.Linear(1, 1, dtype=dtype)
+    """All that the estimate wants of a backbone; its embedding is on the first device."""
+    text = SimpleNamespace(hidden_size=32, intermediate_size=inner, num_attention_heads=heads)
+    size = torch.empty(0, dtype=dtype).element_size()
+    held = [
+        SimpleNamespace(device=torch.device(device), element_size=lambda: size)
+        for device in devices or ("cpu",)
+    ]
     return SimpleNamespace(
-        config=SimpleNamespace(get_text_config=lambda: text), parameters=layer.parameters
+        config=SimpleNamespace(get_text_config=lambda: text),
+        parameters=lambda: iter(held),
+        get_input_embeddings=lambda: SimpleNamespace(parameters=lambda: iter(held[:1])),
     )
 
 
@@ -43,7 +50,7 @@ def backbone(
     [
         (backbone(), 4 * (8 * 32 + 3 * 48 + 160), 2 * 32 + 160),
         (backbone(dtype=torch.bfloat16), 2 * (8 * 32 + 3 * 48 + 160), 2 * 32 + 160),
-        (backbone(intermediate=None), 4 * (8 * 32 + 3 * 128 + 160), 2 * 32 + 160),
+        (backbone(inner=None), 4 * (8 * 32 + 3 * 128 + 160), 2 * 32 + 160),
         (backbone(heads=8), 4 * (8 * 32 + 3 * 48 + 320), 2 * 32 + 320),
     ],
     ids=["float32", "bfloat16", "no intermediate size", "more heads"],
@@ -53,40 +60,62 @@ def test_bytes_per_id(toy: Any, own: int, in_float32: int) -> None:
     assert memory.bytes_per_id(toy, 24) == 2 * (own + 4 * in_float32)
 
 
+EACH = 2 * (4 * (8 * 32 + 3 * 48 + 160) + 4 * (2 * 32 + 160))  # bytes of an id after 24
+
+
 @pytest.mark.parametrize(
-    ("device", "size", "each", "expected"),
+    ("devices", "host", "gpus", "expected"),
     [
-        *((device, 100_000, 500, 100) for device in ("cpu", "cuda:1", "mps")),
-        *((device, 10**15, 1, 512 if device == "cpu" else 16384) for device in ("cpu", "cuda:0")),
-        ("cpu", 10_000 * MB, 4 * MB, 128),  # a CPU takes half a gigabyte at most
-        ("cuda:0", 10_000 * MB, 4 * MB, 1250),
-        ("cuda:0", 0, 500, 1),  # one row is tried all the same: it may fit
+        (("cpu",), 200 * EACH, {}, 100),
+        (("mps:0",), 200 * EACH, {}, 100),  # which shares the host's
+        (("cuda:1",), 10**15, {"cuda0": 1, "cuda1": 200 * EACH}, 100),
+        (("xpu:0",), 1, {"xpu0": 200 * EACH}, 100),
+        (("cuda:0", "cuda:1", "cpu"), 1, {"cuda0": 10**15, "cuda1": 200 * EACH}, 100),
+        (("cpu",), 10**15, {}, 512),
+        (("cuda:0",), 1, {"cuda0": 10**15}, 16384),
+        (("cuda:0",), 1, {"cuda0": 0}, 1),  # one row is tried all the same: it may fit
     ],
+    ids=str,
 )
-def test_half_of_the_free_memory_of_the_device(
-    monkeypatch: pytest.MonkeyPatch, device: str, size: int, each: int, expected: int
+def test_half_of_the_free_memory_of_the_fullest_device(
+    monkeypatch: pytest.MonkeyPatch,
+    devices: tuple[str, ...],
+    host: int,
+    gpus: dict[str, int],
+    expected: int,
 ) -> None:
-    """Divided by what an id takes in the layers that are kept; never more ids than are of use."""
-    free(monkeypatch, device, size)
-    monkeypatch.setattr(memory, "bytes_per_id", lambda *_: each)
+    """Divided by what an id takes in all layers that stay; never more ids than are of use."""
+    free(monkeypatch, host, **gpus)
+    toy = backbone(*devices)
+    room = memory.budget(toy)
 
-    for kept in (1, 7):
-        found = memory.ids_per_batch(backbone(), 24, kept=kept)
-        assert found == (expected if each == 1 else max(1, expected // kept))
+    assert memory.ids_in(room, toy, 24) == expected
+    assert memory.ids_in(200 * EACH, toy, 24, layers=7) == 28
 
 
-def test_the_engine_asks_once(monkeypatch: pytest.MonkeyPatch, llama: Toy) -> None:
-    """A scorer without a number finds one at its first batch, and keeps it."""
-    asked: list[int] = []
-    monkeypatch.setattr(
-        memory, "ids_per_batch", lambda _, prefix, kept: asked.append(prefix) or 6 * kept
-    )
+def test_a_cpu_takes_half_a_gigabyte_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much is free: larger batches are not faster there."""
+    free(monkeypatch, 10_000 * MB)
+
+    assert memory.budget(backbone()) == 512 * MB
+
+
+def test_each_length_of_prefix_has_its_own_number(
+    monkeypatch: pytest.MonkeyPatch, llama: Toy
+) -> None:
+    """A longer prefix leaves room for fewer ids; what a failure shows is remembered in bytes."""
+    free(monkeypatch, 10_000 * MB)
     scorer = llama.scorer()
+    scorer.learn(64, 2000)
 
-    for _ in range(2):
-        engine.score(scorer, PREFIX, [(i,) for i in range(9)], (END,))
+    found = {prefix: scorer.most(prefix) for prefix in (45, 2000, 8000)}
 
-    assert (asked, scorer.ids_per_batch) == ([len(PREFIX)], 6)
+    assert found[2000] == 64
+    assert found[8000] < 20
+    assert found[45] > 64
+    before = scorer.most(2000)
+    scorer.learn(32, 2000)
+    assert (before, scorer.most(2000)) == (64, 32)
 
 
 def failed_allocation() -> RuntimeError:
@@ -105,6 +134,18 @@ def failed_allocation() -> RuntimeError:
         (failed_allocation(), True),
         (RuntimeError("MPS backend out of memory (MPS allocated: 17.9 GB)"), True),
         (RuntimeError("CUDA error: out of memory"), True),
+        *(
+            (
+                RuntimeError(f"{kind} error: {kind}_STATUS_{status} when calling `create(handle)`"),
+                bad,
+            )
+            for kind, status, bad in (
+                ("CUBLAS", "ALLOC_FAILED", True),
+                ("CUBLAS", "NOT_INITIALIZED", True),
+                ("CUDNN", "ALLOC_FAILED", True),
+                ("CUBLAS", "EXECUTION_FAILED", False),
+            )
+        ),
         (RuntimeError("CUDA error: device-side assert triggered"), False),
         (RuntimeError("The size of tensor a (3) must match the size of tensor b (4)"), False),
         (RuntimeError(), False),
@@ -122,14 +163,15 @@ def test_what_torch_holds_in_reserve_is_free_and_given_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The weights of a model that was closed may still be in torch's reserve."""
-    free(monkeypatch, "cuda:1", 100)
-    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 70)
-    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 30)
+    free(monkeypatch, 1, cuda1=100)
+    monkeypatch.setattr(torch.accelerator, "memory_reserved", lambda _: 70)
+    monkeypatch.setattr(torch.accelerator, "memory_allocated", lambda _: 30)
     assert memory.free_on(torch.device("cuda:1")) == 140
+    assert memory.free_on(torch.device("cpu")) is None
 
     emptied: list[bool] = []
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(True))
-    for cuda in (True, False):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda cuda=cuda: cuda)
+    monkeypatch.setattr(torch.accelerator, "empty_cache", lambda: emptied.append(True))
+    for there in (True, False):
+        monkeypatch.setattr(torch.accelerator, "is_available", lambda there=there: there)
         memory.release()
     assert emptied == [True]

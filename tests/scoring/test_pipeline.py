@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import threading
 import weakref
@@ -13,8 +14,14 @@ import pytest
 import torch
 from accelerate import dispatch_model
 from torch import nn
+from transformers import (
+    AutoModelForSequenceClassification,
+    Gemma2Config,
+    LlamaConfig,
+    PretrainedConfig,
+)
 
-from rmaudit.scoring import ScoringPath, engine, pipeline
+from rmaudit.scoring import ATTENTION, ScoringPath, engine, paths, pipeline
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.paths import Ids
 from rmaudit.scoring.pipeline import Pipeline
@@ -32,7 +39,7 @@ def spread(toy: Toy, path: ScoringPath = ScoringPath.SHARED_PREFIX) -> Scorer:
     names = ("embed_tokens", "layers.0", "layers.1", "norm", "rotary_emb")
     dispatch_model(base, dict.fromkeys(names, "cpu"), force_hooks=True)  # accelerate's, as on GPUs
     places = dict(zip(base.layers, DEVICES, strict=True)) | {base.embed_tokens: DEVICES[0]}
-    return Scorer(base, head, 0, path, ids_per_batch=26, pipeline=Pipeline(places))
+    return Scorer(base, head, 0, path, ids_per_batch=26, pipeline=Pipeline(places, fewest=1))
 
 
 def layers_of(scorer: Scorer) -> list[nn.Module]:
@@ -118,14 +125,15 @@ def test_want_of_memory_and_errors_leave_the_devices_free(llama: Toy) -> None:
     rewards = engine.score(scorer, PREFIX, SINGLES, (END,))
     assert scorer.ids_per_batch == 6
     error = RuntimeError("CUDA error: device-side assert")
-    scorer.ids_per_batch = 24
+    broken = spread(llama)
+    broken.ids_per_batch = 24
     with pytest.raises(RuntimeError, match="device-side"):
-        engine.score(scorer, PREFIX, SINGLES, (END,))
+        engine.score(broken, PREFIX, SINGLES, (END,))
     hook.remove()
 
     assert rewards.tobytes() == expected.tobytes()
-    scorer.ids_per_batch = 6
-    np.testing.assert_array_equal(engine.score(scorer, PREFIX, SINGLES, (END,)), expected)
+    broken.ids_per_batch = 6
+    np.testing.assert_array_equal(engine.score(broken, PREFIX, SINGLES, (END,)), expected)
 
 
 @pytest.mark.slow
@@ -138,6 +146,64 @@ def test_no_thread_holds_the_weights(llama: Toy) -> None:
     gc.collect()
 
     assert held() is None
+
+
+def planned(model: nn.Module, devices: int) -> dict[str, int]:
+    """The map that transformers itself makes of a model on meta, over devices of equal size."""
+    from transformers.integrations.accelerate import _get_device_map  # its only name
+
+    size = sum(p.numel() * p.element_size() for p in model.parameters())
+    room = dict.fromkeys(range(devices), int(size * 1.5))
+    found: dict[str, int] = _get_device_map(model, "balanced", room, None)
+    return found
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+@pytest.mark.parametrize("kind", [LlamaConfig, Gemma2Config])
+def test_a_batch_enters_each_device_once(kind: type[PretrainedConfig], devices: int) -> None:
+    """With the map that transformers makes, in which the rotary embedding is on the last device."""
+    with torch.device("meta"):
+        config = kind(
+            vocab_size=64,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=12,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            head_dim=8,
+            num_labels=1,
+        )
+        model = AutoModelForSequenceClassification.from_config(config).eval()
+    model.set_attn_implementation(ATTENTION)
+    places = planned(model, devices)
+    assert len(set(places.values())) == devices
+    assert places["model.rotary_emb"] == devices - 1
+
+    entered: list[int] = []
+    ready = paths.after(ScoringPath.SHARED_PREFIX, model.base_model, (1, 2, 3))
+    for module, device in pipeline.stages(model, places).items():
+        module.register_forward_pre_hook(
+            lambda *_, at=device.index: entered.append(at) if entered[-1:] != [at] else None
+        )
+    ready.states([(4, 5)] * 3, [4] * 3)
+
+    assert entered == list(range(devices))
+
+
+def test_the_rotary_embedding_moves_to_the_first_device(llama: Toy) -> None:
+    """And bears no hook of accelerate's any more, which would send what it reads elsewhere."""
+    model = copy.deepcopy(llama.shared)
+    names = ("model.embed_tokens", "model.layers.0", "model.layers.1", "model.norm", "score")
+    places = dict(zip(names, (0, 0, 1, 1, 1), strict=True)) | {"model.rotary_emb": 1}
+    dispatch_model(model, dict.fromkeys(places, "cpu"), force_hooks=True)
+    model.hf_device_map = places
+    rotary = model.base_model.rotary_emb
+    assert hasattr(rotary, "_hf_hook")
+
+    found = pipeline.of(model)
+
+    assert found is not None
+    assert not hasattr(rotary, "_hf_hook")
 
 
 @pytest.mark.parametrize(

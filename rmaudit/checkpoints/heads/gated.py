@@ -7,8 +7,10 @@ With x the pooled state, p the prompt's state that the gate reads, and a row vec
     g = softmax(gate(p) / temperature) · logit_scale
     reward = Σ g_i r_i
 
-The gate reads where a fixed pattern of ids last starts: the end of the user's turn. No answer
-changes that state, so to one prompt the head is one vector w, and the reward is w · x.
+The gate reads where a fixed pattern of ids last starts in the prompt: the end of the user's turn.
+The published code looks in the whole row, so it differs for an answer that holds all of these ids.
+No other answer changes that state, so to one prompt the head is one vector w, and the reward is
+w · x.
 
 ArmoRM's gate is Linear → ReLU, then a last Linear; QRM's is Linear (no bias) → ReLU → BatchNorm,
 between which Gemma's has Dropout, then a last Linear. Keys and formulas: the published classes,
@@ -96,6 +98,8 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
     rows = tensors[_WEIGHT].detach().double()
     objectives = rows.reshape(settings.objectives, -1, settings.hidden).mean(1)
     if _TRANSFORM in tensors:
+        if not _transforms(settings):
+            _refuse_unused(tensors[_TRANSFORM], settings)
         objectives = tensors[_TRANSFORM].detach().double().T @ objectives
     gate = {
         key: tensor.detach().float() for key, tensor in tensors.items() if key.startswith("gating.")
@@ -214,8 +218,9 @@ def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
     """The keys and shapes that a head with these settings may have."""
     depth, width, objectives = settings.depth, settings.width, settings.objectives
     head = {_WEIGHT: (objectives * (settings.quantiles or 1), settings.hidden), _SCALE: (1,)}
-    if settings.backbone == "llama" and (settings.quantiles is None or objectives != _HELPSTEER):
-        head[_TRANSFORM] = (objectives, objectives)
+    transform = {_TRANSFORM: (objectives, objectives)}
+    if _transforms(settings):
+        head |= transform
     inner = [(width, width if i else settings.hidden) for i in range(depth)]
     if settings.quantiles is None:
         linear = {_key(i, "weight"): shape for i, shape in enumerate(inner)}
@@ -228,6 +233,36 @@ def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
         counts = {_key(step * i + 2, "num_batches_tracked"): () for i in range(depth)}
         last = _output(step * (depth - 1) + 3, objectives, width)
         yield {**head, **linear, **norm, **counts, **last}
+        if settings.backbone == "llama":  # some save one that changes nothing
+            yield {**head, **transform, **linear, **norm, **counts, **last}
+
+
+def _transforms(settings: _Settings) -> bool:
+    """Return whether the published class of such a head has a transform of its objectives."""
+    if settings.backbone != "llama":
+        return False
+    return settings.quantiles is None or settings.objectives != _HELPSTEER
+
+
+def _refuse_unused(transform: Tensor, settings: _Settings) -> None:
+    """Refuse a saved transform that is not the identity, of a head whose class has none.
+
+    Raises:
+        ModelError: it would change rewards, or would be ignored: which is unknown.
+    """
+    if not bool((transform.double().cpu() == _identity(settings.objectives)).all()):
+        message = (
+            f"its {_TRANSFORM!r} is not the identity, and the published class of a head with "
+            f"{settings.objectives} objectives has no transform; whether it is applied is unknown: "
+            f"compare with its model card"
+        )
+        raise ModelError(message)
+
+
+def _identity(size: int) -> Tensor:
+    import torch
+
+    return torch.eye(size, dtype=torch.float64)
 
 
 def _output(place: int, objectives: int, width: int) -> dict[str, tuple[int, ...]]:

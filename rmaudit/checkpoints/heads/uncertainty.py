@@ -23,7 +23,7 @@ from rmaudit.errors import ModelError
 if TYPE_CHECKING:
     from torch import Tensor
 
-NAME, POOL, IGNORED = "uncertainty", "last", frozenset[str]()
+NAME, POOL, IGNORED = "uncertainty", "last", frozenset({"lm_head.weight"})
 ARCHITECTURE = "LlamaForSequenceClassificationWithNormal_Weights"
 _SCORE, _FC = "score.weight", "weights.fc."
 _PLACES = (0, 2, 4)  # of the Linears
@@ -31,13 +31,14 @@ _KEYS = frozenset({_SCORE, *(f"{_FC}{i}.{name}" for i in _PLACES for name in ("w
 
 
 def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
-    """All keys but the backbone's, if the architecture is URM's.
+    """Return the head's keys, if the architecture is URM's.
 
     Raises:
         ModelError: they are not exactly those of a URM, their shapes do not fit together, or
             another architecture has weights for its attributes.
     """
-    found = {key: tuple(shape) for key, shape in shapes.items() if not key.startswith("model.")}
+    others = {key for key in shapes if key.startswith("model.")} | IGNORED
+    found = {key: tuple(shape) for key, shape in shapes.items() if key not in others}
     architecture = str((config.get("architectures") or ["(none)"])[0])
     if architecture != ARCHITECTURE:
         if own := sorted(key for key in found if key.startswith(_FC)):

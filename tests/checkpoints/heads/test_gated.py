@@ -287,6 +287,22 @@ def test_published_sizes() -> None:
     assert len(shapes) == 22
 
 
+def test_a_saved_transform_that_nothing_applies_must_change_nothing() -> None:
+    """A QRM of five objectives has none in its class; one that is the identity may be saved."""
+    toy = TOYS["QRM-v2"]
+    identity = {**toy.tensors, "reward_transform_matrix": torch.eye(5)}
+    shapes = {key: tuple(tensor.shape) for key, tensor in identity.items()}
+    pooled, states = drawn_states(3, seed=1), drawn_states(len(toy.prefix), seed=2)
+
+    assert gated.keys(toy.config, shapes) == shapes.keys()
+    assert torch.equal(
+        rewards(toy, identity, pooled, states), rewards(toy, toy.tensors, pooled, states)
+    )
+    other = {**identity, "reward_transform_matrix": 2 * torch.eye(5)}
+    with pytest.raises(ModelError, match="'reward_transform_matrix' is not the identity"):
+        gated.build(other, toy.config)
+
+
 toys = st.sampled_from(sorted(TOYS)).map(TOYS.__getitem__)
 
 

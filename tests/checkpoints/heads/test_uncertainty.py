@@ -76,3 +76,11 @@ def test_by_hand() -> None:
     assert deviation.tolist() == [[1, 2, 1]]
     assert weight.tolist() == [[10, 20, -5]]
     assert head.after((), states)(states).tolist() == [35]
+
+
+def test_a_language_model_head_that_was_saved_beside_it_is_no_part_of_it() -> None:
+    """Its authors' checkpoint may have one; no reward reads it."""
+    beside = {**BACKBONE, **SHAPES, "lm_head.weight": (50, HIDDEN)}
+
+    assert uncertainty.keys(CONFIG, beside) == uncertainty.keys(CONFIG, {**BACKBONE, **SHAPES})
+    assert "lm_head.weight" in uncertainty.IGNORED

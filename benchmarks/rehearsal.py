@@ -1,0 +1,66 @@
+"""What `rmaudit models check --as` says of models of published sizes: computed, not measured.
+
+python benchmarks/rehearsal.py [H100 H100:2 H100:8]
+
+The checkpoints are headers, configurations and a vocabulary of the published size; the weights are
+holes in files. Prints a line of JSON for each size and set of GPUs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.distributed import rehearsal
+from rmaudit.errors import ModelError
+from tests.hollow import GEMMA_2B, GEMMA_27B, LLAMA_3B, LLAMA_8B, LLAMA_70B, hollow_checkpoint
+from tests.toys import SPECIAL, TEMPLATE
+
+SIZES = {  # and how many of the ten published models have it
+    "Gemma-2-2B, float16 (1 of the ten)": (GEMMA_2B, torch.float16),
+    "Llama-3.2-3B, float16 (1)": (LLAMA_3B, torch.float16),
+    "Llama-3-8B, bfloat16 (6)": (LLAMA_8B, torch.bfloat16),
+    "Gemma-2-27B, bfloat16 (2)": (GEMMA_27B, torch.bfloat16),
+    "Llama-3.1-70B, bfloat16": (LLAMA_70B, torch.bfloat16),
+}
+
+
+def main() -> None:
+    """Rehearse each size on each set of GPUs."""
+    for name, (shape, dtype) in SIZES.items():
+        with tempfile.TemporaryDirectory() as home:
+            tokenizer = _tokenizer(shape["vocab_size"])
+            at = Path(home, "model")
+            spec = ModelSpec(
+                "model", str(hollow_checkpoint(at, shape, dtype=dtype, tokenizer=tokenizer))
+            )
+            for named in sys.argv[1:] or ["H100", "H100:2", "H100:8"]:
+                try:
+                    said = asdict(rehearsal.of(spec, Path(home), rehearsal.named(named)))
+                except ModelError as error:
+                    said = {"refused": str(error)}
+                print(json.dumps({"benchmark": "rehearsal", "model": name, "on": named, **said}))
+
+
+def _tokenizer(size: int) -> PreTrainedTokenizerFast:
+    """A vocabulary of so many words."""
+    words = [*SPECIAL, *(f"w{i}" for i in range(size - len(SPECIAL)))]
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, "<s>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **dict(zip(("pad_token", "bos_token"), SPECIAL, strict=False))
+    )
+    made.chat_template = TEMPLATE
+    return made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Count what a GPU would run, on tensors of the meta device, which hold no numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from rmaudit.scoring import ATTENTION, ScoringPath, paths
+
+_ALLOCATES = {"aten.empty", "aten.new_empty", "aten.empty_like", "aten.empty_strided"}
+
+
+class Kernels(TorchDispatchMode):
+    """Counts the operations that compute or copy, and the bytes that they read and write.
+
+    Views and allocations are none. On meta `.item()` raises, so a forward that ends waits for no
+    GPU; tensors of two devices in one operation are refused here.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is counted yet."""
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        self.bytes = 0
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the operation, and count it."""
+        made = func(*args, **(kwargs or {}))
+        name = str(func).rpartition(".")[0]
+        if not func.is_view and name not in _ALLOCATES and name != "aten._unsafe_view":
+            tensors = [one for one in tree_leaves((args, kwargs, made)) if isinstance(one, Tensor)]
+            devices = {one.device for one in tensors if one.dim()}
+            assert len(devices) < 2, f"{name} has tensors on {devices}"
+            self.counts[name] += 1
+            self.bytes += sum(one.numel() * one.element_size() for one in tensors)
+        return made
+
+
+def of_a_layer(shape: Mapping[str, Any], *, prefix: int = 45, rows: int = 512) -> tuple[int, int]:
+    """Return how many kernels a layer runs for a batch of rows of two ids, and the bytes they move.
+
+    `shape` is a configuration of transformers; its number of layers is left aside.
+    """
+    few, many = (_counted({**shape, "num_hidden_layers": n}, prefix, rows) for n in (2, 4))
+    kernels = (many.counts.total() - few.counts.total()) // 2
+    return kernels, (many.bytes - few.bytes) // 2
+
+
+def _counted(shape: Mapping[str, Any], prefix: int, rows: int) -> Kernels:
+    config = AutoConfig.for_model(**shape, num_labels=1, pad_token_id=0)
+    with torch.device("meta"):
+        model = AutoModelForSequenceClassification.from_config(config, dtype=torch.bfloat16).eval()
+    model.set_attn_implementation(ATTENTION)
+    with torch.no_grad():  # inference mode would show products of several kernels as one
+        ready = paths.after(
+            ScoringPath.SHARED_PREFIX, model.base_model, tuple(range(1, prefix + 1))
+        )
+        with Kernels() as kernels:
+            ready.states([(2, 3)] * rows, [prefix + 1] * rows)
+    return kernels
