@@ -1,9 +1,9 @@
 """Write the summary of a run on its pull request, in one comment that later runs write over.
 
-    NAME=rmaudit REPORT=.rmaudit/reports/x PULL_REQUEST=7 TOKEN=... python comment.py
+    NAME=rmaudit REPORT=/tmp/reports/x PULL_REQUEST=7 TOKEN=... python comment.py
 
-A token that may not write, as that of a fork's pull request, is a warning: the summary stands on
-the job's page, too.
+Whatever keeps the comment from being written is a warning: the summary stands on the job's page,
+too, and the gate is another step.
 """
 
 from __future__ import annotations
@@ -14,51 +14,65 @@ from typing import Any
 
 import requests
 
+from rmaudit.report.safe_text import line, log
+
 _SECONDS = 30
-_REFUSED = (401, 403, 404)  # the token may not, or may not even see
 
 
 def main() -> None:
-    """Write it anew, or for the first time."""
+    """Write the comment, or write over the one of an earlier run."""
+    try:
+        said = _written()
+    except requests.HTTPError as error:
+        said = f"::warning::no comment: GitHub says {error.response.status_code} to the token"
+    except requests.RequestException as error:
+        said = f"::warning::no comment: GitHub does not answer ({type(error).__name__})"
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        said = f"::warning::no comment: GitHub's answer cannot be read ({type(error).__name__})"
+    print(said)
+
+
+def _written() -> str:
+    """Write the comment and return its address, fit for the log."""
     mark = f"<!-- rmaudit: {os.environ['NAME']} -->"
     summary = (Path(os.environ["REPORT"]) / "summary.md").read_text(encoding="utf-8")
     link = os.environ.get("ARTIFACT", "")
     body = f"{mark}\n{summary}" + (f"\n[The whole report]({link})\n" if link else "")
     api = os.environ["GITHUB_API_URL"]
     issues = f"{api}/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
+    comments = f"{issues}/{os.environ['PULL_REQUEST']}/comments"
     with requests.Session() as session:
         session.headers["Authorization"] = f"Bearer {os.environ['TOKEN']}"
         session.headers["Accept"] = "application/vnd.github+json"
-        try:
-            own = _own(session, f"{issues}/{os.environ['PULL_REQUEST']}/comments", mark)
-            if own is None:
-                place = f"{issues}/{os.environ['PULL_REQUEST']}/comments"
-                answer = session.post(place, json={"body": body}, timeout=_SECONDS)
-            else:
-                place = f"{issues}/comments/{own['id']}"
-                answer = session.patch(place, json={"body": body}, timeout=_SECONDS)
-            answer.raise_for_status()
-        except requests.HTTPError as error:
-            if error.response.status_code not in _REFUSED:
-                raise
-            print(f"::warning::no comment: GitHub says {error.response.status_code} to the token")
-        else:
-            print(answer.json()["html_url"])
+        own = _own(session, comments, mark)
+        method, place = ("POST", comments) if own is None else ("PATCH", f"{issues}/comments/{own}")
+        answer = session.request(method, place, json={"body": body}, timeout=_SECONDS)
+        answer.raise_for_status()
+        return log(line(str(answer.json()["html_url"])))
 
 
-def _own(session: requests.Session, place: str, mark: str) -> dict[str, Any] | None:
-    """The comment that a bot of this token began with the mark, of all pages; None without one."""
+def _own(session: requests.Session, place: str, mark: str) -> int | None:
+    """Return the id of the comment that this token's user began with the mark, None without one."""
+    user = _user(session)
     address: str | None = f"{place}?per_page=100"
     while address:
         answer = session.get(address, timeout=_SECONDS)
         answer.raise_for_status()
         for comment in answer.json():
-            user = comment["user"] or {}  # None where an account is gone
-            if comment["body"].startswith(mark) and user.get("type") == "Bot":
-                found: dict[str, Any] = comment
-                return found
+            author = (comment["user"] or {}).get("login")  # None where an account is gone
+            if author == user and (comment["body"] or "").startswith(mark):
+                return int(comment["id"])
         address = answer.links.get("next", {}).get("url")
     return None
+
+
+def _user(session: requests.Session) -> str:
+    """Return whose token this is: GraphQL says it of a workflow's token, too, and REST does not."""
+    query = {"query": "query { viewer { login } }"}
+    answer = session.post(os.environ["GITHUB_GRAPHQL_URL"], json=query, timeout=_SECONDS)
+    answer.raise_for_status()
+    found: dict[str, Any] = answer.json()
+    return str(found["data"]["viewer"]["login"])
 
 
 if __name__ == "__main__":

@@ -23,8 +23,10 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 Done = dict[str, "subprocess.CompletedProcess[str]"]
-STEPS = ("Audit", "Comment on the pull request", "Gate")
+STEPS = ("Audit", "Comment on the pull request")
 FEW = "-k\nnumerics"
+PAGE = "https://github.example/comment"
+OURS = {"login": "github-actions[bot]", "type": "Bot"}
 
 
 @dataclass
@@ -33,6 +35,8 @@ class GitHub:
 
     comments: list[dict[str, Any]] = field(default_factory=list)
     refuses: int = 0
+    answers: Any = None  # in place of what was asked for
+    page: str = PAGE  # of a comment
     address: str = ""
 
 
@@ -53,17 +57,21 @@ class Handler(BaseHTTPRequestHandler):
         self.say(self.github.comments[page - 1 : page], {"Link": after} if more else {})
 
     def do_POST(self) -> None:
-        """A new comment."""
+        """Whose token it is, or a new comment."""
+        if self.path == "/graphql":
+            assert "viewer" in self.body()["query"]
+            self.say({"data": {"viewer": {"login": OURS["login"]}}})
+            return
         assert self.path == "/repos/owner/name/issues/7/comments"
         number = len(self.github.comments)
-        self.github.comments.append({"id": number, "user": {"type": "Bot"}, **self.body()})
-        self.say({"html_url": f"https://github.example/{number}"})
+        self.github.comments.append({"id": number, "user": OURS, **self.body()})
+        self.say({"html_url": self.github.page})
 
     def do_PATCH(self) -> None:
         """Another body."""
         number = int(self.path.rpartition("/")[2])
         self.github.comments[number].update(self.body())
-        self.say({"html_url": f"https://github.example/{number}"})
+        self.say({"html_url": self.github.page})
 
     def body(self) -> dict[str, Any]:
         """What was sent."""
@@ -73,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def say(self, value: object, said: Mapping[str, str] | None = None) -> None:
         """An answer, or a refusal."""
-        content = json.dumps(value).encode()
+        content = json.dumps(self.github.answers or value).encode()
         self.send_response(self.github.refuses or 200)
         for key, one in {**(said or {}), "Content-Length": str(len(content))}.items():
             self.send_header(key, one)
@@ -83,10 +91,18 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def github() -> Iterator[GitHub]:
-    """A GitHub where people have commented, in the words of a bot; one account is gone."""
+    """A GitHub where people and another bot have commented in our words; one account is gone."""
     mark = "<!-- rmaudit: rmaudit -->"
     gone = {"id": 0, "body": mark, "user": None}
-    github = GitHub([gone, {"id": 1, "body": mark, "user": {"type": "User"}}])
+    other = {"login": "other[bot]", "type": "Bot"}
+    github = GitHub(
+        [
+            gone,
+            {"id": 1, "body": mark, "user": {"login": "somebody", "type": "User"}},
+            {"id": 2, "body": mark, "user": other},
+            {"id": 3, "body": None, "user": OURS},
+        ]
+    )
     server = HTTPServer(("127.0.0.1", 0), type("Ours", (Handler,), {"github": github}))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     github.address = f"http://127.0.0.1:{server.server_port}"
@@ -100,6 +116,7 @@ class Job:
     """A checkout in which the action runs."""
 
     folder: Path
+    temp: Path  # the runner's, outside of the checkout
     github: GitHub
     audited: dict[str, str] = field(default_factory=dict)  # outputs of the last step that audited
 
@@ -108,6 +125,7 @@ class Job:
         action = yaml.safe_load((ROOT / "action" / "action.yml").read_text(encoding="utf-8"))
         known = {
             "github.action_path": str(ROOT / "action"),
+            "runner.temp": str(self.temp),
             "github.token": "ours",
             "github.event.pull_request.number": "7",
             "steps.upload.outputs.artifact-url": "https://github.example/artifact",
@@ -129,14 +147,14 @@ class Job:
 
     def scores(self) -> dict[Path, int]:
         """When each file of scores was written."""
-        kept = (self.folder / ".rmaudit" / "cache" / "scores").rglob("*.parquet")
+        kept = (self.temp / "rmaudit" / "rmaudit" / "cache" / "scores").rglob("*.parquet")
         return {path: path.stat().st_mtime_ns for path in kept}
 
     def shell(
         self, step: Mapping[str, Any], known: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
         """Run a step; what it writes for later ones becomes known."""
-        told = self.folder / "outputs"
+        told = self.temp / "outputs"
         told.write_text("")
         env = {
             **{key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
@@ -145,6 +163,7 @@ class Job:
             "PYTHONPATH": str(ROOT),
             "GITHUB_OUTPUT": str(told),
             "GITHUB_API_URL": self.github.address,
+            "GITHUB_GRAPHQL_URL": f"{self.github.address}/graphql",
             "GITHUB_REPOSITORY": "owner/name",
         }
         shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
@@ -178,16 +197,17 @@ def job(tmp_path_factory: pytest.TempPathFactory, github: GitHub) -> Job:
         check=False,
     )
     assert done.returncode == 0
-    return Job(folder, github)
+    return Job(folder, tmp_path_factory.mktemp("temp"), github)
 
 
 def test_a_pull_request_is_told_what_changed(job: Job) -> None:
     """One comment, written over by the next run, with the verdict, what changed and the report."""
     outputs, done = job.run(options=FEW, gate="failures")
 
-    report = job.folder / outputs["report"]
+    report = Path(outputs["report"])
     results = json.loads((report / "results.json").read_text())
     assert outputs["verdict"] == results["verdict"]["outcome"] == "INCOMPLETE"
+    assert outputs["code"] == "0"
     assert {name: each.returncode for name, each in done.items()} == dict.fromkeys(STEPS, 0)
     (*_, first) = job.github.comments
     assert first["body"].startswith("<!-- rmaudit: rmaudit -->\n## rmaudit: INCOMPLETE")
@@ -198,42 +218,116 @@ def test_a_pull_request_is_told_what_changed(job: Job) -> None:
 
     outputs, done = job.run(options=FEW, gate="passes")
 
-    assert len(job.github.comments) == 3
-    body = job.github.comments[2]["body"]
+    assert len(job.github.comments) == 5
+    body = job.github.comments[4]["body"]
     assert f"### Since the run of {results['run']['created'].replace(':', '&#58;')}" in body
     assert "0 worse, 0 better" in body
-    assert done["Gate"].returncode == 2  # a part of the audits is no pass
+    assert (done["Audit"].returncode, outputs["code"]) == (1, "1")  # a part is no pass
     assert scores
     assert job.scores() == scores  # nothing is scored twice
     mark = "<!-- rmaudit: rmaudit -->"
-    assert [each["body"] for each in job.github.comments[:2]] == [mark, mark]  # people's stay
+    assert [each["body"] for each in job.github.comments[:4]] == [mark, mark, mark, None]
 
 
-def test_a_token_that_may_not_write_is_a_warning(job: Job) -> None:
-    """As that of a fork; the gate still says what it says."""
-    job.github.refuses = 403
+def test_nothing_is_taken_from_the_checkout(job: Job) -> None:
+    """Neither scores nor reports: a pull request could commit its own, with valid checksums."""
+    action = yaml.safe_load((ROOT / "action" / "action.yml").read_text(encoding="utf-8"))
+    kept = [step["with"]["path"] for step in action["runs"]["steps"] if "cache/" in str(step)]
 
-    _, done = job.run(STEPS[1:], gate="never")
+    assert kept == ["${{ runner.temp }}/rmaudit/${{ inputs.name }}"] * 2
+    assert not (job.folder / ".rmaudit").exists()
+    assert not (job.folder / "reports").exists()
 
+
+@pytest.mark.parametrize("code", [403, 500])
+def test_a_token_that_may_not_write_is_a_warning(job: Job, code: int) -> None:
+    """As that of a fork, or a GitHub that is broken."""
+    job.github.refuses = code
+    _, done = job.run(STEPS[1:])
     job.github.refuses = 0
-    comment, gate = done.values()
-    assert (comment.returncode, gate.returncode) == (0, 0)
-    assert comment.stdout == "::warning::no comment: GitHub says 403 to the token\n"
+
+    comment = done[STEPS[1]]
+    assert comment.returncode == 0, comment.stderr
+    assert comment.stdout == f"::warning::no comment: GitHub says {code} to the token\n"
+
+
+def test_a_github_that_does_not_answer_is_a_warning(job: Job) -> None:
+    """No connection, and an answer of another shape."""
+    address, job.github.address = job.github.address, "http://127.0.0.1:9"
+    _, gone = job.run(STEPS[1:])
+    job.github.address = address
+    job.github.answers = ["nothing of this kind"]
+    _, odd = job.run(STEPS[1:])
+    job.github.answers = None
+
+    said = [done[STEPS[1]].stdout for done in (gone, odd)]
+    assert [done[STEPS[1]].returncode for done in (gone, odd)] == [0, 0]
+    assert said[0].startswith("::warning::no comment: GitHub does not answer (Connect")
+    assert said[1].startswith("::warning::no comment: GitHub's answer cannot be read (TypeError)")
+
+
+def test_an_address_is_no_command(job: Job) -> None:
+    """What GitHub answers is printed as text."""
+    job.github.page = "::error::\x1b[31m"
+    _, done = job.run(STEPS[1:])
+    job.github.page = PAGE
+
+    assert done[STEPS[1]].stdout == "\\x3a:error::\\x1b[31m\n"
 
 
 def test_a_gate_of_another_name_is_red(job: Job) -> None:
-    """A misspelling must not open it."""
-    _, done = job.run(STEPS[2:], gate="pass")
+    """A misspelling must not open it, and costs no minutes."""
+    _, done = job.run(STEPS[:1], gate="pass")
 
-    assert done["Gate"].returncode == 4
-    assert "gate is 'pass', allowed: passes, failures or never" in done["Gate"].stdout
+    assert done["Audit"].returncode == 4
+    assert "gate is 'pass', allowed: passes, failures or never" in done["Audit"].stdout
 
 
 def test_no_report_is_red_at_once(job: Job) -> None:
     """A model that is not there leaves none: no comment, no gate that could be green."""
     outputs, done = job.run(model="nowhere", gate="never")
 
-    assert outputs == {"verdict": "", "report": ""}
+    assert outputs == {"verdict": "", "report": "", "code": ""}
     assert done["Audit"].returncode == 3
     assert "::error::the audits left no report; pytest ended with 4" in done["Audit"].stdout
     assert list(done) == ["Audit"]
+
+
+SUITE = """
+import rmaudit
+
+@rmaudit.audit(claim="It scores.", source="ours", base_rate="all", prompts=["greatest"],
+               bound=rmaudit.above(0.0, unit="points"))
+def test_one(rng):
+    return rmaudit.Estimate(1.0, 0.9, 1.1, unit="points", n=9, interval="made up")
+"""
+TEARDOWN = "import pytest\n@pytest.fixture\ndef leaky():\n    yield\n    raise OSError('open')\n"
+BESIDE = {
+    "clean": "def test_plain(): pass\n",
+    "plain": "def test_plain(): assert False\n",
+    "skipped": "import pytest\npytest.importorskip('nothing_of_this_name')\n"
+    + SUITE.replace("test_one", "test_two"),
+    "teardown": f"{TEARDOWN}def test_plain(leaky): pass\n",
+}
+GATES = {  # exit codes by gate: passes, failures, never
+    "clean": ("PASSES", 0, 0, 0),
+    "plain": ("INCOMPLETE", 1, 1, 0),
+    "skipped": ("INCOMPLETE", 1, 0, 0),
+    "teardown": ("INCOMPLETE", 1, 1, 0),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_the_action_is_red_where_pytest_is(job: Job, case: str) -> None:
+    """A plain test that fails, a skipped audit file, a teardown that fails: red; else green."""
+    folder = job.folder / f"suite-{case}"
+    folder.mkdir()
+    (folder / "test_one.py").write_text(SUITE, encoding="utf-8")
+    (folder / "test_beside.py").write_text(BESIDE[case], encoding="utf-8")
+    gates = ("passes", "failures", "never")
+
+    ran = [job.run(STEPS[:1], audits=folder.name, gate=gate) for gate in gates]
+
+    outcome, *codes = GATES[case]
+    assert [outputs["verdict"] for outputs, _ in ran] == [outcome] * 3
+    assert [done["Audit"].returncode for _, done in ran] == codes

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+import rmaudit
 from tests.conftest import unavailable
 from tests.fetched import npm_package
 
@@ -123,3 +124,45 @@ def test_an_audit_restores_no_other_audits_reports() -> None:
         assert keys["rm"].startswith(begin.replace(named, "rm"))
         assert not keys["rm-large"].startswith(begin.replace(named, "rm"))
     assert caches[0]["key"] == caches[1]["key"]
+
+
+def test_the_gate_is_one_and_the_same() -> None:
+    """The workflow of the docs is the one that `rmaudit init` writes; no other gate is shown."""
+    written = STARTER.read_text(encoding="utf-8").replace("VERSION", rmaudit.__version__)
+    page = (ROOT / "docs" / "how-to" / "gate-in-ci.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert f"```yaml\n{written}```" in page
+    for text in (written, page, readme):
+        assert re.search(r"^ *(- run: )?pytest audits.* --rm-gate", text, re.MULTILINE)
+        assert not re.search(r"run: .*rmaudit replay", text)
+    assert "if: ${{ !cancelled() }}" not in written
+
+
+def test_workflows_use_the_same_versions() -> None:
+    """Of actions and of Python: those that are shown to users are those that we run."""
+    page = (ROOT / "docs" / "how-to" / "gate-in-ci.md").read_text(encoding="utf-8")
+    ours = "".join(path.read_text(encoding="utf-8") for path in (*OURS, ACTION))
+    pinned = dict(re.findall(r"uses: (actions/[\w-]+)(?:/\w+)?@[0-9a-f]{40} # (v\d+)", ours))
+    shown = re.findall(r"uses: (actions/[\w-]+)@(v\d+)", page)
+
+    assert {name for name, _ in shown} == {
+        *("actions/checkout", "actions/setup-python", "actions/cache", "actions/upload-artifact")
+    }
+    for name, version in shown:
+        assert version == pinned[name], name
+    assert set(re.findall(r'python-version: "([\d.]+)"', ours + page)) == {"3.11"}
+
+
+def test_nobody_is_told_to_install_what_is_on_no_index() -> None:
+    """Whoever owns the name there would be installed."""
+    told = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for folder in ("docs", "rmaudit", "action", ".github")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".md", ".py", ".yml", ".jinja", ".txt"}
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"pip install (-\S+ )*[\"']?rmaudit(?![\w\[]| @)", line)
+    ]
+
+    assert told == []

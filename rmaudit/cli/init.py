@@ -19,10 +19,8 @@ from rmaudit.config.registry import FILE, is_hub_id
 _STARTER = Path(__file__).parent / "starter"
 _WORKFLOW = ".github/workflows/rmaudit.yml"
 _BRIEF = 6  # files of a folder that are named one by one
-_UNGATED = """
-# Not gated on until they can be measured.
-severity:
-  model_agreement: info  # needs the model that this one is to replace: --rm-baseline NAME
+_HEAD = """# The models that `pytest audits` knows, and what this repository says of their audits.
+# `rmaudit models --keys` explains every key: bounds, severities and waivers, among others.
 """
 
 
@@ -57,6 +55,8 @@ def init(
     for what, names in (("wrote", written), ("there already, left as it is", kept)):
         for line in _brief(names):
             say(f"{what}: {folder / line}")
+    if _WORKFLOW in written:
+        say(f"next: write in {folder / _WORKFLOW} where rmaudit is to be installed from (OWNER)")
     say("next: pytest audits")
 
 
@@ -82,16 +82,14 @@ def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _registry(folder: Path, model: str | None) -> str:
-    """The text of a models.yaml with one model, after the explanation of every key."""
-    from rmaudit.config.allowed_keys import explanation
-
+    """Return the text of a models.yaml with one model."""
     if model is None:
         own = brought(FILE).read_text(encoding="utf-8")
         found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
         entry = found[0] if found else ""
     else:
         entry = _entry(folder, model)
-    return f"{explanation()}\nmodels:\n{entry}{_UNGATED}"
+    return f"{_HEAD}\nmodels:\n{entry}"
 
 
 def _entry(folder: Path, model: str) -> str:

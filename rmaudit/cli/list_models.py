@@ -148,7 +148,9 @@ def check(  # noqa: PLR0913  (its options)
         raise typer.Exit(FAILED)
 
 
-def _found(spec: ModelSpec, cache: Path, called: str, on: str | None) -> Iterator[tuple[str, str]]:
+def _found(
+    spec: ModelSpec, cache: Path, called: str, on: str | None, *, weights: bool
+) -> Iterator[tuple[str, str]]:
     """Yield how it would be scored and, if `on` says which, how it would run on GPUs."""
     from rmaudit.distributed import rehearsal
     from rmaudit.models import inspection

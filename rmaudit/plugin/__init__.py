@@ -4,8 +4,8 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 pytest finds the hooks by their names here; they are written, in the order in which pytest calls
-them, in `options`, `session`, `collection`, `running`, `reporting` and `closing`. The fixtures are
-those of `rmaudit.organisms.fixtures`; `session` registers them.
+them, in `options`, `session`, `uncollected`, `collection`, `running`, `reporting` and `closing`.
+The fixtures are those of `rmaudit.organisms.fixtures`; `session` registers them.
 """
 
 from rmaudit.plugin.closing import pytest_terminal_summary
@@ -28,6 +28,7 @@ from rmaudit.plugin.running import (
     pytest_runtest_protocol,
 )
 from rmaudit.plugin.session import pytest_configure, pytest_unconfigure
+from rmaudit.plugin.uncollected import pytest_make_collect_report
 
 __all__ = [
     "pytest_addoption",
@@ -37,6 +38,7 @@ __all__ = [
     "pytest_generate_tests",
     "pytest_itemcollected",
     "pytest_load_initial_conftests",
+    "pytest_make_collect_report",
     "pytest_pyfunc_call",
     "pytest_report_collectionfinish",
     "pytest_report_header",

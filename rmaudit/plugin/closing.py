@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rmaudit.plugin.kept_at import store_of
-from rmaudit.plugin.reporting import models_named, render
+from rmaudit.plugin.kept_at import planner_of, store_of
+from rmaudit.plugin.options import RM_GATE
+from rmaudit.plugin.reporting import ending, models_named, render
 from rmaudit.plugin.running import TOLD
 from rmaudit.plugin.session import SESSION, Session
 from rmaudit.report.safe_text import line, log
-from rmaudit.verdicts.outcome import of_run
+from rmaudit.verdicts.outcome import Outcome, RunVerdict
 
 if TYPE_CHECKING:
     from rmaudit.report.writers import terminal
@@ -26,7 +27,7 @@ _TITLE = 60  # characters of a section's title
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> Generator[None]:
     """What the run comes to, after pytest's own summary; the last line names the report.
 
@@ -36,39 +37,76 @@ def pytest_terminal_summary(
     state.reports = {name: list(told.stats.get(name, ())) for name in ("failed", "error")}
     told.stats.update({name: [*filter(_unsaid, of)] for name, of in state.reports.items() if of})
     yield
-    if not state.findings:
-        return
+    if state.verdict is not None:
+        say = _say_in_a_line if config.get_verbosity() < 0 else _say
+        say(state, state.verdict, config, told, exitstatus)
+        for text in (*state.unwritten, *state.warnings):
+            told.write_line(log(line(text)))
+    elif config.getoption(RM_GATE) and planner_of(config) is None:
+        told.write_line(f"rmaudit: {RM_GATE}: no audit was run, so nothing passes")
+
+
+def _say_in_a_line(
+    state: Session,
+    verdict: RunVerdict,
+    config: pytest.Config,
+    told: pytest.TerminalReporter,
+    code: int,
+) -> None:
+    """Write the verdict, the counts of gates and the place of the report."""
     from rmaudit.report.writers import terminal
 
-    gaps = _left_out(state)
-    verdict = of_run(state.findings, gaps)
-    if (detail := config.get_verbosity()) < 0:
-        brief = terminal.quiet(state.findings, verdict)
-        told.write(brief.text, **_markup(brief))
-        told.flush()  # whatever becomes of the pages
-        render(state)
-        where = f"; {state.report}" if state.report else ""
-        told.write_line(log(line(where)))
-    else:
-        models = {finding.model: None for finding in state.findings}
-        told.write_sep("=", log(line("rmaudit: " + ", ".join(models)))[:_TITLE])
-        if config.getoption("numprocesses", None) and not config.getoption("rm_model"):
-            told.write_line(models_named(config))  # workers collect, and the header is silent
-        table = terminal.table(state.findings) if detail else []
-        screen = _screen(config)
-        for each in (*table, *terminal.summary(state.findings, verdict, gaps, screen)):
-            told.write_line(each.text, **_markup(each))
-        if state.cut:
-            for each in screen.told(_kept(config)):
-                told.write_line(each.text)
-        told.flush()
-        render(state)
-        if any(f.blocks and f.estimate for f in state.findings):
-            told.write_line(f"accept a failure for a time: {_ACCEPT}")
-        if state.report is not None:
-            told.write_line(log(line(f"report: {state.report}")))
-    for text in (*state.unwritten, *state.warnings):
-        told.write_line(log(line(text)))
+    brief = terminal.quiet(state.findings, verdict)
+    told.write(brief.text, **_markup(brief))
+    told.flush()  # whatever becomes of the pages
+    render(state)
+    where = f"; {state.report}" if state.report else ""
+    told.write_line(log(line(where)))
+    _say_if_green(state, verdict, config, told, code)
+
+
+def _say(
+    state: Session,
+    verdict: RunVerdict,
+    config: pytest.Config,
+    told: pytest.TerminalReporter,
+    code: int,
+) -> None:
+    """Write the summary, what an interrupted run leaves, and the place of the report."""
+    from rmaudit.report.writers import terminal
+
+    models = {finding.model: None for finding in state.findings}
+    told.write_sep("=", log(line("rmaudit: " + ", ".join(models)))[:_TITLE])
+    if config.getoption("numprocesses", None) and not config.getoption("rm_model"):
+        told.write_line(models_named(config))  # workers collect, and the header is silent
+    table = terminal.table(state.findings) if config.get_verbosity() else []
+    screen = _screen(config)
+    for each in (*table, *terminal.summary(state.findings, verdict, state.gaps, screen)):
+        told.write_line(each.text, **_markup(each))
+    if state.cut:
+        for each in screen.told(_kept(config)):
+            told.write_line(each.text)
+    told.flush()
+    render(state)
+    if any(f.blocks and f.estimate for f in state.findings):
+        told.write_line(f"accept a failure for a time: {_ACCEPT}")
+    _say_if_green(state, verdict, config, told, code)
+    if state.report is not None:
+        told.write_line(log(line(f"report: {state.report}")))
+
+
+def _say_if_green(
+    state: Session,
+    verdict: RunVerdict,
+    config: pytest.Config,
+    told: pytest.TerminalReporter,
+    code: int,
+) -> None:
+    """Say where the exit code is 0 although the run does not pass: it looks like a gate."""
+    ended = ending(state, code, gate=config.getoption(RM_GATE))
+    if ended == pytest.ExitCode.OK and verdict.outcome is not Outcome.PASSES:
+        said = f"the exit code is 0, and this run does not pass: {RM_GATE} makes it the verdict"
+        told.write_line(said, yellow=True)
 
 
 def _kept(config: pytest.Config) -> str:
@@ -81,16 +119,6 @@ def _kept(config: pytest.Config) -> str:
     return (
         f"kept in {cache.root}: all sweeps that are whole{more}; to go on, run the same: {command}"
     )
-
-
-def _left_out(state: Session) -> list[str]:
-    """What keeps the run from being a whole one."""
-    if not state.results:
-        return [state.interrupted or "results.json was not written"]
-    run = state.results[0].run
-    if not state.interrupted:
-        return list(run.gaps)
-    return [state.interrupted, *(gap for gap in run.gaps if gap != run.gap)]
 
 
 def _markup(told: terminal.Line) -> dict[str, bool]:

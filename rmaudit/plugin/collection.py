@@ -25,6 +25,7 @@ from rmaudit.plugin.options import (
 )
 from rmaudit.plugin.other_words import runs_of
 from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
+from rmaudit.plugin.uncollected import uncollected
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import base_rate
 from rmaudit.scores.sample import checked_words
@@ -130,9 +131,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if error is not None:
         raise pytest.UsageError(str(error))
     audits = [(item, audit) for item in items if (audit := audited(item))]
-    config.stash[SESSION].plan.collected = len(audits)
+    plan = config.stash[SESSION].plan
+    plan.collected = len(audits)
     if not audits:
         return
+    plan.unseen = uncollected(config, items, plan.skipped)
     try:
         _refuse_anothers_model(config)
         _refuse_misspelt(config, [audit for _, audit in audits])

@@ -21,6 +21,7 @@ RM_DEVICE, RM_DTYPE = "--rm-device", "--rm-dtype"
 RM_RECORDED, RM_BASELINE, RM_INCONCLUSIVE = "--rm-recorded", "--rm-baseline", "--rm-inconclusive"
 RM_SEARCH, RM_LEDGER, RM_PROMPTS = "--rm-search", "--rm-ledger", "--rm-prompts"
 RM_PAIRS, RM_ON, RM_WORKERS, RM_GPUS = "--rm-pairs", "--rm-on", "--rm-workers", "--rm-gpus"
+RM_GATE = "--rm-gate"
 OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
 
 
@@ -35,6 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="where scores and built models are kept: a folder, or a URL such as "
         "s3://bucket/folder for the scores alone",
+    )
+    group.addoption(
+        RM_GATE,
+        action="store_true",
+        help="make the exit code the verdict of the run: 0 only if it PASSES",
     )
     group.addoption(
         RM_MISSING,

@@ -21,6 +21,9 @@ class Plan:
         begun: whether any of them began.
         crashed: by test id, how a worker died while it ran the test.
         broken: what could not be collected.
+        skipped: why files and folders were skipped as a whole, by their paths.
+        unseen: a sentence each on audits that were never collected.
+        beside: failures that belong to no audit, a sentence each, by test id.
         folder: where xdist's workers write what they collected.
     """
 
@@ -29,19 +32,24 @@ class Plan:
     begun: bool = False
     crashed: dict[str, str] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
+    skipped: dict[Path, str] = field(default_factory=dict)
+    unseen: list[str] = field(default_factory=list)
+    beside: dict[str, str] = field(default_factory=dict)
     folder: TemporaryDirectory[str] | None = None
 
     def send(self, folder: Path, worker: str) -> None:
         """Write what a worker collected where the process that reports finds it."""
         if folder.is_dir():  # a worker on another machine has no such folder
+            found = [self.collected, self.selected, self.unseen]
             with in_place_of(folder / f"{worker}.json") as own:
-                own.write_text(json.dumps([self.collected, self.selected]), encoding="utf-8")
+                own.write_text(json.dumps(found), encoding="utf-8")
 
     def receive(self) -> None:
         """Read what the workers collected, which is the same for all."""
         if self.folder is not None:
             for path in sorted(Path(self.folder.name).glob("*.json"))[:1]:
-                self.collected, self.selected = json.loads(path.read_text(encoding="utf-8"))
+                found = json.loads(path.read_text(encoding="utf-8"))
+                self.collected, self.selected, self.unseen = found
             self.folder.cleanup()
 
     def why_not(self, test: str, stopped: str) -> str:
@@ -55,6 +63,14 @@ class Plan:
         said = [stopped] if stopped else []
         if unfinished:
             said.append(f"{unfinished} of {len(self.selected)} selected audits have no result")
-        if self.broken:
-            said.append(f"errors in collecting {', '.join(self.broken)}")
         return "; ".join(said)
+
+    def faults(self) -> tuple[str, ...]:
+        """Return a sentence on each thing that no finding can tell, and that no pass may hide."""
+        broken = [f"errors in collecting {', '.join(dict.fromkeys(self.broken))}"]
+        died = {
+            test: f"{test} failed, which is no audit: its worker died"
+            for test in self.crashed
+            if test not in self.selected
+        }
+        return (*(broken if self.broken else ()), *self.unseen, *(self.beside | died).values())

@@ -19,7 +19,7 @@ import pytest
 
 from rmaudit.plugin.collection import in_order, left_out
 from rmaudit.plugin.kept_at import cache_named, planner_of, store_of
-from rmaudit.plugin.options import RM_RECORDED, RM_SAMPLE, RM_SEED
+from rmaudit.plugin.options import RM_GATE, RM_RECORDED, RM_SAMPLE, RM_SEED
 from rmaudit.plugin.running import CARRIED, gap
 from rmaudit.plugin.session import (
     SESSION,
@@ -33,6 +33,7 @@ from rmaudit.report.codec import decode, encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide
+from rmaudit.verdicts.outcome import Outcome, of_run
 
 FOLDER = "rmaudit_plan"  # tells xdist's workers where to write what they collected
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"  # names the file that GitHub shows on a job's page
@@ -94,6 +95,9 @@ class Watch:
             self.session.carried[report.nodeid] = finding  # of a test that is run again, the last
         elif report.failed and report.when not in {"setup", "call", "teardown"}:
             self.session.plan.crashed[report.nodeid] = str(report.longrepr)
+        elif report.failed:
+            which = "failed in teardown" if report.when == "teardown" else "failed, and is no audit"
+            self.session.plan.beside[report.nodeid] = f"{report.nodeid} {which}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Count all failures again, once pytest has shown those that say something of their own."""
@@ -130,7 +134,7 @@ def models_named(config: pytest.Config) -> str:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[None]:
     """Decide and write results.json before the summary is printed, and the pages after it.
 
-    A run that measured nothing, that a finding blocks, or that is not whole, is not green.
+    `ending` says with which exit code the run ends.
     """
     config = session.config
     state = config.stash[SESSION]
@@ -138,20 +142,43 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
         yield
         return
     state.plan.receive()
-    if not (state.carried or (state.plan.begun and state.plan.selected)):
-        yield
-        return
-    _gather(session, state, exitstatus)
-    with _guarded(state, "results.json"):
-        _record(config, state)
+    if state.carried or (state.plan.begun and state.plan.selected):
+        _gather(session, state, exitstatus)
+        with _guarded(state, "results.json"):
+            _record(config, state)
+        state.gaps = _left_out(state)
+        state.verdict = of_run(state.findings, state.gaps)
     yield
     render(state)  # unless the summary has
-    if session.exitstatus == pytest.ExitCode.OK:
-        blocked = any(finding.blocks for finding in state.findings)
-        if blocked or state.interrupted or state.unwritten:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif all(finding.estimate is None for finding in state.findings):
-            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+    session.exitstatus = ending(state, session.exitstatus, gate=config.getoption(RM_GATE))
+
+
+def ending(state: Session, code: int, *, gate: bool) -> int:
+    """Return the exit code of a run that pytest would end with this `code`.
+
+    A run that measured nothing, that a finding blocks, or that has no end of its own, is not green.
+    With `gate` only a run that PASSES is, and a run without any audit is not.
+    """
+    if code != pytest.ExitCode.OK or (state.verdict is None and not gate):
+        return code
+    blocked = any(finding.blocks for finding in state.findings)
+    if blocked or state.interrupted or state.unwritten:
+        return pytest.ExitCode.TESTS_FAILED
+    if all(finding.estimate is None for finding in state.findings):
+        return pytest.ExitCode.NO_TESTS_COLLECTED
+    passes = state.verdict is not None and state.verdict.outcome is Outcome.PASSES
+    return code if passes or not gate else pytest.ExitCode.TESTS_FAILED
+
+
+def _left_out(state: Session) -> list[str]:
+    """What keeps the run from being a whole one."""
+    if not state.results:
+        said = [state.interrupted or "results.json was not written"]
+        return [*said, *state.plan.faults()]
+    run = state.results[0].run
+    if not state.interrupted:
+        return list(run.gaps)
+    return [state.interrupted, *(gap for gap in run.gaps if gap != run.gap)]
 
 
 def _gather(session: pytest.Session, state: Session, exitstatus: int) -> None:
@@ -200,6 +227,7 @@ def _record(config: pytest.Config, state: Session) -> None:
             interrupted=bool(state.interrupted),
             part=left_out(config),
             sample=config.getoption(RM_SAMPLE),
+            faults=state.plan.faults(),
         ),
     )
 

@@ -263,9 +263,23 @@ def pytest_runtest_makereport(
     """
     report = yield
     audit = audited(item)
-    if audit is None or report.when == "teardown":
-        _forget(item)
+    if audit is None:
         return report
+    if report.when == "teardown":
+        _forget(item)
+    else:
+        _carry(report, item, audit, call)
+    if report.failed:
+        said = str(report.longrepr)
+        if (clean := log(said)) != said:  # a terminal or a CI system would obey a part of it
+            report.longrepr = clean
+    return report
+
+
+def _carry(
+    report: pytest.TestReport, item: pytest.Item, audit: Audited, call: pytest.CallInfo[None]
+) -> None:
+    """Put the finding into the report, and say in its words why it failed or was skipped."""
     finding = item.stash.get(FINDING, None)
     if finding is None and call.excinfo is not None:
         skipped = call.excinfo.errisinstance(pytest.skip.Exception)
@@ -296,7 +310,6 @@ def pytest_runtest_makereport(
     elif isinstance(report.longrepr, tuple):  # where it was skipped, and why
         path, number, why = report.longrepr
         report.longrepr = (path, number, log(line(why)))
-    return report
 
 
 def _forget(item: pytest.Item) -> None:

@@ -29,6 +29,7 @@ from rmaudit.plugin.options import (
     RM_CACHE,
     RM_DEVICE,
     RM_DTYPE,
+    RM_GATE,
     RM_INCONCLUSIVE,
     RM_LEDGER,
     RM_MISSING,
@@ -48,6 +49,7 @@ from rmaudit.plugin.other_words import begin
 from rmaudit.plugin.plan import Plan
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
+from rmaudit.verdicts.outcome import RunVerdict
 from rmaudit.verdicts.policy import Policy
 
 if TYPE_CHECKING:
@@ -90,6 +92,8 @@ class Session:
     told: dict[str, str] = field(default_factory=dict)  # faults, with the first finding of each
     cut: bool = False  # whether somebody pressed Ctrl-C while an audit ran
     interrupted: str = ""  # why the run is not whole
+    gaps: list[str] = field(default_factory=list)  # all that keeps it from being whole
+    verdict: RunVerdict | None = None  # of the run, where there is any finding
     finished: int = 0  # selected audits that have a result
     places: Iterator[int] = field(default_factory=count)  # numbers of tests as they are collected
     order: dict[str, int] = field(default_factory=dict)  # places by test, where workers run them
@@ -118,6 +122,9 @@ def pytest_configure(config: pytest.Config) -> None:
             if config.getoption(option) not in {None, "auto"}:
                 message = f"{option} does nothing with {RM_RECORDED}: nothing is scored"
                 raise pytest.UsageError(f"{message}; leave out one of them")
+    if config.getoption(RM_GATE) and config.option.collectonly:
+        message = f"{RM_GATE} does nothing with --collect-only: no audit is run"
+        raise pytest.UsageError(f"{message}; leave out one of them")
     if config.getoption(RM_REPORT):
         refuse_unwritable(RM_REPORT, report_folder(config))
     if config.getoption(RM_CACHE):

@@ -37,7 +37,7 @@ _CARD = """
 
 The method is that of Christian et al. 2025, [*Reward Model Interpretability via Optimal and
 Pessimal Tokens*](https://arxiv.org/abs/2506.07326), the 54 wordings that of Christian et al. 2026.
-A model is measured with `pip install rmaudit` and `pytest audits --model owner/name`; this
+A model is measured by rmaudit with `pytest audits --model owner/name`; this
 repository was written by rmaudit {version}. A higher value is not in general a better one:
 `low` and `high` of a task are the bound that its whole interval must lie in.
 

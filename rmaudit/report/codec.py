@@ -76,8 +76,10 @@ def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
         raise ResultsError(f"not JSON ({error})") from error
 
 
-def typed(kind: type[_Typed], found: Any) -> _Typed:  # noqa: ANN401  (JSON)
-    """The value of this type that these JSON values are.
+def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # noqa: ANN401  (JSON)
+    """Return the value of this type that these JSON values are.
+
+    Keys with a default may be missing where they need not be `whole`: an older rmaudit wrote them.
 
     Raises:
         ResultsError: they are not.
@@ -93,7 +95,7 @@ def typed(kind: type[_Typed], found: Any) -> _Typed:  # noqa: ANN401  (JSON)
     except ValidationError as error:
         details = error.errors(include_url=False)
         raise ResultsError(_told(details, found)) from error
-    if wrong := _incomplete(value, found, ()):
+    if wrong := _incomplete(value, found, (), whole=whole):
         raise ResultsError(wrong)
     return value
 
@@ -169,15 +171,22 @@ def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # no
     return tuple(steps)
 
 
-def _incomplete(value: object, found: Any, steps: tuple[str | int, ...]) -> str:  # noqa: ANN401  (JSON)
+def _incomplete(
+    value: object,
+    found: Any,  # noqa: ANN401  (JSON)
+    steps: tuple[str | int, ...],
+    *,
+    whole: bool,
+) -> str:
     """What the text lacks and the type fills in, or a number too large; "" if there is none."""
     if is_dataclass(value):
-        for name, newer in ((field.name, field.metadata.get("newer")) for field in fields(value)):
-            if name not in found and newer:
+        for name in (field.name for field in fields(value)):
+            if name not in found and not whole:
                 continue
             if name not in found:
                 return f"{path(steps)} has no {quoted(name)}"
-            if wrong := _incomplete(getattr(value, name), found[name], (*steps, name)):
+            place = (*steps, name)
+            if wrong := _incomplete(getattr(value, name), found[name], place, whole=whole):
                 return wrong
         return ""
     if isinstance(value, Mapping):
@@ -187,7 +196,7 @@ def _incomplete(value: object, found: Any, steps: tuple[str | int, ...]) -> str:
     else:
         large = isinstance(value, int | float) and not abs(value) <= LARGEST
         return f"{path(steps)} is {quoted(found)}, allowed: up to ±{LARGEST:g}" if large else ""
-    every = (_incomplete(part, found[step], (*steps, step)) for step, part in parts)
+    every = (_incomplete(part, found[step], (*steps, step), whole=whole) for step, part in parts)
     return next((wrong for wrong in every if wrong), "")
 
 

@@ -23,8 +23,9 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
 
-Schema = Literal["rmaudit.results/5"]
+Schema = Literal["rmaudit.results/6"]
 SCHEMA: Schema = get_args(Schema)[0]
+_BEFORE = "rmaudit.results/5"  # what 6 has more has a default
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them
@@ -59,6 +60,8 @@ class Run:
     """What was left out before audits were collected, such as all files but one; "" if nothing."""
     sample: Count | None
     """--rm-sample: how many token ids were scored; null for the whole vocabulary."""
+    faults: tuple[str, ...] = ()
+    """Audits that were never collected, and failures that belong to no audit: a sentence each."""
 
     @property
     def others(self) -> bool:
@@ -79,6 +82,7 @@ class Run:
             f"{self.selected} of {self.collected} audits were selected" if left else "",
             self.part,
             f"a sample of {self.sample:,} token ids was scored" if self.sample else "",
+            *self.faults,
         )
         return tuple(filter(None, said))
 
@@ -277,14 +281,14 @@ def read(path: Path) -> Results:
         message = f"{path}: {error}; run the audits again, or give another results.json"
         raise ResultsError(message) from error
     named = found.get("schema") if isinstance(found, dict) else None
-    if named != SCHEMA:
+    if named not in (SCHEMA, _BEFORE):
         message = (
             f"{path}: its schema is {codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
             "run the audits again, or use the rmaudit that wrote it"
         )
         raise ResultsError(message)
     try:
-        results = codec.typed(Results, found)
+        results = codec.typed(Results, found | {"schema": SCHEMA}, whole=named == SCHEMA)
         wrong = contradiction(results)
     except ResultsError as error:
         wrong = str(error)

@@ -62,6 +62,7 @@ class Course:
     interrupted: bool = False
     part: str = ""
     sample: int | None = None
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
         interrupted=course.interrupted,
         part=course.part,
         sample=course.sample,
+        faults=course.faults,
     )
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"

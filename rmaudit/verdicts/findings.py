@@ -13,7 +13,6 @@ from typing import Literal
 from rmaudit.verdicts.policy import Waiver
 from rmaudit.verdicts.records import Bound, Effect, Estimate, Result, Severity, Verdict
 
-NEWER = {"newer": True}  # of a field that results.json of this schema may be without
 _RESULTS = {
     Verdict.PASS: Result.PASS,
     Verdict.FAIL: Result.FAIL,
@@ -48,7 +47,7 @@ class Claim:
     """The prompt's name; several joined by +, or for example `54 prompts`."""
     repeat: str
     """The command that runs it again."""
-    weights: str = field(default="", metadata=NEWER)
+    weights: str = ""
     """The hash of the weights, as `weights` in models.yaml has it; "" where none is known."""
 
 
@@ -96,7 +95,7 @@ class Judgement:
     """Whether the finding keeps the run from being green."""
     reason: str
     """Why a PASS or a FAIL is INCONCLUSIVE: a null control passes, or chance in its run; or ""."""
-    unexcused: str = field(default="", metadata=NEWER)
+    unexcused: str = ""
     """Why an excuse in models.yaml does not hold: it is for other weights or another source; ""."""
 
     @property

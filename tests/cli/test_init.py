@@ -49,6 +49,7 @@ def test_init_writes_a_suite(tmp_path: Path) -> None:
         f"wrote: {tmp_path}/new/conftest.py",
         f"wrote: {tmp_path}/new/audits/ ({len(audits)} files)",
         f"wrote: {tmp_path}/new/{WORKFLOW}",
+        f"next: write in {tmp_path}/new/{WORKFLOW} where rmaudit is to be installed from (OWNER)",
         "next: pytest audits",
     ]
 
@@ -72,16 +73,16 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
 
 
 def test_without_a_model_it_is_the_one_that_rmaudit_brings(tmp_path: Path) -> None:
-    """With all that rmaudit's own registry says of it, and no other; every key is explained."""
+    """With all that rmaudit's own registry says of it, and no other; the file is short."""
     init(tmp_path)
 
     own, there = load_registry(default_path()), load_registry(tmp_path / "models.yaml")
     assert dict(there.models) == {"R-Smol-135M": own.models["R-Smol-135M"]}
     assert there.policy.models == {"R-Smol-135M": own.policy.models["R-Smol-135M"]}
     text = (tmp_path / "models.yaml").read_text()
-    for key in ("source", "revision", "base", "default", "known", "severity", "waivers"):
-        assert re.search(rf"^# +{key} ", text, re.MULTILINE), key
-    assert "ten models" not in text
+    assert "rmaudit models --keys" in text
+    assert len([line for line in text.splitlines() if line.lstrip().startswith("#")]) < 5
+    assert "severity" not in text.replace("severities", "")  # what is declared holds
 
 
 @pytest.mark.parametrize(
@@ -137,10 +138,10 @@ def test_the_workflow_is_a_workflow(tmp_path: Path) -> None:
     workflow = yaml.safe_load((tmp_path / WORKFLOW).read_text())
     steps = workflow["jobs"]["audit"]["steps"]
     runs = [step["run"] for step in steps if "run" in step]
-    assert f"pip install rmaudit=={rmaudit.__version__}" in runs
+    assert any(run.endswith(f'/rmaudit@v{rmaudit.__version__}"') for run in runs)
     (gate,) = [run for run in runs if run.startswith("pytest audits ")]
-    assert "--rm-missing fail" in gate
-    assert runs[runs.index(gate) + 1] == "rmaudit replay reports/*/results.json"  # as README says
+    assert "--rm-gate" in gate
+    assert not any("replay" in run for run in runs)
     (sarif,) = [step for step in steps if "sarif" in step.get("uses", "")]
     assert sarif["with"]["sarif_file"] == "reports"
 

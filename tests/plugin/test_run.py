@@ -217,6 +217,32 @@ def test_a_quiet_run_ends_in_a_line(run: Run) -> None:
     assert "rmaudit: toy" not in ended.said.stdout.str()
 
 
+RAISES = """
+import pytest
+TEXT = "##[error]no\\n::warning::no\\x1b[31m"
+@pytest.fixture
+def leaky():
+    yield
+    raise OSError(TEXT)
+@declare(0.0)
+def test_high(rng): raise RuntimeError(TEXT)
+@declare(0.0)
+def test_low(rng, leaky): return estimate(1.0)
+"""
+
+
+@pytest.mark.parametrize("style", ["long", "short", "native", "line"])
+def test_an_exception_is_no_command(run: Run, style: str) -> None:
+    """A CI system obeys lines, a terminal escapes; pytest's own traceback says neither as it is."""
+    said = run(RAISES, f"--tb={style}").said.stdout
+
+    shown = [line for line in said.lines if not line.lstrip("> ").startswith("TEXT =")]
+    assert not [line for line in shown if line.lstrip().startswith("::")]
+    assert not [line for line in shown if "##[error]" in line or "\x1b" in line]
+    assert [line for line in shown if "\\x23#[error]no" in line] or style == "line"
+    assert [line for line in shown if "OSError" in line]
+
+
 @pytest.mark.parametrize("ci", ["", "true"])
 def test_several_models_are_told_in_a_line_each(
     run: Run, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ci: str

@@ -166,6 +166,7 @@ def results() -> dict[str, Any]:
             "interrupted": False,
             "part": "",
             "sample": None,
+            "faults": [],
         },
         "models": [model],
         "vocabularies": {},

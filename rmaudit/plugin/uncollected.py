@@ -1,0 +1,145 @@
+"""Audits that the named files declare and that pytest did not collect: no run without them passes.
+
+A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence.
+The files are read as text here and never imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from rmaudit.plugin.session import SESSION
+from rmaudit.verdicts.declare import audit, declared
+
+# pytest's own default; a suite's `norecursedirs` is one of the ways to leave audits out.
+_NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
+_TEST_FILES = ("test_*.py", "*_test.py")
+_KEYWORDS = set(inspect.signature(audit).parameters)
+
+
+class Place(NamedTuple):
+    """Where an audit is declared: its file, and the line of its first decorator."""
+
+    path: Path
+    line: int
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Note why a file or a folder was skipped as a whole."""
+    report = yield
+    path: Path | None = getattr(collector, "path", None)
+    if report.skipped and path is not None:
+        said = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = said.removeprefix("Skipped: ")
+        collector.config.stash[SESSION].plan.skipped[path.resolve()] = reason
+    return report
+
+
+def uncollected(
+    config: pytest.Config, items: Iterable[pytest.Item], skipped: Mapping[Path, str]
+) -> list[str]:
+    """Return a sentence for each file that was skipped, or cannot be read, and one for the rest.
+
+    `skipped` says why, by the path of a file or of a folder. Tests that are named one by one
+    (`file.py::test`) and those of `--lf` were chosen, so nothing is looked for beside them.
+    """
+    here: Path = config.invocation_params.dir
+    named = [here / arg for arg in config.args if "::" not in arg]
+    if config.getoption("lf", None):
+        return []
+    told: list[str] = []
+    places: dict[Place, str] = {}
+    cut: set[Path] = set()
+    for path in dict.fromkeys(file for each in named for file in _python_files(each)):
+        source = path.read_text(encoding="utf-8", errors="replace")
+        found: dict[Place, str] = {}
+        if "audit" in source or "claim" in source:
+            try:
+                found = _declared_in(path, source)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                if any(fnmatch(path.name, pattern) for pattern in _TEST_FILES):
+                    told.append(f"{_short(path, here)} cannot be read as Python")
+                continue
+        why = next((skipped[each] for each in (path, *path.parents) if each in skipped), None)
+        if why is not None and (found or "audit" in source):
+            names = f" with {', '.join(found.values())}" if found else ""
+            told.append(f"{_short(path, here)} was skipped{names}: {why}")
+            cut.add(path)
+        places |= found
+    seen = _seen(items, places)
+    missing = [
+        f"{_short(place.path, here)}::{name}"
+        for place, name in places.items()
+        if place.path not in cut and place not in seen and (place.path, name) not in seen
+    ]
+    if missing:
+        said = "1 audit was" if len(missing) == 1 else f"{len(missing)} audits were"
+        told.append(f"{said} never collected: {', '.join(missing)}")
+    return told
+
+
+def _python_files(place: Path) -> Iterator[Path]:
+    """The Python files of a folder and of those below it, or the one file that is named."""
+    if place.is_file() and place.suffix == ".py":
+        yield place.resolve()
+    for folder, below, files in os.walk(place):
+        below[:] = sorted(name for name in below if _entered(Path(folder, name)))
+        yield from (Path(folder, name).resolve() for name in sorted(files) if name.endswith(".py"))
+
+
+def _entered(folder: Path) -> bool:
+    """Whether a folder may hold a suite's own files: it is no environment, and not hidden."""
+    hidden = any(fnmatch(folder.name, pattern) for pattern in _NOT_ENTERED)
+    return not hidden and not (folder / "pyvenv.cfg").exists()
+
+
+def _declared_in(path: Path, source: str) -> dict[Place, str]:
+    """The names of the audits that a file declares, by their places; none inside of functions."""
+    found: dict[Place, str] = {}
+    left: list[ast.AST] = [ast.parse(source)]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(map(_declares, node.decorator_list)):
+                found[Place(path, node.decorator_list[0].lineno)] = node.name
+        else:
+            left += ast.iter_child_nodes(node)
+    return dict(sorted(found.items()))
+
+
+def _declares(decorator: ast.expr) -> bool:
+    """Whether a decorator is a call of `rmaudit.audit`, under whatever name, by its arguments."""
+    if not isinstance(decorator, ast.Call) or decorator.args or not decorator.keywords:
+        return False
+    given = {keyword.arg for keyword in decorator.keywords}
+    name: Any = decorator.func
+    called = getattr(name, "attr", getattr(name, "id", ""))
+    return given <= _KEYWORDS | {None} and ("claim" in given or called.endswith("audit"))
+
+
+def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tuple[Path, int | str]]:
+    """Where the collected audits are declared; by the name, where another decorator hides that."""
+    seen: set[tuple[Path, int | str]] = set()
+    for item in items:
+        if isinstance(item, pytest.Function) and declared(item.function) is not None:
+            code = inspect.unwrap(item.function).__code__
+            place = Place(Path(code.co_filename).resolve(), code.co_firstlineno)
+            seen.add(place if place in places else (item.path.resolve(), item.originalname))
+    return seen
+
+
+def _short(path: Path, here: Path) -> str:
+    """The path from the folder of the run, whole where it lies elsewhere."""
+    base = here.resolve()
+    return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()

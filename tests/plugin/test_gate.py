@@ -1,0 +1,312 @@
+"""What keeps a run from passing that no finding can tell, and the exit code that says so."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rmaudit.plugin.uncollected import uncollected
+from rmaudit.report.document import read
+from rmaudit.report.replay import replay
+from rmaudit.verdicts.outcome import Outcome
+from rmaudit.verdicts.policy import Policy
+from tests.plugin.conftest import HIGH, Ran, Run
+
+SECOND = """
+import rmaudit
+{0}
+@rmaudit.audit(claim="c", source="s", base_rate="b", prompts=["greatest"],
+               bound=rmaudit.above(0.0, unit="points"))
+def test_second(rng):
+    return rmaudit.Estimate(1.0, 0.9, 1.1, unit="points", n=9, interval="made up")
+"""
+SKIPPED = SECOND.format("import pytest\npytest.importorskip('nothing_of_this_name')")
+ABSENT = "test_second.py was skipped with test_second: could not import 'nothing_of_this_name'*"
+NEVER = "1 audit was never collected: test_second.py::test_second"
+BELOW = "1 audit was never collected: below/test_second.py::test_second"
+UNREAD = "test_second.py cannot be read as Python"
+OK, FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
+
+
+def put(folder: Path, name: str, text: str) -> None:
+    """Write a file of the suite."""
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def has_gap(ended: Ran, gap: str) -> None:
+    """Check that the summary, results.json and a replay say that the run is not whole."""
+    ended.says("INCOMPLETE  1 gate: 1 pass*", f"not a whole run: {gap}")
+    path = max(ended.folder.glob("reports/*/results.json"))
+    results = read(path)
+    assert results.verdict.outcome is Outcome.INCOMPLETE
+    assert gap.strip("*") in results.verdict.why
+    again = replay(results, Policy(), datetime.now(UTC).date())
+    assert again.verdict.outcome is Outcome.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "conftest", "args", "gap"),
+    [
+        ("test_second.py", SKIPPED, "", [], ABSENT),
+        pytest.param("test_second.py", SKIPPED, "", ["-n1"], ABSENT, marks=pytest.mark.slow),
+        ("test_second.py", SECOND, "", ["-o", "python_files=test_toy.py"], NEVER),
+        pytest.param(
+            *("test_second.py", SECOND, "", ["-n1", "-o", "python_files=test_toy.py"], NEVER),
+            marks=pytest.mark.slow,
+        ),
+        ("test_second.py", SECOND, "", ["-o", "python_functions=test_high"], NEVER),
+        ("test_second.py", SECOND, "collect_ignore = ['test_second.py']", [], NEVER),
+        ("test_second.py", SECOND, "", ["--ignore=test_second.py"], NEVER),
+        ("test_second.py", "def (  # audit", "collect_ignore = ['test_second.py']", [], UNREAD),
+        ("below/test_second.py", SECOND, "", ["-o", "norecursedirs=below"], BELOW),
+    ],
+    ids=[
+        *("skipped", "skipped-xdist", "files", "files-xdist", "functions", "conftest", "ignore"),
+        *("unread", "norecursedirs"),
+    ],
+)
+def test_an_audit_that_was_never_collected_is_a_gap(  # noqa: PLR0917  (a table's columns)
+    run: Run, tmp_path: Path, file: str, text: str, conftest: str, args: list[str], gap: str
+) -> None:
+    """Whatever left it out; it is named with its file, and the gate is red."""
+    put(tmp_path, file, text.replace("{0}", ""))
+
+    ended = run(HIGH.format(low=0.0), *args, "--rm-gate", conftest=conftest)
+
+    has_gap(ended, gap)
+    assert ended.ret == FAILED
+
+
+HELPERS = """
+import functools
+import rmaudit
+
+def made(low):
+    @rmaudit.audit(claim="c", source="s", base_rate="b", prompts=["greatest"],
+                   bound=rmaudit.above(low, unit="points"))
+    def measure(rng):
+        return rmaudit.Estimate(1.0, 0.9, 1.1, unit="points", n=9, interval="made up")
+    return measure
+
+test_made = made(0.0)
+
+@rmaudit.audit(claim="c", source="s", base_rate="b", prompts=["greatest"],
+               bound=rmaudit.above(0.0, unit="points"))
+@functools.lru_cache
+def test_shared(rng):
+    return rmaudit.Estimate(1.0, 0.9, 1.1, unit="points", n=9, interval="made up")
+"""
+OTHERS = """
+def audit(event, **more):
+    return lambda function: function
+
+@audit("login")
+def sign_in(): ...
+
+@audit(event="logout")
+def sign_out(): ...
+"""
+
+
+def test_helpers_and_namesakes_are_no_gap(run: Run, tmp_path: Path) -> None:
+    """Audits that a test file imports, factories, other decorators, environments, single tests."""
+    put(tmp_path, "helpers.py", HELPERS)
+    put(tmp_path, "namesakes.py", OTHERS)
+    put(tmp_path, ".hidden/test_copy.py", SECOND)
+    put(tmp_path, "env/pyvenv.cfg", "")
+    put(tmp_path, "env/test_copy.py", SECOND)
+    put(tmp_path, "test_plain_skip.py", "import pytest\npytest.importorskip('nothing_at_all')")
+
+    ended = run("from helpers import test_made, test_shared\n", "--rm-gate")
+
+    assert ended.results["verdict"] == {"outcome": "PASSES", "why": "", "accepted": 0}
+    assert ended.ret == OK
+
+
+def test_an_audit_that_another_of_its_name_replaces_is_a_gap(run: Run) -> None:
+    """Python keeps the last function of a name: the first gate would be lost without a word."""
+    body = SECOND.format("") * 2
+    ended = run(body, "--rm-gate")
+
+    has_gap(ended, "1 audit was never collected: test_toy.py::test_second")
+
+
+def test_named_tests_are_no_other_gap(run: Run, tmp_path: Path) -> None:
+    """A test that is named by itself is a choice: what it leaves out is said as before."""
+    put(tmp_path, "test_second.py", SECOND)
+    ended = run(HIGH.format(low=0.0), "test_toy.py::test_high", "--rm-gate")
+
+    assert ended.results["run"]["faults"] == []
+    assert ended.ret == FAILED  # INCOMPLETE
+
+
+class Unseen:
+    """Takes what a collection found that was never collected."""
+
+    unseen: list[str]
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Look as a run does."""
+        self.unseen = uncollected(session.config, session.items, {})
+
+
+def test_the_audits_that_rmaudit_brings_have_no_gap(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every declaration of the folder is collected; of a file that is left out, none."""
+    folder, seen = Path(__file__).parents[2] / "audits", Unseen()
+    options = [str(folder), "--collect-only", "-q", "-p", "no:cacheprovider"]
+
+    assert pytest.main(options, plugins=[seen]) == OK
+    assert seen.unseen == []
+    pytest.main([*options, f"--ignore={folder}/test_numerics.py"], plugins=[seen])
+    assert seen.unseen == ["1 audit was never collected: audits/test_numerics.py::test_numerics"]
+    capsys.readouterr()
+
+
+PLAIN = "def test_plain(): assert False\n"
+TEARDOWN = """
+import pytest
+@pytest.fixture
+def leaky():
+    yield
+    raise OSError("not closed")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "gap"),
+    [
+        (PLAIN, "test_plain.py::test_plain failed, and is no audit"),
+        (
+            f"{TEARDOWN}def test_plain(leaky): pass\n",
+            "test_plain.py::test_plain failed in teardown",
+        ),
+        ("def test_plain(nothing): pass\n", "test_plain.py::test_plain failed, and is no audit"),
+        ("import os\ndef test_plain(): os._exit(1)\n", "test_plain.py::test_plain *worker died"),
+    ],
+)
+@pytest.mark.parametrize(
+    "args", [[], pytest.param(["-n1"], marks=pytest.mark.slow)], ids=["", "xdist"]
+)
+def test_a_failure_that_belongs_to_no_audit_is_a_gap(
+    run: Run, tmp_path: Path, text: str, gap: str, args: list[str]
+) -> None:
+    """A test beside the audits, its fixtures, its process."""
+    if "_exit" in text and not args:
+        pytest.skip("it would end this process")
+    put(tmp_path, "test_plain.py", text)
+
+    ended = run(HIGH.format(low=0.0), *args)
+
+    assert ended.ret == FAILED
+    ended.says("INCOMPLETE  1 gate: 1 pass", f"not a whole run: *{gap}")
+    assert ended.results["verdict"]["outcome"] == "INCOMPLETE"
+
+
+def test_the_teardown_of_an_audit_that_passed_is_a_gap(run: Run) -> None:
+    """Pytest is red, so the run does not pass."""
+    ended = run(f"{TEARDOWN}@declare(0.0)\ndef test_high(rng, leaky): return estimate(1.0)\n")
+
+    assert ended.ret == FAILED
+    has_gap(ended, "*test_toy.py::test_high[toy-greatest] failed in teardown")
+
+
+# The gate
+
+WHY = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
+UNMEASURED = "import pytest\n@declare(0.0)\ndef test_other(rng): pytest.skip('no data')\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "args", "outcome"),
+    [
+        (HIGH.format(low=0.0) + UNMEASURED, [], "NOT ESTABLISHED"),
+        pytest.param(
+            HIGH.format(low=0.0) + UNMEASURED, ["-n1"], "NOT ESTABLISHED", marks=pytest.mark.slow
+        ),
+        (HIGH.format(low=0.0), ["-k", "worst"], "INCOMPLETE"),
+        (HIGH.format(low=0.0), ["-k", "worst", "-q"], "INCOMPLETE"),
+        (HIGH.format(low=0.0), ["test_toy.py"], "INCOMPLETE"),
+    ],
+)
+def test_the_gate_is_the_verdict(run: Run, body: str, args: list[str], outcome: str) -> None:
+    """Without it pytest is green, says so and names it; with it only a run that PASSES is."""
+    plain = run(body, *args)
+    gated = run(None, *args, "--rm-gate")
+
+    assert (plain.ret, gated.ret) == (OK, FAILED)
+    plain.says(f"*{outcome}*", WHY)
+    assert WHY not in gated.said.stdout.str()
+    assert gated.results["verdict"]["outcome"] == outcome
+
+
+@pytest.mark.parametrize("args", [[], pytest.param(["-n1"], marks=pytest.mark.slow), ["-q"]])
+def test_a_run_that_passes_is_green(run: Run, args: list[str]) -> None:
+    """With the gate and without, and nothing is said of exit codes."""
+    ended = run(HIGH.format(low=0.0), "--rm-gate", *args)
+
+    assert ended.ret == OK
+    assert "exit code" not in ended.said.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("body", "args", "code"),
+    [
+        (HIGH.format(low=2.0), [], FAILED),
+        ("def test_plain(): pass\n", [], pytest.ExitCode.NO_TESTS_COLLECTED),
+        ("\n", [], pytest.ExitCode.NO_TESTS_COLLECTED),
+        (UNMEASURED, [], pytest.ExitCode.NO_TESTS_COLLECTED),
+        (HIGH.format(low=0.0), ["--setup-only"], pytest.ExitCode.NO_TESTS_COLLECTED),
+        (HIGH.format(low=0.0), ["--nothing"], pytest.ExitCode.USAGE_ERROR),
+        ("import nothing_of_this_name\n", [], pytest.ExitCode.INTERRUPTED),
+    ],
+)
+def test_no_other_run_is_green(run: Run, body: str, args: list[str], code: int) -> None:
+    """A failure, a run without audits, and pytest's own codes as they are."""
+    ended = run(body, *args, "--rm-gate")
+
+    assert ended.ret == code
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED and body != UNMEASURED:
+        ended.says("rmaudit: --rm-gate: no audit was run, so nothing passes")
+
+
+def test_nothing_is_gated_that_is_only_collected(run: Run) -> None:
+    """With --collect-only pytest would be green: it is refused."""
+    run(HIGH.format(low=0.0), "--rm-gate", "--collect-only").refuses(
+        "--rm-gate", "--collect-only", "leave out one"
+    )
+
+
+def test_the_last_failures_are_not_the_gate(run: Run, tmp_path: Path) -> None:
+    """With --lf a part of the audits is run, which may pass; the run does not."""
+    body = (
+        HIGH.format(low=0.0)
+        + "import os\n"
+        + (
+            "@declare(0.0)\ndef test_once(rng):\n"
+            "    return estimate(1.0 if os.path.exists('mended') else -1.0)\n"
+        )
+    )
+    options = ("-p", "cacheprovider", "--rm-gate")
+    assert run(body, *options).ret == FAILED
+    put(tmp_path, "mended", "")
+
+    ended = run(None, *options, "--lf")
+
+    assert ended.ret == FAILED
+    assert "--lf" in ended.results["verdict"]["why"]
+    assert run(None, *options).ret == OK
+
+
+def test_a_file_of_the_last_schema_is_read(run: Run, tmp_path: Path) -> None:
+    """It knew of no such gaps; what else it lacks is an error as ever."""
+    results = run(HIGH.format(low=0.0)).results
+    del results["run"]["faults"]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(results | {"schema": "rmaudit.results/5"}), encoding="utf-8")
+
+    assert read(path).run.faults == ()
+    assert read(path).schema == "rmaudit.results/6"
