@@ -200,7 +200,8 @@ def _on_meta(found: Checked, dtype: str) -> nn.Module:
     from transformers import AutoModel
 
     with torch.device("meta"):
-        return AutoModel.from_config(found.defaults, dtype=getattr(torch, dtype))
+        made: nn.Module = AutoModel.from_config(found.defaults, dtype=getattr(torch, dtype))
+    return made
 
 
 def _disk(found: Checked) -> tuple[int, int]:

@@ -5,7 +5,7 @@ and nowhere else. A few rows are scored both ways, in one batch here and each al
 all over the vocabulary, those at its edges (first, last, pad, bos, eos, an added token, a byte),
 and answers of several ids. A 16-bit model is tried in float32 too, where memory allows, since its
 own noise is larger than what a path gets wrong for a few ids. All this happens again at each new
-length of a prefix, with four rows if only a few answers are to be scored.
+length of a prefix; for a few answers with four rows, and once for lengths that are near each other.
 
 Where a fast path disagrees, full rows take its place, and where these disagree one full row at a
 time, both with a warning; where even that disagrees, the model is refused.
@@ -13,6 +13,7 @@ time, both with a warning; where even that disagrees, the model is refused.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -98,6 +99,14 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
 
     _settle(weights, gap, name)
     return Outcome(max((trial.sd for trial in trials if trial), default=sd), every, loosely)
+
+
+def near(length: int) -> int:
+    """Return a number that lengths of a prefix share which differ by less than about two fifths.
+
+    What goes wrong with length does so beyond one: of a window, a rotation, or a fused kernel.
+    """
+    return int(2 * math.log2(max(1, length)))
 
 
 def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:

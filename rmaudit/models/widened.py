@@ -30,9 +30,8 @@ def obstacle(model: nn.Module) -> str:
             return "its weights are quantized"
         needed[tensor.device] += 4 * tensor.numel() * (tensor.dtype in HALF)
     for device, size in needed.items():
-        cuda = device.type == "cuda"
-        free = memory.free_on(device) if cuda else psutil.virtual_memory().available
-        if _ROOM * size > free:
+        free = memory.free_on(device)
+        if _ROOM * size > (psutil.virtual_memory().available if free is None else free):
             return f"float32 does not fit into the memory of {str(device)!r} beside its weights"
     return ""
 

@@ -8,7 +8,7 @@ and of capitals keep their ties, and "constant" is one tie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -165,7 +165,7 @@ def of_base(vocabulary: pd.DataFrame, logprobs: Mapping[str, pd.Series[float]]) 
     """
 
     @lru_cache(maxsize=8)
-    def known(prompt: str) -> tuple[dict[str, float], dict[str, float], float]:
+    def known(prompt: str) -> tuple[dict[Hashable, float], dict[Hashable, float], float]:
         scores = vocabulary["token_id"].map(logprobs[prompt]).astype(float)
         there = scores.notna()
         texts, likely = vocabulary["text"][there], scores[there]
