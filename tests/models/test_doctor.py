@@ -122,10 +122,10 @@ def no_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "check", lambda *_, **__: nothing)
 
 
-def blind(scores: Tensor, past: int, length: int, window: int | None) -> None:
+def blind(scores: Tensor, prefix: attention.Prefix, past: int, window: int | None) -> None:
     """In place of `_hide`: rows that do not see their own earlier ids, of which there are few."""
-    own = scores[..., past:]
-    own.masked_fill_(~torch.eye(length, dtype=torch.bool), float("-inf"))
+    others = ~torch.eye(scores.shape[2], dtype=torch.bool)
+    scores[..., past:].masked_fill_(others, float("-inf"))
 
 
 def test_attention_that_drops_keys_is_not_exact(
