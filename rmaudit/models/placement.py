@@ -11,7 +11,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import torch
@@ -133,11 +133,13 @@ def one_loads_at_a_time(device: str) -> Iterator[None]:
 
 
 def _refuse_missing(device: str, name: str) -> None:
-    why = ""
-    try:
-        usable = torch.empty(0, device=device).device.type != "meta"  # which holds no weights
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        usable, why = False, f" ({brief(error)})"
+    why, usable = "", False
+    with suppress(RuntimeError):  # it is the name of no device
+        at = torch.device(device)
+        try:
+            usable = torch.empty(0, device=at).device.type != "meta"  # which holds no weights
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            why = f" ({brief(error)})"
     if not usable:
         known = ["auto", "cpu", "spread", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
         message = f"{name}: no device {device!r} here{why}; known: {', '.join(known)}"

@@ -4,8 +4,9 @@ A new version of transformers, an unusual configuration, or a head of another ki
 and nowhere else. A few rows are scored both ways, in one batch here and each alone there: ids from
 all over the vocabulary, those at its edges (first, last, pad, bos, eos, an added token, a byte),
 and answers of several ids. A 16-bit model is tried in float32 too, where memory allows, since its
-own noise is larger than what a path gets wrong for a few ids. All this happens again at each new
-length of a prefix; for a few answers with four rows, and once for lengths that are near each other.
+own noise is larger than what a path gets wrong for a few ids (whole rows are the model's own path:
+nothing of theirs is for some ids only). All this happens again at each new length of a prefix; for
+a few answers with four rows, and once for lengths that are near each other.
 
 Where a fast path disagrees, full rows take its place, and where these disagree one full row at a
 time, both with a warning; where even that disagrees, the model is refused.
@@ -85,7 +86,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
         answers = _few(answers)
     found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _as_it_is)
     trials, loosely = [found], ""
-    if dtype != "float32":
+    if dtype != "float32" and weights.scorer.path is not ScoringPath.FULL_ROWS:
         loosely = widened.obstacle(weights.model)
         try:
             if not loosely:

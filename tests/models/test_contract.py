@@ -180,7 +180,7 @@ def test_its_identity_is_the_same_before_and_after(kind: Kind, model: Checkpoint
 def test_its_weights_come_with_the_first_score_and_go(
     model: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loaded once until `close`, which leaves no tensor; tried once for each prefix's length."""
+    """Loaded once until `close`, which leaves no tensor; tried once near each prefix's length."""
     loads, tried = list[str](), list[Any]()
     load, check = type(model.loader).load, preflight.check
     monkeypatch.setattr(
@@ -195,10 +195,11 @@ def test_its_weights_come_with_the_first_score_and_go(
     assert (loads, tried) == ([], [])
 
     before = model.score(PROMPT, TEXTS)
-    model.score("another", ["war"])
-    model.score("another", ["love"])
-    other = model.slot("another")
-    assert len(other.prefix) != len(slot.prefix)
+    longer = "another " * 20
+    for asked in (longer, longer, f"{longer}one", PROMPT):
+        model.score(asked, ["war"])
+    other = model.slot(longer)
+    assert len(other.prefix) > 2 * len(slot.prefix)
     places = [(slot.prefix, slot.suffix), (other.prefix, other.suffix)]
     assert (loads, tried) == (["auto"], places)
     held = weakref.ref(model.weights((), ()).model)
