@@ -31,30 +31,12 @@ from rmaudit.models.native import held
 from rmaudit.scoring import ATTENTION, engine
 from rmaudit.scoring.attention import attend
 from rmaudit.scoring.engine import Scorer
+from tests.hollow import GEMMA_27B, LLAMA_8B
 
 SUFFIX, PAPER_BATCH, PAPER_ANSWERS, SHARD = 1, 32, 1024, 4096
 SHAPES: dict[str, dict[str, Any]] = {
-    "llama-3.1-8b": {
-        "model_type": "llama",
-        "vocab_size": 128256,
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "head_dim": 128,
-    },
-    "gemma-2-27b": {
-        "model_type": "gemma2",
-        "vocab_size": 256000,
-        "hidden_size": 4608,
-        "intermediate_size": 36864,
-        "num_hidden_layers": 46,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 16,
-        "head_dim": 128,
-        "query_pre_attn_scalar": 144,
-    },
+    "llama-3.1-8b": LLAMA_8B,
+    "gemma-2-27b": {**GEMMA_27B, "query_pre_attn_scalar": 144},
     "tiny": {
         "model_type": "gemma2",
         "vocab_size": 5000,
