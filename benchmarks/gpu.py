@@ -22,14 +22,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from transformers import AttentionInterface, AutoConfig, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.models.loader import path_of
 from rmaudit.models.loading import Weights
 from rmaudit.models.native import held
-from rmaudit.scoring import ATTENTION, engine
-from rmaudit.scoring.attention import attend
+from rmaudit.scoring import compiled, engine
 from rmaudit.scoring.engine import Scorer
 from tests.hollow import GEMMA_27B, LLAMA_8B
 
@@ -152,13 +151,8 @@ def _weights(shape: dict[str, Any], device: torch.device) -> Weights:
 
 
 def _fused(scorer: Scorer, run: Callable[[], object]) -> float:
-    """Compile the layers; the seconds of the first run, in which that happens.
-
-    Attention is left as it is: it has an index for each layer, and would be compiled for each.
-    """
-    AttentionInterface.register(ATTENTION, torch.compiler.disable(attend))  # type: ignore[no-untyped-call]
-    for layer in scorer.backbone.get_submodule("layers").children():
-        layer.compile(dynamic=True)
+    """Compile the layers; return the seconds of the first run, in which that happens."""
+    compiled.fuse(scorer, name="benchmark")
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

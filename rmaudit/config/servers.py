@@ -18,7 +18,13 @@ KEYS = (
     *("tokenizer", "checkpoint", "served_model", "version", "api_key"),
     *("batch", "concurrency", "timeout", "retries"),
 )  # of models.yaml, which mean nothing of any other model
-WITHOUT = ("dtype", "pool", "logit", "quantized")  # decided by whoever started the server
+WITHOUT = (
+    "dtype",
+    "pool",
+    "logit",
+    "quantized",
+    "compiled",
+)  # decided by whoever started the server
 
 
 @dataclass(frozen=True, slots=True)

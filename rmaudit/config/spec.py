@@ -129,6 +129,13 @@ class ModelSpec:
             "these are to be audited; without it they are refused"
         ),
     ] = False
+    compiled: Annotated[
+        bool,
+        Key(
+            "true fuses the small kernels of each layer by torch.compile, which is faster on a GPU "
+            "and slow to begin; rewards differ by rounding, so they have keys of their own"
+        ),
+    ] = False
     trust_remote_code: Annotated[
         bool,
         Key(

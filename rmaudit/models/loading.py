@@ -20,6 +20,7 @@ from rmaudit.checkpoints.reading import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.models import placement
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
+from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Scorer
 from rmaudit.scoring.halving import too_small
 from rmaudit.scoring.precision import exact_products
@@ -218,7 +219,7 @@ class Weights:
             ScoreError: a row does not fit into memory.
         """
         try:
-            with self._own_attention():
+            with as_written(self.scorer), self._own_attention():
                 return np.array([self.own(row) for row in rows], dtype=np.float32)
         except RmauditError:
             raise

@@ -119,7 +119,7 @@ class Native:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """Head, pooling, dtype and path; the id of a logit that is the reward."""
+        """Return head, pooling, dtype and path; the id of a logit; whether layers are compiled."""
         logit = self.spec.logit
         return {
             "head": self.checked.head.family.NAME,
@@ -127,13 +127,16 @@ class Native:
             "dtype": self.dtype,
             "path": str(self.path),
             **({} if logit is None else {"logit": str(logit)}),
+            **({"compiled": "layers"} if self.spec.compiled else {}),
         }
 
     @property
     def provenance(self) -> dict[str, str]:
         """The class that config.json names, and an adapter's base."""
         base = {} if self.checked.adapter is None else {"base": str(self.checked.base.path)}
-        return {**base, "architecture": configuration.architecture(self.checked.config)}
+        compiled = {"compiled": "layers"} if self.spec.compiled else {}
+        kind = configuration.architecture(self.checked.config)
+        return {**base, **compiled, "architecture": kind}
 
     def files(self) -> list[Path]:
         """Return those of the weights and the tokenizer and, of an adapter, its own."""
@@ -205,6 +208,10 @@ class Native:
         scorer.odd_in_files = partial(loading.odd_in, self.files(), name=checked.name)
         weights = held(model, scorer, classifier=classifier, name=checked.name)
         weights.go(self.path)
+        if self.spec.compiled:
+            from rmaudit.scoring import compiled
+
+            compiled.fuse(scorer, name=checked.name)
         return weights
 
 

@@ -113,6 +113,12 @@ def near(length: int) -> int:
 def _settle(weights: Weights, gap: Callable[[], str], name: str) -> None:
     """Go a path on which there is no gap. Raises `ModelError` if there is none."""
     scorer, reason = weights.scorer, gap()
+    if reason and scorer.compiled:
+        message = (
+            f"{name}: its compiled layers do not give the rewards of its own forward ({reason}); "
+            f"remove `compiled` from its entry in models.yaml"
+        )
+        raise ModelError(message)
     if reason and scorer.path is not ScoringPath.FULL_ROWS:
         warnings.warn(
             f"{name}: the path {scorer.path.value!r} is not exact here ({reason}); scoring full "

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from rmaudit.models.loading import Weights
 from rmaudit.scoring import memory
+from rmaudit.scoring.compiled import as_written
 
 HALF = (torch.bfloat16, torch.float16)
 _ROOM = 1.2  # times the copies: what has to be free on the device that is to hold them
@@ -46,7 +47,8 @@ def widened(weights: Weights) -> Iterator[None]:
         scorer.forget()
         for tensor, data in own:
             tensor.data = data.float()
-        yield
+        with as_written(scorer):  # to compile the layers for float32 takes longer than the check
+            yield
     finally:
         for tensor, data in own:
             tensor.data = data

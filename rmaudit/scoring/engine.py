@@ -62,6 +62,7 @@ class Scorer:
         ids_per_batch: if None, `most` finds it from the free memory; halved when it was too much.
         first: rows are pooled at their first id; for two-way backbones.
         pipeline: how batches pass a backbone that is spread over several devices.
+        compiled: whether `compiled.fuse` has fused the layers of the backbone.
         odd_in_files: names the first tensor in the model's files that is not finite, for errors.
     """
 
@@ -72,6 +73,7 @@ class Scorer:
     ids_per_batch: int | None = None
     first: bool = False
     pipeline: Pipeline | None = None
+    compiled: bool = False
     odd_in_files: Callable[[], str] | None = None
     _prefix: Ids = field(default=(), init=False)
     _ready: Ready | None = field(default=None, init=False)

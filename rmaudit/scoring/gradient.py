@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from rmaudit.errors import ModelError, NoGradient
 from rmaudit.scoring import ScoringPath, engine, finite, halving, memory
+from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Ready, Row, Scorer
 from rmaudit.scoring.paths import FullRows, Ids, device_of
 from rmaudit.scoring.precision import exact_products
@@ -78,7 +79,7 @@ def slopes(
     asked = _Asked(scorer, tuple(prefix), answers, tuple(suffix), name)
     refuse = partial(finite.refuse, answers=answers, scorer=scorer, name=name)
     try:
-        with torch.inference_mode(mode=False), torch.no_grad():
+        with as_written(scorer), torch.inference_mode(mode=False), torch.no_grad():
             rewards, gradients = _rewards(asked)
             refuse(np.isfinite(rewards), what="rewards")
             found = Slopes(rewards, *_by_id(scorer.backbone, answers, gradients))
