@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.store import Store
 
 ON = "ray"
+_NUMBERED = re.compile(r"cuda:[0-9]+")
 _WAIT = 10  # seconds for an address to answer
 _CLIENT, _MEMORY = "ray://", "memory://"
 
@@ -141,6 +143,9 @@ def _pool(ray: Any, cluster: Cluster, store: Store, device: str, told: Told) -> 
     gpus = cluster.gpus
     if gpus is None:
         gpus = 1 if any(node.get("GPU") for node in nodes) else 0
+    if gpus and _NUMBERED.fullmatch(device):
+        message = "Ray: each worker has GPUs of its own, which it calls cuda:0 and so on, and "
+        raise SpecError(f"{message}{device} may be none of them; name no device, or cuda")
     wanted = {kind: n for kind, n in (("GPU", gpus), ("CPU", cluster.cpus)) if n}
     room = sum(
         min(math.floor(node.get(kind, 0) / n + 1e-6) for kind, n in wanted.items())

@@ -121,6 +121,11 @@ class Maker:
             return str(error)
         return ""
 
+    def close(self) -> None:
+        """Free the weights, before whoever comes next looks how much memory is free."""
+        if (close := getattr(self._model, "close", None)) is not None:
+            close()
+
     def make(self, asked: Mapping[str, Any], key: str, start: int | None) -> str:
         """Make the shard of a request's scores that begins at row `start`; "", or why it fails.
 

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _RETRIES = 3  # by Ray, of a task whose process has died
 _TRIES = 3  # actors that may die of a task, or as they open a model, until it is given up
 _AT_ONCE = 16  # operations of a keeper
+_TO_CLOSE = 30.0  # seconds for an idle actor to free its weights
 _PATIENCE = 20.0  # seconds without news, after which idle actors make room
 
 
@@ -175,6 +177,9 @@ class Pool:
 
     def _end(self, *actors: Any) -> None:  # noqa: ANN401  (Ray's)
         for actor in actors:
+            if actor in self.idle:
+                with suppress(self.ray.exceptions.RayError):  # a GPU is free once its memory is
+                    self.ray.get(actor.close.remote(), timeout=_TO_CLOSE)
             self.ray.kill(actor)
             self.actors.pop(actor, None)
             self.last.pop(actor, None)

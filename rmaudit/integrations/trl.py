@@ -125,7 +125,15 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
         """Audit and log; the names of what stops the training."""
         begun = time.perf_counter()
         self.found = self._found(args, step)
-        logs = {**logged(self.found), "rmaudit/seconds": time.perf_counter() - begun}
+        took = time.perf_counter() - begun
+        if args.world_size > 1 and took > args.ddp_timeout / 2:
+            message = (
+                f"an audit took {took:,.0f} s, and the other processes wait for at most "
+                f"{args.ddp_timeout} s before the training breaks: raise `ddp_timeout`, or audit "
+                f"fewer words"
+            )
+            warnings.warn(message, stacklevel=2)
+        logs = {**logged(self.found), "rmaudit/seconds": took}
         Trainer.log(self.trainer, logs)  # TRL's own would add what it means of half a period
         if unknown := self.stop_on - {each.audit for each in self.found}:
             known = ", ".join(dict.fromkeys(each.audit for each in self.found))

@@ -137,6 +137,8 @@ def test_a_store_has_the_bytes_of_one_process(
     assert on_ray.make([plan], cluster, told.append).answers == 0
     with pytest.raises(SpecError, match=r"^Ray: no node has 3 GPU and 1 CPU, as each"):
         on_ray.make([every_kind(toy, tmp_path / "new")], on_ray.Cluster(gpus=3), told.append)
+    with pytest.raises(SpecError, match=r"^Ray: each worker has GPUs of its own.*cuda:1 may be"):
+        on_ray.make([plan], on_ray.Cluster(gpus=1), told.append, device="cuda:1")
 
 
 @pytest.mark.slow
