@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +138,10 @@ def test_a_store_has_the_bytes_of_one_process(
     assert on_ray.make([plan], cluster, told.append).answers == 0
     with pytest.raises(SpecError, match=r"^Ray: no node has 3 GPU and 1 CPU, as each"):
         on_ray.make([every_kind(toy, tmp_path / "new")], on_ray.Cluster(gpus=3), told.append)
+    new = every_kind(toy, tmp_path / "new")
+    numbered = lambda: replace(new(), device="cuda:1")  # noqa: E731
     with pytest.raises(SpecError, match=r"^Ray: each worker has GPUs of its own.*cuda:1 may be"):
-        on_ray.make([plan], on_ray.Cluster(gpus=1), told.append, device="cuda:1")
+        on_ray.make([numbered], on_ray.Cluster(gpus=1), told.append)
 
 
 @pytest.mark.slow
