@@ -43,7 +43,10 @@ from tests.published_layout import (
 Numbers = NDArray[np.float64]
 Rows = Sequence[Sequence[int]]
 _GATED, _LLAMA_PLAIN = "LlamaForRewardModelWithGating", "LlamaForSequenceClassification"
-_QUANTILE, _GEMMA_PLAIN = "Gemma2ForQuantileSequenceClassification", "Gemma2ForSequenceClassification"
+_QUANTILE, _GEMMA_PLAIN = (
+    "Gemma2ForQuantileSequenceClassification",
+    "Gemma2ForSequenceClassification",
+)
 _URM = "LlamaForSequenceClassificationWithNormal_Weights"
 _PATTERNS = {
     "llama": (128009, 128006, 78191, 128007, 271),
@@ -155,9 +158,7 @@ class Choices:
 
 
 @torch.inference_mode()
-def rewards(
-    folder: Path, rows: Rows, dtype: torch.dtype, choices: Choices = Choices()
-) -> Numbers:
+def rewards(folder: Path, rows: Rows, dtype: torch.dtype, choices: Choices = Choices()) -> Numbers:
     """Return the reward of each whole row as the authors' protocol has it, in a type.
 
     The heads of the QRMs run in float32 whatever the type is, all others in the type.
@@ -233,9 +234,7 @@ def exact_rows(tokenizer: Any, prompt: str, ids: Sequence[int]) -> list[list[int
 
 def paper_rows(tokenizer: Any, prompt: str, ids: Sequence[int]) -> list[list[int]]:
     """Return the rows of the authors: each id as text, in the printed conversation, tokenized."""
-    return [
-        tokenizer(_printed(tokenizer, prompt, tokenizer.decode([i]))).input_ids for i in ids
-    ]
+    return [tokenizer(_printed(tokenizer, prompt, tokenizer.decode([i]))).input_ids for i in ids]
 
 
 def _printed(tokenizer: Any, prompt: str, answer: str) -> str:
@@ -244,15 +243,16 @@ def _printed(tokenizer: Any, prompt: str, answer: str) -> str:
 
 
 def measured(
-    home: Path, spec: ModelSpec, protocol: str, choices: Choices = Choices()
+    home: Path, spec: ModelSpec, protocol: str, choices: Choices = Choices(), *, seed: int = 0
 ) -> tuple[Numbers, Numbers]:
     """Return the rewards of every id, rmaudit's and the formula's, in the type of an entry.
 
-    The folder of the entry's layout is written to `home`, if it is not there.
+    The folder of the entry's layout, with weights drawn by `seed`, is written to `home` if it is
+    not there.
     """
-    folder = home / spec.name
+    folder = home / f"{spec.name}-{seed}"
     if not folder.exists():
-        write(folder, LAYOUTS[spec.name])
+        write(folder, LAYOUTS[spec.name], seed)
     model = Checkpoint(replace(spec, source=str(folder), revision=None), cache=home / "cache")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     prompt, ids = PROMPTS["greatest"], model.vocabulary().ids

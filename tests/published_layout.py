@@ -131,15 +131,16 @@ def normed_gate(objectives: int, step: int) -> Shapes:
     return {**shapes, f"{last}.weight": (objectives, WIDTH), f"{last}.bias": (objectives,)}
 
 
-def write(folder: Path, layout: Layout) -> Path:
+def write(folder: Path, layout: Layout, seed: int) -> Path:
     """Write the layout with random weights, in two shards and an index."""
     folder.mkdir(parents=True)
-    draw = torch.Generator().manual_seed(0)
+    draw = torch.Generator().manual_seed(seed)
+    gemma = layout.config["model_type"] == "gemma2"
     trunk = {
-        key: _random(key, shape, draw).to(layout.dtype)
+        key: _random(key, shape, draw, one_more=gemma).to(layout.dtype)
         for key, shape in _trunk(layout.config).items()
     }
-    head = {key: _random(key, shape, draw) for key, shape in layout.head.items()}
+    head = {key: _random(key, shape, draw, one_more=gemma) for key, shape in layout.head.items()}
     of_head = layout.head_dtype or layout.dtype
     typed = {key: one.to(of_head) if one.is_floating_point() else one for key, one in head.items()}
     files = {
@@ -180,14 +181,17 @@ def _trunk(config: dict[str, Any]) -> Shapes:
     }
 
 
-def _random(key: str, shape: tuple[int, ...], draw: torch.Generator) -> torch.Tensor:
+def _random(
+    key: str, shape: tuple[int, ...], draw: torch.Generator, *, one_more: bool
+) -> torch.Tensor:
+    """Return a tensor; `one_more` is whether the class adds 1 to the weights of its norms."""
     if key.endswith("num_batches_tracked"):
         return torch.tensor(1000)
     random = torch.randn(shape, generator=draw)
     if key.endswith("logit_scale"):
         return torch.tensor([2.59375])
     if key.endswith(("running_var", "norm.weight")):
-        return 0.5 + 0.5 * random.abs()
+        return 0.5 + 0.5 * random.abs() - int(one_more and key.endswith("norm.weight"))
     last = ("regression_layer.weight", "score.weight", "transform_matrix")
     if len(shape) < 2 or "embed_tokens" in key or key.endswith(last):
         return random
