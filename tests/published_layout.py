@@ -184,7 +184,7 @@ def _trunk(config: dict[str, Any]) -> Shapes:
 def _random(
     key: str, shape: tuple[int, ...], draw: torch.Generator, *, one_more: bool
 ) -> torch.Tensor:
-    """Return a tensor; `one_more` is whether the class adds 1 to the weights of its norms."""
+    """Return a tensor; `one_more` is whether the class adds 1 to its norms' weights (Gemma)."""
     if key.endswith("num_batches_tracked"):
         return torch.tensor(1000)
     random = torch.randn(shape, generator=draw)
@@ -192,6 +192,8 @@ def _random(
         return torch.tensor([2.59375])
     if key.endswith(("running_var", "norm.weight")):
         return 0.5 + 0.5 * random.abs() - int(one_more and key.endswith("norm.weight"))
+    if "embed_tokens" in key and one_more:  # Gemma multiplies them by the root of its width
+        return 0.1 * random
     last = ("regression_layer.weight", "score.weight", "transform_matrix")
     if len(shape) < 2 or "embed_tokens" in key or key.endswith(last):
         return random
