@@ -1,0 +1,44 @@
+"""How near the ten published models are to their formulas, on random weights in their layout.
+
+python benchmarks/published.py [NAME ...]
+
+Prints a line of JSON for each model and protocol: the largest difference in float32, and the root
+mean squared error of the entry's half precision against rmaudit's float32, of rmaudit and of the
+formula, all in standard deviations of the rewards. `tests/models/test_published_formulas.py` holds
+them to bounds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from rmaudit.config.registry import known_models
+from tests.published_formulas import LAYOUTS, gap, measured, rms
+
+
+def main() -> None:
+    """Measure each model in both protocols."""
+    for name in sys.argv[1:] or LAYOUTS:
+        spec = known_models().models[name]
+        with tempfile.TemporaryDirectory() as home:
+            for protocol in ("exact", "paper"):
+                ours, theirs = measured(Path(home), replace(spec, dtype="float32"), protocol)
+                half, half_theirs = measured(Path(home), spec, protocol)
+                said = {
+                    "model": name,
+                    "protocol": protocol,
+                    "float32_gap_sd": float(f"{gap(ours, theirs):.1e}"),
+                    spec.dtype: {
+                        "rms_sd": round(rms(half, ours), 4),
+                        "rms_of_the_formula_sd": round(rms(half_theirs, ours), 4),
+                    },
+                }
+                print(json.dumps({"benchmark": "published", **said}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

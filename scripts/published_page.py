@@ -1,0 +1,189 @@
+"""docs/published-models.md: what models.yaml's published models are and need, and what was checked.
+
+python -m scripts.published_page
+
+Memory and time are computed from the sizes of the backbones, as docs/cost.md does; nothing is
+measured. What was compared with which code is written here, and all else is from models.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rmaudit.checkpoints.heads import FAMILIES
+from rmaudit.config.registry import ModelSpec, load_registry
+from rmaudit.distributed.cost import Size
+
+ROOT = Path(__file__).parents[1]
+PAGE, MODELS = ROOT / "docs" / "published-models.md", ROOT / "models.yaml"
+GB = 10**9
+ROOM = 1.2  # times the weights; rmaudit.models.placement has it, and needs torch
+_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
+_PREFIX = 45  # ids before the answer, as in docs/cost.md
+
+
+class Shape(NamedTuple):
+    """A backbone: sizes, and how many ids the template has after the answer."""
+
+    vocabulary: int
+    hidden: int
+    inner: int
+    layers: int
+    queries: int
+    keys: int
+    norms: int
+    after: int
+
+    @property
+    def embedding(self) -> int:
+        """Parameters that are looked up."""
+        return self.vocabulary * self.hidden
+
+    @property
+    def passed(self) -> int:
+        """Parameters that each id passes, a plain head's among them."""
+        attention = 2 * self.hidden * (self.queries + self.keys)
+        layer = attention + 3 * self.hidden * self.inner + self.norms * self.hidden
+        return self.layers * layer + 2 * self.hidden
+
+
+SHAPES = {  # by base model's family and nominal size
+    ("Llama", 3): Shape(128256, 3072, 8192, 28, 3072, 1024, 2, 1),
+    ("Llama", 8): Shape(128256, 4096, 14336, 32, 4096, 1024, 2, 1),
+    ("Llama", 70): Shape(128256, 8192, 28672, 80, 8192, 1024, 2, 1),
+    ("Gemma", 2): Shape(256000, 2304, 9216, 26, 2048, 1024, 4, 2),
+    ("Gemma", 27): Shape(256000, 4608, 36864, 46, 4096, 2048, 4, 2),
+}
+HEADS = {
+    "linear": "a plain linear head",
+    "gated": "a head of several objectives, weighed by a gate that reads the prompt",
+    "uncertainty": "a head of attributes, weighed by a network that reads the answer",
+    "mlp": "a head of two layers",
+    "logit": "one logit of a language model",
+    "pair": "an encoder's head",
+}
+POOLS = {
+    "last": "the last id of the row",
+    "hf": "the rightmost id that is not the pad id",
+    "first": "the first id of the row",
+}
+
+
+class Checked(NamedTuple):
+    """The family of a model's head, and what was compared: the code and the gaps."""
+
+    family: str
+    code: str = ""
+    float32: str = ""
+    half: str = ""
+
+
+_SKYWORK = Checked("linear", "transformers' own classes", "9e-6", "0.19 in bfloat16")
+_GRM = "transformers' own class; the published configurations were read"
+_NEMOTRON = Checked("logit", "the formula of the model card, with BOS", "5e-6", "0.17 in bfloat16")
+CHECKED = {
+    "N-Gem-27B": Checked("gated", "a third party's copy of its code", "6e-6", "0.15 in bfloat16"),
+    "S-Gem-27B-v0.2": _SKYWORK,
+    "S-Gem-27B": _SKYWORK,
+    "S-Lla-8B-v0.2": _SKYWORK._replace(float32="7e-6", half="0.13 in bfloat16"),
+    "N-Lla-8B": Checked(
+        "gated",
+        "RewardBench's copy of its code (qrm.py), with the configuration of commit 8df27cd",
+        "7e-6",
+        "0.21 in bfloat16",
+    ),
+    "L-Lla-8B": Checked("uncertainty", "SGLang's port of its code", "6e-6", "0.013 in float16"),
+    "R-Lla-8B": Checked("linear", _GRM, "4e-6", "0.010 to 0.029 in float16"),
+    "R-Lla-3B": Checked("linear", _GRM, "7e-6", "0.010 to 0.029 in float16"),
+    "F-Lla-8B-v0.1": Checked(
+        "gated",
+        "its own code, equal byte for byte to the Hub's file at 39aadad; names, shapes and types "
+        "of the tensors are the published ones",
+        "4e-6",
+        "0.08 in bfloat16",
+    ),
+    "R-Gem-2B": Checked("linear", _GRM, "4e-6", "0.010 to 0.029 in float16"),
+    "INF-ORM-Llama3.1-70B": Checked(
+        "mlp", "RewardBench's copy of its code (inform.py)", "3e-6", "0.20 in bfloat16"
+    ),
+    "QRM-Llama3.1-8B-v2": Checked("gated"),
+    "Llama-3.1-Nemotron-70B-Reward-HF": _NEMOTRON,
+    "Llama-3.3-Nemotron-70B-Reward": _NEMOTRON,
+    "reward-model-deberta-v3-large-v2": Checked("pair", "transformers' own class", "1e-6"),
+}
+
+HEAD = f"""# The published models
+
+The models that `models.yaml` knows by name, beside the one that rmaudit brings: what each is, how it is scored, what was checked, and what it needs.
+`python -m scripts.published_page` writes this page. No weights were at hand: **nothing here was run on them**.
+
+- *Checked* compares rmaudit with code that computes the published formula, on tiny random weights with the published names of tensors (November 2026), about 20 rows, in the paper's protocol and exactly. Gaps are the largest, in standard deviations (sd) of the rewards. In half precision they are rounding: rmaudit's error against float32 is about that of the code.
+  For the ten of Christian et al. 2025, those with a rank, `tests/models/test_published_formulas.py` keeps it so: a second implementation, from the descriptions of the formulas, over both protocols and the types of their entries.
+- *Needs* is computed from the sizes of the backbone ([cost](cost.md)), or from the nominal number of parameters where it says “about”. One GPU takes a model if {ROOM:g} times its weights are free; else its layers go over several GPUs. A sweep is every id of the vocabulary under one prompt; its seconds are those of one H100 at 60 % of its peak, without loading, also where several are needed to hold the weights.
+  `rmaudit models check NAME --as H100:2` says it for the checkpoint itself, from its headers.
+- Licences, and which models are gated on the Hub, are not recorded: see the model's page there.
+"""  # noqa: E501  (a page's lines are as long as its table's)
+
+
+def page() -> str:
+    """Return the page, from models.yaml as it is."""
+    specs = [spec for spec in load_registry(MODELS).models.values() if not spec.default]
+    sections = ["\n".join(section(spec)) for spec in specs]
+    return "\n\n".join([HEAD.rstrip("\n"), *sections]) + "\n"
+
+
+def section(spec: ModelSpec) -> Iterator[str]:
+    """Yield the lines of one model."""
+    checked = CHECKED.get(spec.name, Checked("linear"))
+    pool = {family.NAME: family.POOL for family in FAMILIES}[checked.family]
+    commit = f" at `{spec.revision}`" if spec.revision else ", no commit pinned"
+    rank = f"; rank {spec.rewardbench_rank} on RewardBench" if spec.rewardbench_rank else ""
+    dtype = "the type of its config.json" if spec.dtype == "auto" else spec.dtype
+    yield f"## {spec.name}\n"
+    yield (
+        f"`{spec.source}`{commit}. By {spec.developer}, from {spec.base_model}, "
+        f"{spec.parameters_b:g} billion parameters{rank}.\n"
+    )
+    read = POOLS[pool if spec.pool == "auto" else spec.pool]
+    yield f"- Scored: {HEADS[checked.family]}, read at {read}; weights in {dtype}."
+    yield f"- Checked: {_said(checked)}"
+    yield f"- Needs: {_needs(spec)}"
+    yield from (f"- {note}" for note in spec.notes)
+
+
+def _said(checked: Checked) -> str:
+    if not checked.code:
+        return "not compared with its authors' code."
+    half = f", {checked.half}" if checked.half else ""
+    return f"against {checked.code}: at most {checked.float32} sd apart in float32{half}."
+
+
+def _needs(spec: ModelSpec) -> str:
+    """Return what its weights take, and the time of a sweep where the backbone's size is known."""
+    family = "Llama" if (spec.base_model or "").startswith(("Llama", "Tulu")) else "Gemma"
+    nominal = spec.parameters_b or 0.0
+    dtype = "bfloat16" if spec.dtype == "auto" else spec.dtype
+    known = (spec.base_model or "").startswith(("Llama", "Tulu", "Gemma"))
+    shape = SHAPES.get((family, int(nominal))) if known else None
+    if shape is None:
+        size = nominal * _BYTES[dtype]
+        return (
+            f"about {size:.1f} GB for the weights in {dtype}, {ROOM * size:.1f} GB free; "
+            f"no time computed."
+        )
+    parameters = shape.passed + shape.embedding
+    if spec.logit is not None:  # a language model's own head, of which one row is used
+        parameters += shape.embedding
+    size_of = Size(parameters, shape.passed, dtype)
+    ids = shape.vocabulary * (1 + shape.after) + _PREFIX
+    seconds = size_of.seconds(2.0 * shape.passed * ids)["H100"]
+    return (
+        f"{size_of.bytes / GB:.1f} GB for the weights in {dtype}, "
+        f"{ROOM * size_of.bytes / GB:.1f} GB free; a sweep takes about {seconds:.0f} s on an H100."
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
