@@ -20,7 +20,7 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import NoWeights, ScoreError
 from rmaudit.layout.slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models.batches import Pace, by_prompt, in_batches, rewards_in
+from rmaudit.models.batches import Pace, by_prompt, in_batches, nothing, rewards_in
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import RewardModel
@@ -122,7 +122,7 @@ class TextScorer:
         return in_batches(
             lambda batch: self.batch(prompt, batch),
             responses,
-            Pace(entry.batch, entry.concurrency),
+            Pace(entry.batch, entry.concurrency, self.pace.stop if self.pace else nothing),
             on_progress,
         )
 

@@ -193,3 +193,21 @@ def test_ctrl_c_ends_a_run_that_waits_for_a_server(
 
     assert all(patience)
     assert asked <= 8 + 2 * concurrency
+
+
+def test_ctrl_c_ends_a_score_that_waits_for_a_server() -> None:
+    """Also one that no store asks for, of a server of texts."""
+    released, patience = threading.Event(), list[bool]()
+
+    def hold(_: Send) -> None:
+        ctrl_c()
+        patience.append(released.wait(30))
+
+    served = Served(fault=lambda _: hold)
+    with Running(served) as server:
+        source = f"openrlhf+{server.url}/get_reward"
+        model = opened(ModelSpec("house", source, version="1", timeout=60, retries=1))
+        with pytest.raises(KeyboardInterrupt):
+            model.score("Why?", ["so", "thus"])
+        assert patience == []  # the server has not answered yet
+        released.set()
