@@ -175,13 +175,14 @@ def test_every_id_reaches_the_backbone_as_itself(
     ids = model.vocabulary().ids
     assert ids == tuple(range(family.size))
     slot = model.slot(PROMPT)
-    model._weights = model.loader.load("cpu")
+    scorer = model.weights(slot.prefix, slot.suffix, len(ids)).scorer  # tried, on rows of its own
+    scorer.forget()
     seen: list[torch.Tensor] = []
 
     def record(_: object, __: object, inputs: dict[str, Any]) -> None:
         seen.append(inputs["input_ids"].cpu())
 
-    model._weights.scorer.backbone.register_forward_pre_hook(record, with_kwargs=True)
+    scorer.backbone.register_forward_pre_hook(record, with_kwargs=True)
     scores = model.score(PROMPT, [(i,) for i in ids])
 
     prefix, rows = seen[0], torch.cat(seen[1:])
