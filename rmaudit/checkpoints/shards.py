@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 ADAPTER_CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"  # PEFT's
 FLOATS = ("F64", "F32", "F16", "BF16")  # safetensors' names of what weights may be
+_COUNT = ".num_batches_tracked"
 _BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "C64": 64}
 
 
@@ -137,11 +138,13 @@ def _size(path: Path) -> str:
 def refuse_no_floats(headers: Headers, where: Path, *, model: str, remedy: str = "") -> None:
     """Refuse tensors of integers or complex numbers: made floats, they are another model's.
 
+    A batch norm's count of batches, which no output reads, is a whole number.
+
     Raises:
         ModelError: the first of them, and `remedy`, or else how to mend it.
     """
     for key, header in sorted(headers.items()):
-        if header.dtype not in FLOATS:
+        if header.dtype not in FLOATS and not key.endswith(_COUNT):
             message = f"{model}: {key!r} in {where} is of {header.dtype}, allowed: "
             how = remedy or "Save the trained checkpoint again, in one of these"
             raise ModelError(f"{message}{', '.join(FLOATS)}. {how}")

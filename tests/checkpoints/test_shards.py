@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification
 
 from rmaudit.checkpoints import shards
+from rmaudit.checkpoints.shards import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
@@ -128,3 +129,15 @@ def test_a_damaged_index_is_refused(folder: Path, index: str | None, said: str) 
 
     assert said in text
     assert text.startswith("toy: neither" if index is None else f"toy: FOLDER/{shards.INDEX} ")
+
+
+def test_a_count_of_batches_may_be_a_whole_number(tmp_path: Path) -> None:
+    """As the gates of QRM have it; a weight beside it may not."""
+    count = {"gating.layers.2.num_batches_tracked": Header((), "I64")}
+
+    shards.refuse_no_floats(count, tmp_path, model="toy")
+
+    with pytest.raises(ModelError, match=r"^toy: 'gating.layers.2.weight' .* is of I64, allowed"):
+        shards.refuse_no_floats(
+            {**count, "gating.layers.2.weight": Header((7,), "I64")}, tmp_path, model="toy"
+        )
