@@ -99,7 +99,7 @@ def compare(
     fitting = [fit for fit in fits if fit.ok]
     best = min(fitting, key=lambda fit: fit.check.rms) if fitting else _nearest(fits)
     compared = tuple(fit.check if fit is best else _unjudged(fit.check) for fit in fits)
-    said = (*notes, *_said(served, best))
+    said = (*notes, *_said(served, best, max(fit.noise for fit in fits)))
     return Comparison(sd, (*checks, *compared), best.dtype, best.ranks, best.least_ranks, said)
 
 
@@ -187,8 +187,11 @@ def _unjudged(check: Check) -> Check:
     return replace(check, allowed=None, allowed_rms=None)
 
 
-def _said(served: Rewards, best: _Fit) -> Iterator[str]:
-    """Say in which dtype the checkpoint fits, or what of the server may be other."""
+def _said(served: Rewards, best: _Fit, noise: float) -> Iterator[str]:
+    """Say in which dtype the checkpoint fits, or what of the server may be other.
+
+    `noise` is that of the narrowest dtype, which the server may run in.
+    """
     if best.ok:
         yield f"the server's scores fit the checkpoint in {best.dtype}"
         return
@@ -201,7 +204,7 @@ def _said(served: Rewards, best: _Fit) -> Iterator[str]:
         return
     slope, offset = np.polyfit(best.here.astype(float), served.astype(float), 1)
     left = served - (slope * best.here + offset)
-    exact = max(EXACT * float(best.here.std()), TIMES * best.noise)
+    exact = max(EXACT * float(best.here.std()), TIMES * noise)
     if float(np.sqrt((left**2).mean())) <= abs(slope) * exact:
         fitted = f"{slope:.3g} times the checkpoint's and {offset:+.3g}"
         yield (
