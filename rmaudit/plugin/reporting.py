@@ -234,11 +234,11 @@ def _record(config: pytest.Config, state: Session) -> None:
 
 def render(state: Session) -> None:
     """Write the pages of results.json, once, and a CI job's; the path of the HTML one is told."""
+    if state.results is None:
+        return
     from rmaudit.report import writers
     from rmaudit.report.charts.remembered import remembered_in
 
-    if state.results is None:
-        return
     (results, folder), state.results = state.results, None
     with _guarded(state, f"a page of {folder}"):
         with remembered_in(state.options.cache) if state.options else nullcontext():
