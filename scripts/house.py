@@ -15,6 +15,9 @@ files, and the families whose head the checkpoint has not.
 
 A conversion is a call in the report or the plugin that turns something into JSON or a dictionary,
 or back: any of `CONVERT`. Most of them are of findings; `--list` shows all.
+
+A circle is a set of modules that import each other, at the top or inside a function. A type name is
+defined twice where classes of two modules bear it.
 """
 
 from __future__ import annotations
@@ -67,6 +70,8 @@ def main() -> None:
         "untyped mappings in report": sum(len(UNTYPED.findall(text)) for text in report),
         "module names used twice": _twice(root, product),
         "conversions in report and plugin": list(_conversions(root, product)),
+        "type names defined twice": _types_twice(root, product),
+        "circles inside rooms": _circles(root, product),
     }
     if given.collect:
         counted["tests"] = _collected(root)
@@ -91,6 +96,58 @@ def _twice(root: Path, product: Iterable[Path]) -> list[str]:
     aside = {path.stem.removeprefix("test_") for path in (root / "audits").glob("test_*.py")}
     aside |= {"__init__", "__main__", "conftest"}
     return [f"{n}: {', '.join(p)}" for n, p in places.items() if len(p) > 1 and n not in aside]
+
+
+def _types_twice(root: Path, product: Mapping[Path, str]) -> list[str]:
+    """Names of classes that two modules define."""
+    places: dict[str, set[str]] = defaultdict(set)
+    for path, text in product.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].add(str(path.relative_to(root)))
+    return [f"{n}: {', '.join(sorted(p))}" for n, p in sorted(places.items()) if len(p) > 1]
+
+
+def _circles(root: Path, product: Mapping[Path, str]) -> list[str]:
+    """Sets of modules that import each other; an import for types counts, and one in a function."""
+    names = {".".join(path.relative_to(root).with_suffix("").parts): path for path in product}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    ahead = {
+        name: {
+            member if member in names else module
+            for module, member in _imported(name, path, product[path])
+            if member in names or module in names
+        }
+        for name, path in names.items()
+    }
+    reached = {name: _reached(name, ahead) for name in ahead}
+    circles = {
+        frozenset(other for other in reached[name] if name in reached[other]) for name in ahead
+    }
+    return sorted(", ".join(sorted(circle)) for circle in circles if len(circle) > 1)
+
+
+def _imported(name: str, path: Path, text: str) -> Iterator[tuple[str, str]]:
+    """What a module imports: the module named, and the member of it, which may be one too."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            depth = len(name.split(".")) - node.level + (path.stem == "__init__")
+            above = name.split(".")[:depth] if node.level else []
+            module = ".".join([*above, *filter(None, [node.module])])
+            yield from ((module, f"{module}.{alias.name}") for alias in node.names)
+
+
+def _reached(name: str, ahead: Mapping[str, set[str]]) -> set[str]:
+    """All modules that an import of this one leads to."""
+    found: set[str] = set()
+    left = [name]
+    while left:
+        fresh = ahead[left.pop()] - found
+        found |= fresh
+        left += fresh
+    return found
 
 
 def _conversions(root: Path, product: Mapping[Path, str]) -> Iterator[str]:
