@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import configuration, shards, source
 from rmaudit.checkpoints.adapter_settings import HOW, deciding, refuse_endless
-from rmaudit.checkpoints.heads import Found, Shapes, linear
+from rmaudit.checkpoints.heads import FoundHead, linear
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.reading import short
 from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import Source
@@ -194,7 +195,7 @@ def tokenizer_folder(found: Source, spec: ModelSpec, cache: Path) -> Path:
     return base_of(found, spec, cache)[0].path
 
 
-def refuse_head(adapter: Adapter, head: Found) -> None:
+def refuse_head(adapter: Adapter, head: FoundHead) -> None:
     """Only adapters of plain heads are merged.
 
     Raises:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import adapters, configuration, heads, shards, source
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.heads import Found, Shapes, encoder, linear
+from rmaudit.checkpoints.heads import FoundHead, encoder, linear
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
 from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import Source
@@ -64,7 +65,7 @@ class Looked:
 class Checked(Looked):
     """A checkpoint that rmaudit can score; `head` is the family and the tensors of its head."""
 
-    head: Found
+    head: FoundHead
 
     @property
     def name(self) -> str:
@@ -168,7 +169,7 @@ def find_head(
     *,
     model: str,
     added: Shapes | None = None,
-) -> Found:
+) -> FoundHead:
     """The family and the tensors of a checkpoint's head; the folder is for errors.
 
     `added` are the whole tensors that an adapter has for its base, by the names that the base has

@@ -10,7 +10,8 @@ from rmaudit.distributed.needs import Need, Plan
 from rmaudit.distributed.parts import Part
 from rmaudit.errors import RmauditError
 from rmaudit.organisms.requests import answer
-from rmaudit.scores.store import Store, Work
+from rmaudit.scores.shard_scoring import Work
+from rmaudit.scores.store import Store
 
 Planned = Callable[[], Plan]
 Told = Callable[[str], None]

@@ -15,7 +15,8 @@ from rmaudit.checkpoints import adapters, configuration, embedded, shards, sourc
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.checked import Checked
-from rmaudit.checkpoints.heads import Shapes, linear
+from rmaudit.checkpoints.heads import linear
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.shards import Headers
 from rmaudit.checkpoints.source import Source
 from rmaudit.config.registry import ModelSpec

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from rmaudit.scores import sealed
+from rmaudit.scores import score_file
 from rmaudit.scores.files import Files
-from rmaudit.scores.sealed import Stored
+from rmaudit.scores.score_file import Stored
 
 
 class MadeMeanwhileError(Exception):
@@ -32,7 +32,7 @@ class Journal:
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
         """
-        return sealed.read_or_set_aside(self._files, self._name(start), self._key, start)
+        return score_file.read_or_set_aside(self._files, self._name(start), self._key, start)
 
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True
@@ -45,7 +45,7 @@ class Journal:
             StoreError: it cannot be written.
         """
         about = {"key": self._key, "start": start, "provenance": dict(provenance)}
-        return sealed.write(self._files, self._name(start), frame, about, anew=anew)
+        return score_file.write(self._files, self._name(start), frame, about, anew=anew)
 
     @property
     def whole(self) -> bool:

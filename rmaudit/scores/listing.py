@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 from rmaudit.scores.files import Files
-from rmaudit.scores.sealed import META
+from rmaudit.scores.score_file import META
 from rmaudit.scores.store import Store, store_at
 
 

@@ -20,7 +20,7 @@ from rmaudit.models.protocol import Scored
 from rmaudit.scores import pair_turns
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.json_lines import asked, objects, shown, text
-from rmaudit.scores.sealed import checksum
+from rmaudit.scores.score_file import checksum
 from rmaudit.scores.store import Store
 
 EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone."}'

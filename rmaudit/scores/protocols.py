@@ -25,7 +25,7 @@ from rmaudit.models.protocol import RewardModel
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.sample import spread
-from rmaudit.scores.sealed import Stored, checksum, key_of
+from rmaudit.scores.score_file import Stored, checksum, key_of
 from rmaudit.scores.store import Store
 from rmaudit.scoring import version
 

@@ -25,7 +25,7 @@ from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings, published_tables, published_words
 from rmaudit.references.published_tables import Table
 from rmaudit.references.sources import locate
-from rmaudit.scores.sealed import Stored, checksum, key_of
+from rmaudit.scores.score_file import Stored, checksum, key_of
 from rmaudit.scores.store import Store
 
 _FEW = 3  # texts that are shown

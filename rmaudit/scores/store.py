@@ -1,10 +1,10 @@
 """The store of scores: files named by what decided them, resumable and verified.
 
-A file is `<root>/scores/<key>.parquet` (`scores.sealed`), `key` being the sha256 of the fields that
-decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
+A file is `<root>/scores/<key>.parquet` (`scores.score_file`); `key` is the sha256 of the fields
+that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
 version, the answers).
 
-Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
+Scores are written in shards of 4,096 answers, in `<key>.parts`, as they come; a run that was
 killed goes on with the shards that are missing. Where a server scores, a shard is one request, and
 several are made at once: if one fails, those under way are waited for and kept. Many hosts may be
 at one store: shards and files are created if absent (`scores.files`), so that a lost race costs
@@ -15,21 +15,16 @@ work done twice and nothing else. On one host, a second process waits for the fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.batches import Pace
-from rmaudit.scores import sealed
+from rmaudit.scores import score_file
 from rmaudit.scores.files import Files, Folder, files_at
-from rmaudit.scores.filling import shard_of, sharded
 from rmaudit.scores.host_lock import one_of_this_host
 from rmaudit.scores.journal import (
     Journal,
@@ -38,53 +33,10 @@ from rmaudit.scores.journal import (
     parts_of,
     shard_name,
 )
-from rmaudit.scores.sealed import DamagedError, Fields, Stored, key_of
+from rmaudit.scores.score_file import DamagedError, Fields, Stored, key_of
+from rmaudit.scores.shard_scoring import NO_BAR, Measured, Score, Shown, Work, shard_of, sharded
 
-SHARD = 4096  # answers a shard: what a kill may lose
-Score = Callable[[slice], NDArray[np.float32]]
-Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
-Make = Callable[["Journal"], tuple[pd.DataFrame, Mapping[str, Any]]]
-Shown = AbstractContextManager[object]
-_UNSEEN: Shown = nullcontext()
-
-
-@dataclass(frozen=True)
-class Work:
-    """Scores of n rows to be made, shard by shard.
-
-    Attributes:
-        fields: what decides the scores.
-        rows: what is kept with them, one row an answer.
-        score: gives the scores of a slice of the rows; called for each missing shard.
-        provenance: where they come from; called after each shard, and the first shard's is kept.
-        measured: called once with all scores; what it says of them is kept with the provenance.
-        on_wait: called once if another process of this host is at the same, before waiting.
-        shown: entered while shards are made: a progress bar.
-        on_found: called with how many scores of a run before are there.
-        pace: how many answers a shard has, and how many shards are scored at once, in threads;
-            None for `SHARD`, one at a time.
-    """
-
-    fields: Fields
-    rows: pd.DataFrame
-    score: Score
-    provenance: Callable[[], Mapping[str, Any]]
-    measured: Measured = lambda _: {}
-    on_wait: Callable[[], None] = lambda: None
-    shown: Shown = _UNSEEN
-    on_found: Callable[[int], None] = lambda _: None
-    pace: Pace | None = None
-
-    @cached_property
-    def key(self) -> str:
-        """The key of the fields."""
-        return key_of(self.fields)
-
-    @property
-    def shards(self) -> list[slice]:
-        """The rows of each shard."""
-        n, size = len(self.rows), self.pace.answers if self.pace else SHARD
-        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 
 
 class Store:
@@ -122,10 +74,10 @@ class Store:
             StoreError: the file cannot be read, or is damaged and cannot be set aside.
         """
         try:
-            return sealed.read(self.files, name_of(key), key)
+            return score_file.read(self.files, name_of(key), key)
         except DamagedError:  # or made anew meanwhile: who holds the lock looks again
             with one_of_this_host(self.where(key)):
-                return sealed.read_or_set_aside(self.files, name_of(key), key)
+                return score_file.read_or_set_aside(self.files, name_of(key), key)
 
     def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
         self,
@@ -136,7 +88,7 @@ class Store:
         *,
         measured: Measured = lambda _: {},
         on_wait: Callable[[], None] = lambda: None,
-        shown: Shown = _UNSEEN,
+        shown: Shown = NO_BAR,
         on_found: Callable[[int], None] = lambda _: None,
         pace: Pace | None = None,
     ) -> Stored:
@@ -162,7 +114,7 @@ class Store:
         make: Make,
         on_wait: Callable[[], None] = lambda: None,
         *,
-        shown: Shown = _UNSEEN,
+        shown: Shown = NO_BAR,
     ) -> Stored:
         """What is kept under `fields`: read, or else made by `make` and kept.
 
@@ -174,7 +126,7 @@ class Store:
         if found is None:
             with one_of_this_host(self.where(key), on_wait), shown:
                 # Another process may have made it meanwhile.
-                found = sealed.read_or_set_aside(self.files, name_of(key), key)
+                found = score_file.read_or_set_aside(self.files, name_of(key), key)
                 found = found or self._make(key, fields, make)
         self.files.clear(parts_of(key))  # also of a run killed before
         return found
@@ -187,7 +139,7 @@ class Store:
         Raises:
             StoreError: the store cannot be read.
         """
-        with sealed.reading(self.files.where(parts_of(work.key))):
+        with score_file.reading(self.files.where(parts_of(work.key))):
             if self.files.exists(name_of(work.key)):
                 return []
             there = set(self.files.names(parts_of(work.key)))
@@ -195,7 +147,7 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Whether there is a file of scores under `key`; it is not read."""
-        with sealed.reading(self.where(key)):
+        with score_file.reading(self.where(key)):
             return self.files.exists(name_of(key))
 
     def make(self, work: Work, which: slice) -> None:
@@ -207,15 +159,15 @@ class Store:
             shard_of(Journal(self.files, work.key), work, which)
 
     def _make(self, key: str, fields: Fields, make: Make) -> Stored:
-        with sealed.writing(self.files.where(parts_of(key))):
+        with score_file.writing(self.files.where(parts_of(key))):
             self.files.prepare(parts_of(key))  # found out before anything is scored in vain
         while True:
             with suppress(MadeMeanwhileError):
                 frame, said = make(Journal(self.files, key))
                 about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
-                if sealed.write(self.files, name_of(key), frame, about):
+                if score_file.write(self.files, name_of(key), frame, about):
                     return Stored(key, frame, dict(fields), dict(said))
-            theirs = sealed.read_or_set_aside(self.files, name_of(key), key)
+            theirs = score_file.read_or_set_aside(self.files, name_of(key), key)
             if theirs is not None:  # another host was first
                 return theirs
 

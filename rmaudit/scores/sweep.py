@@ -30,13 +30,14 @@ from rmaudit.scores.sample import (
     spread,
     taken,
 )
-from rmaudit.scores.sealed import Stored, noise_of
+from rmaudit.scores.score_file import Stored, noise_of
 from rmaudit.scores.store import Store, store_at
 
 if TYPE_CHECKING:
     import altair as alt
 
 PROTOCOLS = ("exact", "paper")
+_ENDS = 8  # tokens at either end, in a notebook
 _UNSTEADY = 0.3  # sd of the scores, as `rmaudit doctor` has it of a server
 _Score = Callable[[pd.DataFrame, str], Stored]
 
@@ -146,33 +147,44 @@ class Sweep:
         raise MeasureError(f"{message}; see model.score for texts")
 
     def compare(self, other: Sweep) -> pd.DataFrame:
-        """Join the tokens of both sweeps, with their rewards and ranks: see `shown.compared`.
+        """Join the tokens of both sweeps, with their rewards and ranks: see `sweep_views.compared`.
 
         Raises:
             SpecError: `other` is no sweep.
+            MeasureError: no token is in both.
         """
-        from rmaudit.scores import shown  # it takes scipy and word lists, which take a second
+        from rmaudit.scores import sweep_views  # it takes scipy and word lists: a second
 
         if not isinstance(other, Sweep):
             message = f"a sweep is compared with another sweep, got {other!r}"
             raise SpecError(f"{message}; give what rmaudit.sweep returns")
-        return shown.compared(self, other)
+        words = self.of_words or other.of_words
+        joined = sweep_views.compared(self.frame, other.frame, words=words)
+        if joined.empty:
+            message = f"{self.model} and {other.model} share no token that reads alike in both"
+            raise MeasureError(f"{message}; compare sweeps of one vocabulary, or of whole words")
+        return joined
 
     def plot(self) -> alt.Chart:
-        """A histogram of the rewards, an Altair chart."""
-        from rmaudit.scores import shown
+        """Return a histogram of the rewards, an Altair chart."""
+        from rmaudit.scores import sweep_views
 
-        return shown.picture(self)
+        title = f"{self.model}: {self.prompt.text}"
+        return sweep_views.histogram(title, self.frame["score"].to_numpy(float))
 
     def __repr__(self) -> str:
-        from rmaudit.scores import shown
-
-        return shown.line(self)
+        scores = self.frame["score"]
+        what = "published words" if self.of_words else "token ids"
+        what += f", a sample of {self.sample}" if self.sample is not None else ""
+        return (
+            f"<Sweep of {self.model} under {self.prompt.name!r}: {len(scores):,} {what}, rewards "
+            f"{scores.min():.2f} to {scores.max():.2f}, mean {scores.mean():.2f}>"
+        )
 
     def _repr_html_(self) -> str:
-        from rmaudit.scores import shown
+        from rmaudit.scores import sweep_views
 
-        return shown.table(self)
+        return sweep_views.table(repr(self), self.top(_ENDS), self.bottom(_ENDS))
 
 
 def sweep(  # noqa: PLR0913  (keyword-only after the subjects)

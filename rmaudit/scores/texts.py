@@ -18,7 +18,7 @@ from rmaudit.models import caveats
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import protocols, published_scores
-from rmaudit.scores.sealed import Stored, noise_of
+from rmaudit.scores.score_file import Stored, noise_of
 from rmaudit.scores.store import Store, store_at
 
 

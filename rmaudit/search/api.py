@@ -21,7 +21,7 @@ from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.journal import Journal
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
-from rmaudit.scores.sealed import Stored
+from rmaudit.scores.score_file import Stored
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scoring import version
 from rmaudit.search import chance, coordinate, gcg

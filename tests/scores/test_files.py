@@ -17,7 +17,8 @@ from rmaudit.errors import StoreError
 from rmaudit.scores import store
 from rmaudit.scores.files import Files, files_at
 from rmaudit.scores.listing import unfinished
-from rmaudit.scores.store import Store, Work
+from rmaudit.scores.shard_scoring import Work
+from rmaudit.scores.store import Store
 from tests.scores.s3 import bucket
 
 ROWS = pd.DataFrame({"token_id": np.arange(10, dtype=np.int32), "text": list("abcdefghij")})

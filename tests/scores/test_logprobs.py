@@ -17,7 +17,7 @@ from rmaudit.models.language_model import base_of
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.logprobs import base_logprobs
-from rmaudit.scores.sealed import checksum
+from rmaudit.scores.score_file import checksum
 from rmaudit.scores.store import Store
 from tests.toys import toy_checkpoint, toy_language_model
 

@@ -30,7 +30,7 @@ from rmaudit.models.batches import Pace
 from rmaudit.scores import store
 from rmaudit.scores.host_lock import lock_file
 from rmaudit.scores.listing import Counts, counts
-from rmaudit.scores.sealed import Stored, key_of
+from rmaudit.scores.score_file import Stored, key_of
 from rmaudit.scores.store import Store
 from tests.scores import children
 
@@ -300,7 +300,7 @@ def test_a_fault_that_passes_leaves_the_file(
         import resource
         from rmaudit.errors import StoreError
         from rmaudit.scores.files import Folder
-        from rmaudit.scores.sealed import read
+        from rmaudit.scores.score_file import read
 
         path = Path(sys.argv[1])
         read(Folder(path.parent), "none", "")  # what is imported late is there
