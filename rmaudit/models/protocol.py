@@ -1,9 +1,9 @@
-"""What a model is to the rest of rmaudit: one that has scores, and one that can make new ones."""
+"""Say what a model is to the rest of rmaudit: weights, published scores, or a function of texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,18 @@ from rmaudit.conversation import Asked
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, by_prompt
+from rmaudit.models.recorded import Recorded
+from rmaudit.models.text_scorer import TextScorer
 
 if TYPE_CHECKING:
-    from rmaudit.models.recorded import Recorded
-    from rmaudit.models.text_scorer import TextScorer
     from rmaudit.scoring.gradient import Slopes
 
-T = TypeVar("T")
 
+class HasScores(Protocol):
+    """What all models have in common, whether they have weights or not.
 
-class Scored(Protocol):
-    """What audits need: a model whose scores can be had, computed or published.
-
-    `rmaudit.sweep` and `rmaudit.scores.texts.score_texts` give them: the scores of a vocabulary
-    and the scores of texts under a prompt.
+    `rmaudit.sweep` and `rmaudit.scores.texts.score_texts` give their scores: of a vocabulary and
+    of texts under a prompt.
     """
 
     spec: ModelSpec
@@ -48,18 +46,6 @@ class Scored(Protocol):
     def provenance(self) -> Mapping[str, str | int | float]:
         """What a reader wants to know besides the identity: versions, device, where from."""
 
-    def scores(
-        self,
-        *,
-        computed: Callable[[RewardModel], T],
-        published: Callable[[Recorded], T],
-        told: Callable[[TextScorer], T],
-    ) -> T:
-        """Its scores: `computed` from its weights, `published`, or `told` by a function of texts.
-
-        Exactly one of the three is called, with this model. Raises what that raises.
-        """
-
     def with_weights(self, what: str) -> RewardModel:
         """This model, to be asked for what needs its weights.
 
@@ -72,7 +58,7 @@ class Scored(Protocol):
         """Free the weights, if there are any; the next score loads them again."""
 
 
-class RewardModel(Scored, Protocol):
+class RewardModel(HasScores, Protocol):
     """A model with weights: it scores any response to any prompt. Made by `rmaudit.load`.
 
     Ids are the tokenizer's. Rewards are in the model's own units, higher is better.
@@ -80,17 +66,7 @@ class RewardModel(Scored, Protocol):
 
     pace: Pace | None = None
 
-    def scores(
-        self,
-        *,
-        computed: Callable[[RewardModel], T],
-        published: Callable[[Recorded], T],  # noqa: ARG002  (as `Scored` has it)
-        told: Callable[[TextScorer], T],  # noqa: ARG002  (likewise)
-    ) -> T:
-        """Computed from its weights."""
-        return computed(self)
-
-    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `Scored` has it)
+    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `HasScores` has it)
         """Itself."""
         return self
 
@@ -174,3 +150,7 @@ class RewardModel(Scored, Protocol):
         Raises:
             NoGradient: the model cannot be differentiated.
         """
+
+
+# A model to audit: of weights, known by its published scores alone, or a function of texts.
+Scored: TypeAlias = RewardModel | Recorded | TextScorer

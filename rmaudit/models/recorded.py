@@ -5,17 +5,12 @@ Its scores are looked up in the imported tables (`rmaudit.scores.published_score
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NotRecorded
 from rmaudit.models.batches import Pace
-
-if TYPE_CHECKING:
-    from rmaudit.models.protocol import RewardModel
-    from rmaudit.models.text_scorer import TextScorer
 
 CAVEAT = (
     "Rests on scores that Christian et al. (2025, 2026) published, not on the weights: protocol, "
@@ -24,11 +19,10 @@ CAVEAT = (
 
 # What recorded scores are of, the field `answers` of their keys.
 TOKENS, ITEMS, WORDS = "every token id", "items", "published words"
-T = TypeVar("T")
 
 
 class Recorded:
-    """A registry entry taken as recorded; see `rmaudit.models.protocol.Scored`."""
+    """A registry entry taken as recorded; see `rmaudit.models.protocol.HasScores`."""
 
     pace: Pace | None = None
 
@@ -62,16 +56,6 @@ class Recorded:
         source = self.spec.source
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()
-
-    def scores(
-        self,
-        *,
-        computed: Callable[[RewardModel], T],  # noqa: ARG002  (as `Scored` has it)
-        published: Callable[[Recorded], T],
-        told: Callable[[TextScorer], T],  # noqa: ARG002  (likewise)
-    ) -> T:
-        """The published scores."""
-        return published(self)
 
     def with_weights(self, what: str) -> NoReturn:
         """There are no weights. Raises `NotRecorded`."""

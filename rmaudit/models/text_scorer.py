@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,12 @@ from rmaudit.layout.slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, by_prompt, in_batches, nothing, rewards_in
 
-if TYPE_CHECKING:
-    from rmaudit.models.protocol import RewardModel
-    from rmaudit.models.recorded import Recorded
-
 OWN_WORDS = "texts of its vocabulary"  # the field `answers` of what it scores in a sweep
 _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most before another
-T = TypeVar("T")
 
 
 class TextScorer:
-    """A function as a model; see `rmaudit.models.protocol.Scored`."""
+    """A function as a model; see `rmaudit.models.protocol.HasScores`."""
 
     kind = "a function of texts"
     pace: Pace | None = None
@@ -58,8 +53,8 @@ class TextScorer:
     @property
     def provenance(self) -> dict[str, str | int | float]:
         """What says which function it was."""
-        told = self.identity
-        how = f"version {told['version']}" if "version" in told else "the function's source"
+        known = self.identity
+        how = f"version {known['version']}" if "version" in known else "the function's source"
         return {"source": self.spec.source, "scorer known by": how}
 
     @property
@@ -86,17 +81,7 @@ class TextScorer:
         """
         return self._vocabulary
 
-    def scores(
-        self,
-        *,
-        computed: Callable[[RewardModel], T],  # noqa: ARG002  (as `Scored` has it)
-        published: Callable[[Recorded], T],  # noqa: ARG002  (likewise)
-        told: Callable[[TextScorer], T],
-    ) -> T:
-        """What the function tells."""
-        return told(self)
-
-    def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `Scored` has it)
+    def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `HasScores` has it)
         """It has none. Raises `NoWeights`."""
         message = f"{self.name} is {self.kind}: it has no token ids, gradients or base"
         raise NoWeights(f"{message} model, which this audit needs")

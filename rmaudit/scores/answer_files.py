@@ -85,7 +85,7 @@ def rewards(
     rows = asked.drop_duplicates().sort_values([*ASKED, "text"], ignore_index=True)
     store = store_at(cache)
 
-    def computed(model: RewardModel) -> Stored:
+    def from_weights(model: RewardModel) -> Stored:
         slots = {asked: model.slot(asked) for asked in _asked(rows)}
         rendered = json.dumps([slot.digest for slot in slots.values()])
 
@@ -101,7 +101,7 @@ def rewards(
         }
         return _kept(model, rows, _asked, model.score_each, alone, about, store)
 
-    def told(model: TextScorer) -> Stored:
+    def from_function(model: TextScorer) -> Stored:
         def alone(asked: Asked, text: str) -> float:
             return float(model.score(asked, [text])[0])
 
@@ -111,10 +111,9 @@ def rewards(
         asks = _asked if model.takes_turns else as_text
         return _kept(model, rows, asks, model.score_each, alone, {"protocol": "text"}, store)
 
-    def published(model: Recorded) -> Stored:
+    if isinstance(model, Recorded):
         raise model.unrecorded("answers of a file are not recorded")
-
-    found = model.scores(computed=computed, told=told, published=published)
+    found = from_function(model) if isinstance(model, TextScorer) else from_weights(model)
     scored = asked.merge(found.frame, how="left")["score"].to_numpy(np.float32)
     return TextScores(scored, noise_of(found.frame, found.provenance), found.key)
 

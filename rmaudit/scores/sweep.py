@@ -228,19 +228,13 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     asked, store = prompt_meant(prompt), store_at(cache)
     model = _loaded(model, cache)
 
-    def published(model: Recorded) -> Sweep:
-        if protocol not in {None, "paper"} or size is not None:
-            message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
-            raise SpecError(message)
-        return _read(model.name, asked, published_scores.sweep(model, asked, store=store))
-
     def swept(model: RewardModel | TextScorer, score: _Score) -> Sweep:
         def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
             return _read(model.name, asked, score(rows, part))
 
         return _sampled(_rows(model.vocabulary()), scored, size, entries, seed)
 
-    def computed(model: RewardModel) -> Sweep:
+    def from_weights(model: RewardModel) -> Sweep:
         def score(rows: pd.DataFrame, part: str) -> Stored:
             if protocol == "paper":
                 return protocols.paper(model, asked, rows, store=store, part=part)
@@ -249,7 +243,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 
         return swept(model, score)
 
-    def told(model: TextScorer) -> Sweep:
+    def from_function(model: TextScorer) -> Sweep:
         if protocol is not None:
             message = f"{model.name}: a function of texts has no protocol {protocol!r}; give none"
             raise SpecError(message)
@@ -257,7 +251,12 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
             model, lambda rows, part: protocols.text(model, asked, rows, store=store, part=part)
         )
 
-    return model.scores(computed=computed, published=published, told=told)
+    if isinstance(model, Recorded):
+        if protocol not in {None, "paper"} or size is not None:
+            message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
+            raise SpecError(message)
+        return _read(model.name, asked, published_scores.sweep(model, asked, store=store))
+    return from_function(model) if isinstance(model, TextScorer) else from_weights(model)
 
 
 def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Scored:
@@ -265,7 +264,7 @@ def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Sco
     if isinstance(model, str | Path):
         folder = cache if isinstance(cache, str | Path) and "://" not in str(cache) else None
         return load(model, cache=None if folder is None else Path(folder))
-    if not hasattr(model, "scores"):
+    if not hasattr(model, "with_weights"):
         message = f"a sweep is of a model, got {model!r}; give what rmaudit.load returns, a name of"
         raise SpecError(
             f"{message} models.yaml (`rmaudit models` lists them), a folder or a hub id"

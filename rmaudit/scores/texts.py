@@ -16,9 +16,11 @@ from rmaudit.layout.layouts import Ids
 from rmaudit.layout.slot import refuse_text
 from rmaudit.models import caveats
 from rmaudit.models.protocol import RewardModel, Scored
+from rmaudit.models.recorded import Recorded
+from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import protocols, published_scores
-from rmaudit.scores.score_file import Stored, noise_of
+from rmaudit.scores.score_file import noise_of
 from rmaudit.scores.store import Store, store_at
 
 
@@ -87,17 +89,14 @@ def score_texts(
     refuse_text(texts)
     asked, store = prompt_meant(prompt), store_at(cache)
 
-    def computed(model: RewardModel) -> Stored:
+    if isinstance(model, Recorded):
+        stored = published_scores.items(model, asked, texts, store=store)
+    elif isinstance(model, TextScorer):
+        rows = pd.DataFrame({"text": list(texts)}, dtype=object)
+        stored = protocols.text(model, asked, rows, store=store)
+    else:
         rows = pd.DataFrame({"text": list(texts)})
-        return protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
-
-    stored = model.scores(
-        computed=computed,
-        published=lambda model: published_scores.items(model, asked, texts, store=store),
-        told=lambda model: protocols.text(
-            model, asked, pd.DataFrame({"text": list(texts)}, dtype=object), store=store
-        ),
-    )
+        stored = protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
     noise = noise_of(stored.frame, stored.provenance)
     said = caveats.of_scores({**stored.fields, **stored.provenance})
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key, said)
@@ -113,10 +112,8 @@ def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
 def recorded_of(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
-    """Those of `texts` that `score_texts` can score: all, but of a recorded model."""
+    """Return those of `texts` that `score_texts` can score: all, but of a recorded model."""
     store = store_at(cache)
-    return model.scores(
-        computed=lambda _: list(texts),
-        published=lambda model: published_scores.known(model, prompt, texts, store=store),
-        told=lambda _: list(texts),
-    )
+    if isinstance(model, Recorded):
+        return published_scores.known(model, prompt, texts, store=store)
+    return list(texts)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import StoreError
-from rmaudit.scores import store
+from rmaudit.scores import shard_scoring
 from rmaudit.scores.files import Files, files_at
 from rmaudit.scores.listing import unfinished
 from rmaudit.scores.shard_scoring import Work
@@ -40,7 +40,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | str]
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten rows make three shards."""
-    monkeypatch.setattr(store, "SHARD", 4)
+    monkeypatch.setattr(shard_scoring, "SHARD", 4)
 
 
 def work(asked: list[int]) -> Work:
