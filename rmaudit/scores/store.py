@@ -9,7 +9,7 @@ killed goes on with the shards that are missing. Where a server scores, a shard 
 several are made at once: if one fails, those under way are waited for and kept. Many hosts may be
 at one store: shards and files are created if absent (`scores.files`), so that a lost race costs
 work done twice and nothing else. On one host, a second process waits for the first one's result
-(`scores.host_lock`).
+(`checkpoints.locks`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.batches import Pace
 from rmaudit.scores import score_file
 from rmaudit.scores.files import Files, Folder, files_at
-from rmaudit.scores.host_lock import one_of_this_host
+from rmaudit.checkpoints.locks import one_of_this_host
 from rmaudit.scores.journal import (
     Journal,
     MadeMeanwhileError,

@@ -19,7 +19,7 @@ from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.host_lock import lock_file
+from rmaudit.checkpoints.locks import lock_file
 from rmaudit.scores.protocols import EVERY, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.texts import Rewards, score_texts

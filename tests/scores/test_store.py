@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from rmaudit.errors import StoreError
 from rmaudit.models.batches import Pace
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.host_lock import lock_file
+from rmaudit.checkpoints.locks import lock_file
 from rmaudit.scores.listing import Counts, counts
 from rmaudit.scores.score_file import Stored, key_of
 from rmaudit.scores.store import Store
