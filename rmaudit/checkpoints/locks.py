@@ -1,4 +1,4 @@
-"""Locks between processes: of a file that many processes of many hosts write, or of one host's work.
+"""Locks between processes: of a file that several hosts write, or of one host's work.
 
 The operating system frees the lock of a process that died.
 """

@@ -74,15 +74,15 @@ def plan(
 
     Nothing is scored, and no weights are loaded. The audits are asked: nothing is listed twice.
     """
-    from rmaudit.distributed import told
+    from rmaudit.distributed import plan_text
     from rmaudit.plugin.planning import Before
 
     try:
         found = planned([str(path) for path in audits or ()], of_run, of_run.model or [], Before())
         if as_json:
-            echo_json(told.as_json(found, missing=missing))
+            echo_json(plan_text.as_json(found, missing=missing))
         else:
-            for line in told.lines(found, missing=missing):
+            for line in plan_text.lines(found, missing=missing):
                 say(line)
     except RmauditError as error:
         fail(error)

@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.reading import brief, short
+from rmaudit.checkpoints.reader_errors import brief, short
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry

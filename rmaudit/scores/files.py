@@ -56,7 +56,7 @@ class Files(Protocol):
         """Remove a folder, as far as that can be done."""
 
 
-class Folder:
+class LocalFiles:
     """A folder of this machine's file system, which others may share."""
 
     def __init__(self, root: Path) -> None:
@@ -151,7 +151,7 @@ class Folder:
                     own.unlink(missing_ok=True)
 
 
-class Remote:
+class RemoteFiles:
     """A place that fsspec reaches."""
 
     def __init__(self, url: str) -> None:
@@ -260,5 +260,5 @@ def files_at(root: Path | str) -> Files:
         StoreError: there is no file system for the URL, or a package is missing.
     """
     if isinstance(root, str) and "://" in root:
-        return Remote(f"{root.rstrip('/')}/scores")
-    return Folder(Path(root) / "scores")
+        return RemoteFiles(f"{root.rstrip('/')}/scores")
+    return LocalFiles(Path(root) / "scores")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import SpecError
 from rmaudit.models.protocol import Scored
 from rmaudit.scores import pair_turns

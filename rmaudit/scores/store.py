@@ -21,11 +21,11 @@ from typing import Any
 
 import pandas as pd
 
+from rmaudit.checkpoints.locks import one_of_this_host
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.batches import Pace
 from rmaudit.scores import score_file
-from rmaudit.scores.files import Files, Folder, files_at
-from rmaudit.checkpoints.locks import one_of_this_host
+from rmaudit.scores.files import Files, LocalFiles, files_at
 from rmaudit.scores.journal import (
     Journal,
     MadeMeanwhileError,
@@ -56,7 +56,7 @@ class Store:
 
         It is on this host: the user's own where the scores are elsewhere.
         """
-        return self.files.root.parent if isinstance(self.files, Folder) else default_cache()
+        return self.files.root.parent if isinstance(self.files, LocalFiles) else default_cache()
 
     @property
     def root(self) -> str:

@@ -13,8 +13,8 @@ import pandas as pd
 
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models import caveats
-from rmaudit.models.named import load
+from rmaudit.models import remote_score_caveats
+from rmaudit.models.load_model import load
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import WORDS, Recorded
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
@@ -92,7 +92,7 @@ class Sweep:
         if self.noise > _UNSTEADY * sd:
             again = f"Asked again, rewards are {self.noise:.2g} off, and their own sd is {sd:.2g}: "
             said.append(f"{again}they are drawn at random, or the model changed in between.")
-        return (*said, *caveats.of_scores(self.provenance))
+        return (*said, *remote_score_caveats.of_scores(self.provenance))
 
     def naming(self, words: Sequence[str]) -> Sweep:
         """Of a sample: what was drawn, and of the ids that were named those that `words` name.

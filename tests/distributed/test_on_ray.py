@@ -26,7 +26,7 @@ from rmaudit.cli import app
 from rmaudit.distributed import making, on_ray
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.errors import SpecError
-from rmaudit.models.named import load
+from rmaudit.models.load_model import load
 from rmaudit.organisms.requests import Request
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.scores.answer_files import rewards

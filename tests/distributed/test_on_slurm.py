@@ -18,7 +18,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.distributed import on_slurm
 from rmaudit.distributed.making import make
 from rmaudit.distributed.needs import Needs, Plan
-from rmaudit.models.named import load
+from rmaudit.models.load_model import load
 from rmaudit.organisms.requests import Request
 from rmaudit.prompts import FAMILY
 from rmaudit.scores.store import Store

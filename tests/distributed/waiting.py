@@ -10,7 +10,7 @@ from pathlib import Path
 import rmaudit
 from rmaudit.config.scorers import scorers
 from rmaudit.distributed.needs import Needs, Plan
-from rmaudit.models.named import opened
+from rmaudit.models.load_model import opened
 from rmaudit.organisms.requests import Request
 from rmaudit.prompts import Prompt
 from rmaudit.scores.shard_scoring import SHARD

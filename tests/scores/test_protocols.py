@@ -14,12 +14,12 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from rmaudit.checkpoints.locks import lock_file
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores import shard_scoring
-from rmaudit.checkpoints.locks import lock_file
 from rmaudit.scores.protocols import EVERY, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.texts import Rewards, score_texts

@@ -25,10 +25,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from rmaudit.checkpoints.locks import lock_file
 from rmaudit.errors import StoreError
 from rmaudit.models.batches import Pace
 from rmaudit.scores import shard_scoring
-from rmaudit.checkpoints.locks import lock_file
 from rmaudit.scores.listing import Counts, counts
 from rmaudit.scores.score_file import Stored, key_of
 from rmaudit.scores.store import Store
@@ -299,15 +299,15 @@ def test_a_fault_that_passes_leaves_the_file(
     code = f"""
         import resource
         from rmaudit.errors import StoreError
-        from rmaudit.scores.files import Folder
+        from rmaudit.scores.files import LocalFiles
         from rmaudit.scores.score_file import read
 
         path = Path(sys.argv[1])
-        read(Folder(path.parent), "none", "")  # what is imported late is there
+        read(LocalFiles(path.parent), "none", "")  # what is imported late is there
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_{limit})
         try:
-            read(Folder(path.parent), path.name, sys.argv[2])
+            read(LocalFiles(path.parent), path.name, sys.argv[2])
         except StoreError as error:
             resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
             print(error)
