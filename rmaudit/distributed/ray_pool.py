@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from rmaudit.config.scorers import entry_of
-from rmaudit.distributed.making import Made, Told, title
 from rmaudit.distributed.ray_actors import Keeper, Maker
+from rmaudit.distributed.rounds import Made, Say, title
 from rmaudit.organisms.requests import plain
 from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.protocols import Bar
@@ -67,7 +67,7 @@ class Pool:
     device: str
     seats: int
     each: dict[str, float]
-    told: Told
+    say: Say
     queues: dict[ModelSpec, deque[RayTask]] = field(default_factory=dict)
     actors: dict[Any, ModelSpec] = field(default_factory=dict)
     idle: list[Any] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Pool:
         self._end(*(actor for actor, _ in self.busy.values()))  # too late to be needed
         self.busy.clear()
         answers, seconds = made.answers - before, max(time.monotonic() - began, 1e-3)
-        self.told(f"{answers:,} answers in {seconds:,.1f} s, {answers / seconds:,.0f} a second")
+        self.say(f"{answers:,} answers in {seconds:,.1f} s, {answers / seconds:,.0f} a second")
 
     def close(self) -> None:
         """End all actors: what they were at is lost, what is in the store stays."""
@@ -229,11 +229,11 @@ class Pool:
         queue.extend(left)
 
     def _done(self, task: RayTask, queue: deque[RayTask]) -> None:
-        """The shards of a need are joined once all are there; then it is told."""
+        """The shards of a need are joined once all are there; then `say` is called."""
         need = task.need
         if task.start is None:
             with tqdm.external_write_mode():  # the bar makes room
-                self.told(f"{title(need)}: {need.missing:,} of {need.answers:,} answers")
+                self.say(f"{title(need)}: {need.missing:,} of {need.answers:,} answers")
             return
         self.open[need.key] -= 1
         if not self.open[need.key]:

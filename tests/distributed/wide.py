@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rmaudit.distributed.making import Made, make
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.distributed.parts import Part
+from rmaudit.distributed.rounds import Made, make
 from rmaudit.layout.slot import Response
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.organisms.requests import Request
