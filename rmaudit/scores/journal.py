@@ -13,7 +13,7 @@ from rmaudit.scores.score_file import Stored
 
 
 class MadeMeanwhileError(Exception):
-    """Another host has made the whole of a work, and cleared its shards up."""
+    """Raised where another host has stored all scores of a work, and removed its shards."""
 
 
 class Journal:
@@ -23,11 +23,11 @@ class Journal:
     """
 
     def __init__(self, files: Files, key: str) -> None:
-        """Of the work under `key`; `files` are the store's."""
+        """Take the files of the store, and the key of the work."""
         self._files, self._key = files, key
 
     def shard(self, start: int) -> Stored | None:
-        """The shard that begins at row `start`, None if there is none (damaged: set aside).
+        """Return the shard that begins at row `start`, or None; a damaged one is set aside.
 
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
@@ -49,7 +49,7 @@ class Journal:
 
     @property
     def whole(self) -> bool:
-        """Whether the whole of the work is there by now."""
+        """Return whether all scores of the work are stored by now."""
         return self._files.exists(name_of(self._key))
 
     def _name(self, start: int) -> str:
@@ -57,15 +57,15 @@ class Journal:
 
 
 def name_of(key: str) -> str:
-    """The file of a work's scores."""
+    """Return the name of the file of a work's scores."""
     return f"{key}.parquet"
 
 
 def parts_of(key: str) -> str:
-    """Where the shards of a work are."""
+    """Return the name of the folder of a work's shards."""
     return f"{key}.parts"
 
 
 def shard_name(key: str, start: int) -> str:
-    """The file of a shard, by how many rows come before it."""
+    """Return the name of the file of a shard; `start` is the number of rows before it."""
     return f"{parts_of(key)}/{start:08d}.parquet"

@@ -43,7 +43,7 @@ class Store:
     """A place of stored scores: a folder, or a URL that fsspec knows."""
 
     def __init__(self, root: Path | str | Files) -> None:
-        """`root` is the cache folder, or a URL; it is made when first written to.
+        """Take the cache folder or a URL as `root`; it is created by the first write.
 
         Raises:
             StoreError: there is no file system for the URL, or a package is missing.
@@ -52,7 +52,7 @@ class Store:
 
     @property
     def local(self) -> Path:
-        """The folder of what lies beside the scores: models that were built, facts, strings.
+        """Return the local folder of everything else that is cached: built models, facts, strings.
 
         It is on this host: the user's own where the scores are elsewhere.
         """
@@ -60,15 +60,15 @@ class Store:
 
     @property
     def root(self) -> str:
-        """The cache folder or the URL."""
+        """Return the cache folder or the URL."""
         return self.files.where().removesuffix("scores").rstrip("/")
 
     def where(self, key: str) -> str:
-        """The path or the URL of a file of scores, for people."""
+        """Return the path or the URL of a file of scores, for people."""
         return self.files.where(name_of(key))
 
     def read(self, key: str) -> Stored | None:
-        """The scores under `key`, or None if there are none (damaged ones are set aside).
+        """Return the scores stored under `key`, or None; a damaged file is set aside.
 
         Raises:
             StoreError: the file cannot be read, or is damaged and cannot be set aside.
@@ -92,7 +92,7 @@ class Store:
         on_found: Callable[[int], None] = lambda _: None,
         pace: Pace | None = None,
     ) -> Stored:
-        """The scores of n `rows` under `fields`, read, resumed or made: float32, column `score`.
+        """Read, resume or compute the scores of n `rows` under `fields`: float32, column `score`.
 
         The arguments are those of a `Work`.
 
@@ -103,7 +103,7 @@ class Store:
         return self.complete(Work(fields, rows, score, provenance, *asked))
 
     def complete(self, work: Work) -> Stored:
-        """The scores of a work, read, resumed or made. Raises as `fill` does."""
+        """Read, resume or compute the scores of a work. Raises as `fill` does."""
         return self.once(
             work.fields, lambda journal: sharded(journal, work), work.on_wait, shown=work.shown
         )
@@ -116,7 +116,7 @@ class Store:
         *,
         shown: Shown = NO_BAR,
     ) -> Stored:
-        """What is kept under `fields`: read, or else made by `make` and kept.
+        """Return what is stored under `fields`; else call `make` and store its result.
 
         `make` is given a journal and returns a frame and its provenance; `shown` is entered while
         it runs. Raises as `fill` does.
@@ -132,7 +132,7 @@ class Store:
         return found
 
     def missing(self, work: Work) -> list[slice]:
-        """The shards of a work that nobody has made; none where its scores are whole.
+        """Return the shards of a work that are not stored; none where its scores are complete.
 
         The names alone are looked at: what is damaged is noticed when it is read.
 
@@ -146,12 +146,12 @@ class Store:
         return [which for which in work.shards if shard_name(work.key, which.start) not in there]
 
     def has(self, key: str) -> bool:
-        """Whether there is a file of scores under `key`; it is not read."""
+        """Return whether a file of scores exists under `key`; it is not read."""
         with score_file.reading(self.where(key)):
             return self.files.exists(name_of(key))
 
     def make(self, work: Work, which: slice) -> None:
-        """Make one shard of a work, if nobody has, and wait for nobody.
+        """Score and store one shard of a work if it is missing, without waiting for others.
 
         `complete` then finds it. Raises as `fill` does.
         """
@@ -173,5 +173,5 @@ class Store:
 
 
 def store_at(cache: Path | str | Store | None) -> Store:
-    """The store of a cache folder or URL; the user's where none is given. Raises as `Store`."""
+    """Return the store at a cache folder or URL, by default the user's. Raises as `Store`."""
     return cache if isinstance(cache, Store) else Store(cache or default_cache())

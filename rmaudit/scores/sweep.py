@@ -67,22 +67,22 @@ class Sweep:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of all stored scores that it rests on."""
+        """Return the keys of all stored scores that the sweep rests on."""
         return (self.key, self.named_key) if self.named_key else (self.key,)
 
     @property
     def noise(self) -> float:
-        """Numeric noise of a score, in the model's own units; NaN where it was not measured."""
+        """Return the numeric noise of a score in the model's units; NaN if not measured."""
         return noise_of(self.frame, self.provenance)
 
     @property
     def of_words(self) -> bool:
-        """Whether it has words in place of a tokenizer's vocabulary: no ids, few spellings."""
+        """Return whether the rows are words in place of a tokenizer's token ids."""
         return self.provenance.get("answers") in {WORDS, OWN_WORDS}
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What a reader must know of its rows, a sentence each; none of a whole vocabulary."""
+        """Return caveats about the rows, a sentence each; none for a whole vocabulary."""
         published = self.provenance.get("answers") == WORDS
         what = "published words" if published else "texts that its scorer names"
         words = f"Rests on {len(self.frame):,} {what}, not on a vocabulary."
@@ -95,7 +95,7 @@ class Sweep:
         return (*said, *remote_score_caveats.of_scores(self.provenance))
 
     def naming(self, words: Sequence[str]) -> Sweep:
-        """Of a sample: what was drawn, and of the ids that were named those that `words` name.
+        """Restrict a sample to the drawn ids and those of the named ids that `words` name.
 
         A sweep of the whole vocabulary is given as it is.
 
@@ -122,15 +122,15 @@ class Sweep:
         )
 
     def top(self, n: int = 25) -> pd.DataFrame:
-        """The `n` best tokens, best first; ties in the order of their ids."""
+        """Return the `n` best tokens, best first; ties in the order of their ids."""
         return self.frame.sort_values("score", ascending=False, kind="stable").head(n)
 
     def bottom(self, n: int = 25) -> pd.DataFrame:
-        """The `n` worst tokens, worst first; ties in the order of their ids."""
+        """Return the `n` worst tokens, worst first; ties in the order of their ids."""
         return self.frame.sort_values("score", kind="stable").head(n)
 
     def score_of(self, text: str) -> float:
-        """The score of the token whose decoded text is `text` (mind a leading space).
+        """Return the score of the token whose decoded text is `text` (mind a leading space).
 
         Raises:
             MeasureError: no token, or more than one, decodes to this text.
@@ -285,7 +285,7 @@ def _sampled(
     entries: Sequence[str],
     seed: int,
 ) -> Sweep:
-    """All rows scored, or `size` of them, drawn, and those that `entries` name."""
+    """Score all rows, or `size` drawn ones and those that `entries` name."""
     if size is None or size >= len(rows):
         return scored(rows)
     chosen = taken(rows["text"], entries, size=size, seed=seed)
@@ -297,7 +297,7 @@ def _sampled(
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
-    """The sweep whose scores are stored under `key`: one of those `made` in this run, or read back.
+    """Return the sweep stored under `key`, from `made` (this run's, by key) or read back.
 
     `made` has sweeps by their keys. None where nothing is stored, or scores that are no sweep's:
     those of texts, of named ids alone or of a base.
@@ -319,7 +319,7 @@ def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep
 
 
 def _rows(vocabulary: Vocabulary) -> pd.DataFrame:
-    """The ids of a vocabulary, one row each."""
+    """Return a frame with a row for each id of the vocabulary."""
     return pd.DataFrame(
         {
             "token_id": np.array(vocabulary.ids, dtype=np.int32),
@@ -335,7 +335,7 @@ def _read(model: str, prompt: Prompt, stored: Stored) -> Sweep:
 
 
 def _with(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
-    """A sample and the ids that are named, each id once."""
+    """Join a sample and the named ids, each id once."""
     assert drawn.sample is not None, "a census has every id"  # noqa: S101  (for types)
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
     about = {"named_ids": len(more.frame), "noise": float(np.maximum(drawn.noise, more.noise))}

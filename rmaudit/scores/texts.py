@@ -39,7 +39,7 @@ class TextScores:
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """What an audit scores texts with: a function of texts and, in a joint audit, a prompt's name.
+    """The fixture by which an audit scores texts; in a joint audit it takes a prompt's name too.
 
     `score` scores texts as answers to a prompt; `known` says which texts it can score, all where
     it is None.
@@ -50,7 +50,7 @@ class Rewards:
     known: Callable[[Sequence[str], Prompt], list[str]] | None = None
 
     def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
-        """The scores of texts as answers to the prompt called `prompt`, one that is declared.
+        """Score texts as answers to the prompt called `prompt`, one that is declared.
 
         Raises:
             SpecError: there are several and none is named, or the named one is not declared; or
@@ -60,7 +60,7 @@ class Rewards:
         return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
 
     def scorable(self, texts: Sequence[str]) -> list[str]:
-        """Those of `texts`, in order, that have a score under every prompt.
+        """Return those of `texts`, in order, that have a score under every prompt.
 
         All of them, but of a recorded model only those that are recorded.
         """
@@ -78,7 +78,7 @@ def score_texts(
     *,
     cache: Path | str | Store | None = None,
 ) -> TextScores:
-    """The reward of each text as the answer to `prompt`, in the model's own units.
+    """Score each text as the answer to `prompt`, in the model's own units.
 
     For a recorded model they are looked up by their exact spelling.
 
@@ -103,7 +103,7 @@ def score_texts(
 
 
 def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
-    """The ids of each text, kept in the cache: many prompts are asked of the same texts."""
+    """Return the token ids of each text, cached because many prompts share the texts."""
     digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
     found = model.remembered("ids", digest, lambda: model.tokenized(texts))
     return [tuple(ids) for ids in found]
