@@ -45,7 +45,7 @@ def from_spec(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """The reward model of a registry entry. Raises as `named.load` does."""
+    """Open the reward model of a registry entry. Raises as `load_model.load` does."""
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)

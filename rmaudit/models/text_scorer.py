@@ -34,7 +34,7 @@ class TextScorer:
     takes_turns = False  # of a conversation; else it is given as one text
 
     def __init__(self, entry: ScorerEntry, spec: ModelSpec | None = None) -> None:
-        """Nothing is called yet; `spec` is the entry of models.yaml, if it has one."""
+        """Take a declared function; `spec` is its entry of models.yaml, if it has one."""
         self.entry, self.spec = entry, spec or entry.spec
 
     def __repr__(self) -> str:
@@ -42,24 +42,24 @@ class TextScorer:
 
     @property
     def name(self) -> str:
-        """The name that it was declared with."""
+        """Return the name that it was declared with."""
         return self.entry.name
 
     @property
     def identity(self) -> dict[str, str]:
-        """Its name, and its version or else its source. Raises `SpecError` without either."""
+        """Return its name, and its version or source. Raises `SpecError` without either."""
         return self.entry.identity
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """What says which function it was."""
+        """Return where the function is from, and what identifies it."""
         known = self.identity
         how = f"version {known['version']}" if "version" in known else "the function's source"
         return {"source": self.spec.source, "scorer known by": how}
 
     @property
     def of_words(self) -> bool:
-        """Whether its vocabulary is a list of texts, and no tokenizer's."""
+        """Return whether its vocabulary is a list of texts, and no tokenizer's."""
         return not isinstance(self.entry.vocabulary, str | Path)
 
     @cached_property
@@ -74,7 +74,7 @@ class TextScorer:
         return Vocabulary(tuple(range(len(given))), given, given)
 
     def vocabulary(self) -> Vocabulary:
-        """What a sweep of it scores: a tokenizer's tokens, or texts numbered from 0.
+        """Return what a sweep scores: a tokenizer's tokens, or texts numbered from 0.
 
         Raises:
             ModelError: the tokenizer cannot be had.
@@ -82,12 +82,12 @@ class TextScorer:
         return self._vocabulary
 
     def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `HasScores` has it)
-        """It has none. Raises `NoWeights`."""
+        """Raise `NoWeights`: it has none."""
         message = f"{self.name} is {self.kind}: it has no token ids, gradients or base"
         raise NoWeights(f"{message} model, which this audit needs")
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
     def score(
         self,
@@ -96,7 +96,7 @@ class TextScorer:
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response, in batches, several at once if it says so.
+        """Return the reward of each of n responses, shape (n,), called in batches.
 
         Raises:
             SpecError: `responses` is a single text.
@@ -118,11 +118,11 @@ class TextScorer:
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response to its own prompt. Raises as `score` does."""
+        """Return the reward of each response to its own prompt, shape (n,). Raises as `score`."""
         return by_prompt(self.score, prompts, responses, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        """The rewards of one call, tried again where it raises."""
+        """Return the rewards of one call, tried again where it raises."""
         for attempt in range(self.entry.retries + 1):
             try:
                 given = self.entry.function(str(prompt), list(responses))
@@ -140,7 +140,7 @@ class TextScorer:
 
 
 def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:
-    """The vocabulary of a tokenizer's folder or hub id. Raises `ModelError`."""
+    """Return the vocabulary of a tokenizer's folder or hub id. Raises `ModelError`."""
     from rmaudit.checkpoints import source
     from rmaudit.layout import tokenizers
 

@@ -23,8 +23,8 @@ from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import asked, objects, shown, text
 from rmaudit.scores.protocols import Bar, measured_noise
-from rmaudit.scores.score_file import Stored, checksum, noise_of
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import Stored, checksum, noise_of
 from rmaudit.scores.texts import TextScores
 from rmaudit.scoring import version
 

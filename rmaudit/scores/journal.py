@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from rmaudit.scores import score_file
+from rmaudit.scores import stored_scores
 from rmaudit.scores.files import Files
-from rmaudit.scores.score_file import Stored
+from rmaudit.scores.stored_scores import Stored
 
 
 class MadeMeanwhileError(Exception):
@@ -32,7 +32,7 @@ class Journal:
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
         """
-        return score_file.read_or_set_aside(self._files, self._name(start), self._key, start)
+        return stored_scores.read_or_set_aside(self._files, self._name(start), self._key, start)
 
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True
@@ -45,7 +45,7 @@ class Journal:
             StoreError: it cannot be written.
         """
         about = {"key": self._key, "start": start, "provenance": dict(provenance)}
-        return score_file.write(self._files, self._name(start), frame, about, anew=anew)
+        return stored_scores.write(self._files, self._name(start), frame, about, anew=anew)
 
     @property
     def whole(self) -> bool:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 from rmaudit.scores.files import Files
-from rmaudit.scores.score_file import META
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import META
 
 
 def unfinished(cache: Path | str | Store) -> int:

@@ -20,8 +20,8 @@ from rmaudit.models.protocol import Scored
 from rmaudit.scores import pair_turns
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.json_lines import asked, objects, shown, text
-from rmaudit.scores.score_file import checksum
 from rmaudit.scores.store import Store
+from rmaudit.scores.stored_scores import checksum
 
 EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone."}'
 COLUMNS = ["line", *ASKED, "response", "chosen", "subset", "group"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rmaudit.models.batches import STOP_AGAIN, Pace
 from rmaudit.scores.journal import Journal, MadeMeanwhileError
-from rmaudit.scores.score_file import Fields, Stored, key_of
+from rmaudit.scores.stored_scores import Fields, Stored, key_of
 
 SHARD = 4096  # answers a shard: what a kill may lose
 Score = Callable[[slice], NDArray[np.float32]]

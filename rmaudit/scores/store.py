@@ -1,6 +1,6 @@
 """The store of scores: files named by what decided them, resumable and verified.
 
-A file is `<root>/scores/<key>.parquet` (`scores.score_file`); `key` is the sha256 of the fields
+A file is `<root>/scores/<key>.parquet` (`scores.stored_scores`); `key` is the sha256 of the fields
 that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
 version, the answers).
 
@@ -24,7 +24,7 @@ import pandas as pd
 from rmaudit.checkpoints.locks import one_of_this_host
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.batches import Pace
-from rmaudit.scores import score_file
+from rmaudit.scores import stored_scores
 from rmaudit.scores.files import Files, LocalFiles, files_at
 from rmaudit.scores.journal import (
     Journal,
@@ -33,8 +33,8 @@ from rmaudit.scores.journal import (
     parts_of,
     shard_name,
 )
-from rmaudit.scores.score_file import DamagedError, Fields, Stored, key_of
 from rmaudit.scores.shard_scoring import NO_BAR, Measured, Score, Shown, Work, shard_of, sharded
+from rmaudit.scores.stored_scores import DamagedError, Fields, Stored, key_of
 
 Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 
@@ -74,10 +74,10 @@ class Store:
             StoreError: the file cannot be read, or is damaged and cannot be set aside.
         """
         try:
-            return score_file.read(self.files, name_of(key), key)
+            return stored_scores.read(self.files, name_of(key), key)
         except DamagedError:  # or made anew meanwhile: who holds the lock looks again
             with one_of_this_host(self.where(key)):
-                return score_file.read_or_set_aside(self.files, name_of(key), key)
+                return stored_scores.read_or_set_aside(self.files, name_of(key), key)
 
     def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
         self,
@@ -126,7 +126,7 @@ class Store:
         if found is None:
             with one_of_this_host(self.where(key), on_wait), shown:
                 # Another process may have made it meanwhile.
-                found = score_file.read_or_set_aside(self.files, name_of(key), key)
+                found = stored_scores.read_or_set_aside(self.files, name_of(key), key)
                 found = found or self._make(key, fields, make)
         self.files.clear(parts_of(key))  # also of a run killed before
         return found
@@ -139,7 +139,7 @@ class Store:
         Raises:
             StoreError: the store cannot be read.
         """
-        with score_file.reading(self.files.where(parts_of(work.key))):
+        with stored_scores.reading(self.files.where(parts_of(work.key))):
             if self.files.exists(name_of(work.key)):
                 return []
             there = set(self.files.names(parts_of(work.key)))
@@ -147,7 +147,7 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Return whether a file of scores exists under `key`; it is not read."""
-        with score_file.reading(self.where(key)):
+        with stored_scores.reading(self.where(key)):
             return self.files.exists(name_of(key))
 
     def make(self, work: Work, which: slice) -> None:
@@ -159,15 +159,15 @@ class Store:
             shard_of(Journal(self.files, work.key), work, which)
 
     def _make(self, key: str, fields: Fields, make: Make) -> Stored:
-        with score_file.writing(self.files.where(parts_of(key))):
+        with stored_scores.writing(self.files.where(parts_of(key))):
             self.files.prepare(parts_of(key))  # found out before anything is scored in vain
         while True:
             with suppress(MadeMeanwhileError):
                 frame, said = make(Journal(self.files, key))
                 about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
-                if score_file.write(self.files, name_of(key), frame, about):
+                if stored_scores.write(self.files, name_of(key), frame, about):
                     return Stored(key, frame, dict(fields), dict(said))
-            theirs = score_file.read_or_set_aside(self.files, name_of(key), key)
+            theirs = stored_scores.read_or_set_aside(self.files, name_of(key), key)
             if theirs is not None:  # another host was first
                 return theirs
 

@@ -30,8 +30,8 @@ from rmaudit.scores.sample import (
     spread,
     taken,
 )
-from rmaudit.scores.score_file import Stored, noise_of
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import Stored, noise_of
 
 if TYPE_CHECKING:
     import altair as alt

@@ -20,8 +20,8 @@ from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import protocols, published_scores
-from rmaudit.scores.score_file import noise_of
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import noise_of
 
 
 @dataclass(frozen=True, slots=True)

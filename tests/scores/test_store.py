@@ -30,8 +30,8 @@ from rmaudit.errors import StoreError
 from rmaudit.models.batches import Pace
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.listing import Counts, counts
-from rmaudit.scores.score_file import Stored, key_of
 from rmaudit.scores.store import Store
+from rmaudit.scores.stored_scores import Stored, key_of
 from tests.scores import children
 
 FIELDS = {"weights": "0a", "prompt": "What is best?", "dtype": "float32"}
@@ -300,7 +300,7 @@ def test_a_fault_that_passes_leaves_the_file(
         import resource
         from rmaudit.errors import StoreError
         from rmaudit.scores.files import LocalFiles
-        from rmaudit.scores.score_file import read
+        from rmaudit.scores.stored_scores import read
 
         path = Path(sys.argv[1])
         read(LocalFiles(path.parent), "none", "")  # what is imported late is there
