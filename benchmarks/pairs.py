@@ -30,7 +30,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 import rmaudit
 from rmaudit.conversation import Asked, asked_of, messages
 from rmaudit.measures.pair_accuracy import accuracy
-from rmaudit.models.named import checkpoint
+from rmaudit.models.load_model import checkpoint
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import read

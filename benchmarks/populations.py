@@ -29,7 +29,7 @@ from rmaudit.references import References
 from rmaudit.references.answers import answers
 from rmaudit.references.pooled_valence import pooled
 from rmaudit.references.surface import surface
-from rmaudit.search.ledger import brought
+from rmaudit.search.exploit_ledger import brought
 from rmaudit.stems import stem_codes, stem_key
 
 ALIKE = 0.5  # share of what is a word's own that all forms of its stem have in common

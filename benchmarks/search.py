@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.models.named import checkpoint
+from rmaudit.models.load_model import checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import ScoringPath
-from rmaudit.search.api import Found, search
+from rmaudit.search.api import SearchResult, search
 from rmaudit.search.constraints import Constraints, allowed
 from rmaudit.search.settings import Direction, Gcg, Settings
 
@@ -125,7 +125,7 @@ def _some(limits: Constraints, length: int) -> list[tuple[int, ...]]:
     return [tuple(row) for row in rows]
 
 
-def timed(model: Checkpoint, settings: Settings) -> tuple[Found, float]:
+def timed(model: Checkpoint, settings: Settings) -> tuple[SearchResult, float]:
     """A search that no cache has, and its CPU time."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()

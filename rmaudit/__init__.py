@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rmaudit.config.scorers import scorer
     from rmaudit.measures.estimates import difference, mean, rank_correlation
-    from rmaudit.models.named import load
+    from rmaudit.models.load_model import load
     from rmaudit.models.protocol import RewardModel
     from rmaudit.plugin.from_python import AuditRun, run
     from rmaudit.prompts import Prompt
@@ -47,7 +47,7 @@ _HOMES = {
     "below": "rmaudit.verdicts.records",
     "between": "rmaudit.verdicts.records",
     "difference": "rmaudit.measures.estimates",
-    "load": "rmaudit.models.named",
+    "load": "rmaudit.models.load_model",
     "mean": "rmaudit.measures.estimates",
     "rank_correlation": "rmaudit.measures.estimates",
     "run": "rmaudit.plugin.from_python",

@@ -30,7 +30,7 @@ from sklearn.linear_model import Ridge
 
 from rmaudit.checkpoints import embedded
 from rmaudit.config.cache_folder import default_cache
-from rmaudit.models.named import checkpoint
+from rmaudit.models.load_model import checkpoint
 from rmaudit.organisms import trained
 from rmaudit.prompts import prompt_named
 from scripts.organism_gates import FromStates, gates, probes, spec_of

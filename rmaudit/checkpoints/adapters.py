@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import configuration, shards, source
 from rmaudit.checkpoints.adapter_settings import HOW, deciding, refuse_endless
-from rmaudit.checkpoints.heads import Found, Shapes, linear
-from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.heads import FoundHead, linear
+from rmaudit.checkpoints.heads.linear import Shapes
+from rmaudit.checkpoints.reader_errors import short
 from rmaudit.checkpoints.shards import Headers
-from rmaudit.checkpoints.source import Source
+from rmaudit.checkpoints.source import CheckpointFiles
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 
@@ -49,7 +50,7 @@ class Adapter:
 
     model: str
     folder: Path
-    base: Source
+    base: CheckpointFiles
     named: str
     revision: str | None
     settings: Mapping[str, Any]
@@ -103,7 +104,7 @@ class Adapter:
             return {_plain(k): opened.get_tensor(k) for k in self.saved if _plain(k) in keys}
 
 
-def find(found: Source, spec: ModelSpec, cache: Path) -> Adapter | None:
+def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None:
     """The adapter among a model's files, with its base; None if it is a checkpoint.
 
     Of a base on the hub the small files are downloaded.
@@ -140,7 +141,7 @@ def find(found: Source, spec: ModelSpec, cache: Path) -> Adapter | None:
     return Adapter(spec.name, folder, base, named, revision, decides, shapes, headers)
 
 
-def base_of(found: Source, spec: ModelSpec, cache: Path) -> tuple[source.Kind, str | None]:
+def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[source.Kind, str | None]:
     """The files of an adapter's base, and its commit if it is the hub's.
 
     Raises:
@@ -182,7 +183,7 @@ def _around(folder: Path) -> list[Path]:
     return list(dict.fromkeys([own, own.parent, Path.cwd()]))
 
 
-def tokenizer_folder(found: Source, spec: ModelSpec, cache: Path) -> Path:
+def tokenizer_folder(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Path:
     """The folder of the tokenizer of a checkpoint or an adapter; no weights are downloaded for it.
 
     Raises:
@@ -194,7 +195,7 @@ def tokenizer_folder(found: Source, spec: ModelSpec, cache: Path) -> Path:
     return base_of(found, spec, cache)[0].path
 
 
-def refuse_head(adapter: Adapter, head: Found) -> None:
+def refuse_head(adapter: Adapter, head: FoundHead) -> None:
     """Only adapters of plain heads are merged.
 
     Raises:
@@ -238,7 +239,7 @@ def refuse(folder: Path, *, model: str) -> None:
         raise ModelError(message)
 
 
-def _own(found: Source) -> Headers:
+def _own(found: CheckpointFiles) -> Headers:
     """The headers of the adapter's own tensors."""
     names = found.names()
     if WEIGHTS in names:

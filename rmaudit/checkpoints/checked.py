@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints import adapters, configuration, heads, shards, source
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.heads import Found, Shapes, encoder, linear
+from rmaudit.checkpoints.heads import FoundHead, encoder, linear
 from rmaudit.checkpoints.heads.linear import KEY as HEAD_KEY
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.heads.logit import SETTING as LOGIT
 from rmaudit.checkpoints.shards import Headers
-from rmaudit.checkpoints.source import Source
+from rmaudit.checkpoints.source import CheckpointFiles
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 
@@ -53,8 +54,8 @@ class Looked:
     """
 
     spec: ModelSpec
-    source: Source
-    base: Source
+    source: CheckpointFiles
+    base: CheckpointFiles
     config: Mapping[str, Any]
     headers: Headers
     adapter: Adapter | None
@@ -64,7 +65,7 @@ class Looked:
 class Checked(Looked):
     """A checkpoint that rmaudit can score; `head` is the family and the tensors of its head."""
 
-    head: Found
+    head: FoundHead
 
     @property
     def name(self) -> str:
@@ -119,14 +120,14 @@ def of(spec: ModelSpec, cache: Path) -> Checked:
     return check(look(source.find(spec, cache), spec, cache))
 
 
-def look(found: Source, spec: ModelSpec, cache: Path) -> Looked:
+def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
     """What the files of a registry entry are: a checkpoint's, or an adapter's and its base's.
 
     Raises:
         ModelError: config.json or the headers cannot be read, or the base cannot be had.
     """
     adapter = adapters.find(found, spec, cache)
-    base: Source = found if adapter is None else adapter.base
+    base: CheckpointFiles = found if adapter is None else adapter.base
     config = configuration.read(base.path, model=spec.name)
     if spec.logit is not None:
         config[LOGIT] = spec.logit
@@ -168,7 +169,7 @@ def find_head(
     *,
     model: str,
     added: Shapes | None = None,
-) -> Found:
+) -> FoundHead:
     """The family and the tensors of a checkpoint's head; the folder is for errors.
 
     `added` are the whole tensors that an adapter has for its base, by the names that the base has

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import encoder
-from rmaudit.checkpoints.reading import short, told
+from rmaudit.checkpoints.reader_errors import short, told
 from rmaudit.config.registry import newest
 from rmaudit.errors import ModelError
 

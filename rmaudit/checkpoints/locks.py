@@ -1,10 +1,16 @@
-"""Locks between processes that share a cache, with a word on stderr where one waits for another."""
+"""Locks between processes: of a file that several hosts write, or of one host's work.
+
+The operating system frees the lock of a process that died.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -22,14 +28,49 @@ def held(path: Path, *, doing: str) -> Iterator[None]:
     Raises:
         OSError: the lock's file cannot be written.
     """
-    lock = FileLock(f"{path}.lock")
-    try:
-        lock.acquire(timeout=_PATIENCE)
-    except Timeout:
+
+    def say() -> None:
         waits = f"rmaudit: waiting for another process that is {doing} ({path}.lock is held)"
         print(waits, file=sys.stderr, flush=True)  # noqa: T201  (a run that stands still says why)
-        lock.acquire()
+
+    lock = FileLock(f"{path}.lock")
+    _acquire(lock, say, patience=_PATIENCE)
     try:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def one_of_this_host(work: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Keep other processes of this user and host from the same `work` during the block.
+
+    The lock spares work and guards nothing: results are right without it. So its file is in the
+    host's folder for temporary files, never beside the scores: their file system may have no
+    locks, or may hold one for a host that is gone. No process waits for another host, and none
+    waits where the host has no locks. `on_wait` is called once, before waiting.
+    """
+    lock = FileLock(lock_file(work))
+    with suppress(OSError, NotImplementedError):
+        Path(lock.lock_file).parent.mkdir(mode=0o700, exist_ok=True)
+        _acquire(lock, on_wait)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def lock_file(work: str) -> Path:
+    """Return the file of the lock that `one_of_this_host` holds for `work`."""
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    name = hashlib.sha256(work.encode()).hexdigest()
+    return Path(tempfile.gettempdir()) / f"rmaudit-locks-{user}" / f"{name}.lock"
+
+
+def _acquire(lock: FileLock, on_wait: Callable[[], None], *, patience: float = 0) -> None:
+    """Acquire a lock; `on_wait` is called where that takes longer than `patience` seconds."""
+    try:
+        lock.acquire(timeout=patience)
+    except Timeout:
+        on_wait()
+        lock.acquire()

@@ -11,7 +11,7 @@ from typing import Any
 
 from rmaudit.checkpoints.adapter_settings import HOW
 from rmaudit.checkpoints.adapters import Adapter
-from rmaudit.checkpoints.reading import brief
+from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError
 
 _ODD = {

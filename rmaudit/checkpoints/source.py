@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rmaudit.checkpoints import embedded, hub, shards
-from rmaudit.checkpoints.reading import brief, short
+from rmaudit.checkpoints.reader_errors import brief, short
 from rmaudit.checkpoints.shards import Header
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.servers import is_served
@@ -25,7 +25,7 @@ FOLDER, MISSING = "folder", "folder missing"
 SERVED = "served"
 
 
-class Source(Protocol):
+class CheckpointFiles(Protocol):
     """A checkpoint's files; errors begin with `model`."""
 
     @property
@@ -163,7 +163,7 @@ def commit_of(folder: Path) -> str | None:
     return folder.name if hashed and folder.parent.name == "snapshots" else None
 
 
-def read(source: Source) -> dict[str, Header]:
+def read(source: CheckpointFiles) -> dict[str, Header]:
     """The headers of all weights of a checkpoint, by the names of their tensors.
 
     Raises:

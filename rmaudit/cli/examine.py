@@ -26,7 +26,7 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
-    from rmaudit.scores.round_trip import Survival
+    from rmaudit.scores.token_survival import Survival
 
 
 def survival(
@@ -91,7 +91,7 @@ def _survival(spec: ModelSpec, prompt: Asked) -> Survival:
     from rmaudit.checkpoints import adapters, configuration, source
     from rmaudit.layout import tokenizers
     from rmaudit.layout.layouts import layout_in
-    from rmaudit.scores import round_trip
+    from rmaudit.scores import token_survival
 
     found = source.find(spec, default_cache())
     folder = adapters.tokenizer_folder(found, spec, default_cache())
@@ -99,17 +99,17 @@ def _survival(spec: ModelSpec, prompt: Asked) -> Survival:
     layout = layout_in(folder, spec, pairs=pairs)
     vocabulary = tokenizers.vocabulary(layout.tokenizer)
     rows = layout.retokenized(prompt, vocabulary.texts)
-    return round_trip.survival(vocabulary, layout.slot(prompt), rows, closing=layout.closing)
+    return token_survival.survival(vocabulary, layout.slot(prompt), rows, closing=layout.closing)
 
 
 def _survival_lines(name: str, text: str, result: Survival) -> Iterator[str]:
-    from rmaudit.scores import round_trip
+    from rmaudit.scores import token_survival
 
     total = len(result.frame)
     yield f"{name}: {total:,} token ids, {text!r}"
     yield "decoded, rendered and tokenized again, as the paper did, an id becomes:"
     for fate, count in result.counts.items():
-        shown = ", ".join(round_trip.examples(result, fate))
+        shown = ", ".join(token_survival.examples(result, fate))
         line = f"  {fate:<14} {count:>9,}  {100 * count / total:6.2f} %"
         yield f"{line}  ids {shown}" if shown else line
     yield f"  {'different rows':<14} {result.distinct_rows:>9,}"

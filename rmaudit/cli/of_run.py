@@ -16,8 +16,8 @@ from rmaudit.config.brought import brought
 from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 
 if TYPE_CHECKING:
-    from rmaudit.distributed.making import Planned
     from rmaudit.distributed.needs import Plan
+    from rmaudit.distributed.rounds import Planned
     from rmaudit.plugin.planning import Before
 
 _AUDITS = "audits"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rmaudit.models.checkpoint import Checkpoint
     from rmaudit.models.doctor import Check, Examination
     from rmaudit.models.served import ServedIds, ServedTexts
-    from rmaudit.models.served_doctor import Comparison
+    from rmaudit.models.served_doctor import ServerChecks
     from rmaudit.models.text_scorer import TextScorer
 
 
@@ -54,7 +54,7 @@ def doctor(  # noqa: PLR0913  (its options)
 
     Exit code 0 if all its checks are exact, 1 if one is not.
     """
-    from rmaudit.models.named import load
+    from rmaudit.models.load_model import load
 
     try:
         loaded = load(
@@ -114,7 +114,7 @@ def _examined(
     return _doctor_lines(model.name, found), _doctor_json(model.name, found), found.ok
 
 
-def _served_json(model: ServedIds | ServedTexts, found: Comparison) -> dict[str, Any]:
+def _served_json(model: ServedIds | ServedTexts, found: ServerChecks) -> dict[str, Any]:
     return {
         "model": model.name,
         "source": model.spec.source,
@@ -129,7 +129,7 @@ def _served_json(model: ServedIds | ServedTexts, found: Comparison) -> dict[str,
     }
 
 
-def _served_lines(model: ServedIds | ServedTexts, found: Comparison) -> Iterator[str]:
+def _served_lines(model: ServedIds | ServedTexts, found: ServerChecks) -> Iterator[str]:
     limits = "".join(f", {name} {said}" for name, said in model.limits.items())
     yield f"{model.name}: {model.spec.source}{limits}"
     yield f"in sd of the rewards ({found.sd:.4g}):"

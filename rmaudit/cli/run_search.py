@@ -19,7 +19,7 @@ from rmaudit.prompts import PROMPTS
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import RewardModel
-    from rmaudit.search.api import Found
+    from rmaudit.search.api import SearchResult
     from rmaudit.search.settings import Settings
 
 _SHOWN = 5  # sequences of a search
@@ -50,7 +50,7 @@ def search(  # noqa: PLR0913  (groups of options)
 
     Each search is kept in the cache: the same one is read back, and one that was stopped goes on.
     """
-    found: list[Found] = []
+    found: list[SearchResult] = []
     try:
         common = search_options.settings(asked, allowed, of_gcg)
         for one in _searches(model, asked, common, loading, shared):
@@ -67,10 +67,10 @@ def search(  # noqa: PLR0913  (groups of options)
 
 def _searches(
     name: str, asked: Asked, common: Settings, loading: Loading, shared: Path | None
-) -> Iterator[Found]:
+) -> Iterator[SearchResult]:
     """Run one search for each prompt, start and direction; the ledgers note what each found."""
-    from rmaudit.models.named import load
-    from rmaudit.search import ledger
+    from rmaudit.models.load_model import load
+    from rmaudit.search import exploit_ledger
     from rmaudit.search.api import search as run
 
     starts, cache = search_options.starts(asked), loading.folder
@@ -78,16 +78,16 @@ def _searches(
         name, registry=loading.file, cache=cache, device=loading.device, dtype=loading.dtype
     ).with_weights("what a search would find is not recorded")
     if shared is not None and shared.exists():
-        ledger.read(shared)  # refused before a search is made in vain
+        exploit_ledger.read(shared)  # refused before a search is made in vain
     for prompt in asked.prompt or PROMPTS:
         for start in starts:
             given = _from(model, common, start, asked.length, asked.starts)
             for direction in search_options.directions(asked):
                 settings = replace(given, direction=direction)
                 found = run(model, prompt, settings, cache=loading.scores, device=loading.device)
-                ledger.remember(cache or default_cache(), found, model)
+                exploit_ledger.remember(cache or default_cache(), found, model)
                 if shared is not None:
-                    ledger.append(shared, found, model)
+                    exploit_ledger.append(shared, found, model)
                 yield found
 
 
@@ -101,7 +101,7 @@ def _from(
     return replace(common, start=start, length=own, starts=starts or 1)
 
 
-def _lines(found: Found) -> Iterator[str]:
+def _lines(found: SearchResult) -> Iterator[str]:
     """The lines to print: what was asked, and the best that was found, with slurs masked."""
     from rmaudit.references.masks import mask, masked
     from rmaudit.report.safe_text import visible
@@ -119,7 +119,7 @@ def _lines(found: Found) -> Iterator[str]:
         yield f"  {row.score:+10.4g}  {shown}"
 
 
-def _said(found: Found) -> dict[str, Any]:
+def _said(found: SearchResult) -> dict[str, Any]:
     rows = [
         {
             "ids": list(row["ids"]),

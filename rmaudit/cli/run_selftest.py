@@ -91,7 +91,7 @@ def selftest(  # noqa: PLR0913  (its options)
 def _bench(audits: Path, model: str) -> Bench:
     import pandas as pd
 
-    from rmaudit.models.named import checkpoint
+    from rmaudit.models.load_model import checkpoint
     from rmaudit.organisms.selftest import Bench
     from rmaudit.organisms.trial import thinned
     from rmaudit.references import References

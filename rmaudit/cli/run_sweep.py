@@ -15,23 +15,22 @@ from rmaudit.cli.option_groups import grouped
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
-    from rmaudit.distributed import making
+    from rmaudit.distributed import rounds
 
 
 @dataclass(frozen=True, slots=True)
 class OfArray:
     """Options of a job array."""
 
-    array: Annotated[int, typer.Option(min=1, help="so many parts of an array")] = 16
-    gres: Annotated[str | None, typer.Option(help="of each job, such as gpu:1")] = None
-    sbatch: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="more for sbatch; repeatable")
-    ] = None
-    logs: Annotated[Path, typer.Option(help="where jobs write what they say")] = Path("slurm")
-    detach: Annotated[bool, typer.Option("--detach", help="submit, and do not wait")] = False
     show: Annotated[
-        bool, typer.Option("--print", help="print a script for sbatch, and submit nothing")
+        bool, typer.Option("--print", help="print a script for sbatch, and score nothing")
     ] = False
+    array: Annotated[int, typer.Option(min=1, help="with --print: so many parts of an array")] = 16
+    gres: Annotated[str | None, typer.Option(help="with --print: of each job, as gpu:1")] = None
+    sbatch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="with --print: more for sbatch; repeatable"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,8 @@ On = Annotated[
     str,
     typer.Option(
         metavar="WHERE",
-        help="who makes it: this process (here), a SLURM array (slurm), processes of this host "
-        "(local), or Ray's workers (ray, or the address of a cluster)",
+        help="who makes it: this process (here), or Ray's workers (ray, or the address of a "
+        "cluster); for a job array see --part and --print",
     ),
 ]
 Audits = Annotated[list[Path] | None, typer.Argument(help="files and folders (default: audits)")]
@@ -74,15 +73,15 @@ def plan(
 
     Nothing is scored, and no weights are loaded. The audits are asked: nothing is listed twice.
     """
-    from rmaudit.distributed import told
+    from rmaudit.distributed import plan_text
     from rmaudit.plugin.planning import Before
 
     try:
         found = planned([str(path) for path in audits or ()], of_run, of_run.model or [], Before())
         if as_json:
-            echo_json(told.as_json(found, missing=missing))
+            echo_json(plan_text.as_json(found, missing=missing))
         else:
-            for line in told.lines(found, missing=missing):
+            for line in plan_text.lines(found, missing=missing):
                 say(line)
     except RmauditError as error:
         fail(error)
@@ -110,72 +109,53 @@ def sweep(  # noqa: PLR0913  (groups of options)
 
     Exit code 0 if nothing lacks, 2 if other parts are to make the rest, 3 if some cannot be made.
     """
-    from rmaudit.distributed import making, on_ray
+    from rmaudit.distributed import on_ray, rounds
     from rmaudit.distributed.parts import part as parsed
 
     ray = on_ray.is_address(on)
-    if on not in {"here", "slurm", "local"} and not ray:
-        fail(f"--on {on!r}; write here, slurm, local, ray, or the address of a Ray cluster")
+    if on != "here" and not ray:
+        message = f"--on {on!r}; write here, ray, or the address of a Ray cluster"
+        fail(f"{message}; --print prints a script for a SLURM array")
     if part is not None and (on != "here" or of_array.show):
         fail("--part is for one process; leave it out with --on and --print")
-    if not ray and (on != "here" or of_array.show):
+    if of_array.show:
         if as_json:
-            fail("--json is not for job arrays; leave it out with --on and --print")
-        _in_array(what or [], of_run, prompt or [], of_array, on)
+            fail("--json is not for scripts; leave it out with --print")
+        _print_script(what or [], of_run, prompt or [], of_array)
         return
-    told = (lambda _: None) if as_json else say
+    progress = (lambda _: None) if as_json else say
     try:
         mine = None if part is None else parsed(part)
         plans = list(jobs(what or [], of_run, prompt or []))
         if ray:
             cluster = on_ray.Cluster(on, of_ray.workers, of_ray.gpus, of_ray.cpus)
-            made = on_ray.make(plans, cluster, told)
+            made = on_ray.make(plans, cluster, progress)
         else:
-            made = making.Made()
+            made = rounds.Made()
             for place, each in enumerate(plans):
-                made.add(making.make(each, mine, place=place, models=len(plans), told=told))
+                made.add(rounds.make(each, mine, place=place, models=len(plans), say=progress))
     except RmauditError as error:
         fail(error)
     _end(made, as_json=as_json)
 
 
-def _in_array(
-    what: Sequence[str], of_run: OfRun, prompts: Sequence[str], of_array: OfArray, on: str
+def _print_script(
+    what: Sequence[str], of_run: OfRun, prompts: Sequence[str], of_array: OfArray
 ) -> None:
-    """Submit the parts as jobs, or print the script that would."""
-    from rmaudit.distributed import on_slurm
+    """Print a script for sbatch whose jobs are the parts of this sweep."""
+    from rmaudit.distributed.parts import array_script
 
     more = [entry.partition("=") for entry in of_array.sbatch or ()]
     if wrong := [name for name, equals, _ in more if not (name and equals)]:
         fail(f"--sbatch {wrong[0]!r}: write NAME=VALUE, such as partition=gpu")
     settings = {name: value for name, _, value in more}
     settings |= {"gres": of_array.gres} if of_array.gres else {}
-    own = command(what, of_run, prompts, printed=of_array.show)
-    kind = "local" if on == "local" else "slurm"
-    array = on_slurm.Array(own, of_array.array, kind, of_array.logs, settings)
-    if of_array.show:
-        for line in on_slurm.script(array).splitlines():
-            say(line)
-        return
-    try:
-        plans = list(jobs(what, of_run, prompts))
-        if of_array.detach:
-            submitted = on_slurm.submit(array)
-            names = ", ".join(job.job_id for job in submitted)
-            say(f"submitted {len(submitted)} parts: {names}")
-            say("when they have ended, run the same again, until nothing lacks")
-            return
-        failed = on_slurm.make(plans, array, say)
-    except RmauditError as error:
-        fail(error)
-    for reason in failed:
-        say(reason, err=True)
-    if failed:
-        raise typer.Exit(ERROR)
-    say("nothing lacks")
+    own = command(what, of_run, prompts, printed=True)
+    for line in array_script(own, of_array.array, settings).splitlines():
+        say(line)
 
 
-def _end(made: making.Made, *, as_json: bool) -> None:
+def _end(made: rounds.Made, *, as_json: bool) -> None:
     """Say what came of it, and what to do next."""
     failed, left = [*made.failed.values()], sum(need.missing for need in made.left)
     if as_json:

@@ -47,7 +47,7 @@ def score(
     if out.suffix not in _WRITERS:
         fail(f"--out {out}: its ending is {out.suffix!r}; known: {', '.join(_WRITERS)}", USAGE)
     try:
-        from rmaudit.models.named import load
+        from rmaudit.models.load_model import load
         from rmaudit.scores.answer_files import read, rewards
 
         given = read(answers)

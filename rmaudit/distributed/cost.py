@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmaudit.distributed.needs import Need
+from rmaudit.models.recorded import Recorded
+from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
@@ -49,34 +51,29 @@ class Size:
 
 
 def size_of(model: Scored) -> Size | None:
-    """The size of a model with weights, from the headers of its files; None if it is not known."""
-
-    def computed(model: RewardModel) -> Size | None:
-        loader = getattr(model, "loader", None)
-        headers = getattr(getattr(loader, "checked", None), "headers", None)
-        if loader is None or headers is None:  # it brings its own code
-            return None
-        counts = {name: math.prod(header.shape) for name, header in headers.items()}
-        passed = sum(n for name, n in counts.items() if not _LOOKED_UP.search(name))
-        return Size(sum(counts.values()), passed, loader.dtype)
-
-    return model.scores(computed=computed, published=lambda _: None, told=lambda _: None)
+    """Return the size of a model, from the headers of its files; None if there are none."""
+    loader = getattr(model, "loader", None)
+    headers = getattr(getattr(loader, "checked", None), "headers", None)
+    if loader is None or headers is None:  # it has no weights, or runs its own code
+        return None
+    counts = {name: math.prod(header.shape) for name, header in headers.items()}
+    passed = sum(n for name, n in counts.items() if not _LOOKED_UP.search(name))
+    return Size(sum(counts.values()), passed, loader.dtype)
 
 
 def ids_of(need: Need) -> int:
     """How many ids pass through the model for a need: the answers, and what stands around them."""
-
-    def computed(model: RewardModel) -> int:
-        slot = model.slot(need.request.prompt.text)
-        before, after = len(slot.prefix), len(slot.suffix)
-        if need.request.kind == "base":
-            return before
-        own = _answers(model, need)
-        full = model.identity.get("path") == ScoringPath.FULL_ROWS
-        around = before + after if full else after
-        return own + need.answers * around + before + _OWN_ROWS * (before + after + 1)
-
-    return need.model.scores(computed=computed, published=lambda _: 0, told=lambda _: 0)
+    model = need.model
+    if isinstance(model, Recorded | TextScorer):
+        return 0
+    slot = model.slot(need.request.prompt.text)
+    before, after = len(slot.prefix), len(slot.suffix)
+    if need.request.kind == "base":
+        return before
+    own = _answers(model, need)
+    full = model.identity.get("path") == ScoringPath.FULL_ROWS
+    around = before + after if full else after
+    return own + need.answers * around + before + _OWN_ROWS * (before + after + 1)
 
 
 def flops_of(need: Need, size: Size) -> float:

@@ -17,8 +17,9 @@ import numpy as np
 
 from rmaudit.errors import RmauditError
 from rmaudit.organisms.requests import Request, answer
-from rmaudit.scores.sealed import Fields, Stored, key_of
-from rmaudit.scores.store import Make, Store, Work
+from rmaudit.scores.shard_scoring import Work
+from rmaudit.scores.store import Make, Store
+from rmaudit.scores.stored_scores import Fields, Stored, key_of
 
 if TYPE_CHECKING:
     from rmaudit.models.protocol import Scored

@@ -16,11 +16,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmaudit.distributed.making import Made, Planned, Told
+from rmaudit.distributed.rounds import Made, Planned, Say, in_rounds
 from rmaudit.errors import SpecError
 
 if TYPE_CHECKING:
-    from rmaudit.distributed.needs import Need
+    from rmaudit.distributed.needs import Plan
     from rmaudit.distributed.ray_pool import Pool
     from rmaudit.scores.store import Store
 
@@ -53,35 +53,38 @@ def is_address(given: str) -> bool:
     return given == ON or ":" in given
 
 
-def make(plans: Sequence[Planned], cluster: Cluster, told: Told) -> Made:
-    """Make on Ray what lacks, and then what is known to lack once that is there.
+def make(plans: Sequence[Planned], cluster: Cluster, say: Say) -> Made:
+    """Score on Ray what the plans still need, and return the outcome.
 
-    `told` is given a line for each need that is done.
+    `say` is called with a line for each need that is done.
 
     Raises:
         SpecError: Ray is missing or cannot be reached, it has no room for an actor, or its nodes
             cannot reach the store.
-        RmauditError: the needs cannot be found out.
+        RmauditError: planning fails.
     """
-    ray, made, tried = _imported(), Made(), set[str]()
+    ray, tried = _imported(), set[str]()
+    pool: Pool | None = None
     with ExitStack() as stack:
-        pool: Pool | None = None
-        while True:
-            found = [planned() for planned in plans]
-            lacking: dict[str, Need] = {n.key: n for plan in found for n in plan.lacking}
+
+        def execute(found: Sequence[Plan], made: Made) -> bool:
+            nonlocal pool
+            lacking = {need.key: need for plan in found for need in plan.lacking}
             todo = [need for key, need in lacking.items() if need.settled and key not in tried]
             if not todo:
-                made.left = [*lacking.values()]
-                return made
+                return False
             if pool is None:
                 store, device = found[0].store, found[0].device
                 _refuse_unreachable(store, cluster.address)
                 ours = stack.enter_context(_connected(ray, cluster.address))
-                pool = _pool(ray, cluster, store, device, told)
+                pool = _pool(ray, cluster, store, device, say)
                 if not ours:  # else they end with the connection
                     stack.callback(pool.close)
             tried.update(need.key for need in todo)
             pool.make(todo, made)
+            return True
+
+        return in_rounds(plans, execute)
 
 
 def _imported() -> Any:  # noqa: ANN401  (the module)
@@ -135,7 +138,7 @@ def _reached(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), _WAIT).close()
 
 
-def _pool(ray: Any, cluster: Cluster, store: Store, device: str, told: Told) -> Pool:  # noqa: ANN401  (the module)
+def _pool(ray: Any, cluster: Cluster, store: Store, device: str, say: Say) -> Pool:  # noqa: ANN401  (the module)
     """As many actors as there is room for, or as are asked for."""
     from rmaudit.distributed.ray_pool import Pool
 
@@ -155,4 +158,4 @@ def _pool(ray: Any, cluster: Cluster, store: Store, device: str, told: Told) -> 
         each = " and ".join(f"{n:g} {kind}" for kind, n in wanted.items())
         raise SpecError(f"Ray: no node has {each}, as each worker is to take")
     each_takes = {"num_gpus": gpus, "num_cpus": cluster.cpus}
-    return Pool(ray, store, device, cluster.workers or room, each_takes, told)
+    return Pool(ray, store, device, cluster.workers or room, each_takes, say)

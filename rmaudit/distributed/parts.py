@@ -1,9 +1,11 @@
-"""Who makes what, where several share the work and none knows of the others: by a hash."""
+"""Divide a sweep into parts by a hash, so that the jobs of an array need not know of each other."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rmaudit.errors import SpecError
@@ -21,7 +23,7 @@ class Part(NamedTuple):
         return f"{self.number}/{self.of}"
 
     def has(self, task: str, place: int = 0, models: int = 1) -> bool:
-        """Whether a task belongs to it; of any `of` parts exactly one has it.
+        """Return whether a task belongs to it; of any `of` parts exactly one has it.
 
         `place` is the model's among so many `models`. Each model takes an equal share of the parts,
         so that a part loads few models.
@@ -31,7 +33,7 @@ class Part(NamedTuple):
 
 
 def part(given: str) -> Part:
-    """A part that is written as `3/16`.
+    """Return the part that is written as `3/16`.
 
     Raises:
         SpecError: it is not written so, or is none of them.
@@ -40,3 +42,23 @@ def part(given: str) -> Part:
     if found and 1 <= int(found[1]) <= int(found[2]):
         return Part(int(found[1]), int(found[2]))
     raise SpecError(f"--part: {given!r}; write 3/16 for the third of 16 parts")
+
+
+def array_script(command: Sequence[str], jobs: int, settings: Mapping[str, str]) -> str:
+    """Return a script for sbatch that runs `command`, a sweep, in an array of so many jobs.
+
+    `settings` are options of sbatch, such as `gres` or `partition`.
+    """
+    given = {"job-name": "rmaudit", "array": f"1-{jobs}"}
+    given |= {name.replace("_", "-"): value for name, value in settings.items()}
+    sweep = shlex.join(command)
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            *(f"#SBATCH --{name}={value}" for name, value in given.items()),
+            "#SBATCH --requeue",
+            f"{sweep} --part $SLURM_ARRAY_TASK_ID/{jobs}",
+            "# Exit code 2: other parts have something left. When all have ended, submit it again,",
+            f"# until this lists nothing: {sweep.replace(' sweep ', ' plan ', 1)} --missing",
+        ]
+    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import RmauditError
-from rmaudit.scores.files import Folder
+from rmaudit.scores.files import LocalFiles
 
 if TYPE_CHECKING:
     from rmaudit.distributed.needs import Need, Needs
@@ -26,14 +26,14 @@ class Keeper:
 
     def __init__(self, folder: str) -> None:
         """`folder` is that of the store's files."""
-        self.files = Folder(Path(folder))
+        self.files = LocalFiles(Path(folder))
 
     def do(self, operation: str, *given: str | bytes) -> Any:  # noqa: ANN401  (by the operation)
         """One of the operations of `Files`."""
         return getattr(self.files, operation)(*given)
 
 
-class Kept(Folder):
+class Kept(LocalFiles):
     """The files of a folder of another node, by its keeper.
 
     What lies beside the scores (`root.parent`) is there too where that node's folder is here.
@@ -108,7 +108,7 @@ class Maker:
     def ready(self) -> str:
         """Open the model; "", or why it cannot be had here. Weights load at the first score."""
         from rmaudit.config.spec import ModelSpec
-        from rmaudit.models.named import opened
+        from rmaudit.models.load_model import opened
         from rmaudit.scores.store import Store
 
         self.store = Store(Kept(self.place, self.keeper) if self.keeper else self.place)

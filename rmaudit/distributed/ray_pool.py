@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from rmaudit.config.scorers import entry_of
-from rmaudit.distributed.making import Made, Told, title
 from rmaudit.distributed.ray_actors import Keeper, Maker
+from rmaudit.distributed.rounds import Made, Say, title
 from rmaudit.organisms.requests import plain
-from rmaudit.scores.files import Folder
+from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.protocols import Bar
 from rmaudit.scores.store import Store
 
@@ -37,7 +37,7 @@ _PATIENCE = 20.0  # seconds without news, after which idle actors make room
 
 
 @dataclass(eq=False)
-class Task:
+class RayTask:
     """A shard of a need, by its first row; without a start, what is left when all are there.
 
     `died` is how many actors have.
@@ -67,11 +67,11 @@ class Pool:
     device: str
     seats: int
     each: dict[str, float]
-    told: Told
-    queues: dict[ModelSpec, deque[Task]] = field(default_factory=dict)
+    say: Say
+    queues: dict[ModelSpec, deque[RayTask]] = field(default_factory=dict)
     actors: dict[Any, ModelSpec] = field(default_factory=dict)
     idle: list[Any] = field(default_factory=list)
-    busy: dict[Any, tuple[Any, Task | None]] = field(default_factory=dict)
+    busy: dict[Any, tuple[Any, RayTask | None]] = field(default_factory=dict)
     last: dict[Any, str] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
     died: Counter[ModelSpec] = field(default_factory=Counter)
@@ -79,7 +79,7 @@ class Pool:
     def __post_init__(self) -> None:
         """Put the keeper of a folder on this node."""
         self._keeper, self._kept_by, self._place = None, "", self.store.root
-        if isinstance(self.store.files, Folder):
+        if isinstance(self.store.files, LocalFiles):
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
             node = self.ray.get_runtime_context().get_node_id()
@@ -109,7 +109,7 @@ class Pool:
         self._end(*(actor for actor, _ in self.busy.values()))  # too late to be needed
         self.busy.clear()
         answers, seconds = made.answers - before, max(time.monotonic() - began, 1e-3)
-        self.told(f"{answers:,} answers in {seconds:,.1f} s, {answers / seconds:,.0f} a second")
+        self.say(f"{answers:,} answers in {seconds:,.1f} s, {answers / seconds:,.0f} a second")
 
     def close(self) -> None:
         """End all actors: what they were at is lost, what is in the store stays."""
@@ -127,9 +127,9 @@ class Pool:
         sharded = work is not None and request.kind != "base"  # which is one forward
         shards = self.store.missing(work) if work is not None and sharded else []
         self.open[need.key] = len(shards)
-        queue.extend(Task(need, asked, each.start, each.stop - each.start) for each in shards)
+        queue.extend(RayTask(need, asked, each.start, each.stop - each.start) for each in shards)
         if not shards:
-            queue.append(Task(need, asked, None, 0 if sharded else need.missing))
+            queue.append(RayTask(need, asked, None, 0 if sharded else need.missing))
 
     def _seat(self) -> None:
         """Give idle actors their models' next tasks, and start actors where there is room."""
@@ -146,7 +146,7 @@ class Pool:
                 self._end(self.idle[0])  # its model has no task left
             self._start(spec)
 
-    def _next(self, actor: Any, queue: deque[Task]) -> Task:  # noqa: ANN401  (Ray's)
+    def _next(self, actor: Any, queue: deque[RayTask]) -> RayTask:  # noqa: ANN401  (Ray's)
         """Of the need that the actor knows, else of one that no other is at, else the first.
 
         A need is found out anew by each actor, which reads the whole vocabulary for it.
@@ -209,7 +209,7 @@ class Pool:
             self.idle.append(actor)
         return 0 if died or why or task is None else task.answers
 
-    def _again(self, spec: ModelSpec, task: Task | None) -> bool:
+    def _again(self, spec: ModelSpec, task: RayTask | None) -> bool:
         """Whether what an actor died of is tried again; its task then comes first."""
         if task is None:
             self.died[spec] += 1
@@ -219,7 +219,7 @@ class Pool:
             self.queues[spec].appendleft(task)
         return task.died < _TRIES
 
-    def _fail(self, spec: ModelSpec, task: Task | None, why: str, made: Made) -> None:
+    def _fail(self, spec: ModelSpec, task: RayTask | None, why: str, made: Made) -> None:
         """Give up what a task was for, or all that is asked of a model that cannot be opened."""
         queue = self.queues[spec]
         failed = [each.need for each in queue] if task is None else [task.need]
@@ -228,13 +228,13 @@ class Pool:
         queue.clear()
         queue.extend(left)
 
-    def _done(self, task: Task, queue: deque[Task]) -> None:
-        """The shards of a need are joined once all are there; then it is told."""
+    def _done(self, task: RayTask, queue: deque[RayTask]) -> None:
+        """The shards of a need are joined once all are there; then `say` is called."""
         need = task.need
         if task.start is None:
             with tqdm.external_write_mode():  # the bar makes room
-                self.told(f"{title(need)}: {need.missing:,} of {need.answers:,} answers")
+                self.say(f"{title(need)}: {need.missing:,} of {need.answers:,} answers")
             return
         self.open[need.key] -= 1
         if not self.open[need.key]:
-            queue.appendleft(Task(need, task.asked, None, 0))
+            queue.appendleft(RayTask(need, task.asked, None, 0))

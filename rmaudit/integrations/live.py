@@ -91,7 +91,7 @@ class _Head:
     reads_prefix: ClassVar[bool] = False
     layer: torch.nn.Module
 
-    def after(self, prefix: Ids, states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `engine.Head` has it)
+    def after(self, prefix: Ids, states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `scoring.Head` has it)
         """The same for every prompt: (n, hidden) to (n,)."""
         return self
 

@@ -23,7 +23,7 @@ from accelerate.utils import broadcast_object_list
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 import rmaudit
-from rmaudit.checkpoints.reading import brief
+from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.config.scorers import SOURCE, forget
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.integrations.live import live

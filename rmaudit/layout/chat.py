@@ -5,7 +5,7 @@ A prompt is a text of the user's, or a conversation that ends with one.
 Exact protocol: the template is rendered with a stand-in for the answer; what stands before and
 after it is tokenized, with one BOS, and every candidate's ids go in between unchanged. That holds
 only if the template prints the same around every answer, so it is tried with answers that differ
-in length and first letter (`layout.neutral`).
+in length and first letter (`layout.template_checks`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints.reading import brief, short
+from rmaudit.checkpoints.reader_errors import brief, short
 from rmaudit.conversation import SYSTEM, Asked, messages
 from rmaudit.errors import ModelError
-from rmaudit.layout import limited, neutral
+from rmaudit.layout import limited, template_checks
 from rmaudit.layout.slot import Slot, around
 from rmaudit.layout.tokenizers import failures_told
 
@@ -59,8 +59,8 @@ def render(
     stand_in, said = _STAND_IN, messages(prompt)
     while any(stand_in in turn["content"] for turn in said):
         stand_in += "x"
-    neutral.refuse_chance(_template(tokenizer, model), model=model)
-    answers = [stand_in, *neutral.ANSWERS]
+    template_checks.refuse_chance(_template(tokenizer, model), model=model)
+    answers = [stand_in, *template_checks.ANSWERS]
     printed = [  # chance, and an object's address, are others in another process
         text
         for process in (0, 1)
@@ -74,7 +74,7 @@ def render(
         )
         raise ModelError(message)
     before, after = parts
-    neutral.refuse_others(printed, answers + answers, before, after, model=model)
+    template_checks.refuse_others(printed, answers + answers, before, after, model=model)
     if lost := [turn for turn in said if turn["content"].strip() not in before]:
         _refuse_lost(lost[0], several=len(said) > 1, model=model)
     if opened := _opened(tokenizer, model):

@@ -22,7 +22,7 @@ _RUNS = (" ", "\n", "a", "A", "1", ".", "-", "\u00e9", "\u611b", "\U0001f600", "
 _BATCH = 1000  # texts at a time
 
 
-class RefusedError(Exception):
+class TooMuchError(Exception):
     """What is too much; the text says what."""
 
 
@@ -44,7 +44,7 @@ def printed(asked: Mapping[str, Any]) -> list[str]:
         said = sum(len(turn["content"]) for turn in turns)
         if len(text) > _MOST_PRINTED + 2 * said:
             message = f"it prints {len(text):,} characters of a conversation of {said:,}"
-            raise RefusedError(message)
+            raise TooMuchError(message)
         texts.append(text)
     return texts
 
@@ -60,7 +60,7 @@ def tried(asked: Mapping[str, Any]) -> None:
         growth = _growth(json.loads(described).get(part))
         if growth > _GROWTH:
             message = f"its {part} may make {growth:,.0f} characters of one"
-            raise RefusedError(message)
+            raise TooMuchError(message)
     tokenizer: Any = Tokenizer.from_str(described)
     del described
     vocabulary = sorted(tokenizer.get_vocab().values())
@@ -77,16 +77,16 @@ def _refuse_growth(tokenizer: Any, texts: Sequence[str]) -> None:  # noqa: ANN40
         most = _FREE + _GROWTH * len(text)
         if len(text) > _GROWTH * _FREE:
             message = f"one of its tokens reads as {len(text):,} characters"
-            raise RefusedError(message)
+            raise TooMuchError(message)
         if tokenizer.normalizer is not None:
             made = len(tokenizer.normalizer.normalize_str(text))
             if made > most:
                 message = f"its normalizer makes {made:,} characters of {len(text):,}"
-                raise RefusedError(message)
+                raise TooMuchError(message)
         made = len(tokenizer.encode(text))
         if made > most:
             message = f"it makes {made:,} ids of {len(text):,} characters"
-            raise RefusedError(message)
+            raise TooMuchError(message)
 
 
 def _growth(part: Any) -> float:  # noqa: ANN401  (JSON)
@@ -118,7 +118,7 @@ def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What is asked, or why there is no answer."""
     try:
         return {"answer": {"print": printed, "try": tried}[asked["what"]](asked)}
-    except RefusedError as error:
+    except TooMuchError as error:
         return {"refused": str(error)}
     except MemoryError:
         return {"refused": f"it needs more than {asked['memory'] >> 20} MiB of memory"}

@@ -3,7 +3,7 @@
 Christian et al. 2025 score a token id as their code has it (reward_model_support.py): the id is
 decoded, the chat template prints the conversation (many trim the answer), and the tokenizer reads
 that text with its own special tokens, so where the template prints a BOS there are two. Many ids
-become others on this way, or share a row with others; `scores.round_trip` counts them.
+become others on this way, or share a row with others; `scores.token_survival` counts them.
 """
 
 from __future__ import annotations

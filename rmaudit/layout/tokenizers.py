@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from rmaudit.checkpoints import reading, trust
-from rmaudit.checkpoints.reading import brief, is_failure, short
+from rmaudit.checkpoints import reader_errors, trust
+from rmaudit.checkpoints.reader_errors import brief, is_failure, short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import limited
@@ -62,7 +62,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
     described = (folder / "tokenizer.json").is_file()
     if described:
         _refuse_greedy(spec.name, folder, path=folder / "tokenizer.json")
-    with reading.told(spec.name, "its tokenizer", folder):
+    with reader_errors.told(spec.name, "its tokenizer", folder):
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, **trusted)
         pieces: dict[str, int] = tokenizer.get_vocab()
     if not described and tokenizer.is_fast:

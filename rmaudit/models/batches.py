@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import ScoreError
 
 _NO_LISTS = (str, bytes, bytearray, Mapping, set, frozenset)  # a set has an order of its own

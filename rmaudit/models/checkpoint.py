@@ -23,15 +23,15 @@ from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout.slot import Response, refuse_text
-from rmaudit.models.caveats import LOOSELY
-from rmaudit.models.laid_out import LaidOut
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
+from rmaudit.models.remote_score_caveats import LOOSELY
 from rmaudit.models.rows import Rows
+from rmaudit.models.token_model import LaidOut
 
 if TYPE_CHECKING:
     from rmaudit.models.loading import Weights
-    from rmaudit.models.preflight import Outcome
+    from rmaudit.models.preflight import PathChecks
     from rmaudit.scoring.gradient import Slopes
 
 Ids = tuple[int, ...]
@@ -45,7 +45,7 @@ def from_spec(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """The reward model of a registry entry. Raises as `named.load` does."""
+    """Open the reward model of a registry entry. Raises as `load_model.load` does."""
     if dtype is not None and dtype not in get_args(Dtype):
         raise SpecError(f"unknown dtype {dtype!r}; known: {', '.join(get_args(Dtype))}")
     asked = spec if dtype is None else replace(spec, dtype=dtype)
@@ -70,7 +70,7 @@ class Checkpoint(LaidOut):
         self.loader = loader or _loader(spec, cache)
         self.rows = Rows(self.loader, spec.name, cache)
         self._weights: Weights | None = None
-        self._tried: dict[int, Outcome] = {}  # by the prefix's length
+        self._tried: dict[int, PathChecks] = {}  # by the prefix's length
         # As they were when they were opened, and then when they were last loaded.
         self._files = digest.states([] if loader else self.loader.files())
 

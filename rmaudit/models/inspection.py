@@ -15,9 +15,10 @@ from rmaudit.checkpoints import adapters, configuration, embedded, shards, sourc
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.checked import Checked
-from rmaudit.checkpoints.heads import Shapes, linear
+from rmaudit.checkpoints.heads import linear
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.checkpoints.shards import Headers
-from rmaudit.checkpoints.source import Source
+from rmaudit.checkpoints.source import CheckpointFiles
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.servers import is_served
 from rmaudit.errors import ModelError, RmauditError
@@ -96,7 +97,7 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
     yield from _runs(model, checked)
 
 
-def _said(found: Source, spec: ModelSpec) -> Iterator[Line]:
+def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
     """What config.json says, before anything is checked."""
     config = configuration.read(found.path, model=spec.name)
     if commit := source.commit_of(found.path):
@@ -120,7 +121,7 @@ def _weights(there: Headers) -> str:
     return f"{_in_bytes(size)} in {len(there)} tensors of {', '.join(kinds)}"
 
 
-def _numbers(asked: Iterable[Source]) -> Iterator[Line]:
+def _numbers(asked: Iterable[CheckpointFiles]) -> Iterator[Line]:
     """Say whether the numbers of the weights are finite, where these are on this machine."""
     for found in asked:
         if not isinstance(found, source.Folder):

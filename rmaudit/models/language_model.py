@@ -81,7 +81,7 @@ class Base:
         tokenizer = tokenizers.read(self.folder, ModelSpec(self.name, str(self.folder)))
         shared = shared_tokens(vocabulary, tokenizer, name=self.name)
         own = dict(zip(vocabulary.ids, vocabulary.pieces, strict=True))
-        asked = loading.Asked(
+        asked = loading.LoadRequest(
             name=self.name,
             folder=self.folder,
             kind="AutoModelForCausalLM",

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints import shards
-from rmaudit.checkpoints.reading import brief, unreadable
+from rmaudit.checkpoints.reader_errors import brief, unreadable
 from rmaudit.errors import ModelError, RmauditError
 from rmaudit.models import placement
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
@@ -29,7 +29,7 @@ Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoadRequest:
     """What is to be loaded, and how errors speak of it.
 
     Attributes:
@@ -61,7 +61,7 @@ class Asked:
     besides: str | None = None
 
 
-def load(asked: Asked, **options: Any) -> Any:  # noqa: ANN401  (transformers' classes and options)
+def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transformers' classes and options)
     """The model, with no gradient and no dropout. `options` are transformers'.
 
     Raises:
@@ -109,7 +109,7 @@ def odd_in(files: Sequence[Path], *, name: str) -> str:
         return ""
 
 
-def too_big(asked: Asked) -> ModelError:
+def too_big(asked: LoadRequest) -> ModelError:
     """The error of weights for which there is no room."""
     narrower = "or choose a smaller type with --rm-dtype bfloat16"
     if asked.besides is not None:
@@ -125,7 +125,7 @@ def too_big(asked: Asked) -> ModelError:
     return ModelError(message)
 
 
-def _unreadable(asked: Asked, error: Exception) -> ModelError:
+def _unreadable(asked: LoadRequest, error: Exception) -> ModelError:
     if asked.quantized is not None:
         message = (
             f"{asked.name}: its {asked.quantized} weights could not be loaded from {asked.folder} "
@@ -144,7 +144,7 @@ _ODD = {
 }
 
 
-def _refuse_odd_keys(loaded: Mapping[str, Any], asked: Asked) -> None:
+def _refuse_odd_keys(loaded: Mapping[str, Any], asked: LoadRequest) -> None:
     """Every tensor is the backbone's or the head's, and none of the backbone's is missing."""
     for odd, why in _ODD.items():
         # A mismatched key comes with both shapes.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig
 
-    from rmaudit.models.loading import Asked, Ids, Weights
+    from rmaudit.models.loading import Ids, LoadRequest, Weights
     from rmaudit.scoring.engine import Scorer
 
 
@@ -179,7 +179,7 @@ class Native:
         kind = str(config.get("model_type"))
         if classifier:
             configuration.refuse_unclassified(folder, kind, model=checked.name)
-        asked = loading.Asked(
+        asked = loading.LoadRequest(
             name=checked.name,
             folder=folder,
             kind="AutoModelForSequenceClassification" if classifier else "AutoModel",
@@ -234,7 +234,7 @@ def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
     return ours
 
 
-def _with_head(model: Any, checked: Checked, asked: Asked) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)
+def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)
     """The model, an adapter merged into it, and the head's tensors as they were saved."""
     if checked.adapter is None:
         return model, shards.tensors(checked.base.path, checked.head.keys)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.reader_errors import short
 from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ScoreError
 from rmaudit.models.batches import rewards_in

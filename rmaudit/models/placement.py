@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from rmaudit.checkpoints import locks, source
-from rmaudit.checkpoints.reading import brief
+from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError
 from rmaudit.scoring import memory
 

@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.reading import brief
+from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import widened
+from rmaudit.models import float32_check
 from rmaudit.models.loading import Weights
 from rmaudit.scoring import ScoringPath, engine, memory
 
@@ -40,7 +40,7 @@ _LEAST = 0.01  # of the largest reward: rewards that are closer together leave n
 Ids = tuple[int, ...]
 
 
-class Outcome(NamedTuple):
+class PathChecks(NamedTuple):
     """What a check leaves.
 
     Attributes:
@@ -64,7 +64,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     edges: Sequence[int] = (),
     every: bool = True,
     sd: float = 0.0,
-) -> Outcome:
+) -> PathChecks:
     """Compare, and change the path if need be.
 
     Args:
@@ -87,11 +87,13 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _as_it_is)
     trials, loosely = [found], ""
     if dtype != "float32" and weights.scorer.path is not ScoringPath.FULL_ROWS:
-        loosely = widened.obstacle(weights.model)
+        loosely = float32_check.obstacle(weights.model)
         try:
             if not loosely:
                 wide = TOLERANCE["float32"]
-                trials.append(_trial(weights, prefix, answers, suffix, wide, sd, widened.widened))
+                trials.append(
+                    _trial(weights, prefix, answers, suffix, wide, sd, float32_check.widened)
+                )
         except (ModelError, ScoreError) as error:
             loosely = str(error)
 
@@ -99,7 +101,7 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
         return next((reason for trial in trials if trial and (reason := trial.gap())), "")
 
     _settle(weights, gap, name)
-    return Outcome(max((trial.sd for trial in trials if trial), default=sd), every, loosely)
+    return PathChecks(max((trial.sd for trial in trials if trial), default=sd), every, loosely)
 
 
 def near(length: int) -> int:

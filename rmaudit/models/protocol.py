@@ -1,9 +1,9 @@
-"""What a model is to the rest of rmaudit: one that has scores, and one that can make new ones."""
+"""Say what a model is to the rest of rmaudit: weights, published scores, or a function of texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,18 @@ from rmaudit.conversation import Asked
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, by_prompt
+from rmaudit.models.recorded import Recorded
+from rmaudit.models.text_scorer import TextScorer
 
 if TYPE_CHECKING:
-    from rmaudit.models.recorded import Recorded
-    from rmaudit.models.text_scorer import TextScorer
     from rmaudit.scoring.gradient import Slopes
 
-T = TypeVar("T")
 
+class HasScores(Protocol):
+    """What all models have in common, whether they have weights or not.
 
-class Scored(Protocol):
-    """What audits need: a model whose scores can be had, computed or published.
-
-    `rmaudit.sweep` and `rmaudit.scores.texts.score_texts` give them: the scores of a vocabulary
-    and the scores of texts under a prompt.
+    `rmaudit.sweep` and `rmaudit.scores.texts.score_texts` give their scores: of a vocabulary and
+    of texts under a prompt.
     """
 
     spec: ModelSpec
@@ -34,11 +32,11 @@ class Scored(Protocol):
 
     @property
     def name(self) -> str:
-        """The registry's name, or the folder's or hub id's."""
+        """Return the registry's name, or the folder's or hub id's."""
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What decides its scores: weights, tokenizer, head, dtype ... Part of every cache key.
+        """Return what decides its scores: weights, tokenizer, head, dtype … Part of cache keys.
 
         Raises:
             ModelError: its files cannot be read.
@@ -46,22 +44,10 @@ class Scored(Protocol):
 
     @property
     def provenance(self) -> Mapping[str, str | int | float]:
-        """What a reader wants to know besides the identity: versions, device, where from."""
-
-    def scores(
-        self,
-        *,
-        computed: Callable[[RewardModel], T],
-        published: Callable[[Recorded], T],
-        told: Callable[[TextScorer], T],
-    ) -> T:
-        """Its scores: `computed` from its weights, `published`, or `told` by a function of texts.
-
-        Exactly one of the three is called, with this model. Raises what that raises.
-        """
+        """Return what else a reader wants to know: versions, device, source."""
 
     def with_weights(self, what: str) -> RewardModel:
-        """This model, to be asked for what needs its weights.
+        """Return this model for `what`, which needs its weights.
 
         Raises:
             NotRecorded: only published scores of it are known; `what` says what is missing.
@@ -72,7 +58,7 @@ class Scored(Protocol):
         """Free the weights, if there are any; the next score loads them again."""
 
 
-class RewardModel(Scored, Protocol):
+class RewardModel(HasScores, Protocol):
     """A model with weights: it scores any response to any prompt. Made by `rmaudit.load`.
 
     Ids are the tokenizer's. Rewards are in the model's own units, higher is better.
@@ -80,32 +66,22 @@ class RewardModel(Scored, Protocol):
 
     pace: Pace | None = None
 
-    def scores(
-        self,
-        *,
-        computed: Callable[[RewardModel], T],
-        published: Callable[[Recorded], T],  # noqa: ARG002  (as `Scored` has it)
-        told: Callable[[TextScorer], T],  # noqa: ARG002  (likewise)
-    ) -> T:
-        """Computed from its weights."""
-        return computed(self)
-
-    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `Scored` has it)
-        """Itself."""
+    def with_weights(self, what: str) -> RewardModel:  # noqa: ARG002  (as `HasScores` has it)
+        """Return the model itself."""
         return self
 
     def vocabulary(self) -> Vocabulary:
-        """Every token id that can be scored, ascending."""
+        """Return every token id that can be scored, ascending."""
 
     def slot(self, prompt: Asked) -> Slot:
-        """The prompt, laid out with a hole for the answer.
+        """Render the prompt with a hole for the answer.
 
         Raises:
             ModelError: it cannot be laid out.
         """
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """A response as token ids: a text tokenized where answers stand, or ids as they are.
+        """Return a response as token ids: a text is tokenized as an answer, ids stay as they are.
 
         Raises:
             ModelError: an id is not one of the model's.
@@ -113,18 +89,18 @@ class RewardModel(Scored, Protocol):
 
     @property
     def special_ids(self) -> frozenset[int]:
-        """The ids of special and added tokens, which no one's text is meant to have."""
+        """Return the ids of special and added tokens, which no text should contain."""
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """What each answer's ids read as where answers stand, special tokens included."""
+        """Decode the ids of each answer, special tokens included."""
 
     def tokenized(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """The `ids` of each text, of many at once."""
+        """Return the `ids` of each of many texts."""
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002  (JSON)
-        """A value of JSON that follows from its rows (vocabulary, slots, tokenizer) and `asked`.
+        """Return the cached JSON value for `kind` and `asked`, or call `make` and cache the result.
 
-        Made by `make`, or remembered from a run before. `kind` says what it is.
+        The value must follow from `asked` and the model's rows (vocabulary, slots, tokenizer).
         """
         return make()
 
@@ -135,7 +111,7 @@ class RewardModel(Scored, Protocol):
         *,
         on_progress: Callable[[int], None] = ...,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response to the prompt.
+        """Return the reward of each of n responses to the prompt, shape (n,).
 
         Raises:
             SpecError: `responses` is a single text.
@@ -150,27 +126,31 @@ class RewardModel(Scored, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response to its own prompt. Raises as `score` does."""
+        """Return the reward of each response to its own prompt, shape (n,). Raises as `score`."""
         return by_prompt(self.score, prompts, responses, on_progress)
 
     @property
     def template_digest(self) -> str:
-        """Hash of what decides, together with tokenizer and prompt, the rows of `retokenized`."""
+        """Return the hash of the template: it, tokenizer and prompt decide `retokenized`."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """The paper's protocol: the whole row of ids that each text becomes as the answer."""
+        """Render and tokenize each text as the answer, as the paper did; return whole rows."""
 
     def score_rows(
         self, rows: Sequence[tuple[int, ...]], *, on_progress: Callable[[int], None] = ...
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each whole row of ids; all are rows of one prompt."""
+        """Return the reward of each of n whole rows of ids, all of one prompt, shape (n,)."""
 
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
-        """Shape (n,): the rewards of whole rows, each alone, without what makes `score` fast."""
+        """Return the rewards of n whole rows by the model's plain forward, one row at a time."""
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
-        """Rewards of n answers of one length, and their slopes by one-hot tokens of the answer.
+        """Return rewards of n equally long answers, and their slopes by one-hot answer tokens.
 
         Raises:
             NoGradient: the model cannot be differentiated.
         """
+
+
+# A model to audit: of weights, known by its published scores alone, or a function of texts.
+Scored: TypeAlias = RewardModel | Recorded | TextScorer

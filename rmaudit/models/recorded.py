@@ -5,17 +5,12 @@ Its scores are looked up in the imported tables (`rmaudit.scores.published_score
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import NotRecorded
 from rmaudit.models.batches import Pace
-
-if TYPE_CHECKING:
-    from rmaudit.models.protocol import RewardModel
-    from rmaudit.models.text_scorer import TextScorer
 
 CAVEAT = (
     "Rests on scores that Christian et al. (2025, 2026) published, not on the weights: protocol, "
@@ -24,31 +19,30 @@ CAVEAT = (
 
 # What recorded scores are of, the field `answers` of their keys.
 TOKENS, ITEMS, WORDS = "every token id", "items", "published words"
-T = TypeVar("T")
 
 
 class Recorded:
-    """A registry entry taken as recorded; see `rmaudit.models.protocol.Scored`."""
+    """A registry entry taken as recorded; see `rmaudit.models.protocol.HasScores`."""
 
     pace: Pace | None = None
 
     def __init__(self, spec: ModelSpec) -> None:
-        """Any entry: what is recorded of it is seen when it is asked for."""
+        """Take a registry entry; its published scores are looked up when they are needed."""
         self.spec = spec
 
     @property
     def name(self) -> str:
-        """The registry's name."""
+        """Return the registry's name."""
         return self.spec.name
 
     @property
     def identity(self) -> dict[str, str]:
-        """Its hub id, and that scores of it are records: a field that no scored model's key has."""
+        """Return its hub id, and a field that marks published scores in every key."""
         return {"recorded": "published scores", "model": self.spec.source}
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """What is not known of the scores, because others made them."""
+        """Return the source of the scores, and what is unknown because others computed them."""
         return {
             "source": f"published scores of {self.spec.source} (Christian et al. 2025)",
             "dtype": "the authors'",
@@ -58,27 +52,17 @@ class Recorded:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What a file with its token scores is called; none for a model that has no hub id."""
+        """Return possible names of a file with its token scores; () without a hub id."""
         source = self.spec.source
         published = "/" in source and not Path(source).expanduser().is_absolute()
         return (f"{source.replace('/', '--')}.csv", f"{self.name}.csv") if published else ()
 
-    def scores(
-        self,
-        *,
-        computed: Callable[[RewardModel], T],  # noqa: ARG002  (as `Scored` has it)
-        published: Callable[[Recorded], T],
-        told: Callable[[TextScorer], T],  # noqa: ARG002  (likewise)
-    ) -> T:
-        """The published scores."""
-        return published(self)
-
     def with_weights(self, what: str) -> NoReturn:
-        """There are no weights. Raises `NotRecorded`."""
+        """Raise `NotRecorded`: there are no weights."""
         raise self.unrecorded(what)
 
     def unrecorded(self, what: str, *, command: str | None = None) -> NotRecorded:
-        """The error that says `what` is not recorded, and how to get it."""
+        """Return the error that says that `what` is not recorded, and how to get it."""
         score = f"pytest audits --model {self.name}"
         if not self.files:
             what = "its scores are not published, so nothing of it is recorded"
@@ -87,4 +71,4 @@ class Recorded:
         return NotRecorded(f"{self.name}: {what}", command=(self.files and command) or score)
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""

@@ -36,7 +36,7 @@ Rewards = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ServerChecks:
     """What was found.
 
     Attributes:
@@ -70,7 +70,7 @@ def compare(
     *,
     answers: int = 256,
     seed: int = 0,
-) -> Comparison:
+) -> ServerChecks:
     """Score `answers` answers of the model's vocabulary by the server, again, alone, and here.
 
     Raises:
@@ -94,17 +94,17 @@ def compare(
     )
     if local is None:
         note = "no checkpoint to compare with: name it as `checkpoint` in models.yaml"
-        return Comparison(sd, checks, None, None, LEAST_CORRELATION, (note,))
+        return ServerChecks(sd, checks, None, None, LEAST_CORRELATION, (note,))
     fits, notes = _fits(local, prompt, asked, served)
     fitting = [fit for fit in fits if fit.ok]
     best = min(fitting, key=lambda fit: fit.check.rms) if fitting else _nearest(fits)
     compared = tuple(fit.check if fit is best else _unjudged(fit.check) for fit in fits)
     said = (*notes, *_said(served, best, max(fit.noise for fit in fits)))
-    return Comparison(sd, (*checks, *compared), best.dtype, best.ranks, best.least_ranks, said)
+    return ServerChecks(sd, (*checks, *compared), best.dtype, best.ranks, best.least_ranks, said)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class _Dtype:
     """The server held against the checkpoint in one dtype, whose rewards `here` have shape (n,).
 
     `noise` is the rms of what the dtype does to them, in the model's units; `ranks` is Spearman's
@@ -126,13 +126,13 @@ class _Fit:
 
 def _fits(
     local: Checkpoint, prompt: str, asked: Sequence[Any], served: Rewards
-) -> tuple[list[_Fit], list[str]]:
+) -> tuple[list[_Dtype], list[str]]:
     """Return the fits, in float32 alone where that fits, and why a dtype was not tried.
 
     Raises:
         ModelError: the checkpoint cannot be scored in any dtype.
     """
-    fits: list[_Fit] = []
+    fits: list[_Dtype] = []
     failures: list[str] = []
     asked_for = () if local.spec.dtype == "auto" else (local.spec.dtype,)
     for dtype in dict.fromkeys(("float32", *(asked_for or ("bfloat16", "float16")))):
@@ -149,7 +149,7 @@ def _fits(
     return fits, failures
 
 
-def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Fit:
+def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Dtype:
     """Return the fit in one dtype; `widest` are the rewards in the widest one that could run."""
     import torch
 
@@ -158,7 +158,7 @@ def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Fit:
     difference = (served - here) / sd
     if widest is here:  # nothing to measure its noise with
         allowed = EXACT if dtype == "float32" else ITSELF
-        return _Fit(dtype, here, 0.0, _check(name, difference, allowed), ranks, LEAST_CORRELATION)
+        return _Dtype(dtype, here, 0.0, _check(name, difference, allowed), ranks, LEAST_CORRELATION)
     rounded = torch.from_numpy(here).to(getattr(torch, dtype)).float().numpy()
     noise = rounded - widest
     lost = 1 - float(spearmanr(rounded, widest).statistic)
@@ -168,10 +168,10 @@ def _fit(dtype: str, here: Rewards, widest: Rewards, served: Rewards) -> _Fit:
         _check(name, difference, max(EXACT, TIMES * rms / sd)),
         allowed=max(EXACT, TIMES_LARGEST * largest / sd),
     )
-    return _Fit(dtype, here, rms, check, ranks, least)
+    return _Dtype(dtype, here, rms, check, ranks, least)
 
 
-def _nearest(fits: Sequence[_Fit]) -> _Fit:
+def _nearest(fits: Sequence[_Dtype]) -> _Dtype:
     """Return the fit of the best order, of one that is good enough for its dtype first."""
     ranks = {fit.dtype: float(np.nan_to_num(fit.ranks, nan=-2.0)) for fit in fits}
     return max(fits, key=lambda fit: (ranks[fit.dtype] >= fit.least_ranks, ranks[fit.dtype]))
@@ -187,7 +187,7 @@ def _unjudged(check: Check) -> Check:
     return replace(check, allowed=None, allowed_rms=None)
 
 
-def _said(served: Rewards, best: _Fit, noise: float) -> Iterator[str]:
+def _said(served: Rewards, best: _Dtype, noise: float) -> Iterator[str]:
     """Say in which dtype the checkpoint fits, or what of the server may be other.
 
     `noise` is that of the narrowest dtype, which the server may run in.

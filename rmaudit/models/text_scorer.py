@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.checkpoints.reading import brief, short
+from rmaudit.checkpoints.reader_errors import brief, short
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
@@ -22,24 +22,19 @@ from rmaudit.layout.slot import refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, by_prompt, in_batches, nothing, rewards_in
 
-if TYPE_CHECKING:
-    from rmaudit.models.protocol import RewardModel
-    from rmaudit.models.recorded import Recorded
-
 OWN_WORDS = "texts of its vocabulary"  # the field `answers` of what it scores in a sweep
 _WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, and at most before another
-T = TypeVar("T")
 
 
 class TextScorer:
-    """A function as a model; see `rmaudit.models.protocol.Scored`."""
+    """A function as a model; see `rmaudit.models.protocol.HasScores`."""
 
     kind = "a function of texts"
     pace: Pace | None = None
     takes_turns = False  # of a conversation; else it is given as one text
 
     def __init__(self, entry: ScorerEntry, spec: ModelSpec | None = None) -> None:
-        """Nothing is called yet; `spec` is the entry of models.yaml, if it has one."""
+        """Take a declared function; `spec` is its entry of models.yaml, if it has one."""
         self.entry, self.spec = entry, spec or entry.spec
 
     def __repr__(self) -> str:
@@ -47,24 +42,24 @@ class TextScorer:
 
     @property
     def name(self) -> str:
-        """The name that it was declared with."""
+        """Return the name that it was declared with."""
         return self.entry.name
 
     @property
     def identity(self) -> dict[str, str]:
-        """Its name, and its version or else its source. Raises `SpecError` without either."""
+        """Return its name, and its version or source. Raises `SpecError` without either."""
         return self.entry.identity
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """What says which function it was."""
-        told = self.identity
-        how = f"version {told['version']}" if "version" in told else "the function's source"
+        """Return where the function is from, and what identifies it."""
+        known = self.identity
+        how = f"version {known['version']}" if "version" in known else "the function's source"
         return {"source": self.spec.source, "scorer known by": how}
 
     @property
     def of_words(self) -> bool:
-        """Whether its vocabulary is a list of texts, and no tokenizer's."""
+        """Return whether its vocabulary is a list of texts, and no tokenizer's."""
         return not isinstance(self.entry.vocabulary, str | Path)
 
     @cached_property
@@ -79,30 +74,20 @@ class TextScorer:
         return Vocabulary(tuple(range(len(given))), given, given)
 
     def vocabulary(self) -> Vocabulary:
-        """What a sweep of it scores: a tokenizer's tokens, or texts numbered from 0.
+        """Return what a sweep scores: a tokenizer's tokens, or texts numbered from 0.
 
         Raises:
             ModelError: the tokenizer cannot be had.
         """
         return self._vocabulary
 
-    def scores(
-        self,
-        *,
-        computed: Callable[[RewardModel], T],  # noqa: ARG002  (as `Scored` has it)
-        published: Callable[[Recorded], T],  # noqa: ARG002  (likewise)
-        told: Callable[[TextScorer], T],
-    ) -> T:
-        """What the function tells."""
-        return told(self)
-
-    def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `Scored` has it)
-        """It has none. Raises `NoWeights`."""
+    def with_weights(self, what: str) -> NoReturn:  # noqa: ARG002  (as `HasScores` has it)
+        """Raise `NoWeights`: it has none."""
         message = f"{self.name} is {self.kind}: it has no token ids, gradients or base"
         raise NoWeights(f"{message} model, which this audit needs")
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
     def score(
         self,
@@ -111,7 +96,7 @@ class TextScorer:
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response, in batches, several at once if it says so.
+        """Return the reward of each of n responses, shape (n,), called in batches.
 
         Raises:
             SpecError: `responses` is a single text.
@@ -133,11 +118,11 @@ class TextScorer:
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """Shape (n,): the reward of each response to its own prompt. Raises as `score` does."""
+        """Return the reward of each response to its own prompt, shape (n,). Raises as `score`."""
         return by_prompt(self.score, prompts, responses, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        """The rewards of one call, tried again where it raises."""
+        """Return the rewards of one call, tried again where it raises."""
         for attempt in range(self.entry.retries + 1):
             try:
                 given = self.entry.function(str(prompt), list(responses))
@@ -155,7 +140,7 @@ class TextScorer:
 
 
 def _of_tokenizer(spec: ModelSpec, where: str | Path) -> Vocabulary:
-    """The vocabulary of a tokenizer's folder or hub id. Raises `ModelError`."""
+    """Return the vocabulary of a tokenizer's folder or hub id. Raises `ModelError`."""
     from rmaudit.checkpoints import source
     from rmaudit.layout import tokenizers
 

@@ -24,13 +24,13 @@ import torch
 from torch import Tensor, nn
 
 from rmaudit.checkpoints import adapters, configuration, digest, source, trust
-from rmaudit.checkpoints.reading import brief, told
+from rmaudit.checkpoints.reader_errors import brief, told
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout.layouts import Chat, Layout
 from rmaudit.models import loading
 from rmaudit.models.loader import dtype_of, refuse_too_many_layers
-from rmaudit.models.loading import Asked, Ids, Weights
+from rmaudit.models.loading import Ids, LoadRequest, Weights
 from rmaudit.scoring import ScoringPath, memory
 from rmaudit.scoring.engine import Scorer
 
@@ -151,7 +151,7 @@ class Trusted:
 
     def load(self, device: str) -> Weights:
         """See `Loader`. Its code runs from here on."""
-        asked = Asked(
+        asked = LoadRequest(
             name=self.spec.name,
             folder=self.folder,
             kind=self.kind,
@@ -161,7 +161,7 @@ class Trusted:
             code=str(self.spec.revision),
         )
         model = loading.load(asked)
-        backbone = Rewards(model, self.field, self.spec.name)
+        backbone = RewardsAsStates(model, self.field, self.spec.name)
 
         def own(row: Ids) -> float:
             at = backbone.get_input_embeddings().weight.device
@@ -174,7 +174,7 @@ class Trusted:
         return Weights(asked.name, model, scorer, own, attention=None)
 
 
-class Rewards(nn.Module):
+class RewardsAsStates(nn.Module):
     """A class of the checkpoint's, as a backbone whose final hidden states are its rewards."""
 
     def __init__(self, model: Any, field: str, name: str) -> None:  # noqa: ANN401  (the checkpoint's own class)

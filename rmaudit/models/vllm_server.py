@@ -22,7 +22,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.reader_errors import short
 from rmaudit.config.spec import ModelSpec
 from rmaudit.errors import ModelError, ScoreError, nearest
 from rmaudit.models.batches import rewards_in

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.store import Store
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.texts import Rewards, TextScores
-    from rmaudit.search.api import Found
+    from rmaudit.search.api import SearchResult
     from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
 
@@ -177,7 +177,7 @@ def opened(spec: ModelSpec, options: Options) -> Scored:
     Raises:
         RmauditError: it cannot be had.
     """
-    from rmaudit.models.named import opened as at_hand
+    from rmaudit.models.load_model import opened as at_hand
     from rmaudit.models.recorded import Recorded
 
     if options.recorded:
@@ -284,11 +284,11 @@ def searches(case: Case) -> Searches:
     model = case.model.with_weights("what a search would find is not recorded")
     _whole_ledger(case)  # before anything is added to it
 
-    def find(direction: Direction, prompt: Prompt) -> Found:
+    def find(direction: Direction, prompt: Prompt) -> SearchResult:
         plain = Settings(direction=direction, budget=options.search, seed=options.seed)
         settings = shortlisted(model, case.sweep(model, prompt).frame, plain)
         asked = Request(model.spec, prompt, "search", settings=settings)
-        found: Found = case.ask(model, asked)
+        found: SearchResult = case.ask(model, asked)
         strings.remember(options.cache, found, model)
         case.keys.append(found.key)
         case.caveats.append(caveat(found))
@@ -304,10 +304,10 @@ def searches(case: Case) -> Searches:
 def ledger(case: Case) -> pd.DataFrame:
     """The strings that searches found under the prompts, on any model but this: a row each.
 
-    Columns as in `rmaudit.search.ledger`. They are those that are published, those of
+    Columns as in `rmaudit.search.exploit_ledger`. They are those that are published, those of
     `--rm-ledger`, and what was found on this machine before this run, on earlier releases too.
     """
-    from rmaudit.search.ledger import weights_of
+    from rmaudit.search.exploit_ledger import weights_of
 
     known = _whole_ledger(case)
     others = known["weights"] != weights_of(case.model)
@@ -318,7 +318,7 @@ def ledger(case: Case) -> pd.DataFrame:
 
 def _whole_ledger(case: Case) -> pd.DataFrame:
     """The whole ledger as this run found it."""
-    from rmaudit.search.ledger import ledger as read
+    from rmaudit.search.exploit_ledger import ledger as read
 
     memory, options = case.memory, case.options
     if memory.ledger is None:

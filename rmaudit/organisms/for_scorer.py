@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rmaudit.organisms.nulls import Organism
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.texts import Rewards, TextScores
-    from rmaudit.search.api import Found
+    from rmaudit.search.api import SearchResult
     from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
 
@@ -120,17 +120,19 @@ def searches(trial: Trial) -> Searches:
 
     own: Searches = as_given("searches")(trial)
 
-    def find(direction: Direction, prompt: Prompt) -> Found:
+    def find(direction: Direction, prompt: Prompt) -> SearchResult:
         return _found(trial.organism, own, direction, prompt)
 
     return Searches(trial.prompts, find, own.draw)
 
 
-def _found(organism: Organism, searches: Searches, direction: Direction, prompt: Prompt) -> Found:
+def _found(
+    organism: Organism, searches: Searches, direction: Direction, prompt: Prompt
+) -> SearchResult:
     import numpy as np
     import pandas as pd
 
-    from rmaudit.search.api import Found
+    from rmaudit.search.api import SearchResult
     from rmaudit.search.settings import Settings
 
     settings = Settings(direction=direction, method="random", budget=STARTS * DRAWS, starts=STARTS)
@@ -149,7 +151,7 @@ def _found(organism: Organism, searches: Searches, direction: Direction, prompt:
     bests = ranked.drop_duplicates("start").sort_values("start", ignore_index=True)
     best = ranked.head(1)
     trace = tuple(zip(best["evaluation"].tolist(), best["score"].tolist(), strict=True))
-    return Found(
+    return SearchResult(
         model="organism",
         prompt=prompt,
         settings=settings,

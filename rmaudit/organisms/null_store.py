@@ -20,7 +20,7 @@ from rmaudit.config.own_words import key_in_use
 from rmaudit.organisms.audit_code import code_of
 from rmaudit.organisms.for_model import Case
 from rmaudit.references import References
-from rmaudit.scores.sealed import checksum
+from rmaudit.scores.stored_scores import checksum
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict

@@ -167,7 +167,7 @@ def _given(
 
 def _ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
     """The strings that rmaudit brings, found under the prompts."""
-    from rmaudit.search.ledger import brought
+    from rmaudit.search.exploit_ledger import brought
 
     known = brought()
     asked = [prompt.name for prompt in prompts]

@@ -30,7 +30,7 @@ from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.trial import measure
 from rmaudit.prompts import label
 from rmaudit.references import References
-from rmaudit.search.ledger import brought
+from rmaudit.search.exploit_ledger import brought
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide, measured, unmeasured

@@ -12,7 +12,7 @@ import os
 import shutil
 from pathlib import Path
 
-from rmaudit.checkpoints import built, embedded
+from rmaudit.checkpoints import built_folders, embedded
 from rmaudit.config.registry import FILE
 from rmaudit.errors import ModelError, SpecError
 
@@ -52,7 +52,7 @@ def build(name: str, cache: Path) -> Path:
         _write(base, head, to)
         (to / FILE).write_text(_registry(name, about["planted"]), encoding="utf-8")
 
-    return built.build(folder, cache, write)
+    return built_folders.build(folder, cache, write)
 
 
 def _refuse_another_backbone(name: str, trained_on: str) -> None:

@@ -119,7 +119,7 @@ def _measured(
 
 def _digest(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
     """Of the tokens of a sweep, in their order, "" without one; made once for each sweep."""
-    from rmaudit.scores.sealed import checksum
+    from rmaudit.scores.stored_scores import checksum
 
     if sweep is None:
         return ""

@@ -11,7 +11,7 @@ from rmaudit.config.whole_file import in_place_of
 
 
 @dataclass(slots=True)
-class Plan:
+class SelectedAudits:
     """The audits that were found and selected, and what kept them from having a result.
 
     Attributes:

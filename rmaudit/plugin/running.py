@@ -178,7 +178,7 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
 
 def _weights(item: pytest.Function) -> str:
     """Return the hash of the weights that were measured, "" where none is known."""
-    from rmaudit.models.named import weights_of
+    from rmaudit.models.load_model import weights_of
 
     model = cast("Scored | None", item.funcargs.get("reward_model"))
     return weights_of(model) if model else ""

@@ -49,17 +49,16 @@ def _sweeping(items: Sequence[pytest.Item]) -> Iterator[Audited]:
 
 def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
     """Of one model; "" where it cannot be had, which its audits will tell."""
+    from rmaudit.models.recorded import Recorded
     from rmaudit.scores.sample import sampled
 
     own = [audit for audit in audits if audit.spec == spec]
     prompts = {prompt for audit in own for prompt in audit.prompts}
     options = audit_options(config)
     try:
-        texts = opened(spec, options).scores(
-            computed=lambda model: model.vocabulary().texts,
-            told=lambda model: model.vocabulary().texts,
-            published=lambda _: (),  # of which no sample is taken
-        )
+        model = opened(spec, options)
+        # No sample is taken of published scores.
+        texts = () if isinstance(model, Recorded) else model.vocabulary().texts
     except RmauditError:
         return ""
     each = sampled(texts, options.sample or 0, options.words, options.seed)

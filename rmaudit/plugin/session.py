@@ -46,7 +46,7 @@ from rmaudit.plugin.options import (
     refuse_unwritable,
 )
 from rmaudit.plugin.other_words import begin
-from rmaudit.plugin.plan import Plan
+from rmaudit.plugin.plan import SelectedAudits
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import RunVerdict
@@ -85,7 +85,7 @@ class Session:
     controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
     digests: dict[str, str] = field(default_factory=dict)  # of vocabularies, by the same keys
-    plan: Plan = field(default_factory=Plan)
+    plan: SelectedAudits = field(default_factory=SelectedAudits)
     words: tuple[str, ...] = ()  # what the selected audits name, for a sample
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
     findings: list[Finding] = field(default_factory=list)  # at the end, decided
@@ -140,7 +140,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _refuse_files(config: pytest.Config) -> None:
     """Refuse a file that an option names and that cannot be read."""
     if given := config.getoption(RM_LEDGER):
-        from rmaudit.search.ledger import read
+        from rmaudit.search.exploit_ledger import read
 
         try:
             read(Path(given).expanduser())

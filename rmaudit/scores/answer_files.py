@@ -23,8 +23,8 @@ from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.json_lines import asked, objects, shown, text
 from rmaudit.scores.protocols import Bar, measured_noise
-from rmaudit.scores.sealed import Stored, checksum, noise_of
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import Stored, checksum, noise_of
 from rmaudit.scores.texts import TextScores
 from rmaudit.scoring import version
 
@@ -32,7 +32,7 @@ ASKED = ["prompt", "turns"]  # the columns of a prompt: its text, and the turns 
 
 
 def read(path: Path) -> pd.DataFrame:
-    """The answers of a JSON Lines file, in its order: columns `line`, `ASKED` and `response`.
+    """Read the answers of a JSON Lines file: columns `line`, those of `ASKED`, and `response`.
 
     `line` is the number of its line in the file, from 1. Other fields are left alone.
 
@@ -51,7 +51,7 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]]:
-    """The prompt with each response of a line."""
+    """Yield the prompt with each response of a line."""
     if "prompt" not in found or ("response" in found) == ("responses" in found):
         has = ", ".join(map(shown, found)) or "nothing"
         allowed = "allowed: `prompt`, and `response` or `responses`"
@@ -67,7 +67,7 @@ def _answers(found: dict[str, Any], where: str) -> Iterator[tuple[str, str, str]
 def rewards(
     model: Scored, answers: pd.DataFrame, *, cache: Path | str | Store | None = None
 ) -> TextScores:
-    """The reward of each of n rows of `answers`: a prompt (`ASKED`) and a `response`.
+    """Score n rows of `answers`: each a prompt (columns `ASKED`) and a `response`.
 
     Without the column `turns` all prompts are texts.
 
@@ -85,7 +85,7 @@ def rewards(
     rows = asked.drop_duplicates().sort_values([*ASKED, "text"], ignore_index=True)
     store = store_at(cache)
 
-    def computed(model: RewardModel) -> Stored:
+    def from_weights(model: RewardModel) -> Stored:
         slots = {asked: model.slot(asked) for asked in _asked(rows)}
         rendered = json.dumps([slot.digest for slot in slots.values()])
 
@@ -99,9 +99,9 @@ def rewards(
             "scoring": version(max((len(slot.prefix) for slot in slots.values()), default=0)),
             "protocol": "exact",
         }
-        return _kept(model, rows, _asked, model.score_each, alone, about, store)
+        return _stored(model, rows, _asked, model.score_each, alone, about, store)
 
-    def told(model: TextScorer) -> Stored:
+    def from_function(model: TextScorer) -> Stored:
         def alone(asked: Asked, text: str) -> float:
             return float(model.score(asked, [text])[0])
 
@@ -109,22 +109,21 @@ def rewards(
             return rows["prompt"].tolist()
 
         asks = _asked if model.takes_turns else as_text
-        return _kept(model, rows, asks, model.score_each, alone, {"protocol": "text"}, store)
+        return _stored(model, rows, asks, model.score_each, alone, {"protocol": "text"}, store)
 
-    def published(model: Recorded) -> Stored:
+    if isinstance(model, Recorded):
         raise model.unrecorded("answers of a file are not recorded")
-
-    found = model.scores(computed=computed, told=told, published=published)
+    found = from_function(model) if isinstance(model, TextScorer) else from_weights(model)
     scored = asked.merge(found.frame, how="left")["score"].to_numpy(np.float32)
     return TextScores(scored, noise_of(found.frame, found.provenance), found.key)
 
 
 def _asked(rows: pd.DataFrame) -> list[Asked]:
-    """What each row asks."""
+    """Return the prompt of each row."""
     return [asked_of(prompt, turns) for prompt, turns in rows[ASKED].to_numpy().tolist()]
 
 
-def _kept(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is kept)
+def _stored(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is kept)
     model: Scored,
     rows: pd.DataFrame,
     asks: Callable[[pd.DataFrame], list[Asked]],
@@ -133,7 +132,7 @@ def _kept(  # noqa: PLR0913, PLR0917  (what is scored, by what, and where it is 
     about: dict[str, str],
     store: Store,
 ) -> Stored:
-    """Scored shard by shard, the rows of one prompt together."""
+    """Score and store the rows shard by shard, those of one prompt together."""
     fields = {**model.identity, **about, "answers": "of a file", "rows": checksum(rows)}
     bar = Bar(model.name, len(rows), " answers")
 

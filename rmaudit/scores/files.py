@@ -23,19 +23,19 @@ _CONFLICTS = 3  # tries of a conditional put
 
 
 class Files(Protocol):
-    """What a store asks of the place where its files lie. All raise `OSError` for its faults."""
+    """The operations that a store needs of a place for files; all raise `OSError` on failure."""
 
     def where(self, name: str = "") -> str:
-        """The path or the URL of a file, for people."""
+        """Return the path or the URL of a file, for people."""
 
     def read(self, name: str) -> bytes | None:
-        """What a file holds, None if there is none."""
+        """Return the content of a file, or None if it does not exist."""
 
     def opened(self, name: str) -> BinaryIO:
-        """A file, to read a piece of it."""
+        """Open a file, to read a part of it."""
 
     def exists(self, name: str) -> bool:
-        """Whether anything is there under this name."""
+        """Return whether anything exists under this name."""
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file, whole or not at all; False, and nothing is written, if it is there."""
@@ -47,7 +47,7 @@ class Files(Protocol):
         """Give a file another name."""
 
     def names(self, folder: str = "") -> list[str]:
-        """The names of the files in a folder and below, sorted; none where it is not there."""
+        """Return the sorted names of all files below a folder, [] if it does not exist."""
 
     def prepare(self, folder: str) -> None:
         """Find out whether files can be written to a folder, before anything is scored in vain."""
@@ -56,19 +56,19 @@ class Files(Protocol):
         """Remove a folder, as far as that can be done."""
 
 
-class Folder:
+class LocalFiles:
     """A folder of this machine's file system, which others may share."""
 
     def __init__(self, root: Path) -> None:
-        """`root` is made when first written to."""
+        """Take the folder; it is created by the first write."""
         self.root = root
 
     def where(self, name: str = "") -> str:
-        """The path of a file."""
+        """Return the path of a file."""
         return str(self.root / name)
 
     def read(self, name: str) -> bytes | None:
-        """What a file holds, None if there is none."""
+        """Return the content of a file, or None if it does not exist."""
         path = self.root / name
         try:
             if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for ever
@@ -78,18 +78,18 @@ class Folder:
             return None
 
     def opened(self, name: str) -> BinaryIO:
-        """A file, to read a piece of it; nothing else is opened."""
+        """Open a regular file, to read a part of it."""
         path = self.root / name
         if not path.is_file():
             raise FileNotFoundError(str(path))
         return path.open("rb")
 
     def exists(self, name: str) -> bool:
-        """Whether anything is there, a broken link too."""
+        """Return whether anything exists there, a broken link included."""
         return os.path.lexists(self.root / name)
 
     def create(self, name: str, content: bytes) -> bool:
-        """By a link to a file of this process's own: it fails if the name is taken.
+        """Write a file of this process's own and link it: that fails if the name is taken.
 
         Where there are no links, by renaming, which may replace a file that says the same.
         """
@@ -109,7 +109,7 @@ class Folder:
         return True
 
     def replace(self, name: str, content: bytes) -> None:
-        """By renaming a file of this process's own."""
+        """Write a file of this process's own and rename it."""
         self._write(name, content, lambda own, path: own.replace(path))
 
     def move(self, name: str, new: str) -> None:
@@ -117,7 +117,7 @@ class Folder:
         (self.root / name).replace(self.root / new)
 
     def names(self, folder: str = "") -> list[str]:
-        """The names of all files below."""
+        """Return the sorted names of all files below."""
         found = (self.root / folder).rglob("*")
         return sorted(path.relative_to(self.root).as_posix() for path in found if path.is_file())
 
@@ -151,7 +151,7 @@ class Folder:
                     own.unlink(missing_ok=True)
 
 
-class Remote:
+class RemoteFiles:
     """A place that fsspec reaches."""
 
     def __init__(self, url: str) -> None:
@@ -174,33 +174,33 @@ class Remote:
         self._url = url.rstrip("/")
 
     def where(self, name: str = "") -> str:
-        """The URL of a file."""
+        """Return the URL of a file."""
         return f"{self._url}/{name}" if name else self._url
 
     def read(self, name: str) -> bytes | None:
-        """What a file holds, None if there is none."""
-        with _told():
+        """Return the content of a file, or None if it does not exist."""
+        with _as_os_error():
             try:
                 return cast("bytes", self._fs.cat_file(self._path(name)))
             except FileNotFoundError:
                 return None
 
     def opened(self, name: str) -> BinaryIO:
-        """A file, of which only what is read is fetched."""
-        with _told():
+        """Open a file, of which only what is read is fetched."""
+        with _as_os_error():
             return cast("BinaryIO", self._fs.open(self._path(name), "rb"))
 
     def exists(self, name: str) -> bool:
-        """Whether it is there, asked anew."""
-        with _told():
+        """Return whether the file exists now, not as listed earlier."""
+        with _as_os_error():
             self._fs.invalidate_cache()
             return bool(self._fs.exists(self._path(name)))
 
     def create(self, name: str, content: bytes) -> bool:
-        """By a conditional put. It may fail for that it met another one, and is tried again."""
+        """Put the file if it is absent; retry where the put collided with another one."""
         for tries in range(_CONFLICTS):
             try:
-                with _told():
+                with _as_os_error():
                     self._fs.pipe_file(self._path(name), content, mode="create")
             except OSError:  # each client tells in its own way that it is there
                 if self.exists(name):
@@ -212,18 +212,18 @@ class Remote:
         return False
 
     def replace(self, name: str, content: bytes) -> None:
-        """By a put."""
-        with _told():
+        """Put the file."""
+        with _as_os_error():
             self._fs.pipe_file(self._path(name), content)
 
     def move(self, name: str, new: str) -> None:
         """Copy it, and remove the old one."""
-        with _told():
+        with _as_os_error():
             self._fs.mv(self._path(name), self._path(new))
 
     def names(self, folder: str = "") -> list[str]:
-        """The names of all files below, asked anew."""
-        with _told():
+        """Return the sorted names of all files below, listed anew."""
+        with _as_os_error():
             self._fs.invalidate_cache()
             found: list[Any] = self._fs.find(self._path(folder))
         return sorted(str(path).removeprefix(f"{self._root}/") for path in found)
@@ -234,7 +234,7 @@ class Remote:
 
     def clear(self, folder: str) -> None:
         """Remove what is there."""
-        with suppress(OSError), _told():
+        with suppress(OSError), _as_os_error():
             for name in self.names(folder):
                 self._fs.rm_file(self._path(name))
 
@@ -243,8 +243,8 @@ class Remote:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Meanwhile whatever a client of an object store raises is an `OSError`."""
+def _as_os_error() -> Iterator[None]:
+    """Turn whatever a client of an object store raises into an `OSError`."""
     try:
         yield
     except OSError:
@@ -254,11 +254,11 @@ def _told() -> Iterator[None]:
 
 
 def files_at(root: Path | str) -> Files:
-    """The place of a cache's scores: below a folder, or below a URL with "://".
+    """Return the place of a cache's scores: below a folder, or below a URL with "://".
 
     Raises:
         StoreError: there is no file system for the URL, or a package is missing.
     """
     if isinstance(root, str) and "://" in root:
-        return Remote(f"{root.rstrip('/')}/scores")
-    return Folder(Path(root) / "scores")
+        return RemoteFiles(f"{root.rstrip('/')}/scores")
+    return LocalFiles(Path(root) / "scores")

@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from rmaudit.scores import sealed
+from rmaudit.scores import stored_scores
 from rmaudit.scores.files import Files
-from rmaudit.scores.sealed import Stored
+from rmaudit.scores.stored_scores import Stored
 
 
 class MadeMeanwhileError(Exception):
-    """Another host has made the whole of a work, and cleared its shards up."""
+    """Raised where another host has stored all scores of a work, and removed its shards."""
 
 
 class Journal:
@@ -23,16 +23,16 @@ class Journal:
     """
 
     def __init__(self, files: Files, key: str) -> None:
-        """Of the work under `key`; `files` are the store's."""
+        """Take the files of the store, and the key of the work."""
         self._files, self._key = files, key
 
     def shard(self, start: int) -> Stored | None:
-        """The shard that begins at row `start`, None if there is none (damaged: set aside).
+        """Return the shard that begins at row `start`, or None; a damaged one is set aside.
 
         Raises:
             StoreError: it cannot be read, or is damaged and cannot be set aside.
         """
-        return sealed.read_or_set_aside(self._files, self._name(start), self._key, start)
+        return stored_scores.read_or_set_aside(self._files, self._name(start), self._key, start)
 
     def write(
         self, start: int, frame: pd.DataFrame, provenance: Mapping[str, Any], *, anew: bool = True
@@ -45,11 +45,11 @@ class Journal:
             StoreError: it cannot be written.
         """
         about = {"key": self._key, "start": start, "provenance": dict(provenance)}
-        return sealed.write(self._files, self._name(start), frame, about, anew=anew)
+        return stored_scores.write(self._files, self._name(start), frame, about, anew=anew)
 
     @property
     def whole(self) -> bool:
-        """Whether the whole of the work is there by now."""
+        """Return whether all scores of the work are stored by now."""
         return self._files.exists(name_of(self._key))
 
     def _name(self, start: int) -> str:
@@ -57,15 +57,15 @@ class Journal:
 
 
 def name_of(key: str) -> str:
-    """The file of a work's scores."""
+    """Return the name of the file of a work's scores."""
     return f"{key}.parquet"
 
 
 def parts_of(key: str) -> str:
-    """Where the shards of a work are."""
+    """Return the name of the folder of a work's shards."""
     return f"{key}.parts"
 
 
 def shard_name(key: str, start: int) -> str:
-    """The file of a shard, by how many rows come before it."""
+    """Return the name of the file of a shard; `start` is the number of rows before it."""
     return f"{parts_of(key)}/{start:08d}.parquet"

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 from rmaudit.scores.files import Files
-from rmaudit.scores.sealed import META
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import META
 
 
 def unfinished(cache: Path | str | Store) -> int:
@@ -53,7 +53,7 @@ def counts(cache: Path | str | Store) -> defaultdict[str, Counts]:
     return found
 
 
-class _Listed(NamedTuple):
+class _StoredFile(NamedTuple):
     """A stored file's columns, the fields of its key, and where its scores come from."""
 
     columns: tuple[str, ...]
@@ -61,7 +61,7 @@ class _Listed(NamedTuple):
     provenance: dict[str, object]
 
 
-def _listing(cache: Path | str | Store) -> Iterator[_Listed]:
+def _listing(cache: Path | str | Store) -> Iterator[_StoredFile]:
     files = store_at(cache).files
     for name in files.names():
         if "/" in name or not name.endswith(".parquet"):
@@ -70,6 +70,6 @@ def _listing(cache: Path | str | Store) -> Iterator[_Listed]:
             with files.opened(name) as file:
                 schema = pq.read_schema(file)
             about = json.loads((schema.metadata or {})[META])
-            yield _Listed(tuple(schema.names), about["fields"], about["provenance"])
+            yield _StoredFile(tuple(schema.names), about["fields"], about["provenance"])
         except (OSError, ValueError, KeyError, TypeError):
             continue

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import Scored
 from rmaudit.prompts import Prompt
-from rmaudit.scores.sealed import checksum
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import checksum
 
 _VERSION = 1  # raise it when a change could move log-probabilities
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pandas as pd
 
-from rmaudit.checkpoints.reading import short
+from rmaudit.checkpoints.reader_errors import short
 from rmaudit.errors import SpecError
 from rmaudit.models.protocol import Scored
 from rmaudit.scores import pair_turns
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.json_lines import asked, objects, shown, text
-from rmaudit.scores.sealed import checksum
 from rmaudit.scores.store import Store
+from rmaudit.scores.stored_scores import checksum
 
 EXAMPLE = '{"prompt": "What is love?", "chosen": "A song.", "rejected": "A stone."}'
 COLUMNS = ["line", *ASKED, "response", "chosen", "subset", "group"]

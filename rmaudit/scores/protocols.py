@@ -25,8 +25,8 @@ from rmaudit.models.protocol import RewardModel
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
 from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.sample import spread
-from rmaudit.scores.sealed import Stored, checksum, key_of
 from rmaudit.scores.store import Store
+from rmaudit.scores.stored_scores import Stored, checksum, key_of
 from rmaudit.scoring import version
 
 EVERY = 30.0  # seconds from one line of progress to the next, where there is no terminal

@@ -25,8 +25,8 @@ from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings, published_tables, published_words
 from rmaudit.references.published_tables import Table
 from rmaudit.references.sources import locate
-from rmaudit.scores.sealed import Stored, checksum, key_of
 from rmaudit.scores.store import Store
+from rmaudit.scores.stored_scores import Stored, checksum, key_of
 
 _FEW = 3  # texts that are shown
 

@@ -1,36 +1,31 @@
 """The store of scores: files named by what decided them, resumable and verified.
 
-A file is `<root>/scores/<key>.parquet` (`scores.sealed`), `key` being the sha256 of the fields that
-decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
+A file is `<root>/scores/<key>.parquet` (`scores.stored_scores`); `key` is the sha256 of the fields
+that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
 version, the answers).
 
-Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
+Scores are written in shards of 4,096 answers, in `<key>.parts`, as they come; a run that was
 killed goes on with the shards that are missing. Where a server scores, a shard is one request, and
 several are made at once: if one fails, those under way are waited for and kept. Many hosts may be
 at one store: shards and files are created if absent (`scores.files`), so that a lost race costs
 work done twice and nothing else. On one host, a second process waits for the first one's result
-(`scores.host_lock`).
+(`checkpoints.locks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from rmaudit.checkpoints.locks import one_of_this_host
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.batches import Pace
-from rmaudit.scores import sealed
-from rmaudit.scores.files import Files, Folder, files_at
-from rmaudit.scores.filling import shard_of, sharded
-from rmaudit.scores.host_lock import one_of_this_host
+from rmaudit.scores import stored_scores
+from rmaudit.scores.files import Files, LocalFiles, files_at
 from rmaudit.scores.journal import (
     Journal,
     MadeMeanwhileError,
@@ -38,60 +33,17 @@ from rmaudit.scores.journal import (
     parts_of,
     shard_name,
 )
-from rmaudit.scores.sealed import DamagedError, Fields, Stored, key_of
+from rmaudit.scores.shard_scoring import NO_BAR, Measured, Score, Shown, Work, shard_of, sharded
+from rmaudit.scores.stored_scores import DamagedError, Fields, Stored, key_of
 
-SHARD = 4096  # answers a shard: what a kill may lose
-Score = Callable[[slice], NDArray[np.float32]]
-Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
-Make = Callable[["Journal"], tuple[pd.DataFrame, Mapping[str, Any]]]
-Shown = AbstractContextManager[object]
-_UNSEEN: Shown = nullcontext()
-
-
-@dataclass(frozen=True)
-class Work:
-    """Scores of n rows to be made, shard by shard.
-
-    Attributes:
-        fields: what decides the scores.
-        rows: what is kept with them, one row an answer.
-        score: gives the scores of a slice of the rows; called for each missing shard.
-        provenance: where they come from; called after each shard, and the first shard's is kept.
-        measured: called once with all scores; what it says of them is kept with the provenance.
-        on_wait: called once if another process of this host is at the same, before waiting.
-        shown: entered while shards are made: a progress bar.
-        on_found: called with how many scores of a run before are there.
-        pace: how many answers a shard has, and how many shards are scored at once, in threads;
-            None for `SHARD`, one at a time.
-    """
-
-    fields: Fields
-    rows: pd.DataFrame
-    score: Score
-    provenance: Callable[[], Mapping[str, Any]]
-    measured: Measured = lambda _: {}
-    on_wait: Callable[[], None] = lambda: None
-    shown: Shown = _UNSEEN
-    on_found: Callable[[int], None] = lambda _: None
-    pace: Pace | None = None
-
-    @cached_property
-    def key(self) -> str:
-        """The key of the fields."""
-        return key_of(self.fields)
-
-    @property
-    def shards(self) -> list[slice]:
-        """The rows of each shard."""
-        n, size = len(self.rows), self.pace.answers if self.pace else SHARD
-        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 
 
 class Store:
     """A place of stored scores: a folder, or a URL that fsspec knows."""
 
     def __init__(self, root: Path | str | Files) -> None:
-        """`root` is the cache folder, or a URL; it is made when first written to.
+        """Take the cache folder or a URL as `root`; it is created by the first write.
 
         Raises:
             StoreError: there is no file system for the URL, or a package is missing.
@@ -100,32 +52,32 @@ class Store:
 
     @property
     def local(self) -> Path:
-        """The folder of what lies beside the scores: models that were built, facts, strings.
+        """Return the local folder of everything else that is cached: built models, facts, strings.
 
         It is on this host: the user's own where the scores are elsewhere.
         """
-        return self.files.root.parent if isinstance(self.files, Folder) else default_cache()
+        return self.files.root.parent if isinstance(self.files, LocalFiles) else default_cache()
 
     @property
     def root(self) -> str:
-        """The cache folder or the URL."""
+        """Return the cache folder or the URL."""
         return self.files.where().removesuffix("scores").rstrip("/")
 
     def where(self, key: str) -> str:
-        """The path or the URL of a file of scores, for people."""
+        """Return the path or the URL of a file of scores, for people."""
         return self.files.where(name_of(key))
 
     def read(self, key: str) -> Stored | None:
-        """The scores under `key`, or None if there are none (damaged ones are set aside).
+        """Return the scores stored under `key`, or None; a damaged file is set aside.
 
         Raises:
             StoreError: the file cannot be read, or is damaged and cannot be set aside.
         """
         try:
-            return sealed.read(self.files, name_of(key), key)
+            return stored_scores.read(self.files, name_of(key), key)
         except DamagedError:  # or made anew meanwhile: who holds the lock looks again
             with one_of_this_host(self.where(key)):
-                return sealed.read_or_set_aside(self.files, name_of(key), key)
+                return stored_scores.read_or_set_aside(self.files, name_of(key), key)
 
     def fill(  # noqa: PLR0913  (keyword-only after what every caller gives)
         self,
@@ -136,11 +88,11 @@ class Store:
         *,
         measured: Measured = lambda _: {},
         on_wait: Callable[[], None] = lambda: None,
-        shown: Shown = _UNSEEN,
+        shown: Shown = NO_BAR,
         on_found: Callable[[int], None] = lambda _: None,
         pace: Pace | None = None,
     ) -> Stored:
-        """The scores of n `rows` under `fields`, read, resumed or made: float32, column `score`.
+        """Read, resume or compute the scores of n `rows` under `fields`: float32, column `score`.
 
         The arguments are those of a `Work`.
 
@@ -151,7 +103,7 @@ class Store:
         return self.complete(Work(fields, rows, score, provenance, *asked))
 
     def complete(self, work: Work) -> Stored:
-        """The scores of a work, read, resumed or made. Raises as `fill` does."""
+        """Read, resume or compute the scores of a work. Raises as `fill` does."""
         return self.once(
             work.fields, lambda journal: sharded(journal, work), work.on_wait, shown=work.shown
         )
@@ -162,9 +114,9 @@ class Store:
         make: Make,
         on_wait: Callable[[], None] = lambda: None,
         *,
-        shown: Shown = _UNSEEN,
+        shown: Shown = NO_BAR,
     ) -> Stored:
-        """What is kept under `fields`: read, or else made by `make` and kept.
+        """Return what is stored under `fields`; else call `make` and store its result.
 
         `make` is given a journal and returns a frame and its provenance; `shown` is entered while
         it runs. Raises as `fill` does.
@@ -174,32 +126,32 @@ class Store:
         if found is None:
             with one_of_this_host(self.where(key), on_wait), shown:
                 # Another process may have made it meanwhile.
-                found = sealed.read_or_set_aside(self.files, name_of(key), key)
+                found = stored_scores.read_or_set_aside(self.files, name_of(key), key)
                 found = found or self._make(key, fields, make)
         self.files.clear(parts_of(key))  # also of a run killed before
         return found
 
     def missing(self, work: Work) -> list[slice]:
-        """The shards of a work that nobody has made; none where its scores are whole.
+        """Return the shards of a work that are not stored; none where its scores are complete.
 
         The names alone are looked at: what is damaged is noticed when it is read.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        with sealed.reading(self.files.where(parts_of(work.key))):
+        with stored_scores.reading(self.files.where(parts_of(work.key))):
             if self.files.exists(name_of(work.key)):
                 return []
             there = set(self.files.names(parts_of(work.key)))
         return [which for which in work.shards if shard_name(work.key, which.start) not in there]
 
     def has(self, key: str) -> bool:
-        """Whether there is a file of scores under `key`; it is not read."""
-        with sealed.reading(self.where(key)):
+        """Return whether a file of scores exists under `key`; it is not read."""
+        with stored_scores.reading(self.where(key)):
             return self.files.exists(name_of(key))
 
     def make(self, work: Work, which: slice) -> None:
-        """Make one shard of a work, if nobody has, and wait for nobody.
+        """Score and store one shard of a work if it is missing, without waiting for others.
 
         `complete` then finds it. Raises as `fill` does.
         """
@@ -207,19 +159,19 @@ class Store:
             shard_of(Journal(self.files, work.key), work, which)
 
     def _make(self, key: str, fields: Fields, make: Make) -> Stored:
-        with sealed.writing(self.files.where(parts_of(key))):
+        with stored_scores.writing(self.files.where(parts_of(key))):
             self.files.prepare(parts_of(key))  # found out before anything is scored in vain
         while True:
             with suppress(MadeMeanwhileError):
                 frame, said = make(Journal(self.files, key))
                 about = {"key": key, "fields": dict(fields), "provenance": dict(said)}
-                if sealed.write(self.files, name_of(key), frame, about):
+                if stored_scores.write(self.files, name_of(key), frame, about):
                     return Stored(key, frame, dict(fields), dict(said))
-            theirs = sealed.read_or_set_aside(self.files, name_of(key), key)
+            theirs = stored_scores.read_or_set_aside(self.files, name_of(key), key)
             if theirs is not None:  # another host was first
                 return theirs
 
 
 def store_at(cache: Path | str | Store | None) -> Store:
-    """The store of a cache folder or URL; the user's where none is given. Raises as `Store`."""
+    """Return the store at a cache folder or URL, by default the user's. Raises as `Store`."""
     return cache if isinstance(cache, Store) else Store(cache or default_cache())

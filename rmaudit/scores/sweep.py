@@ -13,8 +13,8 @@ import pandas as pd
 
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models import caveats
-from rmaudit.models.named import load
+from rmaudit.models import remote_score_caveats
+from rmaudit.models.load_model import load
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import WORDS, Recorded
 from rmaudit.models.text_scorer import OWN_WORDS, TextScorer
@@ -30,13 +30,14 @@ from rmaudit.scores.sample import (
     spread,
     taken,
 )
-from rmaudit.scores.sealed import Stored, noise_of
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import Stored, noise_of
 
 if TYPE_CHECKING:
     import altair as alt
 
 PROTOCOLS = ("exact", "paper")
+_ENDS = 8  # tokens at either end, in a notebook
 _UNSTEADY = 0.3  # sd of the scores, as `rmaudit doctor` has it of a server
 _Score = Callable[[pd.DataFrame, str], Stored]
 
@@ -66,22 +67,22 @@ class Sweep:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of all stored scores that it rests on."""
+        """Return the keys of all stored scores that the sweep rests on."""
         return (self.key, self.named_key) if self.named_key else (self.key,)
 
     @property
     def noise(self) -> float:
-        """Numeric noise of a score, in the model's own units; NaN where it was not measured."""
+        """Return the numeric noise of a score in the model's units; NaN if not measured."""
         return noise_of(self.frame, self.provenance)
 
     @property
     def of_words(self) -> bool:
-        """Whether it has words in place of a tokenizer's vocabulary: no ids, few spellings."""
+        """Return whether the rows are words in place of a tokenizer's token ids."""
         return self.provenance.get("answers") in {WORDS, OWN_WORDS}
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What a reader must know of its rows, a sentence each; none of a whole vocabulary."""
+        """Return caveats about the rows, a sentence each; none for a whole vocabulary."""
         published = self.provenance.get("answers") == WORDS
         what = "published words" if published else "texts that its scorer names"
         words = f"Rests on {len(self.frame):,} {what}, not on a vocabulary."
@@ -91,10 +92,10 @@ class Sweep:
         if self.noise > _UNSTEADY * sd:
             again = f"Asked again, rewards are {self.noise:.2g} off, and their own sd is {sd:.2g}: "
             said.append(f"{again}they are drawn at random, or the model changed in between.")
-        return (*said, *caveats.of_scores(self.provenance))
+        return (*said, *remote_score_caveats.of_scores(self.provenance))
 
     def naming(self, words: Sequence[str]) -> Sweep:
-        """Of a sample: what was drawn, and of the ids that were named those that `words` name.
+        """Restrict a sample to the drawn ids and those of the named ids that `words` name.
 
         A sweep of the whole vocabulary is given as it is.
 
@@ -121,15 +122,15 @@ class Sweep:
         )
 
     def top(self, n: int = 25) -> pd.DataFrame:
-        """The `n` best tokens, best first; ties in the order of their ids."""
+        """Return the `n` best tokens, best first; ties in the order of their ids."""
         return self.frame.sort_values("score", ascending=False, kind="stable").head(n)
 
     def bottom(self, n: int = 25) -> pd.DataFrame:
-        """The `n` worst tokens, worst first; ties in the order of their ids."""
+        """Return the `n` worst tokens, worst first; ties in the order of their ids."""
         return self.frame.sort_values("score", kind="stable").head(n)
 
     def score_of(self, text: str) -> float:
-        """The score of the token whose decoded text is `text` (mind a leading space).
+        """Return the score of the token whose decoded text is `text` (mind a leading space).
 
         Raises:
             MeasureError: no token, or more than one, decodes to this text.
@@ -146,33 +147,44 @@ class Sweep:
         raise MeasureError(f"{message}; see model.score for texts")
 
     def compare(self, other: Sweep) -> pd.DataFrame:
-        """Join the tokens of both sweeps, with their rewards and ranks: see `shown.compared`.
+        """Join the tokens of both sweeps, with their rewards and ranks: see `sweep_views.compared`.
 
         Raises:
             SpecError: `other` is no sweep.
+            MeasureError: no token is in both.
         """
-        from rmaudit.scores import shown  # it takes scipy and word lists, which take a second
+        from rmaudit.scores import sweep_views  # it takes scipy and word lists: a second
 
         if not isinstance(other, Sweep):
             message = f"a sweep is compared with another sweep, got {other!r}"
             raise SpecError(f"{message}; give what rmaudit.sweep returns")
-        return shown.compared(self, other)
+        words = self.of_words or other.of_words
+        joined = sweep_views.compared(self.frame, other.frame, words=words)
+        if joined.empty:
+            message = f"{self.model} and {other.model} share no token that reads alike in both"
+            raise MeasureError(f"{message}; compare sweeps of one vocabulary, or of whole words")
+        return joined
 
     def plot(self) -> alt.Chart:
-        """A histogram of the rewards, an Altair chart."""
-        from rmaudit.scores import shown
+        """Return a histogram of the rewards, an Altair chart."""
+        from rmaudit.scores import sweep_views
 
-        return shown.picture(self)
+        title = f"{self.model}: {self.prompt.text}"
+        return sweep_views.histogram(title, self.frame["score"].to_numpy(float))
 
     def __repr__(self) -> str:
-        from rmaudit.scores import shown
-
-        return shown.line(self)
+        scores = self.frame["score"]
+        what = "published words" if self.of_words else "token ids"
+        what += f", a sample of {self.sample}" if self.sample is not None else ""
+        return (
+            f"<Sweep of {self.model} under {self.prompt.name!r}: {len(scores):,} {what}, rewards "
+            f"{scores.min():.2f} to {scores.max():.2f}, mean {scores.mean():.2f}>"
+        )
 
     def _repr_html_(self) -> str:
-        from rmaudit.scores import shown
+        from rmaudit.scores import sweep_views
 
-        return shown.table(self)
+        return sweep_views.table(repr(self), self.top(_ENDS), self.bottom(_ENDS))
 
 
 def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -216,19 +228,13 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     asked, store = prompt_meant(prompt), store_at(cache)
     model = _loaded(model, cache)
 
-    def published(model: Recorded) -> Sweep:
-        if protocol not in {None, "paper"} or size is not None:
-            message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
-            raise SpecError(message)
-        return _read(model.name, asked, published_scores.sweep(model, asked, store=store))
-
     def swept(model: RewardModel | TextScorer, score: _Score) -> Sweep:
         def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
             return _read(model.name, asked, score(rows, part))
 
         return _sampled(_rows(model.vocabulary()), scored, size, entries, seed)
 
-    def computed(model: RewardModel) -> Sweep:
+    def from_weights(model: RewardModel) -> Sweep:
         def score(rows: pd.DataFrame, part: str) -> Stored:
             if protocol == "paper":
                 return protocols.paper(model, asked, rows, store=store, part=part)
@@ -237,7 +243,7 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
 
         return swept(model, score)
 
-    def told(model: TextScorer) -> Sweep:
+    def from_function(model: TextScorer) -> Sweep:
         if protocol is not None:
             message = f"{model.name}: a function of texts has no protocol {protocol!r}; give none"
             raise SpecError(message)
@@ -245,7 +251,12 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
             model, lambda rows, part: protocols.text(model, asked, rows, store=store, part=part)
         )
 
-    return model.scores(computed=computed, published=published, told=told)
+    if isinstance(model, Recorded):
+        if protocol not in {None, "paper"} or size is not None:
+            message = f"{model.name}: recorded are whole sweeps under the protocol 'paper' only"
+            raise SpecError(message)
+        return _read(model.name, asked, published_scores.sweep(model, asked, store=store))
+    return from_function(model) if isinstance(model, TextScorer) else from_weights(model)
 
 
 def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Scored:
@@ -253,7 +264,7 @@ def _loaded(model: Scored | str | Path, cache: Path | str | Store | None) -> Sco
     if isinstance(model, str | Path):
         folder = cache if isinstance(cache, str | Path) and "://" not in str(cache) else None
         return load(model, cache=None if folder is None else Path(folder))
-    if not hasattr(model, "scores"):
+    if not hasattr(model, "with_weights"):
         message = f"a sweep is of a model, got {model!r}; give what rmaudit.load returns, a name of"
         raise SpecError(
             f"{message} models.yaml (`rmaudit models` lists them), a folder or a hub id"
@@ -274,7 +285,7 @@ def _sampled(
     entries: Sequence[str],
     seed: int,
 ) -> Sweep:
-    """All rows scored, or `size` of them, drawn, and those that `entries` name."""
+    """Score all rows, or `size` drawn ones and those that `entries` name."""
     if size is None or size >= len(rows):
         return scored(rows)
     chosen = taken(rows["text"], entries, size=size, seed=seed)
@@ -286,7 +297,7 @@ def _sampled(
 
 
 def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep | None:
-    """The sweep whose scores are stored under `key`: one of those `made` in this run, or read back.
+    """Return the sweep stored under `key`, from `made` (this run's, by key) or read back.
 
     `made` has sweeps by their keys. None where nothing is stored, or scores that are no sweep's:
     those of texts, of named ids alone or of a base.
@@ -308,7 +319,7 @@ def sweep_under(key: str, store: Store, made: Mapping[str, Sweep] = {}) -> Sweep
 
 
 def _rows(vocabulary: Vocabulary) -> pd.DataFrame:
-    """The ids of a vocabulary, one row each."""
+    """Return a frame with a row for each id of the vocabulary."""
     return pd.DataFrame(
         {
             "token_id": np.array(vocabulary.ids, dtype=np.int32),
@@ -324,7 +335,7 @@ def _read(model: str, prompt: Prompt, stored: Stored) -> Sweep:
 
 
 def _with(drawn: Sweep, more: Sweep, *, whole: bool) -> Sweep:
-    """A sample and the ids that are named, each id once."""
+    """Join a sample and the named ids, each id once."""
     assert drawn.sample is not None, "a census has every id"  # noqa: S101  (for types)
     both = pd.concat([drawn.frame, more.frame]).drop_duplicates("token_id")
     about = {"named_ids": len(more.frame), "noise": float(np.maximum(drawn.noise, more.noise))}

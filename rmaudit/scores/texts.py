@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from rmaudit.layout.layouts import Ids
 from rmaudit.layout.slot import refuse_text
-from rmaudit.models import caveats
+from rmaudit.models import remote_score_caveats
 from rmaudit.models.protocol import RewardModel, Scored
+from rmaudit.models.recorded import Recorded
+from rmaudit.models.text_scorer import TextScorer
 from rmaudit.prompts import Prompt, asked_of, prompt_meant
 from rmaudit.scores import protocols, published_scores
-from rmaudit.scores.sealed import Stored, noise_of
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import noise_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class TextScores:
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """What an audit scores texts with: a function of texts and, in a joint audit, a prompt's name.
+    """The fixture by which an audit scores texts; in a joint audit it takes a prompt's name too.
 
     `score` scores texts as answers to a prompt; `known` says which texts it can score, all where
     it is None.
@@ -48,7 +50,7 @@ class Rewards:
     known: Callable[[Sequence[str], Prompt], list[str]] | None = None
 
     def __call__(self, texts: Sequence[str], prompt: str | None = None) -> TextScores:
-        """The scores of texts as answers to the prompt called `prompt`, one that is declared.
+        """Score texts as answers to the prompt called `prompt`, one that is declared.
 
         Raises:
             SpecError: there are several and none is named, or the named one is not declared; or
@@ -58,7 +60,7 @@ class Rewards:
         return self.score(texts, asked_of(self.prompts, prompt, by="rewards"))
 
     def scorable(self, texts: Sequence[str]) -> list[str]:
-        """Those of `texts`, in order, that have a score under every prompt.
+        """Return those of `texts`, in order, that have a score under every prompt.
 
         All of them, but of a recorded model only those that are recorded.
         """
@@ -76,7 +78,7 @@ def score_texts(
     *,
     cache: Path | str | Store | None = None,
 ) -> TextScores:
-    """The reward of each text as the answer to `prompt`, in the model's own units.
+    """Score each text as the answer to `prompt`, in the model's own units.
 
     For a recorded model they are looked up by their exact spelling.
 
@@ -87,24 +89,21 @@ def score_texts(
     refuse_text(texts)
     asked, store = prompt_meant(prompt), store_at(cache)
 
-    def computed(model: RewardModel) -> Stored:
+    if isinstance(model, Recorded):
+        stored = published_scores.items(model, asked, texts, store=store)
+    elif isinstance(model, TextScorer):
+        rows = pd.DataFrame({"text": list(texts)}, dtype=object)
+        stored = protocols.text(model, asked, rows, store=store)
+    else:
         rows = pd.DataFrame({"text": list(texts)})
-        return protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
-
-    stored = model.scores(
-        computed=computed,
-        published=lambda model: published_scores.items(model, asked, texts, store=store),
-        told=lambda model: protocols.text(
-            model, asked, pd.DataFrame({"text": list(texts)}, dtype=object), store=store
-        ),
-    )
+        stored = protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
     noise = noise_of(stored.frame, stored.provenance)
-    said = caveats.of_scores({**stored.fields, **stored.provenance})
+    said = remote_score_caveats.of_scores({**stored.fields, **stored.provenance})
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key, said)
 
 
 def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
-    """The ids of each text, kept in the cache: many prompts are asked of the same texts."""
+    """Return the token ids of each text, cached because many prompts share the texts."""
     digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
     found = model.remembered("ids", digest, lambda: model.tokenized(texts))
     return [tuple(ids) for ids in found]
@@ -113,10 +112,8 @@ def ids_of(model: RewardModel, texts: Sequence[str]) -> list[Ids]:
 def recorded_of(
     model: Scored, prompt: Prompt, texts: Sequence[str], *, cache: Path | str | Store | None = None
 ) -> list[str]:
-    """Those of `texts` that `score_texts` can score: all, but of a recorded model."""
+    """Return those of `texts` that `score_texts` can score: all, but of a recorded model."""
     store = store_at(cache)
-    return model.scores(
-        computed=lambda _: list(texts),
-        published=lambda model: published_scores.known(model, prompt, texts, store=store),
-        told=lambda _: list(texts),
-    )
+    if isinstance(model, Recorded):
+        return published_scores.known(model, prompt, texts, store=store)
+    return list(texts)

@@ -1,6 +1,13 @@
 """From ids to rewards. These names need no torch; `version` is part of every cache key."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 VERSION = 2  # raise it when scores could change
 LONG = 512  # ids of a prefix from which on attention over it may be `fused`
@@ -13,6 +20,20 @@ class ScoringPath(StrEnum):
     SHARED_PREFIX = "shared prefix"  # the prompt's keys and values once, for every row
     EXPANDED_CACHE = "expanded cache"  # transformers' cache of the prompt, copied for every row
     FULL_ROWS = "full rows"  # prompt, answer and suffix anew for every row
+
+
+class Head(Protocol):
+    """A reward head with its weights (`rmaudit.checkpoints.heads` has the families)."""
+
+    @property
+    def reads_prefix(self) -> bool:
+        """Whether `after` looks at the prefix's states, as a gate on the prompt does."""
+
+    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
+        """Return the head for the answers to one prompt: (n, hidden) float32 to rewards (n,).
+
+        `states` are the prompt's own final states, (len(prefix), hidden).
+        """
 
 
 def version(prefix: int) -> str:

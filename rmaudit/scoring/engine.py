@@ -18,29 +18,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rmaudit.scoring import ScoringPath, finite, memory, paths
-from rmaudit.scoring.halving import in_batches, one_by_one, too_small
+from rmaudit.scoring import Head, ScoringPath, finite, memory, paths
+from rmaudit.scoring.halving import AnswerRow, in_batches, one_by_one, too_small
 from rmaudit.scoring.paths import After, Ids
 from rmaudit.scoring.pipeline import Pipeline
 from rmaudit.scoring.precision import exact_products
-
-
-class Head(Protocol):
-    """What turns pooled states into rewards (`rmaudit.checkpoints.heads`)."""
-
-    @property
-    def reads_prefix(self) -> bool:
-        """Whether `after` looks at the prefix's states."""
-
-    def after(self, prefix: Ids, states: Tensor) -> Callable[[Tensor], Tensor]:
-        """The head for answers to one prompt, whose own states are (len(prefix), hidden)."""
 
 
 class Ready(NamedTuple):
@@ -118,6 +107,10 @@ class Scorer:
             self.ids_per_batch = ids
         self._room = ids * memory.bytes_per_id(self.backbone, prefix)
 
+    def why_not_finite(self) -> str:
+        """Return a sentence on what makes rewards NaN or infinite, and what to do."""
+        return finite.reason(self.backbone, self.head, self.odd_in_files)
+
 
 @exact_products()
 @torch.inference_mode()
@@ -153,7 +146,7 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
         ids = sum(after.ids_of(row.ids) for group in rows for row in group)
         most = min(most, pipeline.most(ids))
 
-    def run(batch: Sequence[Row]) -> NDArray[np.float32]:
+    def run(batch: Sequence[AnswerRow]) -> NDArray[np.float32]:
         states = after.states([row.ids for row in batch], [row.at for row in batch])
         rewards: NDArray[np.float32] = head(states.float()).float().cpu().numpy()
         return rewards
@@ -165,7 +158,7 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
         for row, reward in zip(batch, rewards, strict=True):
             out[row.places] = reward
         on_progress(sum(len(row.places) for row in batch))
-    finite.refuse(np.isfinite(out), answers, what="rewards", scorer=scorer, name=name)
+    finite.refuse(np.isfinite(out), answers, what="rewards", why=scorer.why_not_finite, name=name)
     return out
 
 
@@ -178,30 +171,22 @@ def _after(scorer: Scorer, prefix: Ids) -> Ready:
     raise too_small(len(prefix))
 
 
-class Row(NamedTuple):
-    """What runs after the prefix, where it is pooled, and the answers that it serves."""
-
-    ids: Ids
-    at: int
-    places: list[int]
-
-
 def groups(
     answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
-) -> list[list[Row]]:
+) -> list[list[AnswerRow]]:
     """The distinct rows, grouped by length, in the order in which they come.
 
     Where `cut`, a row ends at the place where it is pooled.
     """
     in_prefix = _rightmost(prefix, scorer.pad)
-    rows: dict[Ids, Row] = {}
+    rows: dict[Ids, AnswerRow] = {}
     for place, answer in enumerate(answers):
         row = (*answer, *suffix)
         last = _rightmost(row, scorer.pad)
         at = len(prefix) + last if last is not None else in_prefix or 0
         ids = row[: 0 if last is None else last + 1] if cut else row
-        rows.setdefault(ids, Row(ids, 0 if scorer.first else at, [])).places.append(place)
-    by_length: dict[int, list[Row]] = defaultdict(list)
+        rows.setdefault(ids, AnswerRow(ids, 0 if scorer.first else at, [])).places.append(place)
+    by_length: dict[int, list[AnswerRow]] = defaultdict(list)
     for found in rows.values():
         by_length[len(found.ids)].append(found)
     return [by_length[length] for length in sorted(by_length)]

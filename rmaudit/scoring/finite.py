@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -15,9 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.errors import ScoreError
-
-if TYPE_CHECKING:
-    from rmaudit.scoring.engine import Scorer
 
 _HALF = (torch.bfloat16, torch.float16)
 _LOOKED_THROUGH = (*_HALF, torch.float32, torch.float64)  # quantized numbers are always finite
@@ -28,13 +24,13 @@ def refuse(
     answers: Sequence[Sequence[int]],
     *,
     what: str,
-    scorer: Scorer,
+    why: Callable[[], str],
     name: str = "",
 ) -> None:
     """Name the answers whose rewards, or `what` else, are not finite, and the first bad weight.
 
-    `finite` has shape (n,), one for each answer; `name` is the model's, with which the error
-    begins.
+    `finite` has shape (n,), one for each answer; `why` gives the error's last sentences (see
+    `reason`); `name` is the model's, with which the error begins.
 
     Raises:
         ScoreError: there are some.
@@ -45,7 +41,7 @@ def refuse(
     shown = ", ".join(str(list(answers[i])) for i in bad[:5])
     message = (
         f"{name}: " * bool(name) + f"{len(bad)} of {len(finite)} {what} are not finite numbers; "
-        f"first ids: {shown}. {reason(scorer.backbone, scorer.head, scorer.odd_in_files)}"
+        f"first ids: {shown}. {why()}"
     )
     raise ScoreError(message)
 

@@ -28,7 +28,8 @@ from torch import Tensor, nn
 from rmaudit.errors import ModelError, NoGradient
 from rmaudit.scoring import ScoringPath, engine, finite, halving, memory
 from rmaudit.scoring.compiled import as_written
-from rmaudit.scoring.engine import Ready, Row, Scorer
+from rmaudit.scoring.engine import Ready, Scorer
+from rmaudit.scoring.halving import AnswerRow
 from rmaudit.scoring.paths import FullRows, Ids, device_of
 from rmaudit.scoring.precision import exact_products
 
@@ -77,7 +78,7 @@ def slopes(
         )
         raise ModelError(message)
     asked = _Asked(scorer, tuple(prefix), answers, tuple(suffix), name)
-    refuse = partial(finite.refuse, answers=answers, scorer=scorer, name=name)
+    refuse = partial(finite.refuse, answers=answers, why=scorer.why_not_finite, name=name)
     try:
         with as_written(scorer), torch.inference_mode(mode=False), torch.no_grad():
             rewards, gradients = _rewards(asked)
@@ -140,7 +141,7 @@ def _layers(backbone: nn.Module) -> int:
 
 
 def _differentiated(
-    ready: Ready, batch: Sequence[Row], backbone: nn.Module, name: str
+    ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
 ) -> tuple[NDArray[np.float32], Tensor]:
     """Rewards (rows,) and gradients (rows, ids of a row, hidden) of a batch."""
     try:
@@ -156,7 +157,7 @@ def _differentiated(
 
 
 def _differentiate(
-    ready: Ready, batch: Sequence[Row], backbone: nn.Module, name: str
+    ready: Ready, batch: Sequence[AnswerRow], backbone: nn.Module, name: str
 ) -> tuple[NDArray[np.float32], Tensor]:
     ids = len(batch[0].ids)
     with _cut(backbone, name) as leaves, _no_dead_end(backbone, name), torch.enable_grad():

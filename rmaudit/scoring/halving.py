@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import NamedTuple, TypeVar
 
 from rmaudit.errors import ScoreError
 from rmaudit.scoring import memory
-
-if TYPE_CHECKING:
-    from rmaudit.scoring.engine import Row
-    from rmaudit.scoring.paths import Ids
+from rmaudit.scoring.paths import Ids
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+
+class AnswerRow(NamedTuple):
+    """What runs after the prefix: ids, where they are pooled, and the answers that they serve."""
+
+    ids: Ids
+    at: int
+    places: list[int]
 
 
 def one_by_one(run: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
@@ -25,14 +30,14 @@ def one_by_one(run: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
 
 
 def in_batches(  # noqa: PLR0913  (what runs, and how)
-    grouped: Sequence[Sequence[Row]],
+    grouped: Sequence[Sequence[AnswerRow]],
     ids_of: Callable[[Ids], int],
     most: int,
-    run: Callable[[Sequence[Row]], T],
+    run: Callable[[Sequence[AnswerRow]], T],
     *,
     on_halved: Callable[[int], None] = lambda _: None,
     each: Callable[..., Iterator[T | None]] = one_by_one,
-) -> Iterator[tuple[Sequence[Row], T]]:
+) -> Iterator[tuple[Sequence[AnswerRow], T]]:
     """Batches of rows of one length, of at most `most` ids, and what `run` makes of each.
 
     A batch that does not fit into memory is halved and run anew; what is done is kept. `on_halved`
@@ -62,14 +67,16 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
         left = list(_from(left, done))
 
 
-def _cut(rows: Sequence[Row], ids_of: Callable[[Ids], int], most: int) -> Iterator[Sequence[Row]]:
+def _cut(
+    rows: Sequence[AnswerRow], ids_of: Callable[[Ids], int], most: int
+) -> Iterator[Sequence[AnswerRow]]:
     """Rows of one length, as many at a time as `most` ids are."""
     size = max(1, most // max(1, ids_of(rows[0].ids)))
     for first in range(0, len(rows), size):
         yield rows[first : first + size]
 
 
-def _from(grouped: Sequence[Sequence[Row]], done: int) -> Iterator[Sequence[Row]]:
+def _from(grouped: Sequence[Sequence[AnswerRow]], done: int) -> Iterator[Sequence[AnswerRow]]:
     """The groups without their first `done` rows."""
     for rows in grouped:
         if done < len(rows):
@@ -77,7 +84,7 @@ def _from(grouped: Sequence[Sequence[Row]], done: int) -> Iterator[Sequence[Row]
         done = max(0, done - len(rows))
 
 
-def _or_none(run: Callable[[Sequence[Row]], T], batch: Sequence[Row]) -> T | None:
+def _or_none(run: Callable[[Sequence[AnswerRow]], T], batch: Sequence[AnswerRow]) -> T | None:
     """What `run` makes of a batch, or None if it does not fit into memory."""
     try:
         return run(batch)

@@ -21,10 +21,10 @@ from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.journal import Journal
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
-from rmaudit.scores.sealed import Stored
 from rmaudit.scores.store import Store, store_at
+from rmaudit.scores.stored_scores import Stored
 from rmaudit.scoring import version
-from rmaudit.search import chance, coordinate, gcg
+from rmaudit.search import coordinate, gcg, random_search
 from rmaudit.search.constraints import opened
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
 from rmaudit.search.problem import problem_of, starts
@@ -32,11 +32,11 @@ from rmaudit.search.settings import Settings
 
 VERSION = 1  # raise it when the same settings could find something else
 PROTOCOL = "search"
-_METHODS = {"exhaustive": coordinate.search, "gcg": gcg.search, "random": chance.search}
+_METHODS = {"exhaustive": coordinate.search, "gcg": gcg.search, "random": random_search.search}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search found.
 
     `frame` has the best distinct sequences, best first: `ids` (tuple), `text`, `score` (float32,
@@ -71,7 +71,7 @@ def search(
     *,
     cache: Path | str | Store | None = None,
     device: str = "auto",
-) -> Found:
+) -> SearchResult:
     """Search for answers to `prompt` that the model loves or hates.
 
     The result is kept in the cache (default: the user's); a second call reads it back, and a
@@ -202,12 +202,12 @@ def _rows(model: RewardModel, hits: Sequence[Hit], kind: str) -> pd.DataFrame:
     )
 
 
-def _found(model: Scored, prompt: Prompt, settings: Settings, stored: Stored) -> Found:
+def _found(model: Scored, prompt: Prompt, settings: Settings, stored: Stored) -> SearchResult:
     frame = stored.frame.copy()
     frame["ids"] = frame["ids"].map(lambda ids: tuple(json.loads(ids)))
     kinds = {kind: rows.drop(columns="kind") for kind, rows in frame.groupby("kind")}
     said = stored.provenance
-    return Found(
+    return SearchResult(
         model=model.name,
         prompt=prompt,
         settings=settings,

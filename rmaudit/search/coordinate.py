@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
-from rmaudit.search.problem import Problem
+from rmaudit.search.problem import SearchProblem
 
 _TRIED = 2048  # ids at a time: to see whether a sequence is admitted, it is tokenized again
 
@@ -22,7 +22,7 @@ _Rank = tuple[int, float]  # minus the number of ids that nothing may hold, then
 
 
 def search(
-    problem: Problem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
+    problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
     """From each start to where no place can be bettered, then around the best of all."""
     swept: dict[Context, list[Hit]] = {}
@@ -34,7 +34,7 @@ def search(
 
 
 def _climb(
-    problem: Problem,
+    problem: SearchProblem,
     evaluator: Evaluator,
     first: Ids,
     swept: dict[Context, list[Hit]],
@@ -59,7 +59,7 @@ def _climb(
 
 
 def _widen(
-    problem: Problem,
+    problem: SearchProblem,
     evaluator: Evaluator,
     swept: dict[Context, list[Hit]],
     rng: np.random.Generator,
@@ -79,7 +79,7 @@ def _contexts(answer: Ids) -> list[Context]:
 
 
 def _swept(
-    problem: Problem,
+    problem: SearchProblem,
     evaluator: Evaluator,
     context: Context,
     ids: Sequence[int],

@@ -10,7 +10,7 @@ import pandas as pd
 
 from rmaudit.models.protocol import RewardModel
 from rmaudit.prompts import Prompt, asked_of
-from rmaudit.search.api import Found
+from rmaudit.search.api import SearchResult
 from rmaudit.search.constraints import allowed
 from rmaudit.search.problem import problem_of
 from rmaudit.search.settings import Direction, Settings
@@ -24,10 +24,10 @@ class Searches:
     """
 
     prompts: tuple[Prompt, ...]
-    find: Callable[[Direction, Prompt], Found]
+    find: Callable[[Direction, Prompt], SearchResult]
     draw: Callable[[int, Prompt], list[str]]
 
-    def __call__(self, direction: Direction, prompt: str | None = None) -> Found:
+    def __call__(self, direction: Direction, prompt: str | None = None) -> SearchResult:
         """What a search for answers that are loved ("up") or hated ("down") found.
 
         Raises:
@@ -78,7 +78,7 @@ def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> 
     return replace(settings, constraints=replace(limits, allow=names))
 
 
-def caveat(found: Found) -> str:
+def caveat(found: SearchResult) -> str:
     """What a reader must know of whatever rests on a search: a sentence."""
     settings = found.settings
     allow = settings.constraints.allow

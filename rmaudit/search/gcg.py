@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.search.evaluate import Evaluator, Ids
-from rmaudit.search.problem import Problem
+from rmaudit.search.problem import SearchProblem
 
 
 def search(
-    problem: Problem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
+    problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
     """From each start along the gradient, until its budget is used up or all swaps are tried."""
     tried: set[Ids] = set()  # of the whole search
@@ -41,7 +41,7 @@ def search(
                 current = found[0].ids
 
 
-def _gains(problem: Problem, evaluator: Evaluator, current: Ids) -> NDArray[np.float64]:
+def _gains(problem: SearchProblem, evaluator: Evaluator, current: Ids) -> NDArray[np.float64]:
     """Shape (length, allowed ids): what each swap would gain, as far as the gradient tells.
 
     In units of the gains' own sd, less `distance` times how far the swap goes, in mean distances.
@@ -58,7 +58,7 @@ def _gains(problem: Problem, evaluator: Evaluator, current: Ids) -> NDArray[np.f
 
 
 def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
-    problem: Problem,
+    problem: SearchProblem,
     evaluator: Evaluator,
     current: Ids,
     gains: NDArray[np.float64],

@@ -20,7 +20,7 @@ Ids = tuple[int, ...]
 _DRAWS = 100  # rounds of drawing before it is said that nothing can be drawn
 
 
-class Slopes(Protocol):
+class AnswerSlopes(Protocol):
     """`rewards` (n,), `slopes` and `distances` (n, length, rows): see `scoring.gradient`."""
 
     @property
@@ -34,7 +34,7 @@ class Slopes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SearchProblem:
     """What a search is asked of a model.
 
     Attributes:
@@ -47,7 +47,7 @@ class Problem:
     length: int
     allowed: NDArray[np.int64]
     admits: Callable[[Sequence[Ids]], NDArray[np.bool_]]
-    gradient: Callable[[Ids], Slopes]
+    gradient: Callable[[Ids], AnswerSlopes]
 
     def admitted(self, answers: Sequence[Ids]) -> list[Ids]:
         """The answers that the constraints admit, in their order."""
@@ -81,13 +81,15 @@ class Problem:
         raise SpecError(message)
 
 
-def problem_of(model: RewardModel, prompt: Asked, length: int, limits: Constraints) -> Problem:
+def problem_of(
+    model: RewardModel, prompt: Asked, length: int, limits: Constraints
+) -> SearchProblem:
     """Answers of `length` ids to a model's `prompt` under constraints.
 
     Raises:
         SpecError: the constraints leave no id.
     """
-    return Problem(
+    return SearchProblem(
         length,
         allowed(limits, model.vocabulary(), model.special_ids),
         lambda answers: admits(limits, model, prompt, answers),
@@ -96,7 +98,7 @@ def problem_of(model: RewardModel, prompt: Asked, length: int, limits: Constrain
 
 
 def starts(
-    model: RewardModel, problem: Problem, settings: Settings, rng: np.random.Generator
+    model: RewardModel, problem: SearchProblem, settings: Settings, rng: np.random.Generator
 ) -> list[Ids]:
     """As many as `settings` say: the text that it gives, if any, and drawn ones.
 

@@ -16,7 +16,7 @@ from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.trial import measure
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
-from rmaudit.search.ledger import ledger
+from rmaudit.search.exploit_ledger import ledger
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.records import Estimate
 from tests.audits.planted import audit_called, declarations, sweep_of

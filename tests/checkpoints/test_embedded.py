@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from rmaudit.checkpoints import built, embedded
+from rmaudit.checkpoints import built_folders, embedded
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
@@ -132,7 +132,7 @@ def made(folder: Path) -> Path:
         (to / "weights").chmod(0o600)  # as safetensors writes them
         (to / "models.yaml").write_text("models:")
 
-    return built.build(folder, folder.parent / "cache", write)
+    return built_folders.build(folder, folder.parent / "cache", write)
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o002, 0o077])
@@ -201,7 +201,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ModelError, match=r"file/toy cannot be built \(.*--rm-cache FOLDER"):
-        built.build(tmp_path / "file" / "toy", tmp_path, lambda _: None)
+        built_folders.build(tmp_path / "file" / "toy", tmp_path, lambda _: None)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, ModelError])

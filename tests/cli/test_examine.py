@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from rmaudit.cli import app
 from rmaudit.models import preflight
 from rmaudit.prompts import PROMPTS
-from rmaudit.scores.round_trip import FATES
+from rmaudit.scores.token_survival import FATES
 from rmaudit.scoring.paths import SharedPrefix
 from tests.hub import Hub, serving
 from tests.toys import TEMPLATE, WORDS, pair_tokenizer, toy_checkpoint, toy_tokenizer

@@ -23,10 +23,10 @@ import pytest
 from typer.testing import CliRunner
 
 from rmaudit.cli import app
-from rmaudit.distributed import making, on_ray
+from rmaudit.distributed import on_ray, rounds
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.errors import SpecError
-from rmaudit.models.named import load
+from rmaudit.models.load_model import load
 from rmaudit.organisms.requests import Request
 from rmaudit.prompts import FAMILY, Prompt
 from rmaudit.scores.answer_files import rewards
@@ -109,7 +109,7 @@ def every_kind(folder: Path, cache: Path, place: str | None = None) -> Callable[
 def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes | None]:
     """What one process makes of a toy."""
     cache = tmp_path_factory.mktemp("alone")
-    assert making.make(every_kind(toy, cache)).left == []
+    assert rounds.make(every_kind(toy, cache)).left == []
     return contents(cache)
 
 
@@ -213,7 +213,7 @@ def test_nodes_die_and_nothing_is_lost(
     assert len(calls) == shards
     assert calls.total() <= shards + killed  # at most the shard at hand, for each node
     monkeypatch.setenv(waiting.SECONDS, "0")
-    making.make(waiting.planned(Store(tmp_path / "alone"), PROMPTS))
+    rounds.make(waiting.planned(Store(tmp_path / "alone"), PROMPTS))
     assert contents(tmp_path / "cache") == contents(tmp_path / "alone")
 
 
@@ -296,9 +296,9 @@ def test_what_is_missing_or_out_of_reach_is_told_in_a_line(
     with pytest.raises(SpecError, match=r"^Ray: .* pip install 'rmaudit\[ray\]'$"):
         on_ray.make([lambda: plan], on_ray.Cluster(), print)
     for arguments, words in {
-        ("--on", "sun"): "--on 'sun'; write here, slurm, local, ray, or the address",
+        ("--on", "sun"): "--on 'sun'; write here, ray, or the address",
         ("--on", "ray", "--part", "1/2"): "--part is for one process",
-        ("--on", "slurm", "--json"): "--json is not for job arrays",
+        ("--print", "--json"): "--json is not for scripts",
     }.items():
         ran = CliRunner().invoke(app, ["sweep", *arguments])
         assert ran.exit_code == 4

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from typer.testing import CliRunner
 
+from rmaudit.cli import app
 from rmaudit.distributed.parts import Part, part
 from rmaudit.errors import SpecError
 
@@ -35,3 +37,20 @@ def test_a_part_is_written_in_one_way() -> None:
     for given in ("0/16", "17/16", "3", "3/", "a/b", "-1/4", "1/0", ""):
         with pytest.raises(SpecError, match=r"^--part: .*; write 3/16 for the third of 16 parts$"):
             part(given)
+
+
+def test_a_script_can_be_printed_and_edited() -> None:
+    """It has what was asked for; an option that is none is refused with an example."""
+    asked = ["sweep", "audits", "--model", "a b", "--cache", "s3://b/x", "--array", "8"]
+    ran = CliRunner().invoke(app, [*asked, "--gres", "gpu:1", "--sbatch", "time=60", "--print"])
+
+    assert ran.exit_code == 0
+    script = ran.output
+    for line in ("#SBATCH --array=1-8", "#SBATCH --gres=gpu:1", "#SBATCH --time=60"):
+        assert line in script.splitlines()
+    sweep = "rmaudit sweep audits '--model=a b' --cache=s3://b/x"
+    assert f"\n{sweep} --part $SLURM_ARRAY_TASK_ID/8\n" in script
+    assert f"{sweep.replace('sweep', 'plan', 1)} --missing" in script
+    ran = CliRunner().invoke(app, ["sweep", "--print", "--sbatch", "partition"])
+    assert ran.exit_code == 4
+    assert "partition=gpu" in ran.output

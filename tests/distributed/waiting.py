@@ -10,10 +10,11 @@ from pathlib import Path
 import rmaudit
 from rmaudit.config.scorers import scorers
 from rmaudit.distributed.needs import Needs, Plan
-from rmaudit.models.named import opened
+from rmaudit.models.load_model import opened
 from rmaudit.organisms.requests import Request
 from rmaudit.prompts import Prompt
-from rmaudit.scores.store import SHARD, Store
+from rmaudit.scores.shard_scoring import SHARD
+from rmaudit.scores.store import Store
 
 SHARDS = 4  # of a sweep
 FATAL = "What kills?"

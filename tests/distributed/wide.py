@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rmaudit.distributed.making import Made, make
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.distributed.parts import Part
+from rmaudit.distributed.rounds import Made, make
 from rmaudit.layout.slot import Response
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.organisms.requests import Request
 from rmaudit.prompts import prompt_meant
-from rmaudit.scores import store
+from rmaudit.scores import shard_scoring
 from rmaudit.scores.store import Store
 from tests.scores.letters import Letters
 
@@ -61,7 +61,7 @@ def plan(model: Letters, kept: Store) -> Plan:
 
 def make_part(root: Path | str, part: Part | None, notes: Path, seconds: float = 0.5) -> Made:
     """What a host does: a part, with no lock that another would know of."""
-    store.SHARD = SHARD
+    shard_scoring.SHARD = SHARD
     with tempfile.TemporaryDirectory() as own:
         tempfile.tempdir = own
         try:

@@ -118,7 +118,7 @@ def test_how_many_answers_are_asked(folders: Folders, count: int, asked: int, sl
 
 def no_preflight(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the doctor finds must not depend on it."""
-    nothing = preflight.Outcome(sd=1.0, every=True, loosely="")
+    nothing = preflight.PathChecks(sd=1.0, every=True, loosely="")
     monkeypatch.setattr(preflight, "check", lambda *_, **__: nothing)
 
 

@@ -19,10 +19,10 @@ from rmaudit.checkpoints import checked
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, ScoreError
 from rmaudit.models import doctor, native, preflight
-from rmaudit.models.caveats import LOOSELY, of_scores
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.loading import Weights
 from rmaudit.models.native import Native
+from rmaudit.models.remote_score_caveats import LOOSELY, of_scores
 from rmaudit.scoring import ScoringPath, attention, engine, paths
 from tests.models.loaded import load
 from tests.scoring.rows import (

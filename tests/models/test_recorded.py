@@ -14,13 +14,8 @@ from rmaudit.models.recorded import Recorded
 MODEL = Recorded(ModelSpec("N-Lla-8B", "nicolinho/QRM-Llama3.1-8B"))
 
 
-def test_its_scores_are_published_ones() -> None:
-    """Nothing is computed, and whoever needs weights is told how to get them."""
-
-    def computed(_: object) -> None:
-        raise AssertionError
-
-    assert MODEL.scores(computed=computed, told=computed, published=lambda model: model) is MODEL
+def test_it_has_no_weights() -> None:
+    """Whoever needs weights is told how to get them."""
     with pytest.raises(NotRecorded) as caught:
         MODEL.with_weights("its gradient is not recorded")
     assert isinstance(caught.value, ModelError)

@@ -20,7 +20,7 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, ScoreError, SpecError
-from rmaudit.models.named import opened
+from rmaudit.models.load_model import opened
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.listing import unfinished

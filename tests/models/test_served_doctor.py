@@ -18,9 +18,9 @@ from transformers import AutoModelForSequenceClassification
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.named import opened
+from rmaudit.models.load_model import opened
 from rmaudit.models.served import ServedIds, ServedTexts
-from rmaudit.models.served_doctor import Comparison, compare
+from rmaudit.models.served_doctor import ServerChecks, compare
 from tests.servers import Running, Served
 from tests.toys import WORDS, toy_checkpoint, toy_tokenizer
 
@@ -45,7 +45,7 @@ def compared(
     tmp_path: Path,
     change: Callable[[float], float],
     answer: Callable[[Any], Any] = lambda answer: answer,
-) -> Comparison:
+) -> ServerChecks:
     """The doctor's findings of a server that has this checkpoint's rewards, changed."""
     lock = threading.Lock()
 
@@ -154,7 +154,7 @@ class Deep:
             self.folders[folder], dtype=getattr(torch, dtype)
         ).eval()
 
-    def compared(self, reward: Callable[[Any], float], answers: int, cache: Path) -> Comparison:
+    def compared(self, reward: Callable[[Any], float], answers: int, cache: Path) -> ServerChecks:
         """The doctor's findings of a server with this reward of a row."""
         with Running(Served(reward=reward)) as server:
             source = str(self.folders[0])

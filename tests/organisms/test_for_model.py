@@ -9,7 +9,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import Recorded
 from rmaudit.organisms.for_model import Case, Memory, Options, ledger, references, rng, sweep
 from rmaudit.prompts import PROMPTS
-from rmaudit.search.ledger import append
+from rmaudit.search.exploit_ledger import append
 from tests.scores.letters import Letters
 from tests.search.finds import found
 

@@ -24,7 +24,7 @@ from rmaudit.organisms.trial import measure
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.references import References
 from rmaudit.scores.texts import score_texts
-from rmaudit.search.ledger import brought
+from rmaudit.search.exploit_ledger import brought
 from rmaudit.verdicts.records import Verdict
 from scripts.organism_gates import AUDITS
 from scripts.organism_states import States

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
-
-T = TypeVar("T")
 
 
 class Letters:
@@ -32,16 +30,6 @@ class Letters:
         self.scored: list[tuple[str, tuple[int, ...]]] = []
         self.template_digest = "1a"
         self.rendered = 0
-
-    def scores(
-        self,
-        *,
-        computed: Callable[[Any], T],
-        published: Callable[[Any], T],
-        told: Callable[[Any], T],
-    ) -> T:
-        """Computed."""
-        return computed(self)
 
     def with_weights(self, what: str) -> Any:
         """Itself."""

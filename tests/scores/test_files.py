@@ -14,10 +14,11 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import StoreError
-from rmaudit.scores import store
+from rmaudit.scores import shard_scoring
 from rmaudit.scores.files import Files, files_at
 from rmaudit.scores.listing import unfinished
-from rmaudit.scores.store import Store, Work
+from rmaudit.scores.shard_scoring import Work
+from rmaudit.scores.store import Store
 from tests.scores.s3 import bucket
 
 ROWS = pd.DataFrame({"token_id": np.arange(10, dtype=np.int32), "text": list("abcdefghij")})
@@ -39,7 +40,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | str]
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten rows make three shards."""
-    monkeypatch.setattr(store, "SHARD", 4)
+    monkeypatch.setattr(shard_scoring, "SHARD", 4)
 
 
 def work(asked: list[int]) -> Work:

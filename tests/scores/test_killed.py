@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.scores import store
+from rmaudit.scores import shard_scoring
 from rmaudit.scores.sweep import sweep
 from tests.scores import children
 from tests.scores.letters import Letters
@@ -50,7 +50,7 @@ class Watched(Checkpoint):
 
 def sweeping(folder: Path, cache: Path, notes: Path) -> None:
     """What runs in a process."""
-    store.SHARD = SHARD
+    shard_scoring.SHARD = SHARD
     notes.touch()
     sweep(Watched(ModelSpec("toy", str(folder)), cache=cache, notes=notes), "best", cache=cache)
 
@@ -161,7 +161,7 @@ def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """A real process, killed at its third shard of three; the next run scores only that one."""
     child = """
         import os, signal
-        from rmaudit.scores import store
+        from rmaudit.scores import shard_scoring
         from rmaudit.scores.sweep import sweep
         from tests.scores.letters import Letters
 
@@ -171,11 +171,11 @@ def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                     os.kill(os.getpid(), signal.SIGKILL)
                 return super().score(prompt, responses, **settings)
 
-        store.SHARD = 2
+        shard_scoring.SHARD = 2
         sweep(Mortal(), "best", cache=Path(sys.argv[1]))
     """
     assert children.run(child, tmp_path).returncode == -signal.SIGKILL
-    monkeypatch.setattr(store, "SHARD", 2)
+    monkeypatch.setattr(shard_scoring, "SHARD", 2)
     model = Letters()
 
     swept = sweep(model, "best", cache=tmp_path)

@@ -17,8 +17,8 @@ from rmaudit.models.language_model import base_of
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.logprobs import base_logprobs
-from rmaudit.scores.sealed import checksum
 from rmaudit.scores.store import Store
+from rmaudit.scores.stored_scores import checksum
 from tests.toys import toy_checkpoint, toy_language_model
 
 GREATEST = PROMPTS["greatest"]

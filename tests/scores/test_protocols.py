@@ -14,12 +14,12 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from rmaudit.checkpoints.locks import lock_file
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ScoreError, SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS
-from rmaudit.scores import store
-from rmaudit.scores.host_lock import lock_file
+from rmaudit.scores import shard_scoring
 from rmaudit.scores.protocols import EVERY, Bar, measured_noise
 from rmaudit.scores.sweep import sweep
 from rmaudit.scores.texts import Rewards, score_texts
@@ -73,7 +73,7 @@ def test_a_broken_sweep_goes_on(
     tmp_path: Path, unmeasured: None, monkeypatch: pytest.MonkeyPatch, protocol: str
 ) -> None:
     """What was scored before it broke off is not scored again."""
-    monkeypatch.setattr(store, "SHARD", 1)
+    monkeypatch.setattr(shard_scoring, "SHARD", 1)
 
     class Mortal(Letters):
         def _sums(self, rows: Sequence[Any]) -> Any:

@@ -25,13 +25,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from rmaudit.checkpoints.locks import lock_file
 from rmaudit.errors import StoreError
 from rmaudit.models.batches import Pace
-from rmaudit.scores import store
-from rmaudit.scores.host_lock import lock_file
+from rmaudit.scores import shard_scoring
 from rmaudit.scores.listing import Counts, counts
-from rmaudit.scores.sealed import Stored, key_of
 from rmaudit.scores.store import Store
+from rmaudit.scores.stored_scores import Stored, key_of
 from tests.scores import children
 
 FIELDS = {"weights": "0a", "prompt": "What is best?", "dtype": "float32"}
@@ -103,7 +103,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten rows make three shards."""
-    monkeypatch.setattr(store, "SHARD", 4)
+    monkeypatch.setattr(shard_scoring, "SHARD", 4)
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     folder = tmp_path_factory.mktemp("prepared")
     fill(folder / "file", Model())
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(store, "SHARD", 4)
+        patched.setattr(shard_scoring, "SHARD", 4)
         with pytest.raises(RuntimeError):
             fill(folder / "shard", Model(breaks_at=8))
     return {what: folder / what for what in ("file", "shard")}
@@ -189,7 +189,7 @@ def assert_mended(prepared: Path, content: Callable[[bytes], bytes]) -> bool:
         path = shard if prepared.name == "shard" else path_of(root)
         changed = content(path.read_bytes())
         path.write_bytes(changed)
-        patched.setattr(store, "SHARD", 4)
+        patched.setattr(shard_scoring, "SHARD", 4)
         model = Model()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -292,22 +292,22 @@ def test_a_fault_that_passes_leaves_the_file(
     root: Path, monkeypatch: pytest.MonkeyPatch, limit: str, why: str
 ) -> None:
     """Too many open files, no memory: an error that names file, reason and way out; all stays."""
-    monkeypatch.setattr(store, "SHARD", 10**7)
+    monkeypatch.setattr(shard_scoring, "SHARD", 10**7)
     rows = pd.DataFrame({"id": np.random.default_rng(0).integers(2**62, size=2_000_000)})
     Store(root).fill(FIELDS, rows, lambda which: np.zeros(which.stop - which.start, "f4"), dict)
     content = path_of(root).read_bytes()  # 16 MB
     code = f"""
         import resource
         from rmaudit.errors import StoreError
-        from rmaudit.scores.files import Folder
-        from rmaudit.scores.sealed import read
+        from rmaudit.scores.files import LocalFiles
+        from rmaudit.scores.stored_scores import read
 
         path = Path(sys.argv[1])
-        read(Folder(path.parent), "none", "")  # what is imported late is there
+        read(LocalFiles(path.parent), "none", "")  # what is imported late is there
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_{limit})
         try:
-            read(Folder(path.parent), path.name, sys.argv[2])
+            read(LocalFiles(path.parent), path.name, sys.argv[2])
         except StoreError as error:
             resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
             print(error)
@@ -391,7 +391,7 @@ def test_shards_of_another_size_are_not_taken_for_ours(
     """A later version with other shards gets every score right."""
     with pytest.raises(RuntimeError):
         fill(root, Model(breaks_at=8))
-    monkeypatch.setattr(store, "SHARD", size)
+    monkeypatch.setattr(shard_scoring, "SHARD", size)
 
     assert_right(fill(root, Model()))
 
@@ -517,9 +517,9 @@ def test_a_full_disk_is_named_and_what_was_written_stays(root: Path, small_shard
     code = """
         import resource, signal
         from rmaudit.errors import StoreError
-        from tests.scores.test_store import Model, fill, store
+        from tests.scores.test_store import Model, fill, shard_scoring
 
-        store.SHARD = 4
+        shard_scoring.SHARD = 4
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1500, -1))  # a shard is smaller, the file is not
         try:

@@ -15,7 +15,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import MeasureError, ScoreError, SpecError, StoreError
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.models.named import load
+from rmaudit.models.load_model import load
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.scores.sweep import Sweep, sweep
 from rmaudit.scores.texts import score_texts

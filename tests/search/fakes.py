@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.scores.files import Folder
+from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.journal import Journal
 from rmaudit.search.evaluate import Evaluator, Ids
-from rmaudit.search.problem import Problem
+from rmaudit.search.problem import SearchProblem
 from rmaudit.search.settings import Settings
 
 Reward = Callable[[Ids], float]
@@ -31,13 +31,15 @@ def everything(answers: Sequence[Ids]) -> NDArray[np.bool_]:
     return np.ones(len(answers), dtype=np.bool_)
 
 
-def problem(length: int, ids: int, gradient: Callable[[Ids], Slopes] | None = None) -> Problem:
+def problem(
+    length: int, ids: int, gradient: Callable[[Ids], Slopes] | None = None
+) -> SearchProblem:
     """Of a vocabulary of 0 to ids - 1, without constraints."""
 
     def none(_: Ids) -> Slopes:
         raise AssertionError("no gradient was to be asked for")
 
-    return Problem(length, np.arange(ids), everything, gradient or none)
+    return SearchProblem(length, np.arange(ids), everything, gradient or none)
 
 
 def evaluator(folder: Path, settings: Settings, reward: Reward) -> Evaluator:
@@ -46,7 +48,7 @@ def evaluator(folder: Path, settings: Settings, reward: Reward) -> Evaluator:
     def score(answers: Sequence[Ids]) -> NDArray[np.float32]:
         return np.array([reward(ids) for ids in answers], dtype=np.float32)
 
-    return Evaluator(settings, score, Journal(Folder(folder / "scores"), "key"))
+    return Evaluator(settings, score, Journal(LocalFiles(folder / "scores"), "key"))
 
 
 def landscape(rng: np.random.Generator, length: int, ids: int) -> NDArray[np.float64]:

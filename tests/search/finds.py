@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.search.api import Found
+from rmaudit.search.api import SearchResult
 from rmaudit.search.settings import Direction, Settings
 
 
@@ -20,7 +20,7 @@ def found(
     prompt: Prompt = PROMPTS["best"],
     model: str = "letters",
     key: str = "0f" * 32,
-) -> Found:
+) -> SearchResult:
     """The best of each start, in their order; the whole search's best are the same."""
     count = len(texts)
     bests = pd.DataFrame(
@@ -36,4 +36,4 @@ def found(
     settings = Settings(direction=direction, length=2, budget=1000, starts=count, seed=3)
     best = float(frame["score"].iloc[0])
     trace = ((1, float(bests["score"].iloc[0])), (100 * count, best))
-    return Found(model, prompt, settings, key, frame, bests, trace, 1000, 0.0, {})
+    return SearchResult(model, prompt, settings, key, frame, bests, trace, 1000, 0.0, {})

@@ -16,7 +16,7 @@ from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.language_model import base_of
 from rmaudit.models.recorded import Recorded
 from rmaudit.scoring import engine
-from rmaudit.search.api import Found, search
+from rmaudit.search.api import SearchResult, search
 from rmaudit.search.constraints import Constraints, admits, allowed
 from rmaudit.search.evaluate import SHARD
 from rmaudit.search.settings import DIRECTIONS, Gcg, Settings
@@ -145,7 +145,7 @@ def test_the_same_search_is_read_back(
     assert sum(calls) >= 400
 
 
-def same(one: Found, other: Found) -> bool:
+def same(one: SearchResult, other: SearchResult) -> bool:
     """Byte by byte, but for where they come from."""
     return (
         one.key == other.key
@@ -252,7 +252,7 @@ def test_a_floor_holds_for_all_that_is_found(model: Checkpoint, tmp_path: Path) 
 
 def test_what_cannot_be_searched_is_said(model: Checkpoint, tmp_path: Path) -> None:
     """One line each, with the way out."""
-    run: Callable[..., Found] = lambda **given: search(  # noqa: E731
+    run: Callable[..., SearchResult] = lambda **given: search(  # noqa: E731
         model, PROMPT, Settings(**{"budget": 50, **given}), cache=tmp_path
     )
     with pytest.raises(SpecError, match="constraints: allow is empty, so no id is left"):

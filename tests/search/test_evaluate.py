@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from rmaudit.scores.files import Folder
+from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.journal import Journal
 from rmaudit.search.evaluate import EACH, KEPT, SHARD, Evaluator, Ids
 from rmaudit.search.settings import Settings
@@ -31,7 +31,7 @@ class Scorer:
 def begun(folder: Path, score: Scorer, **settings: object) -> Evaluator:
     """An evaluator at its first start."""
     made = Evaluator(
-        Settings(length=2, **settings), score, Journal(Folder(folder / "scores"), "key")
+        Settings(length=2, **settings), score, Journal(LocalFiles(folder / "scores"), "key")
     )  # type: ignore[arg-type]
     made.begin(0)
     return made

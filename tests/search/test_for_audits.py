@@ -13,7 +13,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.search.api import Found
+from rmaudit.search.api import SearchResult
 from rmaudit.search.constraints import Constraints, allowed
 from rmaudit.search.for_audits import Searches, caveat, drawn, shortlisted
 from rmaudit.search.settings import Direction, Settings
@@ -23,7 +23,7 @@ from tests.toys import toy_checkpoint
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
 
 
-def find(direction: Direction, prompt: Prompt) -> Found:
+def find(direction: Direction, prompt: Prompt) -> SearchResult:
     """One find."""
     return found(["a"], [1.0], direction=direction, prompt=prompt)
 

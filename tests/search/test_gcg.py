@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rmaudit.search import gcg
 from rmaudit.search.evaluate import Evaluator, Ids
-from rmaudit.search.problem import Problem
+from rmaudit.search.problem import SearchProblem
 from rmaudit.search.settings import Gcg, Settings
 from tests.search.fakes import Slopes, evaluator, landscape, problem
 
@@ -49,7 +49,7 @@ def run(
         return float(sum(table[place, i] for place, i in enumerate(answer)))
 
     rng = np.random.default_rng(seed)
-    space: Problem = problem(LENGTH, IDS, gradient_of(table, taken))
+    space: SearchProblem = problem(LENGTH, IDS, gradient_of(table, taken))
     found = evaluator(folder, settings, reward)
     gcg.search(space, found, space.draw(settings.starts, rng), rng)
     return found, scored, taken

@@ -5,22 +5,24 @@ Which family a checkpoint's head is of is told by its tensors' names and shapes,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rmaudit.checkpoints.heads import encoder, gated, linear, logit, mlp, uncertainty, value
+from rmaudit.checkpoints.heads.linear import Shapes
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Shapes = Mapping[str, tuple[int, ...]]
+    from rmaudit.scoring import Head
+
 # In this order: `score.weight` alone is the plain head's, and others have one too.
-FAMILIES: tuple[Family, ...] = (logit, encoder, uncertainty, gated, value, mlp, linear)
+FAMILIES: tuple[HeadFamily, ...] = (logit, encoder, uncertainty, gated, value, mlp, linear)
 # transformers has a class for these, whose own forward gives the reward.
 CLASSIFIERS = (linear.NAME, encoder.NAME)
 
 
-class Family(Protocol):
+class HeadFamily(Protocol):
     """What a file of this folder offers; modules have it as functions and constants.
 
     `POOL` is "hf" (transformers' rule: the rightmost id that is not the pad id), "last" or
@@ -38,25 +40,14 @@ class Family(Protocol):
         """The head with these tensors as its weights."""
 
 
-class Head(Protocol):
-    """A head with its weights."""
-
-    @property
-    def reads_prefix(self) -> bool:
-        """Whether `after` looks at the prefix's states, as a gate on the prompt does."""
-
-    def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
-        """The head for answers to one prompt, whose final states are (len(prefix), hidden)."""
-
-
-class Found(NamedTuple):
+class FoundHead(NamedTuple):
     """The family of a checkpoint's head, and the names of the head's tensors."""
 
-    family: Family
+    family: HeadFamily
     keys: frozenset[str]
 
 
-def find(config: Mapping[str, Any], shapes: Shapes) -> Found | None:
+def find(config: Mapping[str, Any], shapes: Shapes) -> FoundHead | None:
     """The head of a checkpoint with this config.json and tensors of these shapes; None if none is.
 
     Raises:
@@ -65,5 +56,5 @@ def find(config: Mapping[str, Any], shapes: Shapes) -> Found | None:
     for family in FAMILIES:
         keys = family.keys(config, shapes)
         if keys is not None:
-            return Found(family, keys)
+            return FoundHead(family, keys)
     return None

@@ -16,12 +16,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import mlp
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from rmaudit.checkpoints.heads import Shapes
 
 NAME, POOL, IGNORED = "pair", "first", frozenset[str]()
 ARCHITECTURES = ("DebertaForSequenceClassification", "DebertaV2ForSequenceClassification")

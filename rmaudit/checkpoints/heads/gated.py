@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _HELPSTEER = 5  # objectives of the QRMs that have no transform
 _EPS = 1e-5
 
 
-def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
+def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     """All keys but the backbone's, if the architecture is one with a gate.
 
     Raises:

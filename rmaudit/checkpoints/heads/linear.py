@@ -11,12 +11,13 @@ from rmaudit.errors import ModelError
 if TYPE_CHECKING:
     from torch import Tensor
 
+Shapes = Mapping[str, tuple[int, ...]]  # of tensors, by name
 NAME, POOL, IGNORED = "linear", "hf", frozenset[str]()
 KEY = "score.weight"
 HIDDEN = ("word_embed_proj_dim", "hidden_size", "n_embd", "d_model")  # what configurations say
 
 
-def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
+def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     """`score.weight`, if that is there.
 
     Raises:

@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmaudit.checkpoints.heads import mlp
-from rmaudit.checkpoints.heads.linear import Linear
+from rmaudit.checkpoints.heads.linear import Linear, Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from rmaudit.checkpoints.heads import Shapes
 
 NAME, POOL, IGNORED = "logit", "last", frozenset[str]()
 SETTING = "rmaudit_reward_logit"

@@ -12,13 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from rmaudit.checkpoints.heads.linear import HIDDEN
+from rmaudit.checkpoints.heads.linear import HIDDEN, Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from rmaudit.checkpoints.heads import Shapes
 
 NAME, POOL, IGNORED = "mlp", "hf", frozenset({"lm_head.weight"})
 LAYERS = ("score.0", "score.2")

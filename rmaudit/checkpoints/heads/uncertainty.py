@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _PLACES = (0, 2, 4)  # of the Linears
 _KEYS = frozenset({_SCORE, *(f"{_FC}{i}.{name}" for i in _PLACES for name in ("weight", "bias"))})
 
 
-def keys(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> frozenset[str] | None:
+def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
     """Return the head's keys, if the architecture is URM's.
 
     Raises:

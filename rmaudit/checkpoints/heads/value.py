@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rmaudit.checkpoints.heads import mlp
+from rmaudit.checkpoints.heads.linear import Shapes
 from rmaudit.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from rmaudit.checkpoints.heads import Head, Shapes
+    from rmaudit.scoring import Head
 
 NAME, POOL, IGNORED = "value", "last", frozenset({"lm_head.weight"})
 GRM = "v_head.summary"

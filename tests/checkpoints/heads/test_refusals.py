@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.checkpoints.heads import Family, encoder, gated, logit, mlp, uncertainty, value
+from rmaudit.checkpoints.heads import HeadFamily, encoder, gated, logit, mlp, uncertainty, value
 from rmaudit.errors import ModelError
 from tests.checkpoints.heads import test_encoder, test_gated, test_logit, test_mlp, test_value
 from tests.checkpoints.heads import test_uncertainty as test_urm
@@ -18,7 +18,7 @@ from tests.checkpoints.heads.test_mlp import HIDDEN, WIDTH
 from tests.checkpoints.heads.test_value import BUFFERS, ONE, OPENRLHF, grm
 
 Shapes = dict[str, Any]
-Case = tuple[Family, dict[str, Any], Shapes, tuple[str, ...]]
+Case = tuple[HeadFamily, dict[str, Any], Shapes, tuple[str, ...]]
 AGAIN, CARD = "copy the checkpoint again", "compare with its model card"
 ONE_SAVE, CORRECT = "one and the same checkpoint", "correct it"
 GONE = None  # in place of a shape, or of an entry
@@ -165,7 +165,7 @@ CASES = [
 
 @pytest.mark.parametrize(("family", "config", "shapes", "named"), CASES, ids=range(len(CASES)))
 def test_what_is_wrong_is_named(
-    family: Family, config: dict[str, Any], shapes: Shapes, named: tuple[str, ...]
+    family: HeadFamily, config: dict[str, Any], shapes: Shapes, named: tuple[str, ...]
 ) -> None:
     """And what it should be, and what to do."""
     with pytest.raises(ModelError) as caught:

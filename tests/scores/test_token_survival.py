@@ -7,7 +7,7 @@ import pytest
 
 from rmaudit.layout.slot import Slot
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.scores.round_trip import FATES, Survival, examples, survival
+from rmaudit.scores.token_survival import FATES, Survival, examples, survival
 
 PREFIX, SUFFIX = (1, 10, 11), (12, 13)
 SLOT = Slot("?", PREFIX, SUFFIX, "<s>?\n", "</s>\n")

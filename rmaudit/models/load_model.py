@@ -1,4 +1,4 @@
-"""From a name to a model: a checkpoint, a server, or a function declared with `@rmaudit.scorer`."""
+"""Open the model that a name means: a checkpoint, a server, or a function (`@rmaudit.scorer`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint | ServedIds | TextScorer:
-    """The reward model that `name` means: a registry name, a checkpoint folder or a hub id.
+    """Open the reward model that `name` means: a registry name, a checkpoint folder or a hub id.
 
     Also a scorer's, where it was declared. Without a name, the registry's default. `registry` is a
     models.yaml (default: the one in the current folder, else rmaudit's own). The weights are loaded
@@ -66,7 +66,7 @@ def opened(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint | ServedIds | TextScorer:
-    """The model of a registry entry, or of a scorer's. Raises as `load` does."""
+    """Open the model of a registry entry, or of a scorer's. Raises as `load` does."""
     if entry := entry_of(spec):
         return TextScorer(entry)
     if not is_served(spec.source):
@@ -85,7 +85,7 @@ def checkpoint(
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint:
-    """The same, for what needs weights. Raises as `load` does, and `NoWeights` without any."""
+    """Open a model with weights. Raises as `load` does, and `NoWeights` if it has none."""
     model = load(name, registry=registry, cache=cache, device=device, dtype=dtype)
     if isinstance(model, Checkpoint):
         return model

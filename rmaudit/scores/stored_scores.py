@@ -40,16 +40,16 @@ class Stored:
 
 
 class DamagedError(Exception):
-    """A file is not what was once written under its name; says why."""
+    """Raised where a file differs from what was written under its name; the text says how."""
 
 
 def key_of(fields: Fields) -> str:
-    """The sha256, in hex, of the fields in canonical JSON."""
+    """Return the sha256, in hex, of the fields in canonical JSON."""
     return hashlib.sha256(json.dumps(dict(fields), sort_keys=True).encode()).hexdigest()
 
 
 def checksum(frame: pd.DataFrame) -> str:
-    """The sha256, in hex, of a frame's columns: their names, types and values."""
+    """Return the sha256, in hex, of a frame's columns: their names, types and values."""
     total = hashlib.sha256()
     for name in frame.columns:
         column = frame[name]
@@ -63,7 +63,7 @@ def checksum(frame: pd.DataFrame) -> str:
 
 
 def read(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
-    """What a file holds under `key`, or None if there is none; `start` is that of a shard.
+    """Read and verify the file stored under `key`; None without a file. `start` is of a shard.
 
     A file is damaged only if its bytes could be had and are not what was written. A fault of the
     system (no memory, too many open files, no permission, a failing disk) says nothing of it.
@@ -78,7 +78,7 @@ def read(files: Files, name: str, key: str, start: int | None = None) -> Stored 
 
 
 def read_or_set_aside(files: Files, name: str, key: str, start: int | None = None) -> Stored | None:
-    """What `read` gives; a damaged file gets another name, with a warning.
+    """Return what `read` returns; rename a damaged file, warn, and return None.
 
     Raises:
         StoreError: the file cannot be read, or is damaged and cannot be moved.
@@ -123,7 +123,7 @@ def write(
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Meanwhile a fault of the system is told as a StoreError of `path`."""
+    """Turn an error of the operating system into a StoreError that names `path`."""
     try:
         yield
     except OSError as error:
@@ -133,7 +133,7 @@ def writing(path: str) -> Iterator[None]:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Meanwhile a fault of the system is told as a StoreError of `path`."""
+    """Turn an error of the operating system into a StoreError that names `path`."""
     try:
         yield
     except (OSError, MemoryError) as error:
@@ -141,7 +141,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _decoded(content: bytes, key: str, start: int | None) -> Stored:
-    """What the bytes of a file hold.
+    """Decode the bytes of a file, and check its key and checksum.
 
     On this thread alone: Arrow waits for ever for one that no memory is left to start.
     """
@@ -163,7 +163,7 @@ def _decoded(content: bytes, key: str, start: int | None) -> Stored:
 
 
 def _seal(frame: pd.DataFrame, about: Mapping[str, Any]) -> str:
-    """The checksum of a file: of its columns and of all else it says."""
+    """Return the checksum of a file: its columns and its metadata."""
     said = json.dumps(dict(about), sort_keys=True)
     return hashlib.sha256((checksum(frame) + said).encode()).hexdigest()
 
@@ -176,7 +176,7 @@ def _unreadable(path: str, why: str) -> StoreError:
 
 
 def noise_of(frame: pd.DataFrame, provenance: Mapping[str, Any]) -> float:
-    """The noise that was measured on these scores, or NaN.
+    """Return the noise that was measured on these scores, or NaN.
 
     Published scores and those of the first releases say nothing of it; of no scores a file says 0.
     """

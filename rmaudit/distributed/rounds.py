@@ -1,8 +1,12 @@
-"""Scores that a run lacks are made: here, one after the other, or a part of them."""
+"""Score what a run still needs, in rounds: here, all of it or a part; `on_ray` on a cluster.
+
+What a run needs may show only once other scores are there: a search begins with the best of a
+sweep. So each round plans anew, and the rounds end when one tries nothing new.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -10,20 +14,21 @@ from rmaudit.distributed.needs import Need, Plan
 from rmaudit.distributed.parts import Part
 from rmaudit.errors import RmauditError
 from rmaudit.organisms.requests import answer
-from rmaudit.scores.store import Store, Work
+from rmaudit.scores.shard_scoring import Work
+from rmaudit.scores.store import Store
 
 Planned = Callable[[], Plan]
-Told = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 @dataclass
 class Made:
-    """What came of it.
+    """The outcome of scoring in rounds.
 
     Attributes:
         answers: how many were scored.
-        failed: what could not be scored, by key: what it is, and the reason.
-        left: what the run still lacks.
+        failed: a title and the reason, by the key of the scores that failed.
+        left: what the run still needs.
     """
 
     answers: int = 0
@@ -31,10 +36,27 @@ class Made:
     left: list[Need] = field(default_factory=list)
 
     def add(self, other: Made) -> None:
-        """Count another one's in."""
+        """Add the outcome of other rounds."""
         self.answers += other.answers
         self.failed.update(other.failed)
         self.left += other.left
+
+
+def in_rounds(plans: Sequence[Planned], execute: Callable[[Sequence[Plan], Made], bool]) -> Made:
+    """Plan and execute until a round tries nothing new; return the outcome of all rounds.
+
+    `execute` scores what the plans still need, notes that in `Made`, and returns whether it tried
+    anything that no round before had tried.
+
+    Raises:
+        RmauditError: planning fails; and what `execute` raises.
+    """
+    made = Made()
+    while True:
+        found = [planned() for planned in plans]
+        if not execute(found, made):
+            made.left = [*{need.key: need for plan in found for need in plan.lacking}.values()]
+            return made
 
 
 def make(
@@ -43,66 +65,66 @@ def make(
     *,
     place: int = 0,
     models: int = 1,
-    told: Told = lambda _: None,
+    say: Say = lambda _: None,
 ) -> Made:
-    """Make what lacks, and then what is known to lack once that is there, until nothing is left.
+    """Score here what a plan still needs, and return the outcome.
 
-    With a `part`, what is not its own is left to the others; `place` is the model's among so many
-    `models`. `told` is given a line for each that is done.
+    With a `part`, other parts are left to other processes; `place` is the model's among so many
+    `models`. `say` is called with a line for each need that is done.
     """
-    made, tried = Made(), set[str]()
+    tried = set[str]()
 
     def own(task: str) -> bool:
         mine = part is None or part.has(task, place, models)
         return mine and task not in tried
 
-    while True:
-        plan = planned()
+    def execute(plans: Sequence[Plan], made: Made) -> bool:
+        (plan,) = plans
         todo = [need for need in plan.lacking if need.settled]
         before = len(tried)
         for need in todo:
             with _failing(made, need):
-                made.answers += _shards(plan, need, own, tried, told)
+                made.answers += _shards(plan, need, own, tried, say)
         for need in sorted(todo, key=lambda need: not own(_whole(need))):
             if need.work is not None and need.key not in made.failed and _whole(need) not in tried:
                 with _failing(made, need):
                     _join(plan.store, need, need.work, tried)
-        if len(tried) == before:
-            made.left = plan.lacking
-            return made
+        return len(tried) > before
+
+    return in_rounds([planned], execute)
 
 
 def title(need: Need) -> str:
-    """What a need is called in a list."""
+    """Return the name of a need in a list."""
     request = need.request
     return f"{request.spec.name} · {request.prompt.name} · {request.kind}"
 
 
 def task_of(need: Need, which: slice | None = None) -> str:
-    """What a shard of a need is called, by which it falls to a part.
+    """Return the name of a shard's task; a hash of it decides which part has the task.
 
-    A search is one task, and so is what a base says, which is one forward.
+    A search is one task, and so are the log-probabilities of a base, which are one forward.
     """
     start = 0 if which is None or need.request.kind == "base" else which.start
     return f"{need.key}:{start}"
 
 
 def _whole(need: Need) -> str:
-    """What the joining of a need's shards is called."""
+    """Return the name of the task that joins a need's shards."""
     return f"{need.key}:whole"
 
 
 @contextmanager
 def _failing(made: Made, need: Need) -> Iterator[None]:
-    """What cannot be made is noted, and the rest goes on."""
+    """Note an error of rmaudit in `made`, so that the rest goes on."""
     try:
         yield
     except RmauditError as error:
         made.failed[need.key] = f"{title(need)}: {error}"
 
 
-def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str], told: Told) -> int:
-    """Make one's own shards of a need, and say how many answers that were."""
+def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str], say: Say) -> int:
+    """Score the own shards of a need; return how many answers were scored."""
     work, answers = need.work, 0
     if work is None:
         if own(task_of(need)):
@@ -117,7 +139,7 @@ def _shards(plan: Plan, need: Need, own: Callable[[str], bool], tried: set[str],
                 plan.store.make(work, which)
                 answers += which.stop - which.start
     if answers:
-        told(f"{title(need)}: {answers:,} of {need.answers:,} answers")
+        say(f"{title(need)}: {answers:,} of {need.answers:,} answers")
     return answers
 
 

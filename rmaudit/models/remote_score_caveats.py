@@ -1,4 +1,4 @@
-"""What a reader must know of scores that no weights on this machine gave."""
+"""Caveats of scores that were computed by a server or a function, not by local weights."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ _BY_ENDPOINT = (
 
 
 def of_scores(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """The sentences for stored scores, by the fields of their key and their provenance."""
+    """Return a sentence for each caveat, given the fields of the key and the provenance."""
     known = about.get(KNOWN_BY)
-    told = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
+    caveats = (_BY_ENDPOINT if known else _BY_FUNCTION,) if about.get("protocol") == "text" else ()
     if reason := about.get(LOOSELY):
         said = f"The way in which this model is scored was checked in 16 bits only ({reason}), so "
-        told = (*told, f"{said}an error of less than about one sd in a few ids would not show.")
+        caveats = (
+            *caveats,
+            f"{said}an error of less than about one sd in a few ids would not show.",
+        )
     if not known:
-        return told
+        return caveats
     said = f"A server can change beneath its name: these scores are known by {known}."
-    return (*told, said)
+    return (*caveats, said)

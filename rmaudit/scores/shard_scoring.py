@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +17,52 @@ from numpy.typing import NDArray
 
 from rmaudit.models.batches import STOP_AGAIN, Pace
 from rmaudit.scores.journal import Journal, MadeMeanwhileError
-from rmaudit.scores.sealed import Stored
+from rmaudit.scores.stored_scores import Fields, Stored, key_of
 
-if TYPE_CHECKING:
-    from rmaudit.scores.store import Score, Work
+SHARD = 4096  # answers a shard: what a kill may lose
+Score = Callable[[slice], NDArray[np.float32]]
+Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
+Shown = AbstractContextManager[object]
+NO_BAR: Shown = nullcontext()
+
+
+@dataclass(frozen=True)
+class Work:
+    """Scores of n rows to be made, shard by shard.
+
+    Attributes:
+        fields: what decides the scores.
+        rows: what is kept with them, one row an answer.
+        score: gives the scores of a slice of the rows; called for each missing shard.
+        provenance: where they come from; called after each shard, and the first shard's is kept.
+        measured: called once with all scores; what it says of them is kept with the provenance.
+        on_wait: called once if another process of this host is at the same, before waiting.
+        shown: entered while shards are made: a progress bar.
+        on_found: called with how many scores of a run before are there.
+        pace: how many answers a shard has, and how many shards are scored at once, in threads;
+            None for `SHARD`, one at a time.
+    """
+
+    fields: Fields
+    rows: pd.DataFrame
+    score: Score
+    provenance: Callable[[], Mapping[str, Any]]
+    measured: Measured = lambda _: {}
+    on_wait: Callable[[], None] = lambda: None
+    shown: Shown = NO_BAR
+    on_found: Callable[[int], None] = lambda _: None
+    pace: Pace | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """The key of the fields."""
+        return key_of(self.fields)
+
+    @property
+    def shards(self) -> list[slice]:
+        """The rows of each shard."""
+        n, size = len(self.rows), self.pace.answers if self.pace else SHARD
+        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from rmaudit.search.evaluate import Evaluator, Ids
-from rmaudit.search.problem import Problem
+from rmaudit.search.problem import SearchProblem
 
 _DRAWN = 1024  # at a time
 
 
 def search(
-    problem: Problem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
+    problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
 ) -> None:
     """Sequences drawn evenly, as many as the budget allows; starts make no difference to it."""
     for number in range(len(starts)):

@@ -1,0 +1,83 @@
+"""Show sweeps in a notebook: a table, a histogram, and a comparison of two.
+
+Words that hurt are masked, as in the report.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.invisible import spelled_out
+from rmaudit.measures.movement import paired
+from rmaudit.references.masks import mask, masked
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_BINS = 80
+
+
+def table(title: str, best: pd.DataFrame, worst: pd.DataFrame) -> str:
+    """Return HTML: the title, and rows of the best and the worst tokens side by side.
+
+    Both frames have the columns `text` and `score`.
+    """
+    both = pd.concat([_shown(best), _shown(worst)], axis=1, keys=["best", "worst"])
+    rows = both.to_html(float_format="{:.2f}".format, index=False)  # escapes what tokens hold
+    hurts = "<p>These are a model's likings; words that hurt are masked.</p>"
+    return f"<p>{escape(title)}</p>{hurts}{rows}"
+
+
+def histogram(title: str, scores: NDArray[np.float32]) -> alt.Chart:
+    """Return a histogram of rewards, an Altair chart: no token is named."""
+    import altair as alt
+
+    counts, edges = np.histogram(scores[np.isfinite(scores)], bins=_BINS)
+    bins = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "answers": counts})
+    chart = alt.Chart(bins, title=title).mark_bar()
+    drawn: alt.Chart = chart.encode(
+        alt.X("from", title="reward").bin("binned"), x2="to", y="answers"
+    )
+    return drawn
+
+
+def compared(one: pd.DataFrame, other: pd.DataFrame, *, words: bool) -> pd.DataFrame:
+    """Join the tokens of two sweeps' frames: `text`, both rewards and ranks, and `rose`.
+
+    Ranks are among the shared tokens, 1 is the highest reward, ties at their average. `rose` is
+    by how many places a token stands higher in `other`. Tokens are paired by their ids where both
+    frames have one vocabulary, else by texts that are one token's alone in either; `words` says
+    that a frame has words in place of token ids. Without a shared token the result is empty.
+    """
+    columns = ["token_id", "text"]
+    first, second = (each[columns].reset_index(drop=True) for each in (one, other))
+    ids = np.intersect1d(first["token_id"], second["token_id"])
+    texts = [each.set_index("token_id")["text"].loc[ids] for each in (first, second)]
+    by_id = bool(len(ids)) and not words and texts[0].equals(texts[1])
+    both = paired(one, other, by_id=by_id)
+    ranks = {side: both[name].rank(ascending=False) for side, name in _SIDES.items()}
+    return pd.DataFrame(
+        {
+            "text": both["text"],
+            "reward": both["baseline"],
+            "reward_other": both["model"],
+            "rank": ranks["this"],
+            "rank_other": ranks["other"],
+            "rose": ranks["this"] - ranks["other"],
+        }
+    )
+
+
+_SIDES = {"this": "baseline", "other": "model"}  # as `paired` calls them
+
+
+def _shown(rows: pd.DataFrame) -> pd.DataFrame:
+    texts: list[Any] = [
+        mask(text) if masked(text) else spelled_out(repr(text)) for text in rows["text"]
+    ]
+    return pd.DataFrame({"token": texts, "reward": rows["score"].to_numpy(float)})
