@@ -13,6 +13,7 @@ from rmaudit.conversation import Asked
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, by_prompt
+from rmaudit.scoring import Begun
 
 if TYPE_CHECKING:
     from rmaudit.models.recorded import Recorded
@@ -152,6 +153,33 @@ class RewardModel(Scored, Protocol):
     ) -> NDArray[np.float32]:
         """Shape (n,): the reward of each response to its own prompt. Raises as `score` does."""
         return by_prompt(self.score, prompts, responses, on_progress)
+
+    def begin(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Begun:
+        """Begin what `score` does: its scores or, while a GPU computes them, what waits for them.
+
+        The next call may be begun before one waits for this one. Raises as `score` does, here or
+        on waiting.
+        """
+        return self.score(prompt, responses, on_progress=on_progress)
+
+    def begin_rows(
+        self,
+        rows: Sequence[tuple[int, ...]],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Begun:
+        """Begin what `score_rows` does, as `begin`."""
+        return self.score_rows(rows, on_progress=on_progress)
+
+    def answers_a_call(self, prompt: Asked) -> int:  # noqa: ARG002  (a GPU's own memory decides)
+        """Return how many answers of one id keep its GPUs busy in one call, 0 where any do."""
+        return 0
 
     @property
     def template_digest(self) -> str:

@@ -1,9 +1,13 @@
-"""How scores come to be, shard by shard: one at a time where we score, several where others do."""
+"""How scores come to be, shard by shard: in turn where we score, several at once where others do.
+
+Where a GPU scores, some shards are one call, and the next call is begun before one waits for the
+one before: while the GPU computes, scores are written here and the next rows are prepared.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -15,9 +19,12 @@ from numpy.typing import NDArray
 from rmaudit.models.batches import STOP_AGAIN, Pace
 from rmaudit.scores.journal import Journal, MadeMeanwhileError
 from rmaudit.scores.sealed import Stored
+from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
     from rmaudit.scores.store import Score, Work
+
+_MOST = 8  # shards a call: two calls are what a kill may lose
 
 
 def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:
@@ -31,8 +38,7 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
         found[which.start] = _kept(journal, work, which, scores)
 
     if work.pace is None or work.pace.at_once == 1:
-        for which in missing:
-            found[which.start] = shard_of(journal, work, which)
+        _one_ahead(_calls(journal, work, missing, found), work.score, keep)
     elif failed := _at_once(missing, work.score, keep, work.pace):
         raise failed[0]
     shards = [shard for shard in found.values() if shard is not None]
@@ -47,7 +53,65 @@ def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
     found = _there(journal, which)
     if found is None and journal.whole:
         raise MadeMeanwhileError
-    return found or _kept(journal, work, which, work.score(which))
+    return found or _kept(journal, work, which, waited_for(work.score(which)))
+
+
+def _calls(
+    journal: Journal, work: Work, missing: Sequence[slice], found: dict[int, Stored | None]
+) -> Iterator[list[slice]]:
+    """Yield the shards of each call, which follow each other, as many as fill a GPU.
+
+    What another host made meanwhile is `found`, and is in no call.
+    """
+    call, most = list[slice](), 1
+    for which in missing:
+        if call and (len(call) >= most or call[-1].stop != which.start):
+            yield call
+            call = []
+        if not call:
+            full = work.answers_a_call() // (which.stop - which.start)
+            most = max(1, min(_MOST, full))
+        if (there := _there(journal, which)) is not None:
+            found[which.start] = there
+        elif journal.whole:
+            raise MadeMeanwhileError
+        else:
+            call.append(which)
+    if call:
+        yield call
+
+
+def _one_ahead(
+    calls: Iterable[Sequence[slice]],
+    score: Score,
+    keep: Callable[[slice, NDArray[np.float32]], None],
+) -> None:
+    """Score the shards of each call, and keep them in turn.
+
+    Where a call is only begun, it is waited for once the next is begun, too. If one fails, those
+    before it are kept; after Ctrl-C all that were begun are, but a second waits for nothing.
+    """
+    begun = deque[tuple[Sequence[slice], Begun]]()
+
+    def take(most_left: int) -> None:
+        while len(begun) > most_left:
+            call, coming = begun[0]
+            try:
+                scores = waited_for(coming)
+                for which in call:
+                    keep(which, scores[which.start - call[0].start : which.stop - call[0].start])
+            except Exception:
+                begun.clear()
+                raise
+            begun.popleft()
+
+    try:
+        for call in calls:
+            coming = score(slice(call[0].start, call[-1].stop))
+            begun.append((call, coming))
+            take(1 if callable(coming) else 0)
+    finally:
+        take(0)
 
 
 def _there(journal: Journal, which: slice) -> Stored | None:
@@ -86,7 +150,7 @@ def _at_once(
         began.add(which.start)
         found: NDArray[np.float32] | BaseException
         try:
-            found = score(which)
+            found = waited_for(score(which))
         except BaseException as error:  # noqa: BLE001  (raised once the others are kept)
             found = error
         came[which.start] = which, found

@@ -5,7 +5,8 @@ decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol,
 version, the answers).
 
 Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
-killed goes on with the shards that are missing. Where a server scores, a shard is one request, and
+killed goes on with the shards that are missing. While a GPU computes some shards, those before
+them are written and the next are prepared. Where a server scores, a shard is one request, and
 several are made at once: if one fails, those under way are waited for and kept. Many hosts may be
 at one store: shards and files are created if absent (`scores.files`), so that a lost race costs
 work done twice and nothing else. On one host, a second process waits for the first one's result
@@ -39,9 +40,10 @@ from rmaudit.scores.journal import (
     shard_name,
 )
 from rmaudit.scores.sealed import DamagedError, Fields, Stored, key_of
+from rmaudit.scoring import Begun
 
-SHARD = 4096  # answers a shard: what a kill may lose
-Score = Callable[[slice], NDArray[np.float32]]
+SHARD = 4096  # answers a shard: what a kill may lose; two calls of several where GPUs score
+Score = Callable[[slice], Begun]
 Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
 Make = Callable[["Journal"], tuple[pd.DataFrame, Mapping[str, Any]]]
 Shown = AbstractContextManager[object]
@@ -55,7 +57,8 @@ class Work:
     Attributes:
         fields: what decides the scores.
         rows: what is kept with them, one row an answer.
-        score: gives the scores of a slice of the rows; called for each missing shard.
+        score: gives the scores of a slice of the rows, or begins them; called for each missing
+            shard, or for several that follow each other.
         provenance: where they come from; called after each shard, and the first shard's is kept.
         measured: called once with all scores; what it says of them is kept with the provenance.
         on_wait: called once if another process of this host is at the same, before waiting.
@@ -63,6 +66,8 @@ class Work:
         on_found: called with how many scores of a run before are there.
         pace: how many answers a shard has, and how many shards are scored at once, in threads;
             None for `SHARD`, one at a time.
+        answers_a_call: how many answers `score` is asked for at once, a shard at least; asked
+            before each call.
     """
 
     fields: Fields
@@ -74,6 +79,7 @@ class Work:
     shown: Shown = _UNSEEN
     on_found: Callable[[int], None] = lambda _: None
     pace: Pace | None = None
+    answers_a_call: Callable[[], int] = lambda: 0
 
     @cached_property
     def key(self) -> str:
@@ -139,6 +145,7 @@ class Store:
         shown: Shown = _UNSEEN,
         on_found: Callable[[int], None] = lambda _: None,
         pace: Pace | None = None,
+        answers_a_call: Callable[[], int] = lambda: 0,
     ) -> Stored:
         """The scores of n `rows` under `fields`, read, resumed or made: float32, column `score`.
 
@@ -147,7 +154,7 @@ class Store:
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
         """
-        asked = (measured, on_wait, shown, on_found, pace)
+        asked = (measured, on_wait, shown, on_found, pace, answers_a_call)
         return self.complete(Work(fields, rows, score, provenance, *asked))
 
     def complete(self, work: Work) -> Stored:

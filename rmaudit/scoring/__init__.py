@@ -1,6 +1,17 @@
 """From ids to rewards. These names need no torch; `version` is part of every cache key."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Scores, or a function that waits for them while a GPU still computes them.
+Begun: TypeAlias = "NDArray[np.float32] | Callable[[], NDArray[np.float32]]"
 
 VERSION = 2  # raise it when scores could change
 LONG = 512  # ids of a prefix from which on attention over it may be `fused`
@@ -21,3 +32,8 @@ def version(prefix: int) -> str:
     From half of `LONG` on, since whole rows may share more at their start than the prompt.
     """
     return str(VERSION) if prefix < LONG // 2 else f"{VERSION}, long prefix fused"
+
+
+def waited_for(begun: Begun) -> NDArray[np.float32]:
+    """Return the scores of a call that was begun, shape (n,), once they are there."""
+    return begun() if callable(begun) else begun
