@@ -113,7 +113,9 @@ class Scorer:
         return found if self.ids_per_batch is None else min(found, self.ids_per_batch)
 
     def rows_a_call(self, prefix: int, row: int) -> int:
-        """Return how many rows of so many ids one call needs to keep the devices busy."""
+        """Return how many rows of so many ids one call needs to keep GPUs busy; 0 on a CPU."""
+        if self.pipeline is None and not self.reads_behind():
+            return 0
         batches = 1 if self.pipeline is None else self.pipeline.batches
         return batches * self.most(prefix) // row
 
