@@ -199,10 +199,10 @@ def sent(rows: Sequence[Ids], backbone: nn.Module) -> Tensor:
     A GPU gets them from pinned memory. From any other the host would wait until the GPU has done
     all that it was given before, and then the GPU for the host.
     """
-    ids, device = torch.tensor(rows), device_of(backbone)
-    if device.type == "cuda":
-        return ids.pin_memory().to(device, non_blocking=True)
-    return ids.to(device)
+    device = device_of(backbone)
+    if device.type != "cuda":
+        return torch.tensor(rows, device=device)
+    return torch.tensor(rows).pin_memory().to(device, non_blocking=True)
 
 
 def device_of(backbone: nn.Module) -> torch.device:
