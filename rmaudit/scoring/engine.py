@@ -201,9 +201,9 @@ def begin(  # noqa: PLR0913  (as `score`)
     def read(most_left: int) -> None:
         while len(waiting) > most_left:
             batch, coming = waiting.popleft()
-            for row, reward in zip(batch, coming(), strict=True):
-                out[row.places] = reward
-            on_progress(sum(len(row.places) for row in batch))
+            served = [len(row.places) for row in batch]
+            out[[place for row in batch for place in row.places]] = np.repeat(coming(), served)
+            on_progress(sum(served))
 
     def finished() -> NDArray[np.float32]:
         read(0)
@@ -277,4 +277,6 @@ def groups(
 
 def _rightmost(ids: Ids, pad: int | None) -> int | None:
     """The rightmost place that does not hold the pad id."""
+    if ids and ids[-1] != pad:  # of most rows it is the last
+        return len(ids) - 1
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)
