@@ -122,7 +122,8 @@ def _host_ms(run: Callable[[], object]) -> float:
 
 def _idle(scorer: Scorer) -> float:
     """Seconds for which a GPU made of delays waits between two shards of eight, in the mean."""
-    answers, spans = [(i,) for i in range(1, 8 * SHARD + 1)], list[tuple[float, float]]()
+    rows = int(scorer.backbone.config.vocab_size)  # type: ignore[union-attr, arg-type]
+    answers, spans = [(i % rows,) for i in range(8 * SHARD)], list[tuple[float, float]]()
 
     def run(shards: float) -> None:
         start = time.perf_counter()
@@ -136,8 +137,8 @@ def _idle(scorer: Scorer) -> float:
             busy = gpu.submit(run, len(made) / SHARD)
             return lambda: made if busy.result() is None else None
 
-        rows = pd.DataFrame({"row": np.arange(len(answers), dtype=np.int32)})
-        Store(folder).fill({}, rows, begin, dict, answers_a_call=lambda: 2 * SHARD)
+        frame = pd.DataFrame({"row": np.arange(len(answers), dtype=np.int32)})
+        Store(folder).fill({}, frame, begin, dict, answers_a_call=lambda: 2 * SHARD)
     return (spans[-1][1] - spans[0][0] - sum(end - start for start, end in spans)) / 7
 
 
