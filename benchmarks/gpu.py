@@ -1,6 +1,6 @@
 """Full sweeps at the sizes of real reward models, on a GPU, with random bfloat16 weights.
 
-python benchmarks/gpu.py [llama-3.1-8b] [gemma-2-27b] [--prefix 42] [--compile]
+python benchmarks/gpu.py [llama-3.1-8b] [gemma-2-27b] [--prefix 42] [--compile] [--as H100]
 
 Nothing is downloaded: the weights are made on the device. Two rates of matrix products are
 measured in the same run, and the shares of them that a sweep reaches: the peak, of one large
@@ -8,6 +8,11 @@ bfloat16 product, and that of the backbone's own linear layers, alone, on the id
 `--compile` sweeps once more with layers that torch.compile has fused, attention left alone, and
 says how far rewards are from those of eager layers, in sd. Prints one line of JSON for each shape.
 The shape `tiny` with `--device cpu` only tries the program.
+
+Where there is no GPU nothing is measured on one: it prints how each shape would run on the GPUs
+that `--as` names, what a layer and a call ask of a GPU, counted on meta tensors, and, in
+milliseconds of this host's processor, what starting a batch and preparing a shard cost. `idle_ms`
+is how long a GPU made of delays, 0.1 s a shard, waits between two shards.
 """
 
 from __future__ import annotations
@@ -15,22 +20,28 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
+from benchmarks.rehearsal import rehearsed
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.models.loader import path_of
 from rmaudit.models.loading import Weights
 from rmaudit.models.native import held
-from rmaudit.scoring import compiled, engine
+from rmaudit.scores.store import Store
+from rmaudit.scoring import Begun, compiled, engine, waited_for
 from rmaudit.scoring.engine import Scorer
 from tests.hollow import GEMMA_27B, LLAMA_8B
+from tests.scoring.kernels import of_a_call, of_a_layer
 
 SUFFIX, PAPER_BATCH, PAPER_ANSWERS, SHARD = 1, 32, 1024, 4096
 SHAPES: dict[str, dict[str, Any]] = {
@@ -56,17 +67,79 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--prefix", type=int, default=42, help="ids of the prompt")
     parser.add_argument("--compile", action="store_true", help="fuse what is not attention, too")
+    parser.add_argument("--as", dest="gpus", nargs="+", default=["H100"], help="GPUs not here")
     asked = parser.parse_args()
     if unknown := set(asked.shapes) - set(SHAPES):
         sys.exit(f"unknown shape {unknown.pop()!r}; known: {', '.join(SHAPES)}")
     device = torch.device(asked.device)
     if device.type == "cuda" and not torch.cuda.is_available():
-        sys.exit("no CUDA device here; --device cpu with the shape tiny tries the program only")
+        for shape in asked.shapes:
+            print(json.dumps({"benchmark": "gpu", "counted": _counted(shape, asked.gpus)}))
+        return
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     peak = _peak(device)
     for shape in asked.shapes:
         found = _measure(shape, device, peak, asked.prefix, fuse=asked.compile)
         print(json.dumps({"benchmark": "gpu", "card": card, **found}))
+
+
+def _counted(name: str, gpus: list[str]) -> dict[str, Any]:
+    """Return the plan, and what can be counted without a GPU."""
+    shape = SHAPES[name]
+    kernels, moved = of_a_layer(shape)
+    small = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2, "head_dim": 4}
+    few = {"num_key_value_heads": 1, "query_pre_attn_scalar": 4}
+    layers = _weights({**shape, **small, **few}, torch.device("cpu")).scorer
+    none = _weights({**shape, **small, **few, "num_hidden_layers": 0}, torch.device("cpu")).scorer
+    torch.set_num_threads(1)
+    for scorer in (layers, none):
+        scorer.backbone.float()  # the quickest here, so that what is left is the host's
+    some, shard = [(i,) for i in range(1, 9)], [(i,) for i in range(1, SHARD + 1)]
+    return {
+        "shape": name,
+        "plan": dict(rehearsed(shape, torch.bfloat16, gpus)),
+        "kernels_a_layer": kernels,
+        "gb_moved_a_layer": round(moved / 1e9, 2),
+        "transfers_a_call": dict(of_a_call(shape)),
+        "host_ms": {
+            "start a batch": _host_ms(lambda: engine.score(layers, range(1, 46), some, (2,))),
+            "a shard besides": _host_ms(lambda: engine.score(none, range(1, 46), shard, (2,))),
+        },
+        "idle_ms": round(1000 * min(_idle(none) for _ in range(3)), 1),
+    }
+
+
+def _host_ms(run: Callable[[], object]) -> float:
+    """Milliseconds of processor, the least of twenty."""
+    run()
+    took = []
+    for _ in range(20):
+        start = time.process_time()
+        run()
+        took.append(time.process_time() - start)
+    return round(1000 * min(took), 1)
+
+
+def _idle(scorer: Scorer) -> float:
+    """Seconds for which a GPU made of delays waits between two shards of eight, in the mean."""
+    rows = int(scorer.backbone.config.vocab_size)  # type: ignore[union-attr, arg-type]
+    answers, spans = [(i % rows,) for i in range(8 * SHARD)], list[tuple[float, float]]()
+
+    def run(shards: float) -> None:
+        start = time.perf_counter()
+        time.sleep(0.1 * shards)
+        spans.append((start, time.perf_counter()))
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as gpu:
+
+        def begin(which: slice) -> Callable[[], Any]:
+            made = engine.score(scorer, range(1, 46), answers[which], (2,))
+            busy = gpu.submit(run, len(made) / SHARD)
+            return lambda: made if busy.result() is None else None
+
+        frame = pd.DataFrame({"row": np.arange(len(answers), dtype=np.int32)})
+        Store(folder).fill({}, frame, begin, dict, answers_a_call=lambda: 2 * SHARD)
+    return (spans[-1][1] - spans[0][0] - sum(end - start for start, end in spans)) / 7
 
 
 def _measure(
@@ -80,9 +153,12 @@ def _measure(
     rewards: dict[str, list[float]] = {"eager": [], "fused": []}
 
     def sweep(how: str = "eager") -> None:
-        for start in range(0, len(answers), SHARD):  # as the store asks for them
-            some = answers[start : start + SHARD]
-            rewards[how] += engine.score(scorer, prefix, some, suffix).tolist()
+        before, size = list[Begun](), max(SHARD, scorer.rows_a_call(ids, 1 + SUFFIX))
+        for start in range(0, len(answers), size):  # as the store asks for them
+            before.append(engine.begin(scorer, prefix, answers[start : start + size], suffix))
+            if start:
+                rewards[how] += waited_for(before.pop(0)).tolist()
+        rewards[how] += waited_for(before[0]).tolist()
 
     engine.score(scorer, prefix, answers[:SHARD], suffix)  # warm up
     took = _seconds(sweep, device)

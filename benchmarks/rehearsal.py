@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -36,18 +38,23 @@ SIZES = {  # and how many of the ten published models have it
 def main() -> None:
     """Rehearse each size on each set of GPUs."""
     for name, (shape, dtype) in SIZES.items():
-        with tempfile.TemporaryDirectory() as home:
-            tokenizer = _tokenizer(shape["vocab_size"])
-            at = Path(home, "model")
-            spec = ModelSpec(
-                "model", str(hollow_checkpoint(at, shape, dtype=dtype, tokenizer=tokenizer))
-            )
-            for named in sys.argv[1:] or ["H100", "H100:2", "H100:8"]:
-                try:
-                    said = asdict(rehearsal.of(spec, Path(home), rehearsal.named(named)))
-                except ModelError as error:
-                    said = {"refused": str(error)}
-                print(json.dumps({"benchmark": "rehearsal", "model": name, "on": named, **said}))
+        for named, said in rehearsed(shape, dtype, sys.argv[1:] or ["H100", "H100:2", "H100:8"]):
+            print(json.dumps({"benchmark": "rehearsal", "model": name, "on": named, **said}))
+
+
+def rehearsed(
+    shape: dict[str, Any], dtype: torch.dtype, gpus: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield, for each set of GPUs that is named, how a model of this shape would run there."""
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home, "model")
+        hollow_checkpoint(folder, shape, dtype=dtype, tokenizer=_tokenizer(shape["vocab_size"]))
+        spec = ModelSpec("model", str(folder))
+        for named in gpus:
+            try:
+                yield named, asdict(rehearsal.of(spec, Path(home), rehearsal.named(named)))
+            except ModelError as error:
+                yield named, {"refused": str(error)}
 
 
 def _tokenizer(size: int) -> PreTrainedTokenizerFast:

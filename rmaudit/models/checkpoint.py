@@ -28,6 +28,7 @@ from rmaudit.models.native import Native
 from rmaudit.models.remote_score_caveats import LOOSELY
 from rmaudit.models.rows import Rows
 from rmaudit.models.token_model import LaidOut
+from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
     from rmaudit.models.loading import Weights
@@ -122,15 +123,20 @@ class Checkpoint(LaidOut):
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
         """Shape (n,): the reward of each response to the prompt. See `RewardModel`."""
-        from rmaudit.scoring import engine
+        return waited_for(self.begin(prompt, responses, on_progress=on_progress))
 
+    def begin(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Begun:
+        """Begin what `score` does. See `RewardModel`."""
         refuse_text(responses)
         slot = self.slot(prompt)
         answers = [self.ids(response) for response in responses]
-        scorer = self.weights(slot.prefix, slot.suffix, len(answers)).scorer
-        before, after = slot.prefix, slot.suffix
-        made = engine.score(scorer, before, answers, after, on_progress=on_progress, name=self.name)
-        return self._held(made)
+        return self._begun(slot.prefix, answers, slot.suffix, slot.suffix, on_progress)
 
     def gradient(self, prompt: Asked, answers: Sequence[Sequence[int]]) -> Slopes:
         """Rewards and slopes of answers to the prompt. See `RewardModel`."""
@@ -153,12 +159,40 @@ class Checkpoint(LaidOut):
                 be loaded.
             ScoreError: a reward is not a finite number.
         """
+        return waited_for(self.begin_rows(rows, on_progress=on_progress))
+
+    def begin_rows(
+        self,
+        rows: Sequence[Ids],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Begun:
+        """Begin what `score_rows` does. See `RewardModel`."""
+        prefix, rests = self.rows.split(rows)
+        return self._begun(prefix, rests, (), rests[0] if rests else (), on_progress)
+
+    def answers_a_call(self, prompt: Asked) -> int:
+        """Return how many answers of one id fill a call; 0 before the weights are loaded."""
+        if self._weights is None:
+            return 0
+        slot = self.slot(prompt)
+        return self._weights.scorer.rows_a_call(len(slot.prefix), 1 + len(slot.suffix))
+
+    def _begun(
+        self,
+        prefix: Ids,
+        answers: Sequence[Ids],
+        suffix: Ids,
+        tried: Ids,
+        on_progress: Callable[[int], None],
+    ) -> Begun:
+        """Begin to score answers between two texts; the path is tried on the suffix `tried`."""
         from rmaudit.scoring import engine
 
-        prefix, rests = self.rows.split(rows)
-        scorer = self.weights(prefix, rests[0] if rests else (), len(rests)).scorer
-        made = engine.score(scorer, prefix, rests, (), on_progress=on_progress, name=self.name)
-        return self._held(made)
+        scorer = self.weights(prefix, tried, len(answers)).scorer
+        name = self.name
+        begun = engine.begin(scorer, prefix, answers, suffix, on_progress=on_progress, name=name)
+        return (lambda: self._held(begun())) if callable(begun) else self._held(begun)
 
     def own_rewards(self, rows: Sequence[Ids]) -> NDArray[np.float32]:
         """Shape (n,): the rewards of whole rows by the checkpoint's own forward, one at a time."""

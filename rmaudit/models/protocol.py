@@ -15,6 +15,7 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, by_prompt
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
+from rmaudit.scoring import Begun
 
 if TYPE_CHECKING:
     from rmaudit.scoring.gradient import Slopes
@@ -128,6 +129,33 @@ class RewardModel(HasScores, Protocol):
     ) -> NDArray[np.float32]:
         """Return the reward of each response to its own prompt, shape (n,). Raises as `score`."""
         return by_prompt(self.score, prompts, responses, on_progress)
+
+    def begin(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Begun:
+        """Begin what `score` does: its scores or, while a GPU computes them, what waits for them.
+
+        The next call may be begun before one waits for this one. Raises as `score` does, here or
+        on waiting.
+        """
+        return self.score(prompt, responses, on_progress=on_progress)
+
+    def begin_rows(
+        self,
+        rows: Sequence[tuple[int, ...]],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Begun:
+        """Begin what `score_rows` does, as `begin`."""
+        return self.score_rows(rows, on_progress=on_progress)
+
+    def answers_a_call(self, prompt: Asked) -> int:  # noqa: ARG002  (a GPU's own memory decides)
+        """Return how many answers of one id keep its GPUs busy in one call, 0 where any do."""
+        return 0
 
     @property
     def template_digest(self) -> str:

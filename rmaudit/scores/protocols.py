@@ -27,7 +27,7 @@ from rmaudit.prompts import ALL, CUSTOM, Prompt
 from rmaudit.scores.sample import spread
 from rmaudit.scores.store import Store
 from rmaudit.scores.stored_scores import Stored, checksum, key_of
-from rmaudit.scoring import version
+from rmaudit.scoring import Begun, version
 
 EVERY = 30.0  # seconds from one line of progress to the next, where there is no terminal
 ANSWERS = 16  # scored once more, to measure the noise
@@ -61,8 +61,8 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     unit = " tokens" if "token_id" in rows else " texts"
     bar = Bar(f"{model.name} · {prompt.name}", len(answers), unit)
 
-    def score(which: slice) -> NDArray[np.float32]:
-        return model.score(prompt.asked, answers[which], on_progress=bar.advance)
+    def score(which: slice) -> Begun:
+        return model.begin(prompt.asked, answers[which], on_progress=bar.advance)
 
     def alone(places: Sequence[int]) -> NDArray[np.float32]:
         return model.own_rewards([(*slot.prefix, *answers[i], *slot.suffix) for i in places])
@@ -77,6 +77,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
         shown=bar,
         on_found=bar.found,
         pace=model.pace,
+        answers_a_call=lambda: model.answers_a_call(prompt.asked),
     )
 
 
@@ -113,8 +114,8 @@ def paper(
 
     bar = Bar(f"{model.name} · {prompt.name} · paper", len(distinct), " rows")
 
-    def score(which: slice) -> NDArray[np.float32]:
-        return model.score_rows(distinct[which], on_progress=bar.advance)
+    def score(which: slice) -> Begun:
+        return model.begin_rows(distinct[which], on_progress=bar.advance)
 
     once = store.fill(
         {**fields, "rendered_rows": digest},
@@ -126,6 +127,7 @@ def paper(
         shown=bar,
         on_found=bar.found,
         pace=model.pace,
+        answers_a_call=lambda: model.answers_a_call(prompt.asked),
     )
     place = {row: i for i, row in enumerate(distinct)}
     made = once.frame["score"].to_numpy()[[place[row] for row in rendered]]

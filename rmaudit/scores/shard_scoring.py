@@ -1,9 +1,13 @@
-"""How scores come to be, shard by shard: one at a time where we score, several where others do."""
+"""How scores come to be, shard by shard: in turn where we score, several at once where others do.
+
+Where a GPU scores, some shards are one call, and the next call is begun before one waits for the
+one before: while the GPU computes, scores are written here and the next rows are prepared.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -18,9 +22,10 @@ from numpy.typing import NDArray
 from rmaudit.models.batches import STOP_AGAIN, Pace
 from rmaudit.scores.journal import Journal, MadeMeanwhileError
 from rmaudit.scores.stored_scores import Fields, Stored, key_of
+from rmaudit.scoring import Begun, waited_for
 
-SHARD = 4096  # answers a shard: what a kill may lose
-Score = Callable[[slice], NDArray[np.float32]]
+SHARD = 4096  # answers a shard: what a kill may lose; two calls of several where GPUs score
+Score = Callable[[slice], Begun]
 Measured = Callable[[NDArray[np.float32]], Mapping[str, Any]]
 Shown = AbstractContextManager[object]
 NO_BAR: Shown = nullcontext()
@@ -33,7 +38,8 @@ class Work:
     Attributes:
         fields: what decides the scores.
         rows: what is kept with them, one row an answer.
-        score: gives the scores of a slice of the rows; called for each missing shard.
+        score: gives the scores of a slice of the rows, or begins them; called for each missing
+            shard, or for several that follow each other.
         provenance: where they come from; called after each shard, and the first shard's is kept.
         measured: called once with all scores; what it says of them is kept with the provenance.
         on_wait: called once if another process of this host is at the same, before waiting.
@@ -41,6 +47,8 @@ class Work:
         on_found: called with how many scores of a run before are there.
         pace: how many answers a shard has, and how many shards are scored at once, in threads;
             None for `SHARD`, one at a time.
+        answers_a_call: how many answers `score` is asked for at once, a shard at least; read
+            before each call.
     """
 
     fields: Fields
@@ -52,6 +60,7 @@ class Work:
     shown: Shown = NO_BAR
     on_found: Callable[[int], None] = lambda _: None
     pace: Pace | None = None
+    answers_a_call: Callable[[], int] = lambda: 0
 
     @cached_property
     def key(self) -> str:
@@ -65,6 +74,9 @@ class Work:
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+_MOST = 8  # shards a call: two calls are what a kill may lose
+
+
 def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:
     """The scores of a work, shard by shard; where they come from is the first one's to say."""
     found = {which.start: _there(journal, which) for which in work.shards}
@@ -76,8 +88,7 @@ def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, An
         found[which.start] = _kept(journal, work, which, scores)
 
     if work.pace is None or work.pace.at_once == 1:
-        for which in missing:
-            found[which.start] = shard_of(journal, work, which)
+        _one_ahead(_calls(journal, work, missing, found), work.score, keep)
     elif failed := _at_once(missing, work.score, keep, work.pace):
         raise failed[0]
     shards = [shard for shard in found.values() if shard is not None]
@@ -92,7 +103,65 @@ def shard_of(journal: Journal, work: Work, which: slice) -> Stored:
     found = _there(journal, which)
     if found is None and journal.whole:
         raise MadeMeanwhileError
-    return found or _kept(journal, work, which, work.score(which))
+    return found or _kept(journal, work, which, waited_for(work.score(which)))
+
+
+def _calls(
+    journal: Journal, work: Work, missing: Sequence[slice], found: dict[int, Stored | None]
+) -> Iterator[list[slice]]:
+    """Yield the shards of each call, which follow each other, as many as fill a GPU.
+
+    What another host made meanwhile is `found`, and is in no call.
+    """
+    call, most = list[slice](), 1
+    for which in missing:
+        if call and (len(call) >= most or call[-1].stop != which.start):
+            yield call
+            call = []
+        if not call:
+            full = work.answers_a_call() // (which.stop - which.start)
+            most = max(1, min(_MOST, full))
+        if (there := _there(journal, which)) is not None:
+            found[which.start] = there
+        elif journal.whole:
+            raise MadeMeanwhileError
+        else:
+            call.append(which)
+    if call:
+        yield call
+
+
+def _one_ahead(
+    calls: Iterable[Sequence[slice]],
+    score: Score,
+    keep: Callable[[slice, NDArray[np.float32]], None],
+) -> None:
+    """Score the shards of each call, and keep them in turn.
+
+    Where a call is only begun, it is waited for once the next is begun, too. If one fails, those
+    before it are kept; after Ctrl-C all that were begun are, but a second waits for nothing.
+    """
+    begun = deque[tuple[Sequence[slice], Begun]]()
+
+    def take(most_left: int) -> None:
+        while len(begun) > most_left:
+            call, coming = begun[0]
+            try:
+                scores = waited_for(coming)
+                for which in call:
+                    keep(which, scores[which.start - call[0].start : which.stop - call[0].start])
+            except Exception:
+                begun.clear()
+                raise
+            begun.popleft()
+
+    try:
+        for call in calls:
+            coming = score(slice(call[0].start, call[-1].stop))
+            begun.append((call, coming))
+            take(1 if callable(coming) else 0)
+    finally:
+        take(0)
 
 
 def _there(journal: Journal, which: slice) -> Stored | None:
@@ -131,7 +200,7 @@ def _at_once(
         began.add(which.start)
         found: NDArray[np.float32] | BaseException
         try:
-            found = score(which)
+            found = waited_for(score(which))
         except BaseException as error:  # noqa: BLE001  (raised once the others are kept)
             found = error
         came[which.start] = which, found

@@ -4,8 +4,9 @@ A file is `<root>/scores/<key>.parquet` (`scores.stored_scores`); `key` is the s
 that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring
 version, the answers).
 
-Scores are written in shards of 4,096 answers, in `<key>.parts`, as they come; a run that was
-killed goes on with the shards that are missing. Where a server scores, a shard is one request, and
+Scores are written in shards of `SHARD` answers, in `<key>.parts`, as they come; a run that was
+killed goes on with the shards that are missing. While a GPU computes some shards, those before
+them are written and the next are prepared. Where a server scores, a shard is one request, and
 several are made at once: if one fails, those under way are waited for and kept. Many hosts may be
 at one store: shards and files are created if absent (`scores.files`), so that a lost race costs
 work done twice and nothing else. On one host, a second process waits for the first one's result
@@ -91,6 +92,7 @@ class Store:
         shown: Shown = NO_BAR,
         on_found: Callable[[int], None] = lambda _: None,
         pace: Pace | None = None,
+        answers_a_call: Callable[[], int] = lambda: 0,
     ) -> Stored:
         """Read, resume or compute the scores of n `rows` under `fields`: float32, column `score`.
 
@@ -99,7 +101,7 @@ class Store:
         Raises:
             StoreError: a file cannot be read, or the folder cannot be written.
         """
-        asked = (measured, on_wait, shown, on_found, pace)
+        asked = (measured, on_wait, shown, on_found, pace, answers_a_call)
         return self.complete(Work(fields, rows, score, provenance, *asked))
 
     def complete(self, work: Work) -> Stored:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
+
+# Scores, or a function that waits for them while a GPU still computes them.
+Begun: TypeAlias = "NDArray[np.float32] | Callable[[], NDArray[np.float32]]"
 
 VERSION = 2  # raise it when scores could change
 LONG = 512  # ids of a prefix from which on attention over it may be `fused`
@@ -42,3 +47,8 @@ def version(prefix: int) -> str:
     From half of `LONG` on, since whole rows may share more at their start than the prompt.
     """
     return str(VERSION) if prefix < LONG // 2 else f"{VERSION}, long prefix fused"
+
+
+def waited_for(begun: Begun) -> NDArray[np.float32]:
+    """Return the scores of a call that was begun, shape (n,), once they are there."""
+    return begun() if callable(begun) else begun

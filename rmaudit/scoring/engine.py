@@ -14,7 +14,7 @@ measures it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rmaudit.scoring import Head, ScoringPath, finite, memory, paths
+from rmaudit.scoring import Begun, Head, ScoringPath, finite, memory, paths, waited_for
 from rmaudit.scoring.halving import AnswerRow, in_batches, one_by_one, too_small
 from rmaudit.scoring.paths import After, Ids
 from rmaudit.scoring.pipeline import Pipeline
@@ -52,6 +52,8 @@ class Scorer:
         first: rows are pooled at their first id; for two-way backbones.
         pipeline: how batches pass a backbone that is spread over several devices.
         compiled: whether `compiled.fuse` has fused the layers of the backbone.
+        behind: how many batches may be under way when the next is begun; if None, one on a GPU,
+            which computes while the host goes on, and none elsewhere.
         odd_in_files: names the first tensor in the model's files that is not finite, for errors.
     """
 
@@ -63,6 +65,7 @@ class Scorer:
     first: bool = False
     pipeline: Pipeline | None = None
     compiled: bool = False
+    behind: int | None = None
     odd_in_files: Callable[[], str] | None = None
     _prefix: Ids = field(default=(), init=False)
     _ready: Ready | None = field(default=None, init=False)
@@ -98,6 +101,19 @@ class Scorer:
         found = memory.ids_in(self._room, self.backbone, prefix, layers=layers)
         return found if self.ids_per_batch is None else min(found, self.ids_per_batch)
 
+    def rows_a_call(self, prefix: int, row: int) -> int:
+        """Return how many rows of so many ids one call needs to keep GPUs busy; 0 on a CPU."""
+        if self.pipeline is None and not self.reads_behind():
+            return 0
+        batches = 1 if self.pipeline is None else self.pipeline.batches
+        return batches * self.most(prefix) // row
+
+    def reads_behind(self) -> int:
+        """Return how many batches may be under way when the next is begun."""
+        if self.behind is not None:
+            return self.behind
+        return int(paths.device_of(self.backbone).type == "cuda")
+
     def learn(self, ids: int, prefix: int) -> None:
         """Remember that more than so many ids after such a prefix did not fit into memory.
 
@@ -112,8 +128,6 @@ class Scorer:
         return finite.reason(self.backbone, self.head, self.odd_in_files)
 
 
-@exact_products()
-@torch.inference_mode()
 def score(  # noqa: PLR0913  (keyword-only after the subjects)
     scorer: Scorer,
     prefix: Sequence[int],
@@ -132,6 +146,27 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
         ModelError: the backbone cannot go the scorer's path.
         ScoreError: a reward is not a finite number, or one row does not fit into memory.
     """
+    begun = begin(scorer, prefix, answers, suffix, on_progress=on_progress, name=name)
+    return waited_for(begun)
+
+
+@exact_products()
+@torch.inference_mode()
+def begin(  # noqa: PLR0913  (as `score`)
+    scorer: Scorer,
+    prefix: Sequence[int],
+    answers: Sequence[Ids],
+    suffix: Sequence[int],
+    *,
+    on_progress: Callable[[int], None] = lambda _: None,
+    name: str = "",
+) -> Begun:
+    """Begin what `score` does: the rewards or, while a GPU still computes, what waits for them.
+
+    All batches have been given to the GPU then, and it runs what it is given in turn. So whoever
+    begins the next call before they wait for this one leaves it no pause. Raises as `score` does,
+    here or on waiting.
+    """
     if not len(answers):
         return np.empty(0, dtype=np.float32)
     before = tuple(prefix)
@@ -146,20 +181,55 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
         ids = sum(after.ids_of(row.ids) for group in rows for row in group)
         most = min(most, pipeline.most(ids))
 
-    def run(batch: Sequence[AnswerRow]) -> NDArray[np.float32]:
+    behind = scorer.reads_behind() if pipeline is None else 0  # its threads wait for rewards
+    waiting = deque[tuple[Sequence[AnswerRow], Callable[[], NDArray[np.float32]]]]()
+
+    def run(batch: Sequence[AnswerRow]) -> Callable[[], NDArray[np.float32]]:
         states = after.states([row.ids for row in batch], [row.at for row in batch])
-        rewards: NDArray[np.float32] = head(states.float()).float().cpu().numpy()
-        return rewards
+        return _coming(head(states.float()).float(), wait=not behind)
 
     def halved(ids: int) -> None:
         scorer.learn(ids, len(before))
 
-    for batch, rewards in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):
-        for row, reward in zip(batch, rewards, strict=True):
-            out[row.places] = reward
-        on_progress(sum(len(row.places) for row in batch))
-    finite.refuse(np.isfinite(out), answers, what="rewards", why=scorer.why_not_finite, name=name)
-    return out
+    def read(most_left: int) -> None:
+        while len(waiting) > most_left:
+            batch, coming = waiting.popleft()
+            served = [len(row.places) for row in batch]
+            out[[place for row in batch for place in row.places]] = np.repeat(coming(), served)
+            on_progress(sum(served))
+
+    def finished() -> NDArray[np.float32]:
+        read(0)
+        finite.refuse(
+            np.isfinite(out), answers, what="rewards", why=scorer.why_not_finite, name=name
+        )
+        return out
+
+    for made in in_batches(rows, after.ids_of, most, run, on_halved=halved, each=each):
+        waiting.append(made)
+        read(behind)
+    return finished if waiting else finished()
+
+
+def _coming(rewards: Tensor, *, wait: bool) -> Callable[[], NDArray[np.float32]]:
+    """Return what gives rewards (n,) on the host, and waits only for them where they are on a GPU.
+
+    The copy stands behind the batch in the GPU's own order. One that is begun later would stand
+    behind the next batch, too.
+    """
+    if wait or rewards.device.type != "cuda":
+        numbers: NDArray[np.float32] = rewards.cpu().numpy()
+        return lambda: numbers
+    host = torch.empty(rewards.shape, dtype=rewards.dtype, pin_memory=True)
+    host.copy_(rewards, non_blocking=True)
+    copied = torch.cuda.current_stream(rewards.device).record_event()
+
+    def read() -> NDArray[np.float32]:
+        copied.synchronize()
+        there: NDArray[np.float32] = host.numpy()
+        return there
+
+    return read
 
 
 def _after(scorer: Scorer, prefix: Ids) -> Ready:
@@ -194,4 +264,6 @@ def groups(
 
 def _rightmost(ids: Ids, pad: int | None) -> int | None:
     """The rightmost place that does not hold the pad id."""
+    if ids and ids[-1] != pad:  # of most rows it is the last
+        return len(ids) - 1
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)

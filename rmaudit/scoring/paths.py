@@ -82,7 +82,7 @@ class SharedPrefix:
         """See `After`. The final norm, where the backbone has one, runs on the last ids only."""
         if not rows[0]:
             return self._own[list(at)]
-        ids = torch.tensor(rows, device=device_of(self._backbone))
+        ids = sent(rows, self._backbone)
         positions = torch.arange(ids.shape[1], device=ids.device) + self._prefix.length
         norm = getattr(self._backbone, "norm", None)
         only_last = norm.register_forward_pre_hook(_last) if norm is not None else None
@@ -137,7 +137,7 @@ class ExpandedCache:
         """See `After`."""
         if not rows[0]:
             return self._own[list(at)]
-        ids = torch.tensor(rows, device=device_of(self._backbone))
+        ids = sent(rows, self._backbone)
         cache = copy.deepcopy(self._cache)  # the backbone writes into it
         cache.reorder_cache(torch.zeros(len(rows), dtype=torch.long, device=ids.device))
         options = {}
@@ -169,9 +169,7 @@ class FullRows:
     def states(self, rows: Sequence[Ids], at: Sequence[int]) -> Tensor:
         """See `After`. Rows that ran before, longer ones too, change nothing."""
         forget_lengths(self._backbone)
-        ids = torch.tensor(
-            [(*self._prefix, *row) for row in rows], device=device_of(self._backbone)
-        )
+        ids = sent([(*self._prefix, *row) for row in rows], self._backbone)
         states: Tensor = self._backbone(input_ids=ids, use_cache=False).last_hidden_state
         return states[torch.arange(len(rows)), list(at)]
 
@@ -193,6 +191,18 @@ def forget_lengths(backbone: nn.Module) -> None:
         if "dynamic" in str(getattr(module, "rope_type", "")):
             for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:
                 setattr(module, name, 0)
+
+
+def sent(rows: Sequence[Ids], backbone: nn.Module) -> Tensor:
+    """Return rows of one length as a tensor where a backbone's first layer is.
+
+    A GPU gets them from pinned memory. From any other the host would wait until the GPU has done
+    all that it was given before, and then the GPU for the host.
+    """
+    device = device_of(backbone)
+    if device.type != "cuda":
+        return torch.tensor(rows, device=device)
+    return torch.tensor(rows).pin_memory().to(device, non_blocking=True)
 
 
 def device_of(backbone: nn.Module) -> torch.device:

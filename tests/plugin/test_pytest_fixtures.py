@@ -153,13 +153,13 @@ def test_a_sample_is_shared_and_told(
 ) -> None:
     """Whatever another audit names; with its seed, in every finding; read again from the cache."""
     scored: list[int] = []
-    real = Checkpoint.score
+    real = Checkpoint.begin
 
-    def score(self: Checkpoint, prompt: str, responses: Any, **settings: Any) -> Any:
+    def begin(self: Checkpoint, prompt: str, responses: Any, **settings: Any) -> Any:
         scored.append(len(responses))
         return real(self, prompt, responses, **settings)
 
-    monkeypatch.setattr(Checkpoint, "score", score)
+    monkeypatch.setattr(Checkpoint, "begin", begin)
     args = (SWEEP + NAMING, "-k", "greatest", "--rm-sample")
     ended = run(*args, "30", cache=tmp_path / "own")
     plain, naming = ended.findings
@@ -348,7 +348,7 @@ def leak(share: float, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give the toy rewards that are its base's log-probability by so much, and noise."""
     noise = np.random.default_rng(0).normal(size=100_000)
 
-    def score(
+    def begin(
         self: Checkpoint, prompt: str, answers: Sequence[tuple[int, ...]], **_: object
     ) -> NDArray[np.float32]:
         asked = next(known for known in PROMPTS.values() if known.text == prompt)
@@ -357,7 +357,7 @@ def leak(share: float, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ids = [i for (i,) in answers]
         return (share * z.loc[ids] + (1 - share**2) ** 0.5 * noise[ids]).to_numpy(np.float32)
 
-    monkeypatch.setattr(Checkpoint, "score", score)
+    monkeypatch.setattr(Checkpoint, "begin", begin)
 
 
 @pytest.mark.slow

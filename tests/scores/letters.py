@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.scoring import Begun
 
 
 class Letters:
@@ -72,6 +73,19 @@ class Letters:
         self.scored += [(prompt, answer) for answer in answers]
         on_progress(len(answers))
         return self._sums(answers)
+
+    def begin(self, prompt: str, responses: Sequence[Response], **settings: Any) -> Begun:
+        """What `score` gives: there is no GPU."""
+        return self.score(prompt, responses, **settings)
+
+    def begin_rows(self, rows: Sequence[tuple[int, ...]], **settings: Any) -> Begun:
+        """What `score_rows` gives."""
+        return self.score_rows(rows, **settings)
+
+    def answers_a_call(self, prompt: str) -> int:
+        """Any number will do."""
+        del prompt
+        return 0
 
     def retokenized(self, prompt: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Trimmed, as in many templates; what is no letter becomes -1."""

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.sweep import sweep
+from rmaudit.scoring import Begun
 from tests.scores import children
 from tests.scores.letters import Letters
 from tests.toys import toy_checkpoint
@@ -39,13 +39,13 @@ class Watched(Checkpoint):
         super().__init__(spec, cache=cache)
         self.notes = notes
 
-    def score(self, prompt: str, responses: Sequence[Any], **settings: Any) -> NDArray[np.float32]:
+    def begin(self, prompt: str, responses: Sequence[Any], **settings: Any) -> Begun:
         """The scores; slowly, so that a kill has something to fall into."""
         line = "".join(f"{i}\n" for (i,) in responses).encode()
         with self.notes.open("ab") as notes:
             os.write(notes.fileno(), line)
         time.sleep(0.005)
-        return super().score(prompt, responses, **settings)
+        return super().begin(prompt, responses, **settings)
 
 
 def sweeping(folder: Path, cache: Path, notes: Path) -> None:

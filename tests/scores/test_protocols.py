@@ -30,6 +30,35 @@ SIZE = len(toy_tokenizer())
 each_protocol = pytest.mark.parametrize("protocol", ["exact", "paper"])
 
 
+# The next call while a GPU computes one
+
+
+@each_protocol
+def test_calls_that_are_read_late_leave_the_same_file(
+    protocol: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, with one shard a call and then with two: the same bytes, the same numbers."""
+    monkeypatch.setattr(shard_scoring, "SHARD", 8)
+    spec = ModelSpec("toy", str(toy_checkpoint(tmp_path / "toy")))
+    prompt, files, calls = PROMPTS["best"], list[bytes](), list[int]()
+    for behind, ids in ((0, 16), (1, 16), (1, 34)):
+        model = Checkpoint(spec, cache=tmp_path / "known")
+        slot = model.slot(prompt.asked)
+        assert model.answers_a_call(prompt.asked) == 0  # its weights are not there yet
+        scorer = model.weights(slot.prefix, slot.suffix).scorer
+        scorer.behind, scorer.ids_per_batch = behind, ids
+        calls.append(model.answers_a_call(prompt.asked))
+        cache = tmp_path / f"cache-{behind}-{ids}"
+        swept = sweep(model, prompt, protocol=protocol, cache=cache)
+        (path,) = (cache / "scores").glob(f"{swept.key}.parquet")
+        files.append(path.read_bytes())
+        same = pd.read_parquet(tmp_path / "cache-0-16" / "scores" / path.name)
+        np.testing.assert_allclose(swept.frame["score"], same["score"], rtol=0, atol=1e-5)
+
+    assert calls == [0, 16 // (1 + len(slot.suffix)), 34 // (1 + len(slot.suffix))]
+    assert files[0] == files[1]
+
+
 # The paper's protocol
 
 

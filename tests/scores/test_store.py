@@ -536,6 +536,93 @@ def test_a_full_disk_is_named_and_what_was_written_stays(root: Path, small_shard
     assert_right(fill(root, never))
 
 
+# The next call while a GPU computes one
+
+
+class Gpu:
+    """Scores that are only begun; it notes what happens, and in what order."""
+
+    def __init__(
+        self, *, answers: int = 0, breaks: Mapping[str, BaseException] | None = None
+    ) -> None:
+        self.happened: list[str] = []
+        self.answers, self.breaks = answers, dict(breaks or {})
+
+    def __call__(self, which: slice) -> Callable[[], NDArray[np.float32]]:
+        """Begin some rows."""
+        rows = f"{which.start}:{which.stop}"
+
+        def wait() -> NDArray[np.float32]:
+            self._note(f"wait {rows}")
+            return SCORES[which]
+
+        self._note(f"begin {rows}")
+        return wait
+
+    def provenance(self) -> Mapping[str, Any]:
+        """It is asked for as a shard is written."""
+        self.happened.append("write")
+        return PROVENANCE
+
+    def fill(self, root: Path) -> Stored:
+        """The scores of ROWS, made by this GPU."""
+        asked = {"answers_a_call": lambda: self.answers}
+        return Store(root).fill(FIELDS, ROWS, self, self.provenance, **asked)
+
+    def _note(self, what: str) -> None:
+        self.happened.append(what)
+        if what in self.breaks:
+            raise self.breaks.pop(what)
+
+
+def test_the_next_shard_is_begun_before_one_is_waited_for(root: Path, small_shards: None) -> None:
+    """So scores are written while the next ones are computed; the file is the one of any other."""
+    gpu = Gpu()
+
+    assert_right(gpu.fill(root))
+
+    first, second = ["wait 0:4", "write"], ["wait 4:8", "write"]
+    last = ["wait 8:10", "write"]
+    assert gpu.happened == ["begin 0:4", "begin 4:8", *first, "begin 8:10", *second, *last]
+    fill(root / "other", Model())
+    assert path_of(root).read_bytes() == path_of(root / "other").read_bytes()
+
+
+def test_shards_that_follow_each_other_are_one_call(
+    root: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as fill a GPU, and no more than eight; what is there already is in none."""
+    gpu = Gpu(answers=11)
+    assert_right(gpu.fill(root))
+    assert gpu.happened[:2] == ["begin 0:8", "begin 8:10"]
+    assert gpu.happened.count("write") == 3
+
+    with pytest.raises(RuntimeError):  # leaves the first shard
+        fill(root / "some", Model(breaks_at=4))
+    gpu = Gpu(answers=10**9)
+    assert_right(gpu.fill(root / "some"))
+    assert gpu.happened[0] == "begin 4:10"
+    monkeypatch.setattr(shard_scoring, "SHARD", 1)
+    gpu = Gpu(answers=10**9)
+    assert_right(gpu.fill(root / "many"))
+    assert gpu.happened[:2] == ["begin 0:8", "begin 8:10"]
+
+
+@pytest.mark.parametrize("when", ["begin 4:8", "begin 8:10", "wait 4:8"])
+@pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
+def test_what_was_begun_before_a_failure_is_kept(
+    root: Path, small_shards: None, when: str, error: BaseException
+) -> None:
+    """After Ctrl-C also what was begun and not waited for; the next run makes the rest."""
+    with pytest.raises(type(error)):
+        Gpu(breaks={when: error}).fill(root)
+
+    again, interrupted = Model(), isinstance(error, KeyboardInterrupt)
+    assert_right(fill(root, again))
+    done = {"begin 4:8": 4, "begin 8:10": 8, "wait 4:8": 10 if interrupted else 4}[when]
+    assert again.asked == [(0, 4), (4, 8), (8, 10)][-(-done // 4) :]
+
+
 # Several shards at once
 
 

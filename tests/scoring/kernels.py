@@ -8,12 +8,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from rmaudit.scoring import ATTENTION, ScoringPath, paths
+from rmaudit.checkpoints.heads.linear import Linear
+from rmaudit.scoring import ATTENTION, ScoringPath, engine, paths
+from rmaudit.scoring.engine import Scorer
 
+_READING = {Tensor.item, Tensor.tolist, Tensor.__bool__, Tensor.__float__, Tensor.__int__}
 _ALLOCATES = {"aten.empty", "aten.new_empty", "aten.empty_like", "aten.empty_strided"}
 
 
@@ -60,10 +64,7 @@ def of_a_layer(shape: Mapping[str, Any], *, prefix: int = 45, rows: int = 512) -
 
 
 def _counted(shape: Mapping[str, Any], prefix: int, rows: int) -> Kernels:
-    config = AutoConfig.for_model(**shape, num_labels=1, pad_token_id=0)
-    with torch.device("meta"):
-        model = AutoModelForSequenceClassification.from_config(config, dtype=torch.bfloat16).eval()
-    model.set_attn_implementation(ATTENTION)
+    model = _on_meta(shape)
     with torch.no_grad():  # inference mode would show products of several kernels as one
         ready = paths.after(
             ScoringPath.SHARED_PREFIX, model.base_model, tuple(range(1, prefix + 1))
@@ -71,3 +72,63 @@ def _counted(shape: Mapping[str, Any], prefix: int, rows: int) -> Kernels:
         with Kernels() as kernels:
             ready.states([(2, 3)] * rows, [prefix + 1] * rows)
     return kernels
+
+
+def _on_meta(shape: Mapping[str, Any]) -> Any:
+    config = AutoConfig.for_model(**shape, num_labels=1, pad_token_id=0)
+    with torch.device("meta"):
+        model = AutoModelForSequenceClassification.from_config(config, dtype=torch.bfloat16).eval()
+    model.set_attn_implementation(ATTENTION)
+    return model
+
+
+class Transfers(TorchFunctionMode):
+    """Counts the copies between the host and a device, for which the meta device stands.
+
+    What is copied to the host is zero. A number that the host reads is counted, and is
+    `True`.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is counted yet."""
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run the operation, unless there is no data for it, and count it."""
+        kwargs = kwargs or {}
+        mine = args[0] if args and isinstance(args[0], Tensor) else None
+        there = mine is not None and mine.is_meta
+        if func is Tensor.cpu and mine is not None and there:
+            self.counts["to the host"] += 1
+            return torch.zeros(mine.shape, dtype=mine.dtype)
+        if func in _READING and there:
+            self.counts["numbers read"] += 1
+            return True
+        made = func(*args, **kwargs)
+        if func is Tensor.__getitem__ and there:
+            places = args[1] if isinstance(args[1], tuple) else (args[1],)
+            on_host = (
+                isinstance(at, list) or (isinstance(at, Tensor) and not at.is_meta) for at in places
+            )
+            self.counts["to the device"] += sum(on_host)
+        elif func in {torch.tensor, Tensor.to}:
+            self.counts["to the device"] += made.is_meta and not there
+        return made
+
+
+def of_a_call(shape: Mapping[str, Any], *, answers: int = 4096) -> Counter[str]:
+    """Return how often a call copies between host and device, after a first one of the same prompt.
+
+    The rows are of two ids, after a prompt of 45.
+    """
+    model = _on_meta(shape)
+    head = Linear(torch.zeros(model.config.hidden_size))  # as a file gives it, on the host
+    scorer = Scorer(model.base_model, head, 0, ids_per_batch=16384)
+    with Transfers() as transfers:
+        for _ in range(2):
+            transfers.counts.clear()
+            engine.score(scorer, range(1, 46), [(i + 1,) for i in range(answers)], (2,))
+    return transfers.counts

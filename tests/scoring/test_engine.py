@@ -244,6 +244,37 @@ def test_only_want_of_memory_is_tried_again(llama: Toy, error: Exception) -> Non
         assert (sizes, scorer.ids_per_batch) == ([10], 20)
 
 
+@pytest.mark.parametrize("room", [20, 7])
+def test_batches_that_are_read_late_give_the_same(llama: Toy, room: int) -> None:
+    """As on a GPU: the last batch is left to whoever waits, and one that is too large is halved."""
+    scorer, done = llama.scorer(ids_per_batch=20), list[int]()
+    before = engine.score(llama.scorer(ids_per_batch=20), PREFIX, SINGLES, (END,))
+    scorer.behind = 1
+
+    with room_for(llama.shared.base_model, room):
+        begun = engine.begin(scorer, PREFIX, SINGLES, (END,), on_progress=done.append)
+
+    assert callable(begun)
+    assert sum(done) == len(SINGLES) - (10 if room == 20 else 2)
+    after = begun()
+    assert sum(done) == len(SINGLES)
+    if room == 20:
+        assert after.tobytes() == before.tobytes()
+    assert_same(after, before)
+
+
+def test_a_number_that_is_not_finite_is_refused_on_waiting(llama: Toy) -> None:
+    """Not before: the GPU may be busy with it."""
+    scorer = poisoned(llama)
+    scorer.behind = 1
+
+    begun = engine.begin(scorer, PREFIX, [(LOVE,), (WAR,)], (END,))
+
+    assert callable(begun)
+    with pytest.raises(ScoreError, match="1 of 2 rewards are not finite"):
+        begun()
+
+
 @pytest.mark.slow
 def test_nothing_of_a_batch_is_kept(llama: Toy) -> None:
     """Every batch starts with the same tensors alive: the prefix's, and none of other rows."""

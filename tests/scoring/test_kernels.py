@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.scoring.kernels import of_a_layer
+from tests.scoring.kernels import of_a_call, of_a_layer
 
 SMALL: dict[str, Any] = {
     "vocab_size": 64,
@@ -27,3 +27,11 @@ def test_kernels_of_a_layer(kind: str, most: int) -> None:
 
     assert 30 < kernels <= most
     assert moved > 0
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma2"])
+def test_transfers_of_a_call(kind: str) -> None:
+    """The ids of a batch go to the device and its rewards come back; no number is waited for."""
+    counts = of_a_call({**SMALL, "model_type": kind, "num_hidden_layers": 2}, answers=48)
+
+    assert +counts == {"to the device": 1, "to the host": 1}

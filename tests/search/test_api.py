@@ -119,13 +119,13 @@ def test_what_is_found_is_what_the_model_says(model: Checkpoint, tmp_path: Path)
 def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many answers the engine was given, call by call."""
     calls: list[int] = []
-    real = engine.score
+    real = engine.begin
 
-    def score(scorer, prefix, answers, suffix, **options):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN003, ANN202
+    def begin(scorer, prefix, answers, suffix, **options):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN003, ANN202
         calls.append(len(answers))
         return real(scorer, prefix, answers, suffix, **options)
 
-    monkeypatch.setattr(engine, "score", score)
+    monkeypatch.setattr(engine, "begin", begin)
     return calls
 
 
@@ -167,7 +167,7 @@ def test_a_killed_search_goes_on_to_the_same_end(
     settings = replace(settings, constraints=Constraints(round_trip=False), length=3)
     whole = search(model, PROMPT, settings, cache=tmp_path / "whole")
     calls = scored(monkeypatch)
-    counted = engine.score
+    counted = engine.begin
 
     def killed(*given: object, **options: object) -> object:
         if sum(calls) > 2.5 * SHARD:
@@ -175,7 +175,7 @@ def test_a_killed_search_goes_on_to_the_same_end(
         return counted(*given, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "score", killed)
+        patched.setattr(engine, "begin", killed)
         with pytest.raises(KeyboardInterrupt):
             search(model, PROMPT, settings, cache=tmp_path / "killed")
     before = sum(calls)

@@ -54,9 +54,9 @@ def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  
     return Linear(tensors[KEY].detach().float()[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Linear:
-    """Reward = `vector` · state, in float32."""
+    """Reward = `vector` · state, in float32. It moves to where the first states are."""
 
     reads_prefix: ClassVar[bool] = False
     vector: Tensor
@@ -67,4 +67,9 @@ class Linear:
 
     def __call__(self, states: Tensor) -> Tensor:
         """(..., hidden) float32 to (...) float32."""
-        return states @ self.vector.to(states.device)
+        if self.vector.device != states.device:
+            from torch import inference_mode
+
+            with inference_mode(mode=False):  # whose copy no gradient can be taken through
+                self.vector = self.vector.to(states.device)
+        return states @ self.vector
