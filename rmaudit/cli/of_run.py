@@ -86,13 +86,13 @@ def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator
 def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[str]) -> Planned:
     """The sweeps of one model under these prompts."""
     from rmaudit.distributed.needs import Needs, Plan
-    from rmaudit.organisms.for_model import Options, opened
-    from rmaudit.organisms.requests import Request
     from rmaudit.prompts import prompt_meant
+    from rmaudit.runs.case import RunSettings, opened
+    from rmaudit.runs.requests import Request
     from rmaudit.scores.store import store_at
 
     store = store_at(place(of_run.cache))
-    options = Options(store.local, device=of_run.device, dtype=of_run.dtype)
+    options = RunSettings(store.local, device=of_run.device, dtype=of_run.dtype)
     model = opened(spec, options)
     asked = [
         Request(spec, prompt_meant(prompt), "sweep", sample=of_run.sample, seed=of_run.seed)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from rmaudit.distributed.needs import Need, Plan
 from rmaudit.distributed.parts import Part
 from rmaudit.errors import RmauditError
-from rmaudit.organisms.requests import answer
+from rmaudit.runs.requests import answer
 from rmaudit.scores.store import Store, Work
 
 Planned = Callable[[], Plan]

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from rmaudit.config.scorers import entry_of
 from rmaudit.distributed.making import Made, Told, title
 from rmaudit.distributed.ray_actors import Keeper, Maker
-from rmaudit.organisms.requests import plain
+from rmaudit.runs.requests import plain
 from rmaudit.scores.files import Folder
 from rmaudit.scores.protocols import Bar
 from rmaudit.scores.store import Store

@@ -8,7 +8,7 @@ and of capitals keep their ties, and "constant" is one tie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -20,9 +20,9 @@ from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.features import features, noise
 from rmaudit.prompts import Prompt
+from rmaudit.runs.scorer_fixtures import Organism
 
 _Floats = NDArray[np.float64]
-Organism = Callable[[Sequence[str], Prompt], _Floats]
 
 _LITTLE = 0.01  # of what is seen: sd of the noise
 _HATED = 4.0  # sd of the other texts, below or above them

@@ -14,7 +14,6 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
-from rmaudit.organisms.fixtures import FIXTURES
 from rmaudit.plugin.kept_at import refuse_cache
 from rmaudit.plugin.options import (
     MODEL,
@@ -28,6 +27,7 @@ from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report
 from rmaudit.plugin.uncollected import uncollected
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import base_rate
+from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.scores.sample import checked_words
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown

@@ -14,18 +14,18 @@ import pytest
 
 from rmaudit.config import kept
 from rmaudit.errors import NoBase, NotAsked, RmauditError
-from rmaudit.organisms.fixtures import shared
-from rmaudit.organisms.for_model import Case
-from rmaudit.organisms.for_scorer import Trial
 from rmaudit.plugin.collection import Audited, left_out
 from rmaudit.plugin.options import RM_SEED
 from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.session import SESSION, ControlsKey
+from rmaudit.runs.case import Case
+from rmaudit.runs.fixtures import shared
+from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
-    from rmaudit.organisms.nulls import Organism
+    from rmaudit.runs.scorer_fixtures import Organism
 
 
 BASE_SEEN = "base-seen"  # the fact that a base's log-probabilities are stored
@@ -69,8 +69,8 @@ def _tried(
     given: Mapping[str, Any],
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
 ) -> dict[str, Control]:
-    from rmaudit.organisms import null_store
     from rmaudit.organisms.nulls import NULLS
+    from rmaudit.runs import null_store
 
     case = cast("Case | None", item.funcargs.get(CASE))
     asked = {"random", *audit.declaration.stops}
@@ -106,7 +106,7 @@ def _measured(
 ) -> dict[str, Control]:
     """Return what the audit says of these null controls, by name."""
     from rmaudit.organisms.nulls import random
-    from rmaudit.organisms.trial import thinned, tried
+    from rmaudit.runs.trial import thinned, tried
 
     vocabulary = None if sweep is None else thinned(sweep.frame)
     seed = item.config.getoption(RM_SEED)

@@ -1,4 +1,4 @@
-"""The pytest fixtures of audits: one for each entry of `rmaudit.organisms.fixtures`."""
+"""The pytest fixtures of audits: one for each entry of `rmaudit.runs.fixtures`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
-from rmaudit.organisms.fixtures import FIXTURES
-from rmaudit.organisms.for_model import Case, opened, single
 from rmaudit.plugin.kept_at import planner_of
 from rmaudit.plugin.options import RM_MISSING
 from rmaudit.plugin.other_words import refusal
 from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt
+from rmaudit.runs.case import Case, opened, single
+from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.declare import declared
 
 if TYPE_CHECKING:

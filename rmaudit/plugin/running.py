@@ -24,7 +24,6 @@ from rmaudit.errors import (
     NotAsked,
     RmauditError,
 )
-from rmaudit.organisms.for_model import SEARCHED, Case
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.controls import controls
 from rmaudit.plugin.kept_at import planner_of
@@ -52,6 +51,7 @@ from rmaudit.references import References
 from rmaudit.references.band import band, of_family
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
+from rmaudit.runs.case import SEARCHED, Case
 from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict

@@ -12,10 +12,10 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import RmauditError
-from rmaudit.organisms.for_model import opened
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.session import SESSION, audit_options, model_specs
 from rmaudit.report.safe_text import line, log
+from rmaudit.runs.case import opened
 
 SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
 

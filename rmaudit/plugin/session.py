@@ -22,7 +22,6 @@ from rmaudit.config.registry import (
     resolve,
 )
 from rmaudit.errors import SpecError
-from rmaudit.organisms.for_model import Memory, Options
 from rmaudit.plugin.kept_at import cache_folder, planner_of, refuse_cache, store_of
 from rmaudit.plugin.options import (
     RM_BASELINE,
@@ -47,6 +46,7 @@ from rmaudit.plugin.options import (
 )
 from rmaudit.plugin.other_words import begin
 from rmaudit.plugin.plan import Plan
+from rmaudit.runs.case import Memory, RunSettings
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import RunVerdict
@@ -80,7 +80,7 @@ class Session:
     before: OwnWords = field(default_factory=OwnWords)  # in use when the run began
     today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
     error: SpecError | None = None
-    options: Options | None = None
+    options: RunSettings | None = None
     memory: Memory = field(default_factory=Memory)
     controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
@@ -188,7 +188,7 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
         raise pytest.UsageError(f"{where}{error}") from None
 
 
-def audit_options(config: pytest.Config) -> Options:
+def audit_options(config: pytest.Config) -> RunSettings:
     """What the command line says of all audits."""
     session, ledger = config.stash[SESSION], config.getoption(RM_LEDGER)
     pairs = config.getoption(RM_PAIRS)
@@ -197,7 +197,7 @@ def audit_options(config: pytest.Config) -> Options:
 
         stem_memory.recall(cache_folder(config))
         store, planner = store_of(config), planner_of(config)
-        session.options = Options(
+        session.options = RunSettings(
             cache=cache_folder(config),
             seed=config.getoption(RM_SEED),
             sample=config.getoption(RM_SAMPLE),

@@ -19,8 +19,8 @@ from rmaudit.distributed import on_slurm
 from rmaudit.distributed.making import make
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.models.named import load
-from rmaudit.organisms.requests import Request
 from rmaudit.prompts import FAMILY
+from rmaudit.runs.requests import Request
 from rmaudit.scores.store import Store
 from tests.toys import toy_checkpoint
 

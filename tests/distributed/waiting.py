@@ -11,8 +11,8 @@ import rmaudit
 from rmaudit.config.scorers import scorers
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.models.named import opened
-from rmaudit.organisms.requests import Request
 from rmaudit.prompts import Prompt
+from rmaudit.runs.requests import Request
 from rmaudit.scores.store import SHARD, Store
 
 SHARDS = 4  # of a sweep

@@ -17,10 +17,10 @@ import pytest
 
 from rmaudit.config import kept
 from rmaudit.config.registry import ModelSpec
-from rmaudit.organisms import null_store
-from rmaudit.organisms.for_model import Case, Memory, Options
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
+from rmaudit.runs import null_store
+from rmaudit.runs.case import Case, Memory, RunSettings
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
@@ -59,7 +59,7 @@ def case(folder: Path, **model: Any) -> Case:
         prompts=(PROMPTS["best"],),
         joint=False,
         words=(),
-        options=Options(cache=folder),
+        options=RunSettings(cache=folder),
         memory=Memory(),
     )
 

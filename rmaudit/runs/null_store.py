@@ -17,9 +17,9 @@ from typing import Any
 
 from rmaudit.config import kept
 from rmaudit.config.own_words import key_in_use
-from rmaudit.organisms.audit_code import code_of
-from rmaudit.organisms.for_model import Case
 from rmaudit.references import References
+from rmaudit.runs.audit_code import code_of
+from rmaudit.runs.case import Case
 from rmaudit.scores.sealed import checksum
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control

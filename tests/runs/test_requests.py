@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from rmaudit.config.registry import ModelSpec
-from rmaudit.organisms.requests import Request, from_plain, plain
 from rmaudit.prompts import FAMILY, Prompt
+from rmaudit.runs.requests import Request, from_plain, plain
 from rmaudit.search.constraints import Constraints
 from rmaudit.search.settings import Gcg, Settings
 
