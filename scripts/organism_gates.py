@@ -102,10 +102,6 @@ def _judged(
     prompts: tuple[Prompt, ...],
     options: RunSettings,
     memory: Memory,
-    model: Checkpoint,
-    prompts: tuple[Prompt, ...],
-    options: RunSettings,
-    memory: Memory,
 ) -> dict[str, float | str]:
     function, declared = audit
     case = Case(function.__name__, model, prompts, declared.joint, declared.words, options, memory)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rmaudit.distributed.making import Planned
     from rmaudit.distributed.needs import Plan
     from rmaudit.plugin.planning import Before
+    from rmaudit.prompts import Prompt
 
 _AUDITS = "audits"
 
@@ -67,6 +68,7 @@ def command(
 def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator[Planned]:
     """What is to be planned: a run of each model, or the sweeps of one."""
     from rmaudit.plugin.planning import Before
+    from rmaudit.prompts import prompt_meant
 
     registry = known_models(of_run.file)
     if prompts:
@@ -75,7 +77,8 @@ def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator
         names = [*what, *(of_run.model or [])]
         if len(names) != 1:
             fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
-        yield from (_one(spec, of_run, prompts) for spec in resolve(registry, names[0]))
+        asked = [prompt_meant(prompt, registry.words.prompts) for prompt in prompts]
+        yield from (_one(spec, of_run, asked) for spec in resolve(registry, names[0]))
         return
     for name in of_run.model or [registry.default.name]:
         specs = resolve(registry, name)
@@ -83,10 +86,9 @@ def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator
             yield partial(planned, what, of_run, [own], Before())
 
 
-def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[str]) -> Planned:
+def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[Prompt]) -> Planned:
     """The sweeps of one model under these prompts."""
     from rmaudit.distributed.needs import Needs, Plan
-    from rmaudit.prompts import prompt_meant
     from rmaudit.runs.case import RunSettings, opened
     from rmaudit.runs.requests import Request
     from rmaudit.scores.store import store_at
@@ -95,8 +97,7 @@ def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[str]) -> Planned:
     options = RunSettings(store.local, device=of_run.device, dtype=of_run.dtype)
     model = opened(spec, options)
     asked = [
-        Request(spec, prompt_meant(prompt), "sweep", sample=of_run.sample, seed=of_run.seed)
-        for prompt in prompts
+        Request(spec, prompt, "sweep", sample=of_run.sample, seed=of_run.seed) for prompt in prompts
     ]
 
     def made() -> Plan:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rmaudit.config.brought import brought
-from rmaudit.config.own_words import OwnWords, in_use, put_to_use
+from rmaudit.config.own_words import OwnWords
 from rmaudit.config.scorers import SOURCE, scorers
 from rmaudit.config.spec import Dtype, ModelSpec, Pool, is_hub_id
 from rmaudit.config.strict_yaml import Problem, short
@@ -78,15 +78,12 @@ def is_brought(path: Path) -> bool:
 def known_models(file: Path | None = None) -> Registry:
     """The models of a registry file, and after them those that rmaudit brings.
 
-    Of one name, the file's own counts. Without a file it is `default_path`. Its prompts and words
-    are in use from then on, unless others are.
+    Of one name, the file's own counts. Without a file it is `default_path`.
 
     Raises:
         SpecError: it cannot be read, or says anything that is not understood.
     """
     own = load_registry(file or default_path())
-    if in_use().empty:
-        put_to_use(own.words)
     theirs = brought(FILE)
     if theirs.samefile(own.path):
         return own

@@ -69,10 +69,11 @@ def _tried(
     given: Mapping[str, Any],
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
 ) -> dict[str, Control]:
-    from rmaudit.organisms.nulls import NULLS
+    from rmaudit.organisms.nulls import nulls_of
     from rmaudit.runs import null_store
 
     case = cast("Case | None", item.funcargs.get(CASE))
+    own_words = item.config.stash[SESSION].own_words
     asked = {"random", *audit.declaration.stops}
     base, keys = _of_base(case, asked, load=_loads_base(item))
     fields = case and null_store.fields_of(
@@ -85,7 +86,7 @@ def _tried(
     )
     cache = case.options.cache if case else None
     known = null_store.read(cache, fields) if cache and fields else {}
-    nulls = {name: null for name, null in NULLS.items() if name in asked} | base
+    nulls = {name: null for name, null in nulls_of(own_words).items() if name in asked} | base
     missing = {name: null for name, null in nulls.items() if name not in known}
     measured = _measured(item, audit, given, sweep, missing) if missing else {}
     if cache and fields and measured:

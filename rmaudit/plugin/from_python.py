@@ -26,7 +26,7 @@ from rmaudit.plugin.session import SESSION
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
 from rmaudit.report.safe_text import line
-from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.declare import is_audit
 from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def handed(file: str) -> Mapping[str, Callable[..., Any]]:
 
 def _named(audit: Callable[..., Any]) -> str:
     """The name under which pytest collects an audit."""
-    if declared(audit) is None:
+    if not is_audit(audit):
         message = f"{audit!r} is no audit: declare it with @rmaudit.audit(claim=..., bound=...)"
         raise SpecError(message)
     name = str(audit.__name__)

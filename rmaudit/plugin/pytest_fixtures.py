@@ -60,7 +60,9 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
     """The prompts under audit: one, or all of a joint audit's."""
     asked: tuple[Prompt, ...] = _param(request)
-    if why := refusal(declared(request.function), asked):
+    own_words = request.config.stash[SESSION].own_words
+    declaration = declared(request.function, own_words.prompts)
+    if why := refusal(declaration, asked, own_words):
         with missing_as_told(request.config):
             raise NotAsked(why)
     return asked
@@ -69,7 +71,7 @@ def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
 @pytest.fixture
 def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Prompt:
     """The prompt under audit, of one that is not joint."""
-    declaration = declared(request.function)
+    declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     return single(prompts, request.function.__name__, joint=bool(declaration and declaration.joint))
 
 
@@ -78,7 +80,7 @@ def case(
     request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Iterator[Case]:
     """What the other fixtures of this audit are made of."""
-    declaration = declared(request.function)
+    declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     made = Case(
         audit=request.function.__name__,
         model=reward_model,

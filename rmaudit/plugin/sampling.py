@@ -62,7 +62,7 @@ def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> 
         )
     except RmauditError:
         return ""
-    each = sampled(texts, options.sample or 0, options.words, options.seed)
+    each = sampled(texts, options.sample or 0, options.words, options.seed, options.own_words)
     times = "prompt" if len(prompts) == 1 else "prompts"
     whose = f"{spec.name}: " if len(model_specs(config)) > 1 else ""
     share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
@@ -41,6 +42,7 @@ class RunSettings:
         ledger: a file of strings that searches found elsewhere.
         pairs: a file of pairs of answers.
         store: where scores are kept, None for `cache`.
+        own_words: prompts, lexicons and the language of the run, where it has its own.
         on_request: told what an audit asks of a model, before it is answered.
     """
 
@@ -56,6 +58,7 @@ class RunSettings:
     ledger: Path | None = None
     pairs: Path | None = None
     store: Store | None = None
+    own_words: OwnWords = field(default_factory=OwnWords)
     on_request: Callable[[Scored, Request], None] = lambda *_: None
 
     @property
@@ -129,14 +132,22 @@ class Case:
         from rmaudit.scores.sample import at_hand
 
         options, known = self.options, self.memory.sweeps
-        words = at_hand((*options.words, *self.words)) if options.sample else ()
+        entries, own_words = (*options.words, *self.words), options.own_words
+        words = at_hand(entries, own_words) if options.sample else ()
         place = (model.spec, prompt, words)
         if place not in known:
             size, seed = options.sample, options.seed
-            known[place] = self.ask(
-                model, Request(model.spec, prompt, "sweep", sample=size, seed=seed, words=words)
+            asked = Request(
+                model.spec,
+                prompt,
+                "sweep",
+                sample=size,
+                seed=seed,
+                words=words,
+                own_words=own_words,
             )
-        found = known[place].naming(self.words) if options.sample else known[place]
+            known[place] = self.ask(model, asked)
+        found = known[place].naming(self.words, own_words) if options.sample else known[place]
         self.caveats.extend(found.caveats)
         self.of_words |= found.of_words
         return found
@@ -168,4 +179,10 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
 
     if options.recorded:
         return Recorded(spec)
-    return at_hand(spec, cache=options.cache, device=options.device, dtype=options.dtype)
+    return at_hand(
+        spec,
+        cache=options.cache,
+        device=options.device,
+        dtype=options.dtype,
+        own_words=options.own_words,
+    )

@@ -77,7 +77,7 @@ def base_logprobs(case: Case) -> pd.Series[float]:
 
 def references(case: Case) -> References:
     """Lexicons and human ratings, without what the model was trained on."""
-    return References(salt=case.model.spec.trained_on)
+    return References(salt=case.model.spec.trained_on, own_words=case.options.own_words)
 
 
 def rng(case: Case) -> np.random.Generator:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.config import kept
-from rmaudit.config.own_words import key_in_use
 from rmaudit.references import References
 from rmaudit.runs.audit_code import code_of
 from rmaudit.runs.case import Case
@@ -89,7 +88,7 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
         return None if case.options.recorded else ""  # what is recorded may be imported anew
     if name == "references":
         salt = repr(case.model.spec.trained_on)
-        return f"{salt} {key_in_use()}" if type(value) is References else None
+        return f"{salt} {value.own_words.key}" if type(value) is References else None
     if name == "base_logprobs":
         return checksum(value.rename("logprob").reset_index())
     if name == "ledger":
