@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rmaudit.cli.common import CachedAnywhere, Registered, fail, place
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def planned(audits: Sequence[str], of_run: OfRun, names: Sequence[str], before: 
     """What the audits need of these models, the default where none is named."""
     from rmaudit.plugin.planning import collect
 
-    here = _AUDITS if Path(_AUDITS).is_dir() else str(brought(_AUDITS))
+    here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))
     options = {
         "--rm-cache": of_run.cache,
         "--rm-sample": of_run.sample,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rmaudit.errors import SpecError
 from rmaudit.language import ENGLISH
-from rmaudit.prompts import Prompt, prompt_named
+from rmaudit.prompts import Prompt
 
 LEXICONS, WORDS, RANKINGS = "lexicons", "words", "rankings"
 # What audits ask for by name, and which key has what may take its place.
@@ -121,18 +121,3 @@ def joined(one: OwnWords, other: OwnWords) -> OwnWords:
         instead={**one.instead, **other.instead},
         asked=other.asked,
     )
-
-
-def asking(given: str, known: OwnWords) -> OwnWords:
-    """`known`, with what `--rm-prompts` gives: a YAML file, or names of prompts with commas.
-
-    Raises:
-        SpecError: the file cannot be read, is not right or has no prompts; or a name is unknown.
-    """
-    path = Path(given).expanduser()
-    if path.suffix in {".yaml", ".yml", ".json"} or path.is_file():
-        from rmaudit.config import own_yaml
-
-        return joined(known, own_yaml.load(path))
-    asked = tuple(prompt_named(name.strip(), known.prompts) for name in given.split(","))
-    return replace(known, asked=tuple(dict.fromkeys(asked)))

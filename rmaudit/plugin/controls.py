@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 from rmaudit.errors import NoBase, NotAsked, RmauditError
 from rmaudit.plugin.collection import Audited, left_out
 from rmaudit.plugin.options import RM_SEED
@@ -169,7 +169,7 @@ def _of_base(
         model = case.model.with_weights("log-probabilities of its base are not recorded")
         slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
         about = {"entry": repr(model.spec), "identity": repr(model.identity), "slots": repr(slots)}
-        if not load and kept.read(cache, BASE_SEEN, about) is None:
+        if not load and json_cache.read(cache, BASE_SEEN, about) is None:
             message = "a part of the audits loads no base; run them all once, or base_leakage"
             raise NotAsked(message)
         found = {
@@ -178,7 +178,7 @@ def _of_base(
         }
     except RmauditError as error:
         return {BASE: unavailable(error)}, [str(error)]
-    kept.write(cache, BASE_SEEN, about, True)  # noqa: FBT003  (JSON)
+    json_cache.write(cache, BASE_SEEN, about, True)  # noqa: FBT003  (JSON)
     tokens = model.vocabulary()
     vocabulary = pd.DataFrame({"token_id": list(tokens.ids), "text": list(tokens.texts)})
     organism = of_base(vocabulary, {name: each.by_id for name, each in found.items()})

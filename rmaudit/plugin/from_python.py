@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.plugin.session import SESSION
@@ -226,7 +226,7 @@ def _files(
         _HANDED[str(file)] = functions
         paths.append(file)
     try:
-        yield paths or [brought("audits")]
+        yield paths or [bundled("audits")]
     finally:
         _HANDED.pop(str(file), None)
 
@@ -257,7 +257,7 @@ def _named(audit: Callable[..., Any]) -> str:
 
 def _path(audit: str | Path) -> Path:
     """The file of an audit that rmaudit brings, or a path that exists."""
-    folder = brought("audits")
+    folder = bundled("audits")
     names = sorted(path.stem.removeprefix("test_") for path in folder.glob("test_*.py"))
     if not isinstance(audit, str | Path):
         message = f"audits has {audit!r}, allowed: names, functions declared with @rmaudit.audit, "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rmaudit.config.own_words import OwnWords, asking
+from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.plugin.options import RM_PROMPTS
 from rmaudit.prompts import Prompt, listed
@@ -32,8 +32,12 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
     words = OwnWords()
     with suppress(SpecError):
         words = registered()
+    if not given:
+        return words
+    from rmaudit.config.own_yaml import asking  # which takes pydantic
+
     try:
-        return asking(given, words) if given else words
+        return asking(given, words)
     except SpecError as error:
         raise pytest.UsageError(f"{RM_PROMPTS}: {error}") from None
 

@@ -1,6 +1,6 @@
 """Stems of a run before: to stem the words of lexicons and frequency lists takes seconds.
 
-What is remembered depends on the stemmer's release alone, and is read as verified (`config.kept`).
+What is remembered depends on the stemmer's release alone, and is read as verified (`json_cache`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 from rmaudit.language import STEMMERS
 from rmaudit.stems import CACHE
 
@@ -18,16 +18,16 @@ MOST = 500_000  # words that are written down
 
 def recall(cache: Path, language: str) -> None:
     """Read the stems of a language that an earlier run wrote into the cache."""
-    found = kept.read(cache, KIND, _fields(language)) or {}
+    found = json_cache.read(cache, KIND, _fields(language)) or {}
     CACHE.setdefault(language, {}).update(found)
 
 
 def remember(cache: Path, language: str) -> None:
     """Write the stems of a language into the cache, if this process has more than it."""
-    there = kept.read(cache, KIND, _fields(language)) or {}
+    there = json_cache.read(cache, KIND, _fields(language)) or {}
     known = CACHE.get(language, {})
     if known.keys() - there.keys() and len(known) <= MOST:
-        kept.write(cache, KIND, _fields(language), there | known)
+        json_cache.write(cache, KIND, _fields(language), there | known)
 
 
 def _fields(language: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rmaudit
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.config.own_words import OwnWords
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.plugin.other_words import comparable
@@ -155,7 +155,7 @@ def test_high(rng): return estimate(1.0)
 
 def test_other_words_are_compared_with_nothing() -> None:
     """Under the audit's own prompts, too."""
-    _, declaration = audits_in(brought("audits"))["positive_skew"]
+    _, declaration = audits_in(bundled("audits"))["positive_skew"]
 
     assert comparable(declaration, declaration.runs[0], OwnWords())
     assert not comparable(declaration, declaration.runs[0], OwnWords(language="de"))
