@@ -16,6 +16,7 @@ from rmaudit.config.bundled_files import bundled
 from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 
 if TYPE_CHECKING:
+    from rmaudit.config.own_words import OwnWords
     from rmaudit.distributed.making import Planned
     from rmaudit.distributed.needs import Plan
     from rmaudit.plugin.planning import Before
@@ -78,7 +79,9 @@ def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator
         if len(names) != 1:
             fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
         asked = [prompt_meant(prompt, registry.words.prompts) for prompt in prompts]
-        yield from (_one(spec, of_run, asked) for spec in resolve(registry, names[0]))
+        yield from (
+            _one(spec, of_run, asked, registry.words) for spec in resolve(registry, names[0])
+        )
         return
     for name in of_run.model or [registry.default.name]:
         specs = resolve(registry, name)
@@ -86,7 +89,7 @@ def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator
             yield partial(planned, what, of_run, [own], Before())
 
 
-def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[Prompt]) -> Planned:
+def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[Prompt], own_words: OwnWords) -> Planned:
     """The sweeps of one model under these prompts."""
     from rmaudit.distributed.needs import Needs, Plan
     from rmaudit.runs.case import RunSettings, opened
@@ -94,7 +97,9 @@ def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[Prompt]) -> Planned:
     from rmaudit.scores.store import store_at
 
     store = store_at(place(of_run.cache))
-    options = RunSettings(store.local, device=of_run.device, dtype=of_run.dtype)
+    options = RunSettings(
+        store.local, device=of_run.device, dtype=of_run.dtype, own_words=own_words
+    )
     model = opened(spec, options)
     asked = [
         Request(spec, prompt, "sweep", sample=of_run.sample, seed=of_run.seed) for prompt in prompts
