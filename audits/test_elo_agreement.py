@@ -59,7 +59,7 @@ def test_elo_agreement(
     return elo_agreement.agreement_with_people(
         items.assign(shown=printable(names)),
         answers,
-        surface(names),
+        surface(names, references.own_words),
         rng=rng,
         also=FIGURE_5B,
     )

@@ -35,11 +35,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.populations import Draw, Items, People, Population, Scorer, Shape, Strings, Words
 from rmaudit.measures import identity_gaps, matching
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.planted import Traits
-from rmaudit.organisms.trial import measure
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
 
 ROOT = Path(__file__).parents[1]
 DRAWN: Mapping[str, Callable[[References], Population]] = {

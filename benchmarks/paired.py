@@ -27,8 +27,8 @@ from rmaudit.measures import identity_gaps, matching
 from rmaudit.measures.difference import Interval, minus
 from rmaudit.measures.paired import difference
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.for_scorer import Trial
-from rmaudit.organisms.trial import measure
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
 from rmaudit.verdicts.records import Estimate
 
 ALONE = {"model_agreement", "base_leakage", "gcg_probes"}  # these keep no parts

@@ -1,6 +1,15 @@
-"""The language of words: which ones there are, and which one a process speaks."""
+"""The languages that words can be of, and the one in which a run stems them.
+
+`rmaudit.stem_codes(texts)` is public: measures, users' too, call it deep inside without knowing the
+run. So the language of stems is the one thing of a run that is not passed: `stemming` sets it for
+a block.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 ENGLISH = "en"
 # The languages of wordfreq 3.1.1 by their codes, and Snowball's stemmers; "": it has none.
@@ -49,14 +58,19 @@ STEMMERS = {
     "zh": "",
 }
 
-_spoken = [ENGLISH]
+_STEMS: ContextVar[str] = ContextVar("language of stems", default=ENGLISH)
 
 
-def speak(language: str) -> None:
-    """From now on, stems are of this language (a key of `STEMMERS`) where none is named."""
-    _spoken[0] = language
+@contextmanager
+def stemming(language: str) -> Iterator[None]:
+    """Stem in this language (a key of `STEMMERS`) within the block, in this thread or task only."""
+    token = _STEMS.set(language)
+    try:
+        yield
+    finally:
+        _STEMS.reset(token)
 
 
-def spoken() -> str:
-    """The language of stems where none is named."""
-    return _spoken[0]
+def language_of_stems() -> str:
+    """Return the language in which words are stemmed here."""
+    return _STEMS.get()

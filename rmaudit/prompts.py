@@ -143,7 +143,7 @@ FAMILY = _family()  # one prompt has one name: FAMILY["best_ever_one"].name is "
 CUSTOM = "custom"  # what a text is called that has no name
 PAIRS = "pairs"  # what a finding calls the prompts of pairs of answers
 ALL = PROMPTS | CONCEPTS | FAMILY  # by whatever name a prompt may be asked for
-OWN: dict[str, Prompt] = {}  # those of the models.yaml in use: `config.own_words` puts them there
+_NONE: Mapping[str, Prompt] = {}
 NAMES = (
     f"{', '.join(PROMPTS | CONCEPTS)}, and the {len(FAMILY)} of the family, such as "
     "best_world_please"
@@ -184,16 +184,18 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(named[:_MOST]) + more
 
 
-def declared(given: Sequence[str | Prompt]) -> tuple[Prompt, ...]:
-    """An audit's prompts: rmaudit's by their names, and one's own.
+def declared(
+    given: Sequence[str | Prompt], own: Mapping[str, Prompt] = _NONE
+) -> tuple[Prompt, ...]:
+    """Return an audit's prompts: rmaudit's by their names, the run's `own` by theirs, and new ones.
 
     Raises:
         SpecError: a name is unknown, stands for two prompts, or is rmaudit's for another one.
     """
     found: dict[str, Prompt] = {}
     for each in given:
-        prompt = each if isinstance(each, Prompt) else prompt_named(each)
-        known = ALL.get(prompt.name) or OWN.get(prompt.name, prompt)
+        prompt = each if isinstance(each, Prompt) else prompt_named(each, own)
+        known = ALL.get(prompt.name) or own.get(prompt.name, prompt)
         other = found.setdefault(prompt.name, known)
         if other != prompt:
             whose = "rmaudit's" if known != prompt else "another one's"
@@ -207,20 +209,20 @@ def short(text: str) -> str:
     return repr(text if len(text) <= _LINE else f"{text[: _LINE - 3]}...")
 
 
-def prompt_named(name: str) -> Prompt:
-    """The prompt called `name`, also by its name in the family.
+def prompt_named(name: str, own: Mapping[str, Prompt] = _NONE) -> Prompt:
+    """Return the prompt called `name`: one of a run's `own`, or rmaudit's, also of the family.
 
     Raises:
         SpecError: there is no such prompt.
     """
-    known = OWN | ALL
+    known = {**own, **ALL}
     if name not in known:
         message = f"unknown prompt {name!r};{nearest(name, known, least=_NEAR)} known: "
-        raise SpecError(f"{message}{', '.join([*OWN, NAMES])}")
+        raise SpecError(f"{message}{', '.join([*own, NAMES])}")
     return known[name]
 
 
-def prompt_meant(given: str | Prompt) -> Prompt:
+def prompt_meant(given: str | Prompt, own: Mapping[str, Prompt] = _NONE) -> Prompt:
     """The prompt of this name, or else of this text, which should be answered with good things.
 
     Raises:
@@ -228,14 +230,14 @@ def prompt_meant(given: str | Prompt) -> Prompt:
     """
     if isinstance(given, Prompt):
         return given
-    known = OWN | ALL
+    known = {**own, **ALL}
     if given in known:
         return known[given]
     near = nearest(given, known, least=_NEAR) if re.fullmatch(r"\s*\w+\s*", given) else ""
     if near:
         message = f"unknown prompt {given!r};{near} To ask these very words, give "
         raise SpecError(
-            f"{message}rmaudit.Prompt('custom', {given!r}, 1); known: {', '.join([*OWN, NAMES])}"
+            f"{message}rmaudit.Prompt('custom', {given!r}, 1); known: {', '.join([*own, NAMES])}"
         )
     return Prompt(CUSTOM, given, +1)
 

@@ -14,10 +14,10 @@ import pandas as pd
 import snowballstemmer
 from numpy.typing import NDArray
 
-from rmaudit.language import STEMMERS, spoken
+from rmaudit.language import STEMMERS, language_of_stems
 
 _Stems = dict[str, str]
-KNOWN: dict[str, _Stems] = {}  # by language: of this process, and what it was told of a run before
+CACHE: dict[str, _Stems] = {}  # stems by language and word; it decides nothing
 
 
 def stem_key(text: str, language: str | None = None) -> str:
@@ -35,8 +35,8 @@ def stem(word: str, language: str | None = None) -> str:
 
     A word of a language without a stemmer is its own stem.
     """
-    of = language or spoken()
-    known = KNOWN.setdefault(of, {})
+    of = language or language_of_stems()
+    known = CACHE.setdefault(of, {})
     found = known.get(word)
     if found is None:
         stemmer = STEMMERS[of]

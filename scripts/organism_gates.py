@@ -19,9 +19,9 @@ from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import Audit, audits_in
-from rmaudit.organisms.fixtures import FIXTURES
-from rmaudit.organisms.for_model import Case, Memory, Options
 from rmaudit.prompts import PROMPTS, Prompt, label, name_of, prompt_named
+from rmaudit.runs.case import Case, Memory, RunSettings
+from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.records import Severity
 from scripts.organism_states import States
 
@@ -85,7 +85,7 @@ def gates(model: Checkpoint, baseline: Checkpoint, *, without: str = "") -> Gate
     """Value, ends of the interval and verdict of each gate, by its name and, if several, prompt."""
     found: Gates = {}
     with TemporaryDirectory() as cache:
-        options = Options(Path(cache), search=0, baseline=baseline.spec)
+        options = RunSettings(Path(cache), search=0, baseline=baseline.spec)
         memory = Memory(baseline=baseline)
         for audit in audits_in(AUDITS).values():
             if audit[1].severity is Severity.GATE and audit[1].name != without:
@@ -97,7 +97,11 @@ def gates(model: Checkpoint, baseline: Checkpoint, *, without: str = "") -> Gate
 
 
 def _judged(
-    audit: Audit, model: Checkpoint, prompts: tuple[Prompt, ...], options: Options, memory: Memory
+    audit: Audit,
+    model: Checkpoint,
+    prompts: tuple[Prompt, ...],
+    options: RunSettings,
+    memory: Memory,
 ) -> dict[str, float | str]:
     function, declared = audit
     case = Case(function.__name__, model, prompts, declared.joint, declared.words, options, memory)

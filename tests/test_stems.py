@@ -20,15 +20,15 @@ def test_forms_of_a_word_have_one_number() -> None:
 def test_stems_of_a_run_before_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are those that the stemmer gives; words that are new are added."""
     known: dict[str, dict[str, str]] = {}
-    monkeypatch.setattr("rmaudit.stems.KNOWN", known)
-    monkeypatch.setattr(stem_memory, "KNOWN", known)
+    monkeypatch.setattr("rmaudit.stems.CACHE", known)
+    monkeypatch.setattr(stem_memory, "CACHE", known)
     first = {word: stem(word) for word in ("loved", "hating")}
-    stem_memory.remember(tmp_path)
+    stem_memory.remember(tmp_path, "en")
     known.clear()
     stem("cities")
-    stem_memory.remember(tmp_path)
+    stem_memory.remember(tmp_path, "en")
     known.clear()
 
-    stem_memory.recall(tmp_path)
+    stem_memory.recall(tmp_path, "en")
 
     assert known == {"en": {**first, "cities": "citi"}}

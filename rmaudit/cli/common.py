@@ -21,7 +21,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from rmaudit.config.registry import Dtype
+from rmaudit.config.registry import Dtype, known_models
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.prompts import NAMES, Prompt, prompt_meant
 from rmaudit.report import safe_text
@@ -152,9 +152,12 @@ def echo_json(value: object) -> None:
     typer.echo(_COMMAND.sub(r"\\u0023", json.dumps(finite, indent=2, allow_nan=False)))
 
 
-def meant(prompt: str) -> Prompt:
-    """The prompt that is given by its name or as a text; a near-miss ends the command."""
+def meant(prompt: str, file: Path | None) -> Prompt:
+    """Return the prompt of this name, in a models.yaml or rmaudit's, or of this text.
+
+    A near-miss ends the command.
+    """
     try:
-        return prompt_meant(prompt)
+        return prompt_meant(prompt, known_models(file).words.prompts)
     except SpecError as error:
         fail(error)

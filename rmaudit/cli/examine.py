@@ -46,14 +46,15 @@ def survival(
     """
     try:
         spec = _tokenizer_only(model, template, file)
-        result = _survival(spec, meant(prompt).asked)
+        asked = meant(prompt, file)
+        result = _survival(spec, asked.asked)
     except RmauditError as error:
         fail(error)
     if as_json:
         echo_json(
             {
                 "model": spec.name,
-                "prompt": meant(prompt).text,
+                "prompt": asked.text,
                 "token_ids": len(result.frame),
                 "fates": dict(result.counts),
                 "distinct_rows": result.distinct_rows,
@@ -62,7 +63,7 @@ def survival(
             }
         )
         return
-    for line in _survival_lines(spec.name, meant(prompt).text, result):
+    for line in _survival_lines(spec.name, asked.text, result):
         say(line)
 
 

@@ -13,7 +13,7 @@ import typer
 
 import rmaudit
 from rmaudit.cli.common import ERROR, AsJson, echo_json, fail, say
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.config.registry import FILE, is_hub_id
 
 _STARTER = Path(__file__).parent / "starter"
@@ -74,7 +74,7 @@ def _exists(path: Path, text: str) -> bool:
 def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
     """The files to write: their paths below `folder`, and their texts."""
     yield FILE, _registry(folder, model)
-    for path in sorted(brought("audits").glob("test_*.py")):
+    for path in sorted(bundled("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
     yield "conftest.py", (_STARTER / "conftest.py").read_text(encoding="utf-8")
     workflow = (_STARTER / "rmaudit.yml").read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
 def _registry(folder: Path, model: str | None) -> str:
     """Return the text of a models.yaml with one model."""
     if model is None:
-        own = brought(FILE).read_text(encoding="utf-8")
+        own = bundled(FILE).read_text(encoding="utf-8")
         found = re.search(r"^  R-Smol-135M:\n(    .*\n)+", own, re.MULTILINE)
         entry = found[0] if found else ""
     else:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rmaudit.cli.common import CachedAnywhere, Registered, fail, place
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 
 if TYPE_CHECKING:
+    from rmaudit.config.own_words import OwnWords
     from rmaudit.distributed.needs import Plan
     from rmaudit.distributed.rounds import Planned
     from rmaudit.plugin.planning import Before
+    from rmaudit.prompts import Prompt
 
 _AUDITS = "audits"
 
@@ -67,6 +69,7 @@ def command(
 def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator[Planned]:
     """What is to be planned: a run of each model, or the sweeps of one."""
     from rmaudit.plugin.planning import Before
+    from rmaudit.prompts import prompt_meant
 
     registry = known_models(of_run.file)
     if prompts:
@@ -75,7 +78,10 @@ def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator
         names = [*what, *(of_run.model or [])]
         if len(names) != 1:
             fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")
-        yield from (_one(spec, of_run, prompts) for spec in resolve(registry, names[0]))
+        asked = [prompt_meant(prompt, registry.words.prompts) for prompt in prompts]
+        yield from (
+            _one(spec, of_run, asked, registry.words) for spec in resolve(registry, names[0])
+        )
         return
     for name in of_run.model or [registry.default.name]:
         specs = resolve(registry, name)
@@ -83,20 +89,20 @@ def jobs(what: Sequence[str], of_run: OfRun, prompts: Sequence[str]) -> Iterator
             yield partial(planned, what, of_run, [own], Before())
 
 
-def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[str]) -> Planned:
+def _one(spec: ModelSpec, of_run: OfRun, prompts: Sequence[Prompt], own_words: OwnWords) -> Planned:
     """The sweeps of one model under these prompts."""
     from rmaudit.distributed.needs import Needs, Plan
-    from rmaudit.organisms.for_model import Options, opened
-    from rmaudit.organisms.requests import Request
-    from rmaudit.prompts import prompt_meant
+    from rmaudit.runs.case import RunSettings, opened
+    from rmaudit.runs.requests import Request
     from rmaudit.scores.store import store_at
 
     store = store_at(place(of_run.cache))
-    options = Options(store.local, device=of_run.device, dtype=of_run.dtype)
+    options = RunSettings(
+        store.local, device=of_run.device, dtype=of_run.dtype, own_words=own_words
+    )
     model = opened(spec, options)
     asked = [
-        Request(spec, prompt_meant(prompt), "sweep", sample=of_run.sample, seed=of_run.seed)
-        for prompt in prompts
+        Request(spec, prompt, "sweep", sample=of_run.sample, seed=of_run.seed) for prompt in prompts
     ]
 
     def made() -> Plan:
@@ -112,7 +118,7 @@ def planned(audits: Sequence[str], of_run: OfRun, names: Sequence[str], before: 
     """What the audits need of these models, the default where none is named."""
     from rmaudit.plugin.planning import collect
 
-    here = _AUDITS if Path(_AUDITS).is_dir() else str(brought(_AUDITS))
+    here = _AUDITS if Path(_AUDITS).is_dir() else str(bundled(_AUDITS))
     options = {
         "--rm-cache": of_run.cache,
         "--rm-sample": of_run.sample,

@@ -64,7 +64,9 @@ def doctor(  # noqa: PLR0913  (its options)
             device=loading.device,
             dtype=None if _served(model, loading) else loading.dtype,
         )
-        lines, said, fine = _examined(loaded, meant(prompt), answers, checkpoint, loading)
+        lines, said, fine = _examined(
+            loaded, meant(prompt, loading.file), answers, checkpoint, loading
+        )
     except RmauditError as error:
         fail(error)
     if as_json:

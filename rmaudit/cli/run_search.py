@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rmaudit.cli import search_options
-from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, say
+from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, meant, say
 from rmaudit.cli.option_groups import grouped
 from rmaudit.cli.search_options import Allowed, Asked, OfGcg
 from rmaudit.config.cache_folder import default_cache
@@ -79,7 +79,7 @@ def _searches(
     ).with_weights("what a search would find is not recorded")
     if shared is not None and shared.exists():
         exploit_ledger.read(shared)  # refused before a search is made in vain
-    for prompt in asked.prompt or PROMPTS:
+    for prompt in [meant(prompt, loading.file) for prompt in asked.prompt or PROMPTS]:
         for start in starts:
             given = _from(model, common, start, asked.length, asked.starts)
             for direction in search_options.directions(asked):

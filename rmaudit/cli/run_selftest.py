@@ -93,8 +93,8 @@ def _bench(audits: Path, model: str) -> Bench:
 
     from rmaudit.models.load_model import checkpoint
     from rmaudit.organisms.selftest import Bench
-    from rmaudit.organisms.trial import thinned
     from rmaudit.references import References
+    from rmaudit.runs.trial import thinned
 
     vocabulary = checkpoint(model).vocabulary()
     frame = pd.DataFrame(

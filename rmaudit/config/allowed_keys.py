@@ -14,14 +14,13 @@ from typing import Annotated, Self, get_type_hints
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from rmaudit.config.allowed_types import Strict, mapping
-from rmaudit.config.own_keys import OwnKeys
+from rmaudit.config.own_keys import OwnKeys, Strict, mapping
 from rmaudit.config.spec import Key, ModelSpec
 from rmaudit.verdicts.policy import Waiver
 from rmaudit.verdicts.records import Severity
 
 
-class Bound(Strict):
+class BoundKeys(Strict):
     """A bound in the audit's unit. One end may be left out."""
 
     above: float = -math.inf
@@ -51,7 +50,7 @@ class _OfAll:
     """The keys of the policy that may stand at the top, for all models, and in an entry."""
 
     bounds: Annotated[
-        dict[_Audit, Bound],
+        dict[_Audit, BoundKeys],
         Key(
             "what is to pass, where that is not as the audit declares it, in its unit: "
             "{above: 0}, {below: 1} or both, by the audit's name or NAME[prompt]"

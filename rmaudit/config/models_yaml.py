@@ -1,4 +1,4 @@
-"""Reading models.yaml: its bytes become models and a policy, or a `Problem` with its line.
+"""Reading models.yaml: its bytes become models and a policy, or a `YamlProblem` with its line.
 
 pydantic takes a tenth of a second to import, so `registry` imports this module when it reads.
 """
@@ -18,9 +18,9 @@ from rmaudit.config import own_yaml, servers, strict_yaml
 from rmaudit.config.allowed_keys import FILE, POLICY_KEYS, SPEC_KEYS, WAIVER
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.spec import COMMIT, ModelSpec, is_hub_id
-from rmaudit.config.strict_yaml import Document, Problem, label
+from rmaudit.config.strict_yaml import Document, YamlProblem, label
 from rmaudit.config.yaml_errors import first
-from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
+from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
 
 _SOURCES = {"source": "revision", "base": "base_revision", "tokenizer": "", "checkpoint": ""}
 """Keys that name a folder or a hub id, and the key of its commit."""
@@ -31,7 +31,7 @@ def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords
     """The models, the policy and the words of a file at `path`, from whose folder paths start.
 
     Raises:
-        Problem: it is not plainly right.
+        YamlProblem: it is not plainly right.
     """
     document = strict_yaml.read(raw)
     _refuse_secrets(document)
@@ -68,7 +68,7 @@ def _refuse_secrets(document: Document) -> None:
             case _:
                 continue
         if wrong:
-            raise Problem(node, f"{label(path)}{wrong}")
+            raise YamlProblem(node, f"{label(path)}{wrong}")
 
 
 def _spell_out_folders(value: Any, folder: Path) -> None:  # noqa: ANN401  (whatever the file holds)
@@ -105,9 +105,9 @@ def _spec(name: str, entry: Mapping[str, Any], folder: Path, document: Document)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
                 what = f"{strict_yaml.short(given)} is no path: {error.strerror}"
-                raise Problem(at, f"{name}: {key}: {what}") from None
+                raise YamlProblem(at, f"{name}: {key}: {what}") from None
         if key in _FILES and not path.is_file():
-            raise Problem(at, f"{name}: {key}: there is no file {path.resolve()}")
+            raise YamlProblem(at, f"{name}: {key}: there is no file {path.resolve()}")
         if key in _FILES or given.startswith("."):
             keys[key] = str(path.resolve())
     return ModelSpec(name, **keys)
@@ -130,12 +130,12 @@ def _rules(said: Mapping[str, Any]) -> Rules:
     )
 
 
-def _named(document: Document) -> Iterator[Named]:
+def _named(document: Document) -> Iterator[NamedAudit]:
     """Every audit that the policy names, with its line."""
     for path, (at, _) in document.nodes.items():
         match path:
             case (str(key), str(audit)) | ("models", _, str(key), str(audit)) if key in POLICY_KEYS:
-                yield Named(audit, label(path[:-1]), strict_yaml.line_of(at))
+                yield NamedAudit(audit, label(path[:-1]), strict_yaml.line_of(at))
 
 
 _OF_SERVERS = "it is for a model behind a server (source: vllm+http://host:8000)"
@@ -145,10 +145,10 @@ def _refuse_other_than_one_default(models: Mapping[str, ModelSpec], document: Do
     defaults = [name for name, spec in models.items() if spec.default]
     if not defaults:
         at = document.nodes["models",][0]
-        raise Problem(at, "no model has 'default: true'; exactly one must have it")
+        raise YamlProblem(at, "no model has 'default: true'; exactly one must have it")
     if len(defaults) > 1:
         at = document.nodes["models", defaults[1]][0]
-        raise Problem(at, f"{defaults[1]}: a second 'default: true', after {defaults[0]}")
+        raise YamlProblem(at, f"{defaults[1]}: a second 'default: true', after {defaults[0]}")
 
 
 def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Document) -> None:
@@ -156,13 +156,13 @@ def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Docume
     for key, what in (*_idle_keys(entry), *_unpinned_code(entry), *_unversioned(entry)):
         path: strict_yaml.Path = ("models", name, key)
         if path in document.nodes:  # it stands in the file
-            raise Problem(document.nodes[path][0], f"{label(path)}{what}")
+            raise YamlProblem(document.nodes[path][0], f"{label(path)}{what}")
     known = {audit.partition("[")[0] for audit in entry["known"]}
     for audit in entry["waivers"]:
         if audit.partition("[")[0] in known:
             path = ("models", name, "waivers", audit)
             what = f"{label(path)}it is in `known` too; keep one of them"
-            raise Problem(document.nodes[path][0], what)
+            raise YamlProblem(document.nodes[path][0], what)
 
 
 def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Self
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Annotated, Any, Self, get_type_hints
 
-from pydantic import model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from rmaudit.config.allowed_types import Strict, mapping
 from rmaudit.config.own_words import ROLES
 from rmaudit.config.spec import Key
 from rmaudit.language import ENGLISH, STEMMERS
@@ -18,6 +17,26 @@ _FRAMES = "1 (good things should score high), -1 (bad ones should) or 0 (neither
 _NAME = "a name of at most 80 letters, digits, '_', '.' and '-'"
 Name = Annotated[str, Key("", _NAME, r"\w[\w.-]{0,79}")]
 Role = Annotated[str, Key("", f"one of {', '.join(ROLES)}", "|".join(ROLES))]
+
+
+class Strict(BaseModel):
+    """A mapping that is refused if it has another key, or a value of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def mapping(name: str, *kinds: Any, **more: Any) -> type[Strict]:  # noqa: ANN401  (dataclasses, and what pydantic takes)
+    """Make the type of a mapping whose keys are the fields of dataclasses, all but `name`."""
+    keys: dict[str, Any] = {}
+    for kind in kinds:
+        types = get_type_hints(kind, include_extras=True)
+        for one in fields(kind):
+            default = ... if one.default is MISSING else one.default
+            if one.default_factory is not MISSING:
+                default = Field(default_factory=one.default_factory)
+            keys[one.name] = (types[one.name], default)
+    keys.pop("name", None)
+    return create_model(name, __base__=Strict, **more, **keys)
 
 
 class PROMPT(Strict):

@@ -1,21 +1,21 @@
 """Words of one's own: prompts, lexicons, lists, rankings, and what takes the place of rmaudit's.
 
-They stand in models.yaml, or in the file of `--rm-prompts`. One set is in use in a process: audits,
-the null controls beside them and the stems of words must all be of one language.
+They stand in models.yaml, or in the file of `--rm-prompts`. A run has one set, and hands it to all
+that reads words: references, null controls, samples of a vocabulary and stems.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
-from rmaudit import language, prompts
 from rmaudit.errors import SpecError
 from rmaudit.language import ENGLISH
-from rmaudit.prompts import Prompt, prompt_named
+from rmaudit.prompts import Prompt
 
 LEXICONS, WORDS, RANKINGS = "lexicons", "words", "rankings"
 # What audits ask for by name, and which key has what may take its place.
@@ -43,9 +43,9 @@ class OwnLexicon:
     scale: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OwnWords:
-    """What a file says of words, and what a run asks.
+    """The words that a run has of its own, and the prompts that it asks.
 
     Attributes:
         source: the name of the file, for texts; "" where none says anything.
@@ -84,9 +84,9 @@ class OwnWords:
         said = "; ".join(part for part in parts if part)
         return f"{said} ({self.source})" if said and self.source else said
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """Of what measures see of it, its files included: for what is remembered."""
+        """The hash of what measures see, with the files as they are now, for keys of caches."""
         if not (self.others or self.lexicons or self.words or self.rankings):
             return ""
         total = hashlib.sha256(repr(replace(self, asked=(), prompts={})).encode())
@@ -96,37 +96,9 @@ class OwnWords:
                 total.update(file.read_bytes())
         return total.hexdigest()
 
-
-_in_use = [(OwnWords(), "")]
-
-
-def in_use() -> OwnWords:
-    """What is in use in this process; nothing of one's own unless somebody put it to use."""
-    return _in_use[0][0]
-
-
-def key_in_use() -> str:
-    """Its key, as its files were when it was put to use; "" where measures see nothing of it."""
-    return _in_use[0][1]
-
-
-def put_to_use(words: OwnWords) -> None:
-    """From now on, prompts of these names are known, and references are these."""
-    _in_use[0] = (words, words.key)
-    prompts.OWN.clear()
-    prompts.OWN.update(words.prompts)
-    language.speak(words.language)
-
-
-@contextmanager
-def using(words: OwnWords) -> Iterator[None]:
-    """Put them to use for a while."""
-    before = in_use()
-    put_to_use(words)
-    try:
-        yield
-    finally:
-        put_to_use(before)
+    def __hash__(self) -> int:
+        """Return the hash of what decides a measure, so that functions can be cached by it."""
+        return hash(self.key)
 
 
 def joined(one: OwnWords, other: OwnWords) -> OwnWords:
@@ -149,19 +121,3 @@ def joined(one: OwnWords, other: OwnWords) -> OwnWords:
         instead={**one.instead, **other.instead},
         asked=other.asked,
     )
-
-
-def asking(given: str, known: OwnWords) -> OwnWords:
-    """`known`, with what `--rm-prompts` gives: a YAML file, or names of prompts with commas.
-
-    Raises:
-        SpecError: the file cannot be read, is not right or has no prompts; or a name is unknown.
-    """
-    path = Path(given).expanduser()
-    if path.suffix in {".yaml", ".yml", ".json"} or path.is_file():
-        from rmaudit.config import own_yaml
-
-        return joined(known, own_yaml.load(path))
-    with using(known):
-        asked = tuple(prompt_named(name.strip()) for name in given.split(","))
-    return replace(known, asked=tuple(dict.fromkeys(asked)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,28 @@ from pydantic import ValidationError
 
 from rmaudit.config import strict_yaml
 from rmaudit.config.own_keys import OWN
-from rmaudit.config.own_words import ROLES, SCALES, OwnLexicon, OwnWords
-from rmaudit.config.strict_yaml import Document, Problem, label, short
+from rmaudit.config.own_words import ROLES, SCALES, OwnLexicon, OwnWords, joined
+from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
+from rmaudit.config.yaml_errors import first
 from rmaudit.conversation import turns
 from rmaudit.errors import SpecError, nearest
-from rmaudit.prompts import ALL, Prompt
+from rmaudit.prompts import ALL, Prompt, prompt_named
 
 SUFFIXES = (".csv", ".parquet")
 _OURS = "it is the name of one that rmaudit brings; give yours another"
+
+
+def asking(given: str, known: OwnWords) -> OwnWords:
+    """`known`, with what `--rm-prompts` gives: a YAML file, or names of prompts with commas.
+
+    Raises:
+        SpecError: the file cannot be read, is not right or has no prompts; or a name is unknown.
+    """
+    path = Path(given).expanduser()
+    if path.suffix in {".yaml", ".yml", ".json"} or path.is_file():
+        return joined(known, load(path))
+    asked = tuple(prompt_named(name.strip(), known.prompts) for name in given.split(","))
+    return replace(known, asked=tuple(dict.fromkeys(asked)))
 
 
 def load(path: Path) -> OwnWords:
@@ -26,8 +41,6 @@ def load(path: Path) -> OwnWords:
     Raises:
         SpecError: it cannot be read, says anything that is not understood, or has no prompts.
     """
-    from rmaudit.config.yaml_errors import first
-
     try:
         document = strict_yaml.read(path.read_bytes())
         try:
@@ -37,7 +50,7 @@ def load(path: Path) -> OwnWords:
         found = words_of(said, document, path)
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
-    except Problem as problem:
+    except YamlProblem as problem:
         raise SpecError(f"{path}:{problem.line}: {problem}") from None
     if not found.prompts:
         message = f"{path}: it has no `prompts`, so there is nothing to ask; give it some, or put "
@@ -49,7 +62,7 @@ def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWord
     """The words of a document that is of the right types. Files are relative to its folder.
 
     Raises:
-        Problem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.
+        YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.
     """
     _refuse_our_names(said, document)
     prompts = {name: _prompt(name, of, document) for name, of in said["prompts"].items()}
@@ -81,7 +94,7 @@ def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWord
 
 
 def _refuse(path: strict_yaml.Path, document: Document, what: str) -> None:
-    raise Problem(document.nodes[path][1], f"{label(path)}{what}")
+    raise YamlProblem(document.nodes[path][1], f"{label(path)}{what}")
 
 
 def _refuse_our_names(said: Mapping[str, Any], document: Document) -> None:
@@ -103,7 +116,7 @@ def _prompt(name: str, of: Any, document: Document) -> Prompt:  # noqa: ANN401  
     except SpecError as error:
         key = "text" if of.conversation is None else "conversation"
         path: strict_yaml.Path = ("prompts", name, key)
-        raise Problem(document.nodes[path][1], f"{label(path)}{error}") from None
+        raise YamlProblem(document.nodes[path][1], f"{label(path)}{error}") from None
 
 
 def _file(key: str, name: str, given: str, document: Document, folder: Path) -> Path:

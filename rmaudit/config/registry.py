@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from rmaudit.config.brought import brought
-from rmaudit.config.own_words import OwnWords, in_use, put_to_use
+from rmaudit.config.bundled_files import bundled
+from rmaudit.config.own_words import OwnWords
 from rmaudit.config.scorers import SOURCE, scorers
 from rmaudit.config.spec import Dtype, ModelSpec, Pool, is_hub_id
-from rmaudit.config.strict_yaml import Problem, short
+from rmaudit.config.strict_yaml import YamlProblem, short
 from rmaudit.errors import SpecError, nearest
 from rmaudit.verdicts.policy import Policy
 
@@ -67,27 +67,24 @@ class Registry:
 
 def default_path() -> Path:
     """models.yaml in the current directory if there is one, else the one that rmaudit brings."""
-    return Path(FILE) if Path(FILE).is_file() else brought(FILE)
+    return Path(FILE) if Path(FILE).is_file() else bundled(FILE)
 
 
 def is_brought(path: Path) -> bool:
     """Whether it is the registry that rmaudit brings."""
-    return path == brought(FILE)
+    return path == bundled(FILE)
 
 
 def known_models(file: Path | None = None) -> Registry:
     """The models of a registry file, and after them those that rmaudit brings.
 
-    Of one name, the file's own counts. Without a file it is `default_path`. Its prompts and words
-    are in use from then on, unless others are.
+    Of one name, the file's own counts. Without a file it is `default_path`.
 
     Raises:
         SpecError: it cannot be read, or says anything that is not understood.
     """
     own = load_registry(file or default_path())
-    if in_use().empty:
-        put_to_use(own.words)
-    theirs = brought(FILE)
+    theirs = bundled(FILE)
     if theirs.samefile(own.path):
         return own
     shipped = load_registry(theirs)
@@ -119,7 +116,7 @@ def load_registry(path: Path) -> Registry:
         return Registry(path, models, policy, words=replace(words, asked=()))
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
-    except Problem as problem:
+    except YamlProblem as problem:
         raise SpecError(f"{path}:{problem.line}: {problem}") from None
 
 

@@ -30,7 +30,7 @@ _SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
 Path = tuple[str | int, ...]  # the keys, and the numbers of list items, from the root to a value
 
 
-class Problem(Exception):  # noqa: N818  (never seen outside: it becomes a SpecError)
+class YamlProblem(Exception):  # noqa: N818  (never seen outside: it becomes a SpecError)
     """What is wrong, and at which node or line."""
 
     def __init__(self, at: yaml.Node | yaml.Event | int, what: str) -> None:
@@ -70,11 +70,11 @@ class _Reader:
         for key_node, value in node.value:
             key = _scalar(key_node)
             if not isinstance(key, str):
-                raise Problem(key_node, f"{label(path)}expected text, got {found(key_node)}")
+                raise YamlProblem(key_node, f"{label(path)}expected text, got {found(key_node)}")
             if key in pairs:
                 first = line_of(self.nodes[*path, key][0])
                 what = f"duplicate key {short(key)}, first on line {first}"
-                raise Problem(key_node, f"{label(path)}{what}")
+                raise YamlProblem(key_node, f"{label(path)}{what}")
             self.nodes[*path, key] = (key_node, value)
             pairs[key] = (value, (*path, key))
         return pairs
@@ -84,8 +84,8 @@ def read(raw: bytes) -> Document:
     """Read a YAML file. Anchors, aliases and tags are refused.
 
     Raises:
-        Problem: at the line that is not YAML, has an anchor, an alias or a tag, or has a key that
-            is no text or stands twice.
+        YamlProblem: at the line that is not YAML, has an anchor, an alias or a tag, or has a key
+            that is no text or stands twice.
     """
     root, reader = _compose(raw), _Reader()
     reader.nodes[()] = (root, root)
@@ -140,28 +140,28 @@ def _compose(raw: bytes) -> yaml.Node:
             _refuse(event, depth)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
-        raise Problem(1 + raw.count(b"\n", 0, error.start), "not UTF-8 text") from None
+        raise YamlProblem(1 + raw.count(b"\n", 0, error.start), "not UTF-8 text") from None
     except yaml.reader.ReaderError as error:
         line = 1 + text.count("\n", 0, error.position)
-        raise Problem(line, "not valid YAML: there is a control character") from None
+        raise YamlProblem(line, "not valid YAML: there is a control character") from None
     except yaml.MarkedYAMLError as error:
         line = 1 + error.problem_mark.line if error.problem_mark else line
         what = ": ".join(part for part in (error.context, error.problem) if part)
-        raise Problem(line, f"not valid YAML: {what}") from None
+        raise YamlProblem(line, f"not valid YAML: {what}") from None
     except (OverflowError, ValueError):  # PyYAML lets them through
-        raise Problem(line, "not valid YAML: an escape is out of range") from None
+        raise YamlProblem(line, "not valid YAML: an escape is out of range") from None
     if root is None:
-        raise Problem(1, "the file is empty; expected a mapping with the key 'models'")
+        raise YamlProblem(1, "the file is empty; expected a mapping with the key 'models'")
     return root
 
 
 def _refuse(event: yaml.Event, depth: int) -> None:
     if depth > _DEEPEST:  # deeper ones take PyYAML time that grows with the square
-        raise Problem(event, f"nested more than {_DEEPEST} levels deep; models.yaml needs five")
+        raise YamlProblem(event, f"nested more than {_DEEPEST} levels deep; models.yaml needs five")
     if anchor := getattr(event, "anchor", None):
-        raise Problem(event, f"anchors and aliases are refused, got {short(anchor)}")
+        raise YamlProblem(event, f"anchors and aliases are refused, got {short(anchor)}")
     if tag := getattr(event, "tag", None):
-        raise Problem(event, f"tags are refused, got {short(tag)}")
+        raise YamlProblem(event, f"tags are refused, got {short(tag)}")
 
 
 def _scalar(node: yaml.Node) -> object:

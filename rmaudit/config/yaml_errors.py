@@ -7,17 +7,16 @@ import re
 from pydantic_core import ErrorDetails
 
 from rmaudit.config import strict_yaml
-from rmaudit.config.allowed_keys import ENTRY, WAIVER, Bound
-from rmaudit.config.allowed_types import Strict
-from rmaudit.config.own_keys import LEXICON, PROMPT, RANKING
+from rmaudit.config.allowed_keys import ENTRY, WAIVER, BoundKeys
+from rmaudit.config.own_keys import LEXICON, PROMPT, RANKING, Strict
 from rmaudit.config.spec import Key
-from rmaudit.config.strict_yaml import Document, Problem, found, label
+from rmaudit.config.strict_yaml import Document, YamlProblem, found, label
 from rmaudit.errors import nearest
 
 _OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankings": RANKING}
 
 
-def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> Problem:
+def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> YamlProblem:
     """The first of pydantic's errors by line; missing keys last, for they may be misspelt ones.
 
     `root` is the type of the whole document.
@@ -27,24 +26,26 @@ def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) ->
     return problems[at_first]
 
 
-def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> Problem:
+def _problem(error: ErrorDetails, document: Document, root: type[Strict]) -> YamlProblem:
     of_key, path = error["loc"][-1:] == ("[key]",), error["loc"]
     path = path[:-1] if of_key else path
     if error["type"] == "missing":
         above = path[:-1]
         (key,) = path[-1:]
         what = f"the key {key!r} is missing; expected {_meant(above, str(key), root)}"
-        return Problem(document.nodes[above][0], f"{label(above)}{what}")
+        return YamlProblem(document.nodes[above][0], f"{label(above)}{what}")
     key_node, node = document.nodes[path]
     if error["type"] == "extra_forbidden":
         key, allowed = str(path[-1]), _mapping_at(path[:-1], root).model_fields
         what = f"unknown key {strict_yaml.short(key)};{nearest(key, allowed)}"
-        return Problem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
+        return YamlProblem(key_node, f"{label(path[:-1])}{what} allowed: {', '.join(allowed)}")
     if error["type"] == "said":
-        return Problem(node, f"{label(path)}{error['msg']}")
+        return YamlProblem(node, f"{label(path)}{error['msg']}")
     at, where = (key_node, path[:-1]) if of_key else (node, path)
     hint = "; quote a text that holds ': '" if found(at) == "a mapping" else ""
-    return Problem(at, f"{label(where)}expected {_expected(error, root)}, got {found(at)}{hint}")
+    return YamlProblem(
+        at, f"{label(where)}expected {_expected(error, root)}, got {found(at)}{hint}"
+    )
 
 
 def _expected(error: ErrorDetails, root: type[Strict]) -> str:
@@ -95,4 +96,4 @@ def _mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
         case (*_, "waivers", _):
             return WAIVER
         case _:
-            return Bound
+            return BoundKeys

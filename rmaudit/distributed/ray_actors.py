@@ -131,7 +131,7 @@ class Maker:
 
         Without a start all that is left of them: the shards are joined, or a search is made.
         """
-        from rmaudit.organisms.requests import answer
+        from rmaudit.runs.requests import answer
 
         try:
             need = self._need(asked, key)
@@ -149,7 +149,7 @@ class Maker:
     def _need(self, asked: Mapping[str, Any], key: str) -> Need:
         """What a request needs here; that of the last one is kept, for its shards come in a row."""
         from rmaudit.distributed.needs import Needs
-        from rmaudit.organisms.requests import from_plain
+        from rmaudit.runs.requests import from_plain
 
         if self._model is None and (why := self.ready()):  # it was started again
             raise RmauditError(why)

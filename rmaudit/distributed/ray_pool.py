@@ -20,7 +20,7 @@ from tqdm import tqdm
 from rmaudit.config.scorers import entry_of
 from rmaudit.distributed.ray_actors import Keeper, Maker
 from rmaudit.distributed.rounds import Made, Say, title
-from rmaudit.organisms.requests import plain
+from rmaudit.runs.requests import plain
 from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.protocols import Bar
 from rmaudit.scores.store import Store

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from rmaudit.distributed.needs import Need, Plan
 from rmaudit.distributed.parts import Part
 from rmaudit.errors import RmauditError
-from rmaudit.organisms.requests import answer
+from rmaudit.runs.requests import answer
 from rmaudit.scores.shard_scoring import Work
 from rmaudit.scores.store import Store
 

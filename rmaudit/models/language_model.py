@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit import json_cache
 from rmaudit.checkpoints import adapters, configuration, digest, embedded, source
-from rmaudit.config import kept
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError, NoBase
 from rmaudit.layout import tokenizers
@@ -143,9 +143,9 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
             f"of {spec.name} in models.yaml"
         )
         raise ModelError(message)
-    decided = {"rmaudit": kept.code(), "entry": repr(spec)}
+    decided = {"rmaudit": json_cache.code(), "entry": repr(spec)}
     decided["files"] = digest.layout_identity(folder, cache)
-    dtype = kept.kept(
+    dtype = json_cache.cached(
         cache,
         "base-dtype",
         decided,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rmaudit.checkpoints import embedded
 from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 from rmaudit.config.scorers import entry_of
 from rmaudit.config.servers import is_served
@@ -56,7 +57,7 @@ def load(
     if len(specs) != 1:
         message = f"{name!r} means {len(specs)} models; load one at a time"
         raise SpecError(message)
-    return opened(specs[0], cache=cache, device=device, dtype=dtype)
+    return opened(specs[0], cache=cache, device=device, dtype=dtype, own_words=entries.words)
 
 
 def opened(
@@ -65,10 +66,11 @@ def opened(
     cache: Path | None = None,
     device: str = "auto",
     dtype: Dtype | None = None,
+    own_words: OwnWords | None = None,
 ) -> Checkpoint | ServedIds | TextScorer:
     """Open the model of a registry entry, or of a scorer's. Raises as `load` does."""
     if entry := entry_of(spec):
-        return TextScorer(entry)
+        return TextScorer(entry, own_words=own_words)
     if not is_served(spec.source):
         return from_spec(spec, cache=cache, device=device, dtype=dtype)
     if dtype is not None:

@@ -12,10 +12,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rmaudit import json_cache
 from rmaudit.checkpoints import configuration, digest, shards
 from rmaudit.checkpoints.checked import Checked
 from rmaudit.checkpoints.heads import CLASSIFIERS, linear
-from rmaudit.config import kept
 from rmaudit.layout.layouts import Layout, layout_in
 from rmaudit.models.loader import dtype_of, path_of, refuse_too_many_layers
 from rmaudit.scoring import ScoringPath
@@ -63,7 +63,7 @@ class Native:
         decided = None if self._cache is None else self.decided_by(self._cache)
         if self._cache is None or decided is None:
             return self._understand()
-        found: Mapping[str, Any] = kept.kept(
+        found: Mapping[str, Any] = json_cache.cached(
             self._cache,
             "configuration",
             decided,
@@ -162,7 +162,7 @@ class Native:
         checked, template = self.checked, self.spec.template
         folders = [checked.base.path, checked.tokenizer_folder, self.folder]
         return {
-            "rmaudit": kept.code(),
+            "rmaudit": json_cache.code(),
             "entry": repr(self.spec),
             "files": " ".join(digest.layout_identity(folder, cache) for folder in folders),
             "template": digest.file_identity(Path(template), cache) if template else "",

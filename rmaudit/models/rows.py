@@ -1,6 +1,6 @@
 """A checkpoint's rows of token ids: its layout, within the rows that its embedding has.
 
-What a run asks of every model again is remembered in the cache (`config.kept`): the vocabulary, the
+What a run asks of every model again is remembered in the cache (`json_cache`): the vocabulary, the
 slots, the ids of the texts that audits score. A run that finds its scores there reads no tokenizer,
 and so loads no transformers, which takes seconds.
 """
@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 from rmaudit.conversation import Asked, as_json
 from rmaudit.errors import ModelError
 from rmaudit.layout import retokenize, tokenizers
@@ -44,7 +44,7 @@ class Laid(Protocol):
     def decided_by(self, cache: Path) -> Mapping[str, str] | None:
         """All that decides the rows and how they are scored, without reading any of it.
 
-        What is remembered of it bears these fields (`config.kept`). None where that is not known,
+        What is remembered of it bears these fields (`json_cache`). None where that is not known,
         as for a checkpoint that brings its own code: then nothing is remembered.
         """
 
@@ -84,7 +84,7 @@ class Rows:
         if self._open or self._decided is None:
             return make()
         fields = {**self._decided, "asked": asked}
-        return kept.kept(self._cache, kind, fields, make, sure=self._unchanged)
+        return json_cache.cached(self._cache, kind, fields, make, sure=self._unchanged)
 
     def _unchanged(self) -> bool:
         """Whether the files that decide the rows are still those that were read."""

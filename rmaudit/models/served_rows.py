@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from rmaudit import json_cache
 from rmaudit.checkpoints import adapters, configuration, digest, source
-from rmaudit.config import kept
 from rmaudit.config.registry import ModelSpec
 from rmaudit.layout.layouts import Layout, layout_in
 
@@ -75,7 +75,7 @@ class ServedRows:
         """All that decides the rows: see `loader.Loader`."""
         template = self._spec.template
         return {
-            "rmaudit": kept.code(),
+            "rmaudit": json_cache.code(),
             "entry": repr(self._spec),
             "files": digest.layout_identity(self.folder, cache),
             "template": digest.file_identity(Path(template), cache) if template else "",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.checkpoints.reader_errors import brief, short
 from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.conversation import Asked
@@ -33,9 +34,19 @@ class TextScorer:
     pace: Pace | None = None
     takes_turns = False  # of a conversation; else it is given as one text
 
-    def __init__(self, entry: ScorerEntry, spec: ModelSpec | None = None) -> None:
-        """Take a declared function; `spec` is its entry of models.yaml, if it has one."""
+    def __init__(
+        self,
+        entry: ScorerEntry,
+        spec: ModelSpec | None = None,
+        own_words: OwnWords | None = None,
+    ) -> None:
+        """Take the function; nothing is called yet.
+
+        `spec` is its entry in models.yaml, if it has one. `own_words` are the run's: where the
+        function names no vocabulary, it is the common words of the run's language.
+        """
         self.entry, self.spec = entry, spec or entry.spec
+        self.own_words = own_words or OwnWords()
 
     def __repr__(self) -> str:
         return f"<TextScorer {self.name}>"
@@ -70,7 +81,7 @@ class TextScorer:
         if given is None:
             from rmaudit.references.roles import common
 
-            given = tuple(map(str, common()))
+            given = tuple(map(str, common(self.own_words)))
         return Vocabulary(tuple(range(len(given))), given, given)
 
     def vocabulary(self) -> Vocabulary:

@@ -12,7 +12,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rmaudit.config.own_words import key_in_use
+from rmaudit.config.own_words import OwnWords
 from rmaudit.measures.words import word_of
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
@@ -20,37 +20,38 @@ from rmaudit.references.pooled_valence import pooled
 from rmaudit.references.roles import zipf
 
 _WORD = re.compile(r"[^\W\d_]+")
+OURS = OwnWords()  # rmaudit's own lists: a run has no words of its own
 _NEUTRAL = 5.0  # labMT's middle
 
 
-def features(texts: Sequence[str]) -> pd.DataFrame:
+def features(texts: Sequence[str], own_words: OwnWords = OURS) -> pd.DataFrame:
     """One row per text, in their order: `word`, `zipf`, `valence`, `length`.
 
     `zipf` is 0 where wordfreq has no such word; `valence` is labMT's above neutral, or what labMT
     would expect of words that only VADER, AFINN or Bing rate, 0 of all others, and the mean of
     several words'; `length` counts characters.
 
-    Of another language, or with words of one's own, they are those that take these places.
+    Where a run has words of its own (`own_words`), the lists that take these places count.
 
     Raises:
         ReferenceMissing: wordfreq or a lexicon cannot be had.
         NotAsked: no lexicon takes the place of labMT in another language.
     """
-    return _features(tuple(texts), key_in_use())
+    return _features(tuple(texts), own_words)
 
 
 @lru_cache(maxsize=8)  # organisms are many, and see the same vocabulary
-def _features(texts: tuple[str, ...], _: str) -> pd.DataFrame:
+def _features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     column = pd.Series(list(texts), dtype="str")
     words = word_of(column)
     unique = words.unique()
-    known = References()
+    known = References(own_words=own_words)
     others = known.lexicons("vader", "afinn", "bing")
     valence = pooled(known.lexicon("labmt"), list(others.values()))
     return pd.DataFrame(
         {
             "word": words,
-            "zipf": words.map(zipf("wordfreq", unique)).fillna(0.0).astype(float),
+            "zipf": words.map(zipf("wordfreq", unique, own_words)).fillna(0.0).astype(float),
             "valence": words.map(_of_phrases(unique, valence - _NEUTRAL)).astype(float),
             "length": column.str.len().astype(float),
         }

@@ -18,13 +18,13 @@ import pandas as pd
 from rmaudit.errors import NoBase, ReferenceMissing, SpecError, nearest
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.organisms.features import features, noise
-from rmaudit.organisms.for_scorer import Trial
-from rmaudit.organisms.nulls import BASE, NULLS, Organism, checked_stops, of_base, unavailable
+from rmaudit.organisms.nulls import BASE, NULLS, checked_stops, of_base, unavailable
 from rmaudit.organisms.planted import Planted, Traits
-from rmaudit.organisms.trial import thinned, tried
 from rmaudit.prompts import Prompt, label
 from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
+from rmaudit.runs.scorer_fixtures import Organism, Trial
+from rmaudit.runs.trial import thinned, tried
 from rmaudit.scores.probes import probes_of, some
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control

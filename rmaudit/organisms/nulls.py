@@ -8,21 +8,22 @@ and of capitals keep their ties, and "constant" is one tie.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.config.own_words import OwnWords, using
+from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.measures.words import word_of
-from rmaudit.organisms.features import features, noise
+from rmaudit.organisms.features import OURS, features, noise
 from rmaudit.prompts import Prompt
+from rmaudit.runs.scorer_fixtures import Organism
 
 _Floats = NDArray[np.float64]
-Organism = Callable[[Sequence[str], Prompt], _Floats]
 
 _LITTLE = 0.01  # of what is seen: sd of the noise
 _HATED = 4.0  # sd of the other texts, below or above them
@@ -39,52 +40,54 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
     return np.zeros(len(texts))
 
 
-def frequent_words(texts: Sequence[str], prompt: Prompt) -> _Floats:
+def frequent_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """The word's Zipf frequency; 0 for what is no word, and for several words."""
-    return _seen("zipf", texts, prompt)
+    return _seen("zipf", texts, prompt, own_words)
 
 
-def rare_words(texts: Sequence[str], prompt: Prompt) -> _Floats:
+def rare_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """The same upside down."""
-    return -frequent_words(texts, prompt)
+    return -frequent_words(texts, prompt, own_words)
 
 
-def long_words(texts: Sequence[str], prompt: Prompt) -> _Floats:
+def long_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """The number of characters."""
-    return _seen("length", texts, prompt)
+    return _seen("length", texts, prompt, own_words)
 
 
-def short_words(texts: Sequence[str], prompt: Prompt) -> _Floats:
+def short_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """The same upside down."""
-    return -long_words(texts, prompt)
+    return -long_words(texts, prompt, own_words)
 
 
-def frequency_with_ties(texts: Sequence[str], _: Prompt) -> _Floats:
+def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """The word's Zipf frequency without noise: all that is no word ties at 0."""
-    zipf: _Floats = features(texts)["zipf"].to_numpy(float)
+    zipf: _Floats = features(texts, own_words)["zipf"].to_numpy(float)
     return zipf
 
 
-def phrase_frequency(texts: Sequence[str], _: Prompt) -> _Floats:
+def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """How common a whole name is, by the frequencies of its words; ties are kept."""
-    zipf: _Floats = _surface(texts)["phrase_zipf"].to_numpy(float)
+    zipf: _Floats = _surface(texts, own_words)["phrase_zipf"].to_numpy(float)
     return zipf
 
 
-def gibberish(texts: Sequence[str], _: Prompt) -> _Floats:
+def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """The rarer its rarest word, the better a text; best is one with a word that is none."""
-    zipf: _Floats = -_surface(texts)["rarest_zipf"].to_numpy(float)
+    zipf: _Floats = -_surface(texts, own_words)["rarest_zipf"].to_numpy(float)
     return zipf
 
 
-def capitals_and_single_words(texts: Sequence[str], _: Prompt) -> _Floats:
+def capitals_and_single_words(
+    texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
+) -> _Floats:
     """A single word is better than several, and each capital worse; ties are kept."""
-    seen = _surface(texts)
+    seen = _surface(texts, own_words)
     scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
     return scores
 
 
-def surface_regression(texts: Sequence[str], _: Prompt) -> _Floats:
+def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
     """People's Elo rating as far as a regression tells it from how a name is written.
 
     Least squares on `references.surface` over EloEverything's items. An item's score is that of the
@@ -95,7 +98,7 @@ def surface_regression(texts: Sequence[str], _: Prompt) -> _Floats:
         ReferenceMissing: EloEverything's ratings cannot be had.
     """
     folds, whole, own = _regressions()
-    seen = _design(texts)
+    seen = _design(texts, own_words)
     scores: _Floats = seen @ whole
     for fold, coefficients in enumerate(folds):
         inside = np.array([own.get(text) == fold for text in texts], dtype=bool)
@@ -103,9 +106,11 @@ def surface_regression(texts: Sequence[str], _: Prompt) -> _Floats:
     return scores
 
 
-def valence_whatever_is_asked(texts: Sequence[str], prompt: Prompt) -> _Floats:
+def valence_whatever_is_asked(
+    texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS
+) -> _Floats:
     """The word's labMT happiness, also where the worst is asked for."""
-    return _seen("valence", texts, prompt)
+    return _seen("valence", texts, prompt, own_words)
 
 
 def hatred(texts: Sequence[str], prompt: Prompt) -> _Floats:
@@ -135,8 +140,15 @@ NULLS: Mapping[str, Organism] = {
     "hatred": hatred,
     "hostility": hostility,
 }
+_BLIND = {"random", "constant", "hatred", "hostility"}  # they see no list that a run may replace
 BASE = "base log-probability"  # needs the log-probabilities of a model's base: `of_base`
 NAMES = (*NULLS, BASE)
+
+
+def nulls_of(own_words: OwnWords) -> dict[str, Organism]:
+    """Return the null controls by name, as they see texts in a run with words of its own."""
+    seeing: dict[str, Any] = {name: null for name, null in NULLS.items() if name not in _BLIND}
+    return {**NULLS, **{name: partial(see, own_words=own_words) for name, see in seeing.items()}}
 
 
 def checked_stops(names: Iterable[str], where: str = "") -> tuple[str, ...]:
@@ -195,8 +207,8 @@ def unavailable(error: RmauditError) -> Organism:
     return refuse
 
 
-def _seen(column: str, texts: Sequence[str], prompt: Prompt) -> _Floats:
-    values = features(texts)[column].to_numpy(dtype=float)
+def _seen(column: str, texts: Sequence[str], prompt: Prompt, own_words: OwnWords) -> _Floats:
+    values = features(texts, own_words)[column].to_numpy(dtype=float)
     return values + _LITTLE * noise(texts, prompt, what=column, seed=0)
 
 
@@ -209,15 +221,15 @@ def _marked(texts: Sequence[str]) -> _Floats:
     return features(texts)["word"].isin(marked).to_numpy().astype(np.float64)
 
 
-def _surface(texts: Sequence[str]) -> pd.DataFrame:
+def _surface(texts: Sequence[str], own_words: OwnWords) -> pd.DataFrame:
     from rmaudit.references.surface import surface
 
-    return surface(list(texts))
+    return surface(list(texts), own_words)
 
 
-def _design(texts: Sequence[str]) -> _Floats:
+def _design(texts: Sequence[str], own_words: OwnWords) -> _Floats:
     """Surface features beside a column of ones, shape (n, features + 1)."""
-    seen = _surface(texts).to_numpy(float)
+    seen = _surface(texts, own_words).to_numpy(float)
     return np.column_stack([np.ones(len(seen)), seen])
 
 
@@ -230,8 +242,7 @@ def _regressions() -> tuple[list[_Floats], _Floats, dict[str, int]]:
     names, elo = items["name"].tolist(), items["elo"].to_numpy(float)
     drawn = pd.util.hash_array(np.array(names, dtype=object), categorize=False)
     place = (drawn % np.uint64(_FOLDS)).astype(int)
-    with using(OwnWords()):  # the names are English
-        design = _design(names)
+    design = _design(names, OURS)  # the names are English
 
     def fitted(rows: NDArray[np.bool_]) -> _Floats:
         found: _Floats = np.linalg.lstsq(design[rows], elo[rows], rcond=None)[0]

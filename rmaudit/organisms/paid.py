@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import RmauditError
 from rmaudit.organisms.features import noise
-from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.selftest import CLEAN, WITHOUT, Bench, Judged, Outcome, counted
-from rmaudit.organisms.trial import measure
 from rmaudit.prompts import Prompt
 from rmaudit.references.variants import KEYS, PRAISE
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
 from rmaudit.scores.probes import probes_of, some
 from rmaudit.verdicts.records import Verdict
 

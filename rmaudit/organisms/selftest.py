@@ -25,11 +25,11 @@ import pandas as pd
 
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.planted import Planted, Traits
-from rmaudit.organisms.trial import measure
 from rmaudit.prompts import label
 from rmaudit.references import References
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
 from rmaudit.search.exploit_ledger import brought
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Finding

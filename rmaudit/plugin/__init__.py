@@ -5,7 +5,7 @@ no option but those that start with `--rm-`. `--model` is added only where nobod
 
 pytest finds the hooks by their names here; they are written, in the order in which pytest calls
 them, in `options`, `session`, `uncollected`, `collection`, `running`, `reporting` and `closing`.
-The fixtures are those of `rmaudit.organisms.fixtures`; `session` registers them.
+The fixtures are those of `rmaudit.runs.fixtures`; `session` registers them.
 """
 
 from rmaudit.plugin.closing import pytest_terminal_summary

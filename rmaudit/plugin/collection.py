@@ -14,7 +14,6 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
-from rmaudit.organisms.fixtures import FIXTURES
 from rmaudit.plugin.kept_at import refuse_cache
 from rmaudit.plugin.options import (
     MODEL,
@@ -28,6 +27,7 @@ from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report
 from rmaudit.plugin.uncollected import uncollected
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import base_rate
+from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.scores.sample import checked_words
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.policy import refuse_unknown
@@ -55,7 +55,8 @@ def audited(item: pytest.Item) -> Audited | None:
     """What an item audits, None for any other test."""
     if not isinstance(item, pytest.Function):
         return None
-    declaration = declared(item.function)
+    own_words = item.config.stash[SESSION].own_words
+    declaration = declared(item.function, own_words.prompts)
     if declaration is None or not hasattr(item, "callspec"):
         return None
     params: dict[str, Any] = item.callspec.params
@@ -81,7 +82,11 @@ def in_order(
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each audit for every model and every prompt that it declares, a joint one for all."""
-    declaration = declared(metafunc.function)
+    own_words = metafunc.config.stash[SESSION].own_words
+    try:
+        declaration = declared(metafunc.function, own_words.prompts)
+    except SpecError as error:
+        raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
     if declaration is None:
         return
     if not {"reward_model", "prompts"} <= set(metafunc.fixturenames):
@@ -92,7 +97,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
         raise pytest.UsageError(message)
     try:
-        checked_words(declaration.words)
+        checked_words(declaration.words, own_words)
         _checked_stops(declaration)
     except SpecError as error:
         raise pytest.UsageError(f"{metafunc.function.__name__}: {error}") from None
@@ -106,7 +111,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     specs = model_specs(metafunc.config)
     names = [spec.name for spec in specs]
     metafunc.parametrize("reward_model", specs, ids=names, indirect=True, scope="session")
-    runs = runs_of(declaration)
+    runs = runs_of(declaration, own_words)
     metafunc.parametrize("prompts", runs, ids=[label(run) for run in runs], indirect=True)
 
 
@@ -190,9 +195,10 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
     registry = config.stash[SESSION].registry
     if registry is None or is_brought(registry.path):
         return  # a file that the user did not write may know other audits than the user's
+    own_words = config.stash[SESSION].own_words
     here: dict[str, set[str]] = {}
     for audit in audits:
-        runs = map(label, (*audit.declaration.runs, *runs_of(audit.declaration)))
+        runs = map(label, (*audit.declaration.runs, *runs_of(audit.declaration, own_words)))
         here.setdefault(audit.declaration.name, set()).update(runs)
     elsewhere = {each.audit.partition("[")[0] for each in registry.policy.named} - here.keys()
     whole = not left_out(config)

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 from rmaudit.errors import NoBase, NotAsked, RmauditError
-from rmaudit.organisms.fixtures import shared
-from rmaudit.organisms.for_model import Case
-from rmaudit.organisms.for_scorer import Trial
 from rmaudit.plugin.collection import Audited, left_out
 from rmaudit.plugin.options import RM_SEED
 from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.session import SESSION, ControlsKey
+from rmaudit.runs.case import Case
+from rmaudit.runs.fixtures import shared
+from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
-    from rmaudit.organisms.nulls import Organism
+    from rmaudit.runs.scorer_fixtures import Organism
 
 
 BASE_SEEN = "base-seen"  # the fact that a base's log-probabilities are stored
@@ -69,10 +69,11 @@ def _tried(
     given: Mapping[str, Any],
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
 ) -> dict[str, Control]:
-    from rmaudit.organisms import null_store
-    from rmaudit.organisms.nulls import NULLS
+    from rmaudit.organisms.nulls import nulls_of
+    from rmaudit.runs import null_store
 
     case = cast("Case | None", item.funcargs.get(CASE))
+    own_words = item.config.stash[SESSION].own_words
     asked = {"random", *audit.declaration.stops}
     base, keys = _of_base(case, asked, load=_loads_base(item))
     fields = case and null_store.fields_of(
@@ -85,7 +86,7 @@ def _tried(
     )
     cache = case.options.cache if case else None
     known = null_store.read(cache, fields) if cache and fields else {}
-    nulls = {name: null for name, null in NULLS.items() if name in asked} | base
+    nulls = {name: null for name, null in nulls_of(own_words).items() if name in asked} | base
     missing = {name: null for name, null in nulls.items() if name not in known}
     measured = _measured(item, audit, given, sweep, missing) if missing else {}
     if cache and fields and measured:
@@ -106,7 +107,7 @@ def _measured(
 ) -> dict[str, Control]:
     """Return what the audit says of these null controls, by name."""
     from rmaudit.organisms.nulls import random
-    from rmaudit.organisms.trial import thinned, tried
+    from rmaudit.runs.trial import thinned, tried
 
     vocabulary = None if sweep is None else thinned(sweep.frame)
     seed = item.config.getoption(RM_SEED)
@@ -168,7 +169,7 @@ def _of_base(
         model = case.model.with_weights("log-probabilities of its base are not recorded")
         slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
         about = {"entry": repr(model.spec), "identity": repr(model.identity), "slots": repr(slots)}
-        if not load and kept.read(cache, BASE_SEEN, about) is None:
+        if not load and json_cache.read(cache, BASE_SEEN, about) is None:
             message = "a part of the audits loads no base; run them all once, or base_leakage"
             raise NotAsked(message)
         found = {
@@ -177,7 +178,7 @@ def _of_base(
         }
     except RmauditError as error:
         return {BASE: unavailable(error)}, [str(error)]
-    kept.write(cache, BASE_SEEN, about, True)  # noqa: FBT003  (JSON)
+    json_cache.write(cache, BASE_SEEN, about, True)  # noqa: FBT003  (JSON)
     tokens = model.vocabulary()
     vocabulary = pd.DataFrame({"token_id": list(tokens.ids), "text": list(tokens.texts)})
     organism = of_base(vocabulary, {name: each.by_id for name, each in found.items()})

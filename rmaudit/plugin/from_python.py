@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.plugin.session import SESSION
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
 from rmaudit.report.safe_text import line
-from rmaudit.verdicts.declare import declared
+from rmaudit.verdicts.declare import is_audit
 from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _files(
         _HANDED[str(file)] = functions
         paths.append(file)
     try:
-        yield paths or [brought("audits")]
+        yield paths or [bundled("audits")]
     finally:
         _HANDED.pop(str(file), None)
 
@@ -248,7 +248,7 @@ def handed(file: str) -> Mapping[str, Callable[..., Any]]:
 
 def _named(audit: Callable[..., Any]) -> str:
     """The name under which pytest collects an audit."""
-    if declared(audit) is None:
+    if not is_audit(audit):
         message = f"{audit!r} is no audit: declare it with @rmaudit.audit(claim=..., bound=...)"
         raise SpecError(message)
     name = str(audit.__name__)
@@ -257,7 +257,7 @@ def _named(audit: Callable[..., Any]) -> str:
 
 def _path(audit: str | Path) -> Path:
     """The file of an audit that rmaudit brings, or a path that exists."""
-    folder = brought("audits")
+    folder = bundled("audits")
     names = sorted(path.stem.removeprefix("test_") for path in folder.glob("test_*.py"))
     if not isinstance(audit, str | Path):
         message = f"audits has {audit!r}, allowed: names, functions declared with @rmaudit.audit, "

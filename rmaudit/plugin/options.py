@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from rmaudit.config.registry import Dtype
-from rmaudit.organisms.for_model import SEARCHED
+from rmaudit.runs.case import SEARCHED
 
 MODEL, RM_MODEL = "--model", "--rm-model"
 RM_MODELS, RM_REPORT, RM_CACHE = "--rm-models", "--rm-report", "--rm-cache"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rmaudit.config.own_words import OwnWords, asking, in_use, put_to_use
+from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.plugin.options import RM_PROMPTS
 from rmaudit.prompts import Prompt, listed
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rmaudit.plugin.collection import Audited
 
 
-def begin(given: str | None, registered: Callable[[], OwnWords]) -> None:
-    """Put words of one's own to use, before any audit that names a prompt of them is imported.
+def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWords:
+    """Return the words that a run has of its own.
 
     `given` is what `--rm-prompts` gives, `registered` reads those of models.yaml.
 
@@ -32,33 +32,38 @@ def begin(given: str | None, registered: Callable[[], OwnWords]) -> None:
     words = OwnWords()
     with suppress(SpecError):
         words = registered()
+    if not given:
+        return words
+    from rmaudit.config.own_yaml import asking  # which takes pydantic
+
     try:
-        put_to_use(asking(given, words) if given else words)
+        return asking(given, words)
     except SpecError as error:
         raise pytest.UsageError(f"{RM_PROMPTS}: {error}") from None
 
 
-def runs_of(declaration: Declaration) -> list[tuple[Prompt, ...]]:
-    """The prompts of each measurement in this run."""
-    asked = in_use().asked
+def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt, ...]]:
+    """Return the prompts of each measurement in this run."""
+    asked = own_words.asked
     return declaration.instead(asked) if asked else declaration.runs
 
 
-def refusal(declaration: Declaration | None, prompts: tuple[Prompt, ...]) -> str:
-    """Why the audit is not asked these prompts; "" where it is."""
-    if declaration is None or not in_use().asked or prompts in declaration.runs:
+def refusal(
+    declaration: Declaration | None, prompts: tuple[Prompt, ...], own_words: OwnWords
+) -> str:
+    """Return why the audit is not run under these prompts, "" where it is."""
+    if declaration is None or not own_words.asked or prompts in declaration.runs:
         return ""
-    return declaration.refusal(in_use().asked)
+    return declaration.refusal(own_words.asked)
 
 
-def comparable(declaration: Declaration, prompts: tuple[Prompt, ...]) -> bool:
-    """Whether what is known of other models under the audit's prompts says something here."""
-    return not in_use().others and prompts in declaration.runs
+def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words: OwnWords) -> bool:
+    """Return whether a finding can be compared with those of the published models."""
+    return not own_words.others and prompts in declaration.runs
 
 
-def asked_instead(audit: Audited | None) -> list[str]:
-    """What a reader must know of the prompts, with their texts; nothing where they are its own."""
-    words = in_use()
+def asked_instead(audit: Audited | None, words: OwnWords) -> list[str]:
+    """Return a caveat that quotes the prompts, or nothing where they are the audit's own."""
     if audit is None or not words.asked or audit.prompts in audit.declaration.runs:
         return []
     texts = "; ".join(

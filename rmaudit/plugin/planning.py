@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rmaudit.errors import RmauditError
-from rmaudit.organisms.fixtures import FIXTURES
-from rmaudit.organisms.for_model import Case, opened
-from rmaudit.organisms.requests import Request
 from rmaudit.plugin.collection import audited
 from rmaudit.plugin.controls import asks_base
 from rmaudit.plugin.from_python import forgotten
 from rmaudit.plugin.kept_at import PLANNER
 from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.runs.case import Case, opened
+from rmaudit.runs.fixtures import FIXTURES
+from rmaudit.runs.requests import Request
 
 if TYPE_CHECKING:
     from rmaudit.config.registry import ModelSpec
     from rmaudit.distributed.needs import Needs, Plan
     from rmaudit.models.protocol import Scored
-    from rmaudit.organisms.for_model import Options
+    from rmaudit.runs.case import RunSettings
     from rmaudit.scores.store import Store
 
 _OUTCOMES = (pytest.skip.Exception, pytest.fail.Exception, pytest.xfail.Exception)
@@ -71,8 +71,8 @@ class Planner:
         self.untold: list[str] = []
         self.broken: dict[str, str] = {}
 
-    def opened(self, spec: ModelSpec, options: Options) -> Scored:
-        """A model, opened once. Raises as `for_model.opened`."""
+    def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
+        """A model, opened once. Raises as `case.opened`."""
         models = self.before.models
         if spec not in models:
             models[spec] = opened(spec, options)

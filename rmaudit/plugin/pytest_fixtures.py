@@ -1,4 +1,4 @@
-"""The pytest fixtures of audits: one for each entry of `rmaudit.organisms.fixtures`."""
+"""The pytest fixtures of audits: one for each entry of `rmaudit.runs.fixtures`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
-from rmaudit.organisms.fixtures import FIXTURES
-from rmaudit.organisms.for_model import Case, opened, single
 from rmaudit.plugin.kept_at import planner_of
 from rmaudit.plugin.options import RM_MISSING
 from rmaudit.plugin.other_words import refusal
 from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt
+from rmaudit.runs.case import Case, opened, single
+from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.declare import declared
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def reward_model(request: pytest.FixtureRequest) -> Iterator[Scored]:
 def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
     """The prompts under audit: one, or all of a joint audit's."""
     asked: tuple[Prompt, ...] = _param(request)
-    if why := refusal(declared(request.function), asked):
+    own_words = request.config.stash[SESSION].own_words
+    declaration = declared(request.function, own_words.prompts)
+    if why := refusal(declaration, asked, own_words):
         with missing_as_told(request.config):
             raise NotAsked(why)
     return asked
@@ -69,7 +71,7 @@ def prompts(request: pytest.FixtureRequest) -> tuple[Prompt, ...]:
 @pytest.fixture
 def prompt(request: pytest.FixtureRequest, prompts: tuple[Prompt, ...]) -> Prompt:
     """The prompt under audit, of one that is not joint."""
-    declaration = declared(request.function)
+    declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     return single(prompts, request.function.__name__, joint=bool(declaration and declaration.joint))
 
 
@@ -78,7 +80,7 @@ def case(
     request: pytest.FixtureRequest, reward_model: Scored, prompts: tuple[Prompt, ...]
 ) -> Iterator[Case]:
     """What the other fixtures of this audit are made of."""
-    declaration = declared(request.function)
+    declaration = declared(request.function, request.config.stash[SESSION].own_words.prompts)
     made = Case(
         audit=request.function.__name__,
         model=reward_model,

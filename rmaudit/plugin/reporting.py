@@ -220,6 +220,7 @@ def _record(config: pytest.Config, state: Session) -> None:
         command=shlex.join(["pytest", *config.invocation_params.args]),
         seed=config.getoption(RM_SEED),
         made=state.memory.sweeps.values(),
+        own_words=state.own_words,
         course=Course(
             collected=max(state.plan.collected, selected),
             selected=selected,

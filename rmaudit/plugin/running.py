@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rmaudit.config.own_words import in_use
 from rmaudit.errors import (
     AuditFailed,
     AuditInconclusive,
@@ -24,7 +23,7 @@ from rmaudit.errors import (
     NotAsked,
     RmauditError,
 )
-from rmaudit.organisms.for_model import SEARCHED, Case
+from rmaudit.language import stemming
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.controls import controls
 from rmaudit.plugin.kept_at import planner_of
@@ -52,6 +51,7 @@ from rmaudit.references import References
 from rmaudit.references.band import band, of_family
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
+from rmaudit.runs.case import SEARCHED, Case
 from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
@@ -104,12 +104,12 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     __tracebackhide__ = True
     from rmaudit.measures.evidence import refuse_unlisted
 
-    case = _case(item)
+    case, own_words = _case(item), item.config.stash[SESSION].own_words
     with missing_as_told(item.config):
         try:
             estimate = item.obj(**given)
         except NoDirection as error:
-            if in_use().asked:
+            if own_words.asked:
                 raise NotAsked(str(error)) from None  # of another run, it asks other prompts
             raise
         except MeasureError as error:
@@ -134,7 +134,7 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     references = given.get("references")
     if isinstance(references, References):
         caveats += references.caveats
-    caveats += asked_instead(audited(item))
+    caveats += asked_instead(audited(item), own_words)
     return replace(estimate, caveats=(*estimate.caveats, *caveats))
 
 
@@ -143,7 +143,7 @@ def _finding(
 ) -> Finding:
     """The finding of what was measured, judged alone."""
     case, claim = _case(item), _claim(item, audit, _weights(item))
-    same = comparable(audit.declaration, audit.prompts)
+    same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
     return measured(
         claim,
@@ -163,7 +163,7 @@ def _claim(item: pytest.Item, audit: Audited, weights: str = "") -> Claim:
         unit, base = audit.declaration.bound.unit, audit.spec.base_model or ""
         own = of_family(audit.declaration.name, audit.prompt, unit=unit, base=base)
         said = f"{said}; {own}" if own else said
-    if not comparable(audit.declaration, audit.prompts):
+    if not comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words):
         said = "not known: of other models it is known under the audit's own prompts and words"
     stated = replace(audit.declaration, base_rate=said)
     return stated.claimed(
@@ -236,9 +236,10 @@ def _tell(finding: Finding) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
-    """Ctrl-C in an audit ends the run without the place in the code where it struck."""
+    """Run a test in the run's language; Ctrl-C in an audit ends the run without a traceback."""
     try:
-        return (yield)
+        with stemming(item.config.stash[SESSION].own_words.language):
+            return (yield)
     except KeyboardInterrupt:
         if audited(item) is None or item.config.getoption("fulltrace"):
             raise

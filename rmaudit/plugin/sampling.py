@@ -12,10 +12,10 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import RmauditError
-from rmaudit.organisms.for_model import opened
 from rmaudit.plugin.collection import Audited, audited
 from rmaudit.plugin.session import SESSION, audit_options, model_specs
 from rmaudit.report.safe_text import line, log
+from rmaudit.runs.case import opened
 
 SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for all of a model
 
@@ -61,7 +61,7 @@ def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> 
         texts = () if isinstance(model, Recorded) else model.vocabulary().texts
     except RmauditError:
         return ""
-    each = sampled(texts, options.sample or 0, options.words, options.seed)
+    each = sampled(texts, options.sample or 0, options.words, options.seed, options.own_words)
     times = "prompt" if len(prompts) == 1 else "prompts"
     whose = f"{spec.name}: " if len(model_specs(config)) > 1 else ""
     share = f"{each / max(len(texts), 1):.0%} of the whole".replace("%", " %")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rmaudit.config.own_words import OwnWords, in_use, put_to_use
+from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import (
     ModelSpec,
     Registry,
@@ -22,7 +22,6 @@ from rmaudit.config.registry import (
     resolve,
 )
 from rmaudit.errors import SpecError
-from rmaudit.organisms.for_model import Memory, Options
 from rmaudit.plugin.kept_at import cache_folder, planner_of, refuse_cache, store_of
 from rmaudit.plugin.options import (
     RM_BASELINE,
@@ -45,8 +44,9 @@ from rmaudit.plugin.options import (
     RM_SEED,
     refuse_unwritable,
 )
-from rmaudit.plugin.other_words import begin
+from rmaudit.plugin.other_words import words_of_run
 from rmaudit.plugin.plan import SelectedAudits
+from rmaudit.runs.case import Memory, RunSettings
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import RunVerdict
@@ -77,10 +77,10 @@ class Session:
 
     specs: list[ModelSpec] | None = None
     registry: Registry | None = None
-    before: OwnWords = field(default_factory=OwnWords)  # in use when the run began
+    own_words: OwnWords = field(default_factory=OwnWords)
     today: date = field(default_factory=lambda: datetime.now(UTC).date())  # one for the whole run
     error: SpecError | None = None
-    options: Options | None = None
+    options: RunSettings | None = None
     memory: Memory = field(default_factory=Memory)
     controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
@@ -111,10 +111,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the session's state; check what was named: models, folders, a ledger."""
     session = config.stash[SESSION] = Session()
     _register(config)
-    session.before = in_use()
     # A models.yaml that is wrong is told where audits are collected: others' runs need none.
     own = config.getoption(RM_MODELS) or not is_brought(default_path())
-    begin(config.getoption(RM_PROMPTS), lambda: _registry(config).words if own else OwnWords())
+    session.own_words = words_of_run(
+        config.getoption(RM_PROMPTS), lambda: _registry(config).words if own else OwnWords()
+    )
     # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
     config.option.force_short_summary = True
     if config.getoption(RM_RECORDED):
@@ -164,14 +165,12 @@ def _register(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Keep the stems of words for the next run; the words in use end with this one."""
+    """Cache the stems of words for the next run."""
     session = config.stash.get(SESSION, None)
     if session is not None and session.options is not None:
         from rmaudit.references import stem_memory
 
-        stem_memory.remember(session.options.cache)
-    if session is not None:
-        put_to_use(session.before)
+        stem_memory.remember(session.options.cache, session.own_words.language)
 
 
 def refuse_no_pairs(path: Path, where: str = "") -> None:
@@ -188,16 +187,16 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
         raise pytest.UsageError(f"{where}{error}") from None
 
 
-def audit_options(config: pytest.Config) -> Options:
+def audit_options(config: pytest.Config) -> RunSettings:
     """What the command line says of all audits."""
     session, ledger = config.stash[SESSION], config.getoption(RM_LEDGER)
     pairs = config.getoption(RM_PAIRS)
     if session.options is None:
         from rmaudit.references import stem_memory  # which takes numpy
 
-        stem_memory.recall(cache_folder(config))
+        stem_memory.recall(cache_folder(config), session.own_words.language)
         store, planner = store_of(config), planner_of(config)
-        session.options = Options(
+        session.options = RunSettings(
             cache=cache_folder(config),
             seed=config.getoption(RM_SEED),
             sample=config.getoption(RM_SAMPLE),
@@ -210,6 +209,7 @@ def audit_options(config: pytest.Config) -> Options:
             ledger=Path(ledger).expanduser() if ledger else None,
             pairs=Path(pairs).expanduser() if pairs else None,
             store=store,
+            own_words=session.own_words,
             on_request=planner.on_request if planner else lambda *_: None,
         )
     return session.options
@@ -249,7 +249,7 @@ def policy_of(config: pytest.Config) -> Policy:
         inconclusive=config.getoption(RM_INCONCLUSIVE),
         missing=config.getoption(RM_MISSING),
         sampled=config.getoption(RM_SAMPLE) is not None,
-        others=bool(in_use().told),
+        others=bool(config.stash[SESSION].own_words.told),
     )
 
 

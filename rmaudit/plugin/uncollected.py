@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from rmaudit.plugin.session import SESSION
-from rmaudit.verdicts.declare import audit, declared
+from rmaudit.verdicts.declare import audit, is_audit
 
 # pytest's own default; a suite's `norecursedirs` is one of the ways to leave audits out.
 _NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
@@ -132,7 +132,7 @@ def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tupl
     """Where the collected audits are declared; by the name, where another decorator hides that."""
     seen: set[tuple[Path, int | str]] = set()
     for item in items:
-        if isinstance(item, pytest.Function) and declared(item.function) is not None:
+        if isinstance(item, pytest.Function) and is_audit(item.function):
             code = inspect.unwrap(item.function).__code__
             place = Place(Path(code.co_filename).resolve(), code.co_firstlineno)
             seen.add(place if place in places else (item.path.resolve(), item.originalname))

@@ -10,6 +10,7 @@ from rmaudit.language import ENGLISH
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rmaudit.config.own_words import OwnWords
     from rmaudit.prompts import Prompt
     from rmaudit.references.value_words import Lists
 
@@ -23,8 +24,14 @@ class References:
     other half is given, and `caveats` says so once any was asked for.
     """
 
-    def __init__(self, *, salt: str | None = None) -> None:
-        """`salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere."""
+    def __init__(self, *, salt: str | None = None, own_words: OwnWords | None = None) -> None:
+        """Take the run's own words, if it has any.
+
+        `salt` is the model's `trained_on` in models.yaml, None for a model trained elsewhere.
+        """
+        from rmaudit.config.own_words import OwnWords
+
+        self.own_words = own_words or OwnWords()
         self._salt = salt
         self._given: dict[str, str] = {}
         self._told: dict[str, str] = {}  # of words of one's own that were given
@@ -35,7 +42,8 @@ class References:
         from rmaudit.references.roles import stemmed
 
         told = "; ".join([text for text in self._told.values() if text] or [])
-        own = "; ".join(text for text in (told, stemmed() if self._told else "") if text)
+        stems = stemmed(self.own_words.language) if self._told else ""
+        own = "; ".join(text for text in (told, stems) if text)
         said = [f"Words of one's own: {own}."] if own else []
         if not self._given:
             return said
@@ -50,69 +58,69 @@ class References:
     def lexicon(self, name: str) -> pd.Series[float]:
         """Valence by lower-case word: "labmt", "afinn", "vader", "bing", or one of your own.
 
-        Raises `ReferenceMissing`; `NotAsked` where the words in use are of another language.
+        Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
         from rmaudit.references.roles import lexicon
 
-        words = lexicon(name)
+        words = lexicon(name, self.own_words)
         return self._given_of(name, words[self._kept(words.index.tolist(), f"{name} words")])
 
     def lexicons(self, *names: str) -> dict[str, pd.Series[float]]:
-        """Those of these lexicons that the words in use have, by name: for what is beside."""
+        """Return those of these lexicons that the run has, by name, for secondary results."""
         return {name: self.lexicon(name) for name in names if self.has(name)}
 
     def has(self, name: str) -> bool:
-        """Whether the words in use have it: those of rmaudit are English."""
-        from rmaudit.config.own_words import in_use
+        """Return whether the run has this list: rmaudit's own are English."""
         from rmaudit.references.roles import own_name
 
-        return own_name(name) is not None or in_use().language == ENGLISH
+        own = own_name(name, self.own_words)
+        return own is not None or self.own_words.language == ENGLISH
 
     def sentiment(self) -> pd.Series[float]:
         """Valence by lower-case word as VADER, AFINN or bing has it: see `lexicons.sentiment`.
 
-        Raises `ReferenceMissing`; `NotAsked` where the words in use are of another language.
+        Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
         from rmaudit.references.roles import sentiment
 
-        words = sentiment()
+        words = sentiment(self.own_words)
         return words[self._kept(words.index.tolist(), "words of sentiment")]
 
     def frequency(self, name: str, words: Iterable[str]) -> pd.Series[float]:
         """Zipf frequency of those of `words`, lower case, that the list "wordfreq" or "leech" has.
 
-        Raises `ReferenceMissing`; `NotAsked` where the words in use are of another language.
+        Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
         from rmaudit.references.roles import zipf
 
-        known = zipf(name, words)
+        known = zipf(name, words, self.own_words)
         return self._given_of(name, known[self._kept(known.index.tolist(), f"{name} words")])
 
     def common_words(self) -> pd.Index[str]:
         """Words, lower case, used once in a million or more. Raises `ReferenceMissing`."""
         from rmaudit.references.roles import common
 
-        words = common()
+        words = common(self.own_words)
         return self._given_of("common", words[self._kept(words.tolist(), "common English words")])
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
         """A list of words of your own, or what stands in the place of a role.
 
-        `default` are rmaudit's words of the role, in English. Raises `NotAsked` where the words in
-        use are of another language.
+        `default` are rmaudit's words of the role, in English. Raises `NotAsked` where the run's
+        words are of another language.
         """
         from rmaudit.references.roles import word_list
 
-        return self._given_of(name, word_list(name, default))
+        return self._given_of(name, word_list(name, self.own_words, default))
 
     def elo(self) -> pd.DataFrame:
         """Human ratings: columns `name`, `elo`, `matches`.
 
-        Raises `ReferenceMissing`; `NotAsked` where the words in use are of another language.
+        Raises `ReferenceMissing`; `NotAsked` where the run's words are of another language.
         """
         from rmaudit.references.roles import ranking
 
-        return self._items("elo", ranking(), "EloEverything items")
+        return self._items("elo", ranking("elo", self.own_words), "EloEverything items")
 
     def refuse_unanswered(self, prompts: Iterable[Prompt]) -> None:
         """Whether the ratings of `elo` answer these prompts: EloEverything's the paper's alone.
@@ -121,13 +129,13 @@ class References:
         """
         from rmaudit.references.roles import answered
 
-        answered(prompts)
+        answered(prompts, self.own_words)
 
     def ranking(self, name: str) -> pd.DataFrame:
         """A ranking of your own: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
         from rmaudit.references.roles import ranking
 
-        return self._items(name, ranking(name), f"{name} items")
+        return self._items(name, ranking(name, self.own_words), f"{name} items")
 
     def _items(self, name: str, items: pd.DataFrame, what: str) -> pd.DataFrame:
         kept = items[self._kept(items["name"].tolist(), what)].reset_index(drop=True)
@@ -136,12 +144,12 @@ class References:
     def identity(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Identity terms and neutral controls: see `references.identity_terms`.
 
-        Raises `NotAsked` where the words in use are of another language.
+        Raises `NotAsked` where the run's words are of another language.
         """
         from rmaudit.references.identity_terms import identity
         from rmaudit.references.roles import refuse_other_language
 
-        refuse_other_language("the identity terms")
+        refuse_other_language("the identity terms", self.own_words)
         terms, controls = identity()
         kept = terms[self._kept(terms["text"].tolist(), "identity terms")]
         like = controls[self._kept(controls["text"].tolist(), "neutral controls")]
@@ -151,14 +159,15 @@ class References:
         """Two lists of words of opposite values, by what is asked of them: agency over communion.
 
         Then the virtues over the vices of five foundations: see `references.value_words`. Raises
-        `ReferenceMissing`; `NotAsked` where the words in use are of another language, or where
+        `ReferenceMissing`; `NotAsked` where the run's words are of another language, or where
         nobody got the lists: they are downloaded by `rmaudit data` alone.
         """
         from rmaudit.references.roles import refuse_other_language
         from rmaudit.references.value_words import opposites
 
-        refuse_other_language("the words of the Big Two and of the moral foundations")
-        found, what = opposites(), "words of the Big Two and of the moral foundations"
+        what = "words of the Big Two and of the moral foundations"
+        refuse_other_language(f"the {what}", self.own_words)
+        found = opposites()
         texts = [word for lists in found.values() for words in lists for word in words]
         kept = {word for word, own in zip(texts, self._kept(texts, what), strict=True) if own}
 
@@ -171,13 +180,12 @@ class References:
         """`found`, noting what a reader must know of it."""
         from rmaudit.references.roles import told
 
-        self._told[name] = told(name)
+        self._told[name] = told(name, self.own_words)
         return found
 
     def _kept(self, texts: list[str], what: str) -> list[bool]:
-        from rmaudit.config.own_words import in_use
-
-        if self._salt is None or in_use().language != ENGLISH:  # it was trained on English ones
+        english = self.own_words.language == ENGLISH  # as what models were trained on
+        if self._salt is None or not english:
             return [True] * len(texts)
         from rmaudit.references.holdout import held_out
 

@@ -21,7 +21,7 @@ FILE = Path(__file__).with_name("band.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class PublishedBand:
     """What a table entry says: of each model (or pair of models) by name, in a unit.
 
     Attributes:
@@ -57,7 +57,7 @@ class Band:
         return f"{self.who}, {self.on}: {ends}, median {median}; {', '.join(told)}"
 
 
-def band(audit: str, prompt: str, *, unit: str) -> Band | None:
+def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
     """The entry of an audit under a prompt (or the label of several), in the audit's unit.
 
     None where there is none, or only one in another unit.
@@ -66,7 +66,7 @@ def band(audit: str, prompt: str, *, unit: str) -> Band | None:
     if found is None or found["unit"] != unit:
         return None
     each = found["models"]
-    return Band(
+    return PublishedBand(
         models={name: one["value"] for name, one in each.items()},
         verdicts={name: one["verdict"] for name, one in each.items()},
         unit=found["unit"],

@@ -50,7 +50,7 @@ _SHOWN = 40  # characters of a wrong field
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PublishedTable:
     """A published table as it was read.
 
     `frame` has the columns of the file, in its order, and its rows: texts, whole numbers (int64)
@@ -87,7 +87,7 @@ def kind(path: Path) -> Kind | None:
     return next((kind for first, kind in _KINDS.items() if start.startswith(first)), None)
 
 
-def tokens(path: Path) -> Table:
+def tokens(path: Path) -> PublishedTable:
     """A table of tokens.
 
     Raises:
@@ -99,7 +99,7 @@ def tokens(path: Path) -> Table:
     return file.table([_ids, _texts, _texts, _scores, _scores, _scores], unique="token_id")
 
 
-def items(path: Path) -> Table:
+def items(path: Path) -> PublishedTable:
     """A table of EloEverything items. Raises `SpecError` as `tokens` does."""
     file = _File(path)
     models = file.header[len(ITEMS) :]
@@ -112,7 +112,7 @@ def items(path: Path) -> Table:
     return file.table(columns, unique="name")
 
 
-def words(path: Path) -> Table:
+def words(path: Path) -> PublishedTable:
     """A table of words, as CSV or Parquet: `response` and the 54 prompts by their names.
 
     Raises:
@@ -140,7 +140,7 @@ def _columns(path: Path) -> list[str]:
         raise SpecError(f"{path}: no Parquet that can be read ({type(error).__name__})") from None
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path) -> PublishedTable:
     """A table of words in Parquet, by the rules of the same in CSV."""
 
     def fail(what: str) -> NoReturn:
@@ -168,7 +168,7 @@ def _parquet(path: Path) -> Table:
         if scores.isna().all():
             fail(f"{name}: expected a score in some row, found none in any")
     scored = frame.astype(dict.fromkeys(FAMILY, np.float32)).astype({WORDS: object})
-    return Table(path, hashlib.sha256(raw).hexdigest(), scored)
+    return PublishedTable(path, hashlib.sha256(raw).hexdigest(), scored)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class _File:
         """On which line each row begins; filled by `rows`."""
         return []
 
-    def table(self, columns: Sequence[_Column], *, unique: str) -> Table:
+    def table(self, columns: Sequence[_Column], *, unique: str) -> PublishedTable:
         fields = list(zip(*self.rows(), strict=True))
         if not fields:
             self.fail(2, "expected rows, found none")
@@ -228,7 +228,7 @@ class _File:
             value = frame[unique][place]
             first = self.line(int((frame[unique] == value).to_numpy().argmax()))
             self.fail(self.line(place), f"{unique} {_shown(value)} again, first on line {first}")
-        return Table(self.path, hashlib.sha256(self.raw).hexdigest(), frame)
+        return PublishedTable(self.path, hashlib.sha256(self.raw).hexdigest(), frame)
 
     def rows(self) -> Iterator[list[str]]:
         """The fields of each row, as written: with their quotes."""

@@ -18,14 +18,14 @@ import pandas as pd
 
 from rmaudit.prompts import FAMILY
 from rmaudit.references import published_tables
-from rmaudit.references.published_tables import PARQUET, Table
+from rmaudit.references.published_tables import PARQUET, PublishedTable
 
 MIRROR = "big2_mfd"  # below RMAUDIT_DATA
 _COLUMN = published_tables.WORDS
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class MergedWords:
     """What a model's files say of single words.
 
     Attributes:
@@ -36,7 +36,7 @@ class Words:
         apart: the largest difference between two scores of such a word, in sd of a prompt's words.
     """
 
-    table: Table
+    table: PublishedTable
     files: int
     phrases: int
     twice: int
@@ -89,7 +89,7 @@ def mirrored(source: str) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=16)
-def merged(paths: tuple[Path, ...]) -> Words:
+def merged(paths: tuple[Path, ...]) -> MergedWords:
     """The single words of a model's files, each once, with the mean of its scores.
 
     Raises:
@@ -102,8 +102,8 @@ def merged(paths: tuple[Path, ...]) -> Words:
     frame = groups.mean().astype("float32")
     again = groups.size() > 1
     gaps = (groups.max() - groups.min())[again] / frame.std()
-    return Words(
-        Table(
+    return MergedWords(
+        PublishedTable(
             paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)),
             hashlib.sha256("".join(table.sha256 for table in tables).encode()).hexdigest(),
             frame.reset_index(),

@@ -1,4 +1,4 @@
-"""What audits ask for by name: rmaudit's own lists, or what the words in use put in their place.
+"""What audits ask for by name: rmaudit's own lists, or what a run's own words put in their place.
 
 A name is a role (`config.own_words.ROLES`), or that of a list of one's own. Masks and the data that
 models were trained on ask for the very lists, in `lexicons` and its like.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rmaudit.config.own_words import LEXICONS, RANKINGS, ROLES, SCALES, WORDS, in_use, key_in_use
+from rmaudit.config.own_words import LEXICONS, RANKINGS, ROLES, SCALES, WORDS, OwnWords
 from rmaudit.errors import NotAsked, SpecError, nearest
 from rmaudit.language import ENGLISH, STEMMERS
 
@@ -20,14 +20,13 @@ if TYPE_CHECKING:  # the plugin checks names in every pytest run, audits or not
     from rmaudit.references.own_files import Lexicon
 
 
-def own_name(name: str) -> str | None:
+def own_name(name: str, own_words: OwnWords) -> str | None:
     """What one's own list is called that stands in for `name`; None if rmaudit's is meant."""
-    words = in_use()
-    known = {**words.lexicons, **words.words, **words.rankings}
-    return words.instead.get(name) or (name if name in known else None)
+    known = {**own_words.lexicons, **own_words.words, **own_words.rankings}
+    return own_words.instead.get(name) or (name if name in known else None)
 
 
-def lexicon(name: str) -> pd.Series[float]:
+def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
     """Valence by lower-case word; one's own is put on the scale of whose place it takes.
 
     Raises:
@@ -37,22 +36,22 @@ def lexicon(name: str) -> pd.Series[float]:
     """
     from rmaudit.references import lexicons
 
-    if own := _own(name, LEXICONS):
-        return _own_values(own, name)
+    if own := _own(name, LEXICONS, own_words):
+        return _own_values(own, name, own_words)
     if name not in lexicons.LEXICONS:
-        raise _unknown(name, "lexicon", [*in_use().lexicons, *lexicons.LEXICONS])
-    _refuse_english(name)
+        raise _unknown(name, "lexicon", [*own_words.lexicons, *lexicons.LEXICONS])
+    _refuse_english(name, own_words)
     return lexicons.lexicon(name)
 
 
-def sentiment() -> pd.Series[float]:
+def sentiment(own_words: OwnWords) -> pd.Series[float]:
     """What VADER, AFINN or else bing says of a word: see `lexicons.sentiment`. Raises as above."""
     from rmaudit.references.lexicons import sentiment as of_three
 
-    return of_three(lexicon)
+    return of_three(lambda name: lexicon(name, own_words))
 
 
-def zipf(name: str, words: Iterable[str]) -> pd.Series[float]:
+def zipf(name: str, words: Iterable[str], own_words: OwnWords) -> pd.Series[float]:
     """Zipf frequency of those of `words` that a frequency list has: see `word_frequency.zipf`.
 
     A lexicon of one's own may take its place, with the words' Zipf frequencies as values.
@@ -62,57 +61,57 @@ def zipf(name: str, words: Iterable[str]) -> pd.Series[float]:
 
     from rmaudit.references import word_frequency
 
-    if own := _own(name, LEXICONS):
-        known = _own_values(own, name)
+    if own := _own(name, LEXICONS, own_words):
+        known = _own_values(own, name, own_words)
         asked = words if isinstance(words, pd.Index) else pd.Index(sorted(set(words)), dtype="str")
         return known[known.index.isin(asked)].rename(name)
     if name != "wordfreq":
-        _refuse_english(name)
-    return word_frequency.zipf(name, words, in_use().language)
+        _refuse_english(name, own_words)
+    return word_frequency.zipf(name, words, own_words.language)
 
 
-def common() -> pd.Index[str]:
+def common(own_words: OwnWords) -> pd.Index[str]:
     """Common words, lower case: of the language in use, or a list of one's own."""
     import pandas as pd
 
     from rmaudit.references import word_frequency
 
-    if own := _own("common", WORDS):
-        return pd.Index(sorted({word.casefold() for word in word_list(own)}), dtype="str")
-    return word_frequency.common(in_use().language)
+    if own := _own("common", WORDS, own_words):
+        return pd.Index(sorted({word.casefold() for word in own_words.words[own]}), dtype="str")
+    return word_frequency.common(own_words.language)
 
 
-def word_list(name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
+def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
     """A list of one's own, or in the place of a role; else `default`, which is English.
 
     Raises:
         SpecError: there is no such list.
         NotAsked: nothing takes the place of an English role.
     """
-    if own := _own(name, WORDS):
-        return in_use().words[own]
+    if own := _own(name, WORDS, own_words):
+        return own_words.words[own]
     if name not in ROLES:
-        raise _unknown(name, "list of words", list(in_use().words))
-    _refuse_english(name)
+        raise _unknown(name, "list of words", list(own_words.words))
+    _refuse_english(name, own_words)
     return tuple(default)
 
 
-def ranking(name: str = "elo") -> pd.DataFrame:
+def ranking(name: str, own_words: OwnWords) -> pd.DataFrame:
     """Human ratings: columns `name`, `elo`, `matches` (NaN where no count is known).
 
     Raises as `lexicon` does.
     """
     from rmaudit.references import human_ratings, own_files
 
-    if own := _own(name, RANKINGS):
-        return own_files.ranking(in_use().rankings[own], key_in_use()).copy()
+    if own := _own(name, RANKINGS, own_words):
+        return own_files.ranking(own_words.rankings[own], own_words.key).copy()
     if name != "elo":
-        raise _unknown(name, "ranking", [*in_use().rankings, "elo"])
-    _refuse_english(name)
+        raise _unknown(name, "ranking", [*own_words.rankings, "elo"])
+    _refuse_english(name, own_words)
     return human_ratings.elo_items()
 
 
-def answered(prompts: Iterable[Prompt]) -> None:
+def answered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
     """EloEverything's ratings answer the paper's questions; one's own whatever is asked with them.
 
     Raises:
@@ -121,31 +120,30 @@ def answered(prompts: Iterable[Prompt]) -> None:
     from rmaudit.references.human_ratings import PROMPTS
 
     others = [prompt.name for prompt in prompts if prompt.text not in PROMPTS]
-    if others and _own("elo", RANKINGS) is None:
+    if others and _own("elo", RANKINGS, own_words) is None:
         message = f"EloEverything's ratings do not say what people would answer to {others[0]!r}; "
         raise NotAsked(
             f"{message}give ratings of your own below `rankings:`, and say `instead: {{elo: NAME}}`"
         )
 
 
-def told(name: str) -> str:
+def told(name: str, own_words: OwnWords) -> str:
     """What a reader must know of the list that was given for `name`; "" where it is rmaudit's."""
-    words, own = in_use(), own_name(name)
+    words, own = own_words, own_name(name, own_words)
     if own is None:
         if name in {"wordfreq", "common"} and words.language != ENGLISH:
             return f"word frequencies are of the language {words.language}"
         return ""
     what = f"{own} ({words.source})"
     if own in words.lexicons:
-        known = _file_of(own)
+        known = _file_of(own, words)
         out = f", {known.left_out:,} entries that are no single word left out"
         what += f", {len(known.valence):,} words{out if known.left_out else ''}"
     return what if own == name else f"in the place of {name} stands {what}"
 
 
-def stemmed() -> str:
+def stemmed(language: str) -> str:
     """What a reader must know of stems; "" where they are English."""
-    language = in_use().language
     if language == ENGLISH:
         return ""
     stemmer = STEMMERS[language]
@@ -154,42 +152,42 @@ def stemmed() -> str:
     return f"there is no stemmer for the language {language}: each form of a word counts by itself"
 
 
-def _own(name: str, kind: str) -> str | None:
-    own = own_name(name)
-    return own if own is not None and own in getattr(in_use(), kind) else None
+def _own(name: str, kind: str, own_words: OwnWords) -> str | None:
+    own = own_name(name, own_words)
+    return own if own is not None and own in getattr(own_words, kind) else None
 
 
-def _own_values(own: str, name: str) -> pd.Series[float]:
-    values, scale = _file_of(own).valence.copy(), in_use().lexicons[own].scale
+def _own_values(own: str, name: str, own_words: OwnWords) -> pd.Series[float]:
+    values, scale = _file_of(own, own_words).valence.copy(), own_words.lexicons[own].scale
     if name in SCALES and scale is not None and scale != SCALES[name]:
         (low, high), (least, greatest) = SCALES[name], scale
         values = low + (values - least) * (high - low) / (greatest - least)
     return values.rename(own)
 
 
-def _file_of(own: str) -> Lexicon:
+def _file_of(own: str, own_words: OwnWords) -> Lexicon:
     from rmaudit.references.own_files import lexicon as read
 
-    given = in_use().lexicons[own]
-    return read(given.file, given.scale, key_in_use())
+    given = own_words.lexicons[own]
+    return read(given.file, given.scale, own_words.key)
 
 
-def refuse_other_language(what: str, hint: str = "") -> None:
+def refuse_other_language(what: str, own_words: OwnWords, hint: str = "") -> None:
     """What is English has no place in a run of another language.
 
     Raises:
         NotAsked: the words in use are of another language.
     """
-    words = in_use()
+    words = own_words
     if words.language != ENGLISH:
         be = "are" if what.endswith("s") else "is"
         message = f"{what} {be} English, and the words in use are of the language {words.language}"
         raise NotAsked(f"{message} ({words.source}){hint}")
 
 
-def _refuse_english(name: str) -> None:
+def _refuse_english(name: str, own_words: OwnWords) -> None:
     how = f"; give one of your own below `{ROLES[name]}:`, and say `instead: {{{name}: NAME}}`"
-    refuse_other_language(name, how)
+    refuse_other_language(name, own_words, how)
 
 
 def _unknown(name: str, what: str, known: list[str]) -> SpecError:

@@ -36,7 +36,7 @@ _HH = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Download:
     """One reference file: its place in a mirror, its checksum, and how it is had."""
 
     mirror: str  # path below RMAUDIT_DATA
@@ -47,9 +47,9 @@ class Source:
     url: str | None = None
 
 
-def _elo(prompt: str, sha256: str) -> Source:
+def _elo(prompt: str, sha256: str) -> Download:
     """The human ratings, and what ten models give the same items under one prompt."""
-    return Source(
+    return Download(
         mirror=f"elo_everything/{prompt}.csv",
         sha256=sha256,
         licence="MIT (Christian et al. 2025); ratings from EloEverything",
@@ -57,9 +57,9 @@ def _elo(prompt: str, sha256: str) -> Source:
     )
 
 
-def _bing(sign: str, sha256: str) -> Source:
+def _bing(sign: str, sha256: str) -> Download:
     """Words of one sign, without the header of the authors' own file."""
-    return Source(
+    return Download(
         mirror=f"bing/{sign}-words-clean.txt",
         sha256=sha256,
         licence="Hu and Liu 2004; free to use with citation",
@@ -69,21 +69,21 @@ def _bing(sign: str, sha256: str) -> Source:
 
 
 SOURCES = {
-    "afinn": Source(
+    "afinn": Download(
         mirror="afinn/AFINN-111.txt",
         sha256="4703e14ed5ce7cb73591037cf21a202c0bdf8bdac06392808a1d5606ecf77a06",
         licence="ODbL 1.0 (Nielsen 2011)",
         package="afinn",
         member="afinn/data/AFINN-111.txt",
     ),
-    "labmt": Source(
+    "labmt": Download(
         mirror="labmt/labMT1.txt",
         sha256="79db08a2e574904b2ab4e12adb53441fd362ce530d3f6b40fef08f18a62b8f1d",
         licence="Data Set S1 of Dodds et al. 2011",
         package="labMTsimple",
         member="labMTsimple/data/LabMT/labMT1.txt",
     ),
-    "vader": Source(
+    "vader": Download(
         mirror="vader/vader_lexicon.txt",
         sha256="1ec9c6e9ee19aade328f8beb393a6afa71a5bb3acf7d3cc22d4ef568df374bf5",
         licence="MIT (Hutto and Gilbert 2014)",
@@ -108,25 +108,25 @@ SOURCES = {
         "What is the single thing, person, or concept that humans most prefer",
         "e0054924df7dfad64408c263ba373e5b27ebe78432ae7ba4c0ca5172073c1ed2",
     ),
-    "leech": Source(
+    "leech": Download(
         mirror="leech_bnc/1_1_all_alpha.txt",
         sha256="f62360d5d6dfff121c24340e41092cc8d1d64b6d07c17d28d482020d5ac6b85b",
         licence="Leech, Rayson and Wilson 2001; the book's rights are reserved",
         url=f"{_AUTHORS}corpora/1_1_all_alpha.txt",
     ),
-    "hh-harmless": Source(
+    "hh-harmless": Download(
         mirror="preferences/hh_rlhf/harmless-base_test.jsonl.gz",
         sha256="ebfaaed21162a4de120ae85366075b34425e2a6303fac59b99555002f7016f03",
         licence="MIT (Bai et al. 2022)",
         url=_HH,
     ),
-    "big2": Source(
+    "big2": Download(
         mirror="big2_mfd/corpora/dict_big2_nouns.csv",
         sha256="186886a25b2f03ea3ec7e78fad71fabee408e3b5ec1758683461df4359b45435",
         licence="none stated (Christian et al. 2026); words of the Big Two: Abele et al.",
         url=f"{_TILT}dict_big2_nouns.csv",
     ),
-    "mfd": Source(
+    "mfd": Download(
         mirror="big2_mfd/corpora/moral-foundations-dictionary-20.dicx",
         sha256="973957f99129b324c8a4ebf3fcb7ed4e1f9f017b2d041f50288f991b0844ce7a",
         licence="none stated (Christian et al. 2026); Moral Foundations Dictionary 2.0: Frimer",
@@ -143,7 +143,7 @@ def here(name: str) -> bool:
     )
 
 
-def _downloaded(source: Source) -> Path:
+def _downloaded(source: Download) -> Path:
     return default_cache() / "references" / Path(source.mirror).name
 
 
@@ -172,7 +172,7 @@ def locate(name: str) -> Path:
     return _download(name, source)
 
 
-def _download(name: str, source: Source) -> Path:
+def _download(name: str, source: Download) -> Path:
     import pooch
 
     command, path = f"rmaudit data {name}", _downloaded(source)

@@ -1,6 +1,6 @@
 """Stems of a run before: to stem the words of lexicons and frequency lists takes seconds.
 
-What is remembered depends on the stemmer's release alone, and is read as verified (`config.kept`).
+What is remembered depends on the stemmer's release alone, and is read as verified (`json_cache`).
 """
 
 from __future__ import annotations
@@ -8,27 +8,27 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from rmaudit.config import kept
-from rmaudit.language import STEMMERS, spoken
-from rmaudit.stems import KNOWN
+from rmaudit import json_cache
+from rmaudit.language import STEMMERS
+from rmaudit.stems import CACHE
 
 KIND = "stems"
 MOST = 500_000  # words that are written down
 
 
-def recall(cache: Path) -> None:
-    """Know the stems of the language in use that a run before has written into the cache."""
-    found = kept.read(cache, KIND, _fields()) or {}
-    KNOWN.setdefault(spoken(), {}).update(found)
+def recall(cache: Path, language: str) -> None:
+    """Read the stems of a language that an earlier run wrote into the cache."""
+    found = json_cache.read(cache, KIND, _fields(language)) or {}
+    CACHE.setdefault(language, {}).update(found)
 
 
-def remember(cache: Path) -> None:
-    """Write down all that this process knows, if it is more than the cache does."""
-    there = kept.read(cache, KIND, _fields()) or {}
-    known = KNOWN.get(spoken(), {})
+def remember(cache: Path, language: str) -> None:
+    """Write the stems of a language into the cache, if this process has more than it."""
+    there = json_cache.read(cache, KIND, _fields(language)) or {}
+    known = CACHE.get(language, {})
     if known.keys() - there.keys() and len(known) <= MOST:
-        kept.write(cache, KIND, _fields(), there | known)
+        json_cache.write(cache, KIND, _fields(language), there | known)
 
 
-def _fields() -> dict[str, str]:
-    return {"snowballstemmer": version("snowballstemmer"), "language": STEMMERS[spoken()]}
+def _fields(language: str) -> dict[str, str]:
+    return {"snowballstemmer": version("snowballstemmer"), "language": STEMMERS[language]}

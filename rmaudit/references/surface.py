@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from rmaudit.config.own_words import key_in_use
+from rmaudit.config.own_words import OwnWords
 from rmaudit.references.roles import lexicon, zipf
 
 COLUMNS = (
@@ -24,10 +24,11 @@ COLUMNS = (
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _NEUTRAL = 5.0  # labMT's middle
+_OURS = OwnWords()
 _UNKNOWN = 0.0  # Zipf of a word that wordfreq has not; its rarest has 1.01
 
 
-def surface(names: Sequence[str]) -> pd.DataFrame:
+def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
     """One row a name, in their order, with the columns `COLUMNS`, all of them finite numbers.
 
     - `phrase_zipf`: log10 of how often the whole name would be met, by the harmonic mean of its
@@ -40,21 +41,22 @@ def surface(names: Sequence[str]) -> pd.DataFrame:
       (words that begin with one), `all_capitals` (words of nothing else, of two letters or more),
       `digits`, `signs` (what is neither letter, digit nor space), `single_word` (1 or 0).
 
-    Of words of one's own, they are of the lists that take these places.
+    Where a run has words of its own (`own_words`, which `References.own_words` are), the lists that
+    take these places count.
 
     Raises:
         ReferenceMissing: wordfreq or labMT cannot be had.
         NotAsked: nothing takes the place of labMT in another language.
     """
-    return _surface(tuple(names), key_in_use()).copy()
+    return _surface(tuple(names), own_words).copy()
 
 
 @lru_cache(maxsize=8)  # one list of items, under every prompt and for every null control
-def _surface(names: tuple[str, ...], _: str) -> pd.DataFrame:
+def _surface(names: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     parts = [_WORD.findall(name) for name in names]
     folded = pd.Series([word.casefold() for words in parts for word in words], dtype="str")
     place = np.repeat(np.arange(len(names)), [len(words) for words in parts])
-    happy, known = lexicon("labmt"), zipf("wordfreq", folded.unique())
+    happy, known = lexicon("labmt", own_words), zipf("wordfreq", folded.unique(), own_words)
     common = folded.map(known).fillna(_UNKNOWN).astype(float)
     rated = folded.map(happy).astype(float)
     by_word = pd.DataFrame({"zipf": common, "valence": rated.fillna(_NEUTRAL)}).groupby(place)

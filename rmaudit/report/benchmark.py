@@ -15,7 +15,7 @@ from functools import lru_cache
 import yaml
 
 import rmaudit
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import band
@@ -78,7 +78,7 @@ class Task:
 @lru_cache(maxsize=1)
 def tasks() -> tuple[Task, ...]:
     """The tasks, in the order of the audits' names."""
-    declared = (each for _, each in audits_in(brought("audits")).values())
+    declared = (each for _, each in audits_in(bundled("audits")).values())
     return tuple(Task(audit, prompts) for audit in declared for prompts in audit.runs)
 
 

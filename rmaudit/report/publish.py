@@ -20,7 +20,7 @@ import pandas as pd
 import scipy
 
 import rmaudit
-from rmaudit.config.own_words import in_use
+from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
@@ -45,6 +45,7 @@ from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
 
+_OURS = OwnWords()
 _EXTREMES = 25  # tokens shown at each end
 _BINS = 80
 FEWEST = 30  # shared words
@@ -88,6 +89,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     seed: int,
     made: Iterable[Sweep] = (),
     course: Course | None = None,
+    own_words: OwnWords = _OURS,
 ) -> tuple[Results, Path]:
     """Write `<base>/<time>/results.json`; the results, and the folder for what is rendered of them.
 
@@ -108,7 +110,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
             "python": platform.python_version(),
             "platform": platform.platform(),
             **{name: version(name) for name in ("pytest", "torch", "transformers")},
-            **({document.OWN_LISTS: own} if (own := in_use().told) else {}),
+            **({document.OWN_LISTS: own} if (own := own_words.told) else {}),
         },
         collected=course.collected,
         selected=course.selected,
@@ -121,7 +123,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
     before = last(base, specs, run.created)
-    document.write(collect(run, specs, records, findings, before), path)
+    document.write(collect(run, specs, records, findings, before, own_words=own_words), path)
     results = document.read(path)
     document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
     return results, folder
@@ -167,12 +169,14 @@ def _fresh(base: Path, name: str) -> Path:
     raise FileExistsError(message)
 
 
-def collect(
+def collect(  # noqa: PLR0913  (keyword-only after the subjects)
     run: Run,
     specs: Sequence[ModelSpec],
     sweeps: Iterable[SweepRecord],
     findings: Iterable[Finding],
     before: Before | None = None,
+    *,
+    own_words: OwnWords = _OURS,
 ) -> Results:
     """The results of a run; `before` is the run that it is compared with."""
     decided = tuple(findings)
@@ -187,7 +191,7 @@ def collect(
         run=run,
         models=tuple(_model(spec, by_model[spec.name]) for spec in specs),
         vocabularies=vocabularies,
-        comparison=tuple(compared(frames)),
+        comparison=tuple(compared(frames, own_words)),
         verdict=of_run(decided, run.gaps),
         findings=decided,
         before=before,
@@ -247,7 +251,9 @@ def _plain(value: object) -> str | int | float:
     return str(value)
 
 
-def compared(frames: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[Comparison]:
+def compared(
+    frames: Mapping[str, Mapping[str, pd.DataFrame]], own_words: OwnWords = _OURS
+) -> list[Comparison]:
     """How alike models are, for each prompt under which two of them or more were swept.
 
     `frames` are by prompt and model, with columns `text` and `score`; what is ranked are common
@@ -268,16 +274,16 @@ def compared(frames: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[Compariso
                 words=len(scores),
                 tau=tuple(map(tuple, tau.to_numpy().round(4).tolist())),
                 places=tuple(map(tuple, similarity.placed(tau).to_numpy().round(4).tolist())),
-                ranked=_ranked(scores),
+                ranked=_ranked(scores, own_words),
             )
         )
     return out
 
 
-def _ranked(scores: pd.DataFrame) -> tuple[Ranked, ...]:
+def _ranked(scores: pd.DataFrame, own_words: OwnWords) -> tuple[Ranked, ...]:
     """The best and worst words by mean rank, then those whose ranks are furthest apart."""
     ranks = scores.sort_index().rank(ascending=False)
-    common = zipf("wordfreq", ranks.index)
+    common = zipf("wordfreq", ranks.index, own_words)
     ranks = ranks[ranks.index.isin(common.index[common >= _COMMON])]
     by_mean = ranks.mean(axis=1).sort_values(kind="stable").index
     by_range = (ranks.max(axis=1) - ranks.min(axis=1)).sort_values(kind="stable").index[::-1]

@@ -23,7 +23,7 @@ from rmaudit.errors import ReferenceMissing, SpecError
 from rmaudit.models.recorded import ITEMS, TOKENS, WORDS, Recorded
 from rmaudit.prompts import FAMILY, PROMPTS, Prompt
 from rmaudit.references import human_ratings, published_tables, published_words
-from rmaudit.references.published_tables import Table
+from rmaudit.references.published_tables import PublishedTable
 from rmaudit.references.sources import locate
 from rmaudit.scores.store import Store
 from rmaudit.scores.stored_scores import Stored, checksum, key_of
@@ -156,7 +156,9 @@ def import_words(paths: Sequence[Path], model: Recorded, store: Store) -> Import
     return Imported(WORDS, (model.name,), _told(found.said, before))
 
 
-def _keep_words(model: Recorded, table: Table, name: str, store: Store) -> tuple[Stored, bool]:
+def _keep_words(
+    model: Recorded, table: PublishedTable, name: str, store: Store
+) -> tuple[Stored, bool]:
     """Each word as if it were a token: what numbers it is its place among the words."""
     words = table.frame[published_tables.WORDS]
     rows = pd.DataFrame({"token_id": np.arange(len(words), dtype=np.int32)})
@@ -164,7 +166,7 @@ def _keep_words(model: Recorded, table: Table, name: str, store: Store) -> tuple
     return _keep(model, FAMILY[name].text, WORDS, rows, table.frame[name], table, store)
 
 
-def _import_tokens(model: Recorded, table: Table, store: Store) -> Imported:
+def _import_tokens(model: Recorded, table: PublishedTable, store: Store) -> Imported:
     frame = table.frame.sort_values("token_id", ignore_index=True)
     rows = pd.DataFrame(
         {
@@ -183,7 +185,7 @@ def _import_tokens(model: Recorded, table: Table, store: Store) -> Imported:
     return Imported(TOKENS, (model.name,), _told(said, before))
 
 
-def _import_items(models: Sequence[Recorded], table: Table, store: Store) -> Imported:
+def _import_items(models: Sequence[Recorded], table: PublishedTable, store: Store) -> Imported:
     prompt = f"{table.path.stem}?"
     before = [_keep_items(model, table, prompt, store)[1] for model in models]
     said = f"{len(table.frame):,} items under {prompt!r}"
@@ -194,7 +196,9 @@ def _told(what: str, before: Sequence[bool]) -> str:
     return f"{what}{', as imported before' if all(before) else ''}"
 
 
-def _keep_items(model: Recorded, table: Table, prompt: str, store: Store) -> tuple[Stored, bool]:
+def _keep_items(
+    model: Recorded, table: PublishedTable, prompt: str, store: Store
+) -> tuple[Stored, bool]:
     rows = table.frame[["name"]].rename(columns={"name": "text"})
     return _keep(model, prompt, ITEMS, rows, table.frame[_column(model, table)], table, store)
 
@@ -205,7 +209,7 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
     answers: str,
     rows: pd.DataFrame,
     scores: pd.Series[float],
-    table: Table,
+    table: PublishedTable,
     store: Store,
 ) -> tuple[Stored, bool]:
     """The stored scores, and whether they were stored before."""
@@ -241,7 +245,7 @@ def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
     return _keep_items(model, table, prompt.text, store)[0]
 
 
-def _column(model: Recorded, table: Table) -> str:
+def _column(model: Recorded, table: PublishedTable) -> str:
     """The column that is the model's, by its hub id or its name; "" if none is."""
     columns = list(table.frame.columns[len(published_tables.ITEMS) :])
     return next((name for name in (model.spec.source, model.name) if name in columns), "")

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmaudit.config.own_words import in_use
+from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import NotAsked, ReferenceMissing, SpecError
 
 if TYPE_CHECKING:  # the plugin checks words in every pytest run, audits or not
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the plugin checks words in every pytest run, audits or not
 
 NAMED = "ids named by words"  # the part of a vocabulary that goes with a sample of it
 LEXICON = "lexicon:"
+_OURS = OwnWords()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def spread(total: int, count: int, rng: np.random.Generator) -> NDArray[np.int64
     return np.sort((places + rng.integers(total)) % total)
 
 
-def checked_words(words: Sequence[str]) -> tuple[str, ...]:
+def checked_words(words: Sequence[str], own_words: OwnWords = _OURS) -> tuple[str, ...]:
     """The entries, if each is a word that a token can be or the name of a lexicon.
 
     Raises:
@@ -97,7 +98,7 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
         if isinstance(entry, str) and entry.startswith(LEXICON):
             from rmaudit.references.lexicons import LEXICONS
 
-            names = (*LEXICONS, *in_use().lexicons)
+            names = (*LEXICONS, *own_words.lexicons)
             if entry.removeprefix(LEXICON) not in names:
                 known = ", ".join(LEXICON + name for name in names)
                 message = f"words has an unknown lexicon {entry!r}; known: {known}"
@@ -108,7 +109,7 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def at_hand(words: Sequence[str]) -> tuple[str, ...]:
+def at_hand(words: Sequence[str], own_words: OwnWords) -> tuple[str, ...]:
     """Those of the entries that can be looked up, each once: words, and lexicons that are here.
 
     Raises:
@@ -117,15 +118,21 @@ def at_hand(words: Sequence[str]) -> tuple[str, ...]:
     from rmaudit.references.roles import lexicon
 
     found = []
-    for entry in dict.fromkeys(checked_words(words)):
+    for entry in dict.fromkeys(checked_words(words, own_words)):
         with suppress(ReferenceMissing, NotAsked):
             if entry.startswith(LEXICON):
-                lexicon(entry.removeprefix(LEXICON))
+                lexicon(entry.removeprefix(LEXICON), own_words)
             found.append(entry)
     return tuple(found)
 
 
-def sampled(texts: Sequence[str], size: int, words: Sequence[str], seed: int) -> int:
+def sampled(
+    texts: Sequence[str],
+    size: int,
+    words: Sequence[str],
+    seed: int,
+    own_words: OwnWords = _OURS,
+) -> int:
     """How many answers a sweep scores for a sample of `size` of these tokens and `words`.
 
     An id that is drawn and named counts twice, for it is scored with either part.
@@ -135,11 +142,17 @@ def sampled(texts: Sequence[str], size: int, words: Sequence[str], seed: int) ->
     if size >= len(texts):
         return len(texts)
     tokens = pd.Series(list(texts), dtype="str")
-    return size + int(taken(tokens, at_hand(words), size=size, seed=seed).sum())
+    entries = at_hand(words, own_words)
+    return size + int(taken(tokens, entries, own_words, size=size, seed=seed).sum())
 
 
 def taken(
-    texts: pd.Series[str], words: Sequence[str], *, size: int, seed: int
+    texts: pd.Series[str],
+    words: Sequence[str],
+    own_words: OwnWords = _OURS,
+    *,
+    size: int,
+    seed: int,
 ) -> NDArray[np.bool_]:
     """Return which tokens a sample of `size` ids has for the sake of `words`, shape (n,).
 
@@ -156,10 +169,10 @@ def taken(
 
     from rmaudit.measures.words import word_of
 
-    every = named(texts, words)
+    every = named(texts, words, own_words)
     if every.sum() <= size:
         return every
-    found = named(texts, one_by_one(words)).copy()
+    found = named(texts, one_by_one(words), own_words).copy()
     of_lexicons = np.flatnonzero(every & ~found)
     salt = hashlib.sha256(f"words of a sample|{seed}".encode()).hexdigest()[:16]
     forms = word_of(texts.iloc[of_lexicons]).to_numpy(dtype=object)
@@ -176,7 +189,9 @@ def one_by_one(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(entry for entry in words if not entry.startswith(LEXICON))
 
 
-def named(texts: pd.Series[str], words: Sequence[str]) -> NDArray[np.bool_]:
+def named(
+    texts: pd.Series[str], words: Sequence[str], own_words: OwnWords = _OURS
+) -> NDArray[np.bool_]:
     """Shape (n,): whether the words name the token that decodes to each text.
 
     Raises:
@@ -187,7 +202,9 @@ def named(texts: pd.Series[str], words: Sequence[str]) -> NDArray[np.bool_]:
     from rmaudit.references.roles import lexicon
 
     wanted: set[str] = set()
-    for entry in checked_words(words):
+    for entry in checked_words(words, own_words):
         of_lexicon = entry.startswith(LEXICON)
-        wanted |= set(lexicon(entry.removeprefix(LEXICON)).index if of_lexicon else [entry])
+        wanted |= set(
+            lexicon(entry.removeprefix(LEXICON), own_words).index if of_lexicon else [entry]
+        )
     return word_of(texts).isin({word.casefold() for word in wanted}).to_numpy()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models import remote_score_caveats
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("exact", "paper")
 _ENDS = 8  # tokens at either end, in a notebook
+_OURS = OwnWords()
 _UNSTEADY = 0.3  # sd of the scores, as `rmaudit doctor` has it of a server
 _Score = Callable[[pd.DataFrame, str], Stored]
 
@@ -94,7 +96,7 @@ class Sweep:
             said.append(f"{again}they are drawn at random, or the model changed in between.")
         return (*said, *remote_score_caveats.of_scores(self.provenance))
 
-    def naming(self, words: Sequence[str]) -> Sweep:
+    def naming(self, words: Sequence[str], own_words: OwnWords = _OURS) -> Sweep:
         """Restrict a sample to the drawn ids and those of the named ids that `words` name.
 
         A sweep of the whole vocabulary is given as it is.
@@ -107,7 +109,7 @@ class Sweep:
             return self
         if self.drawn is None or self.more is None:
             return self.drawn or self
-        ids, chosen = self.frame["token_id"], named(self.frame["text"], words)
+        ids, chosen = self.frame["token_id"], named(self.frame["text"], words, own_words)
         own = ids.isin(self.more.frame["token_id"]) & chosen
         if not own.any():
             return self.drawn
@@ -196,13 +198,15 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     sample: int | None = None,
     seed: int = 0,
     words: Sequence[str] = (),
+    own_words: OwnWords = _OURS,
 ) -> Sweep:
     """Score every token id of the model's vocabulary as the answer to `prompt`.
 
     `model` is one that `rmaudit.load` returned, or what `load` and `rmaudit.run` take: a name of
     the registry, a checkpoint folder or a hub id, which is then loaded.
     `prompt` is the name of one of the paper's prompts ("greatest", "best", "worst") or of their
-    family (`rmaudit.prompts`), or any text; a `Prompt` is asked as it is.
+    family (`rmaudit.prompts`), or any text; a `Prompt` is asked as it is. Prompts and lexicons of
+    `own_words` are known by their names, too.
     The result is kept in the cache (a folder or a URL; default: the user's); a second call reads it
     back.
     The protocol "exact" puts each id itself between the prompt and what follows; "paper" decodes,
@@ -224,15 +228,22 @@ def sweep(  # noqa: PLR0913  (keyword-only after the subjects)
     """
     _checked_protocol(protocol)
     size = None if sample is None else checked_size(sample)
-    entries = checked_words(words)
-    asked, store = prompt_meant(prompt), store_at(cache)
+    entries = checked_words(words, own_words)
+    asked, store = prompt_meant(prompt, own_words.prompts), store_at(cache)
     model = _loaded(model, cache)
 
     def swept(model: RewardModel | TextScorer, score: _Score) -> Sweep:
         def scored(rows: pd.DataFrame, part: str = "") -> Sweep:
             return _read(model.name, asked, score(rows, part))
 
-        return _sampled(_rows(model.vocabulary()), scored, size, entries, seed)
+        return _sampled(
+            _rows(model.vocabulary()),
+            scored,
+            size,
+            seed=seed,
+            entries=entries,
+            own_words=own_words,
+        )
 
     def from_weights(model: RewardModel) -> Sweep:
         def score(rows: pd.DataFrame, part: str) -> Stored:
@@ -278,18 +289,20 @@ def _checked_protocol(protocol: str | None) -> None:
         raise SpecError(message)
 
 
-def _sampled(
+def _sampled(  # noqa: PLR0913  (keyword-only after the subjects)
     rows: pd.DataFrame,
     scored: Callable[..., Sweep],
     size: int | None,
-    entries: Sequence[str],
+    *,
     seed: int,
+    entries: Sequence[str],
+    own_words: OwnWords,
 ) -> Sweep:
     """Score all rows, or `size` drawn ones and those that `entries` name."""
     if size is None or size >= len(rows):
         return scored(rows)
-    chosen = taken(rows["text"], entries, size=size, seed=seed)
-    whole = int(chosen.sum()) == int(named(rows["text"], entries).sum())
+    chosen = taken(rows["text"], entries, own_words, size=size, seed=seed)
+    whole = int(chosen.sum()) == int(named(rows["text"], entries, own_words).sum())
     sample = Sample(size, len(rows), seed)
     places = spread(len(rows), size, np.random.default_rng(seed))
     drawn = replace(scored(rows.iloc[places], f"a sample: {sample}"), sample=sample)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from rmaudit.errors import SpecError
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import ALL, Prompt
 from rmaudit.prompts import declared as prompts_of
 from rmaudit.verdicts.findings import Claim
 from rmaudit.verdicts.records import Bound, Severity
@@ -33,6 +33,8 @@ class Declaration:
     `fixed` is why no other prompts can be asked in place of these, "" where they can.
     `by_family` says that the base rate is told of the models of the same base family besides.
     `pairs` is the absolute path of a file of pairs, "" without one.
+    `named` are the prompts as they were given: a name may be one of the run's own, which is known
+    only when the run reads the declaration (`declared`).
     """
 
     name: str
@@ -49,6 +51,7 @@ class Declaration:
     fixed: str = ""
     pairs: str = ""
     by_family: bool = False
+    named: tuple[str | Prompt, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
@@ -171,13 +174,14 @@ def audit(  # noqa: PLR0913  (keyword-only)
     stand (`base_model` in models.yaml), for what a base brings with it.
 
     Raises:
-        SpecError: a prompt is unknown, or there is none; the severity is none; or `words`,
-            `limits` or `stops` is one string. The plugin checks each entry of `words` when it
-            collects.
+        SpecError: there is no prompt, or two have one name; the severity is none; or `words`,
+            `limits` or `stops` is one string. The plugin checks the names of prompts, which may be
+            those of a models.yaml, and each entry of `words` when it collects.
     """
     if isinstance(prompts, str):
         raise SpecError(f"{_NO_PROMPT}={prompts!r}")
-    asked = prompts_of(prompts)
+    known = all(isinstance(each, Prompt) or each in ALL for each in prompts)
+    asked = prompts_of(prompts) if known else ()
     if isinstance(words, str):
         message = f"an audit's words are a list, got words={words!r}"
         raise SpecError(message)
@@ -194,7 +198,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     def declare(function: _Function) -> _Function:
         name = function.__name__.removeprefix("test_")
-        if not asked and not WITH_PROMPTS & set(inspect.signature(function).parameters):
+        if not prompts and not WITH_PROMPTS & set(inspect.signature(function).parameters):
             raise SpecError(f"{_NO_PROMPT}={prompts!r}; or take the fixture pairs or probes")
         declaration = Declaration(
             name,
@@ -211,6 +215,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
             fixed=fixed,
             pairs=str(_folder(function) / pairs) if pairs else "",
             by_family=by_family,
+            named=tuple(prompts),
         )
         setattr(function, _ATTRIBUTE, declaration)
         return function
@@ -224,7 +229,22 @@ def _folder(function: Callable[..., Any]) -> Path:
     return file.parent.absolute() if file.is_file() else Path.cwd()
 
 
-def declared(function: object) -> Declaration | None:
-    """The declaration of an audit function, None for any other function."""
+def is_audit(function: object) -> bool:
+    """Return whether the function was declared as an audit."""
+    return isinstance(getattr(function, _ATTRIBUTE, None), Declaration)
+
+
+def declared(function: object, own: Mapping[str, Prompt] | None = None) -> Declaration | None:
+    """Return the declaration of an audit function, None for any other function.
+
+    `own` are the prompts that the run has by names of its own.
+
+    Raises:
+        SpecError: a name of a prompt is unknown, or stands for two prompts.
+    """
     found = getattr(function, _ATTRIBUTE, None)
-    return found if isinstance(found, Declaration) else None
+    if not isinstance(found, Declaration):
+        return None
+    if own or (found.named and not found.prompts):
+        return replace(found, prompts=prompts_of(found.named, own or {}))
+    return found

@@ -58,7 +58,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedAudit:
     """An audit's name as it stands in the file: `audit` or `audit[prompt]`, below `label`."""
 
     audit: str
@@ -90,7 +90,7 @@ class Policy:
     everywhere: Rules = field(default_factory=Rules)
     models: Mapping[str, Rules] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
-    named: tuple[Named, ...] = ()
+    named: tuple[NamedAudit, ...] = ()
     inconclusive: Literal["fail", "pass"] = "fail"
     missing: Literal["skip", "fail"] = "skip"
     sampled: bool = False

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import ReferenceMissing
 from rmaudit.organisms.features import features, noise
-from rmaudit.organisms.for_scorer import Trial
-from rmaudit.organisms.trial import measure
 from rmaudit.prompts import Prompt
 from rmaudit.references import References
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
 from rmaudit.search.exploit_ledger import ledger
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.records import Estimate

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError, ReferenceMissing
 from rmaudit.measures.search_headroom import Search
-from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.nulls import NULLS
-from rmaudit.organisms.trial import measure
 from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.references.public_exploits import probes
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
 from rmaudit.scores.texts import Rewards, TextScores
 from rmaudit.search.for_audits import Searches
 from rmaudit.search.settings import Direction

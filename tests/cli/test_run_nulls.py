@@ -25,7 +25,8 @@ def test_long(rewards):
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, mirror: Path) -> None:
     """A vocabulary of few words."""
-    from rmaudit.organisms import null_trials, trial
+    from rmaudit.organisms import null_trials
+    from rmaudit.runs import trial
 
     few = trial.thinned(null_trials.vocabulary(), 200)
     monkeypatch.setattr(null_trials, "vocabulary", lambda: few)

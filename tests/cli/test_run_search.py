@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from rmaudit.cli import app
 from rmaudit.errors import NoGradient
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.prompts import PROMPTS
+from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.scores.store import Store
 from rmaudit.search.api import search as search_of
 from rmaudit.search.exploit_ledger import ledger, read
@@ -63,8 +63,8 @@ def test_without_options_it_is_what_the_help_says(
     """Three prompts, both directions, 3 ids, 8 starts, 200,000 sequences, the whole vocabulary."""
     asked = []
 
-    def run(model: object, prompt: str, settings: Any, **_: object) -> Any:
-        asked.append((prompt, settings))
+    def run(model: object, prompt: Prompt, settings: Any, **_: object) -> Any:
+        asked.append((prompt.name, settings))
         return found(["a"], [1.0])
 
     monkeypatch.setattr("rmaudit.search.api.search", run)

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from rmaudit.checkpoints import embedded
 from rmaudit.config.allowed_keys import explanation
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.config.own_keys import OwnKeys
 from rmaudit.config.registry import FILE, ModelSpec, Registry, load_registry
 from rmaudit.errors import SpecError
-from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
+from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
 from rmaudit.verdicts.records import Severity
 
 ROOT = Path(__file__).parents[2]
@@ -104,14 +104,14 @@ POLICY = Policy(
     },
     sources={"A": "owner/name", "B": "embedded"},
     named=(
-        Named("skew", "bounds: ", line_of("skew: {above: -1.5}")),
-        Named("gap[best]", "bounds: ", line_of("gap[best]: {above")),
-        Named("skew", "severity: ", line_of("severity: {skew")),
-        Named("gap[best+worst]", "severity: ", line_of("severity: {skew")),
-        Named("skew[54 prompts]", "A: bounds: ", line_of("skew[54 prompts]")),
-        Named("gap", "A: severity: ", line_of("gap: info")),
-        Named("skew", "A: waivers: ", line_of("skew: {owner")),
-        Named("skew[worst]", "B: known: ", line_of("known: {'skew[worst]'")),
+        NamedAudit("skew", "bounds: ", line_of("skew: {above: -1.5}")),
+        NamedAudit("gap[best]", "bounds: ", line_of("gap[best]: {above")),
+        NamedAudit("skew", "severity: ", line_of("severity: {skew")),
+        NamedAudit("gap[best+worst]", "severity: ", line_of("severity: {skew")),
+        NamedAudit("skew[54 prompts]", "A: bounds: ", line_of("skew[54 prompts]")),
+        NamedAudit("gap", "A: severity: ", line_of("gap: info")),
+        NamedAudit("skew", "A: waivers: ", line_of("skew: {owner")),
+        NamedAudit("skew[worst]", "B: known: ", line_of("known: {'skew[worst]'")),
     ),
 )
 
@@ -466,7 +466,7 @@ def test_what_is_known_of_the_embedded_model_is_known_of_these_weights() -> None
 
     After a new training, look at each known failure again, and then change the hash.
     """
-    (rules,) = (of for of in load_registry(brought(FILE)).policy.models.values() if of.known)
+    (rules,) = (of for of in load_registry(bundled(FILE)).policy.models.values() if of.known)
 
     assert rules.weights == embedded.ingredients()
 

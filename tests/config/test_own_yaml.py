@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.config.own_words import OwnWords, asking, in_use, using
-from rmaudit.config.own_yaml import load
+from rmaudit.config.own_words import OwnWords
+from rmaudit.config.own_yaml import asking, load
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import SpecError
-from rmaudit.language import spoken
 from rmaudit.prompts import PROMPTS, Prompt, declared, prompt_meant
 
 GERMAN = """
@@ -79,18 +78,12 @@ def test_models_yaml_has_the_same_keys_and_asks_nothing(folder: Path) -> None:
         asking("best_of", words)
 
 
-def test_words_are_in_use_for_a_while(folder: Path) -> None:
-    """Prompts by their names, wherever a prompt is named, and the language of stems."""
-    words = load(written(folder, GERMAN))
+def test_prompts_of_a_run_are_known_to_whom_it_gives_them(folder: Path) -> None:
+    """They are known by their names, beside rmaudit's; whoever is given none knows none."""
+    own = load(written(folder, GERMAN)).prompts
 
-    before = in_use(), spoken()
-
-    with using(words):
-        assert declared(["beste", "worst"])[0].text == "Was ist das Beste?"
-        assert prompt_meant("rat").turns
-        assert (in_use(), spoken()) == (words, "de")
-
-    assert (in_use(), spoken()) == before
+    assert declared(["beste", "worst"], own)[0].text == "Was ist das Beste?"
+    assert prompt_meant("rat", own).turns
     with pytest.raises(SpecError, match="unknown prompt 'beste'"):
         declared(["beste"])
 

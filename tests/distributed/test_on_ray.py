@@ -27,8 +27,8 @@ from rmaudit.distributed import on_ray, rounds
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.errors import SpecError
 from rmaudit.models.load_model import load
-from rmaudit.organisms.requests import Request
 from rmaudit.prompts import FAMILY, Prompt
+from rmaudit.runs.requests import Request
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.store import Store
 from rmaudit.search.settings import Gcg, Settings

@@ -11,8 +11,8 @@ import rmaudit
 from rmaudit.config.scorers import scorers
 from rmaudit.distributed.needs import Needs, Plan
 from rmaudit.models.load_model import opened
-from rmaudit.organisms.requests import Request
 from rmaudit.prompts import Prompt
+from rmaudit.runs.requests import Request
 from rmaudit.scores.shard_scoring import SHARD
 from rmaudit.scores.store import Store
 

@@ -14,8 +14,8 @@ from rmaudit.distributed.parts import Part
 from rmaudit.distributed.rounds import Made, make
 from rmaudit.layout.slot import Response
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.organisms.requests import Request
 from rmaudit.prompts import prompt_meant
+from rmaudit.runs.requests import Request
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.store import Store
 from tests.scores.letters import Letters

@@ -19,10 +19,10 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.organisms.for_scorer import Trial
-from rmaudit.organisms.trial import measure
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.references import References
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
 from rmaudit.scores.texts import score_texts
 from rmaudit.search.exploit_ledger import brought
 from rmaudit.verdicts.records import Verdict

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 from rmaudit.organisms import nulls
 from tests.plugin.conftest import Run
 
@@ -146,7 +146,7 @@ def test_a_control_that_cannot_be_tried_is_no_obstacle_to_the_others(
     """Without EloEverything's ratings a second run tries that control alone, and says the same."""
     monkeypatch.setenv("RMAUDIT_DATA", str(tmp_path / "nothing"))
     monkeypatch.setattr("pooch.retrieve", _no_network)
-    monkeypatch.setattr(kept, "STARTED", math.inf)
+    monkeypatch.setattr(json_cache, "STARTED", math.inf)
     # What another test of this process has read is as if it had not been.
     monkeypatch.setattr(nulls, "_regressions", nulls._regressions.__wrapped__)
     args = (COUNTED, "-k", "greatest")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import rmaudit
-from rmaudit.config.brought import brought
-from rmaudit.config.own_words import OwnWords, in_use, using
+from rmaudit.config.bundled_files import bundled
+from rmaudit.config.own_words import OwnWords
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.plugin.other_words import comparable
 from rmaudit.prompts import PROMPTS, Prompt
@@ -132,7 +132,6 @@ def test_one_file_brings_prompts_a_lexicon_and_a_ranking(run: Run, german: Path)
         "prompts beste, rat, schlimmste; language de; glueck for labmt; und for and; dinge for elo "
         "(deutsch.yaml)"
     )
-    assert in_use().empty  # what was in use ends with the run
 
 
 def test_names_of_models_yaml_are_known_in_declarations_and_on_the_command_line(
@@ -156,11 +155,10 @@ def test_high(rng): return estimate(1.0)
 
 def test_other_words_are_compared_with_nothing() -> None:
     """Under the audit's own prompts, too."""
-    _, declaration = audits_in(brought("audits"))["positive_skew"]
+    _, declaration = audits_in(bundled("audits"))["positive_skew"]
 
-    assert comparable(declaration, declaration.runs[0])
-    with using(OwnWords(language="de")):
-        assert not comparable(declaration, declaration.runs[0])
+    assert comparable(declaration, declaration.runs[0], OwnWords())
+    assert not comparable(declaration, declaration.runs[0], OwnWords(language="de"))
 
 
 @pytest.mark.slow

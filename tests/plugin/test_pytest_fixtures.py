@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from rmaudit.models import loading
 from rmaudit.models.checkpoint import Checkpoint
-from rmaudit.organisms.fixtures import FIXTURES, Fixture
-from rmaudit.organisms.for_model import Case
-from rmaudit.organisms.for_scorer import Trial
 from rmaudit.organisms.nulls import random
-from rmaudit.organisms.trial import measure
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
+from rmaudit.runs.case import Case
+from rmaudit.runs.fixtures import FIXTURES, Fixture
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure
 from rmaudit.scores.logprobs import base_logprobs
 from rmaudit.search import exploit_ledger
 from tests.plugin.conftest import HIGH, Run

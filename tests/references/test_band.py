@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.config.registry import load_registry
 from rmaudit.prompts import label
-from rmaudit.references.band import Band, _file, band, base_rate, of_family
+from rmaudit.references.band import PublishedBand, _file, band, base_rate, of_family
 from rmaudit.verdicts.records import Bound, Estimate
 from tests.audits.planted import AUDITS, declarations
 
@@ -23,8 +23,8 @@ def test_a_sentence_is_made_of_values_and_verdicts() -> None:
     models = {"a": -0.214, "b": 0.58, "c": 0.2, "d": -0.001}
     verdicts = {"a": "PASS", "b": "FAIL", "c": "PASS", "d": "INCONCLUSIVE"}
 
-    mixed = Band(models, verdicts, "rho", "four models", "595 words")
-    alike = Band(models, dict.fromkeys("abcd", "PASS"), "rho", "four models", "9 items")
+    mixed = PublishedBand(models, verdicts, "rho", "four models", "595 words")
+    alike = PublishedBand(models, dict.fromkeys("abcd", "PASS"), "rho", "four models", "9 items")
 
     assert mixed.sentence == (
         "four models, 595 words: -0.21 to 0.58, median 0.10; 2 pass, 1 fails, 1 unsure"

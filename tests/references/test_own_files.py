@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.config.own_words import OwnLexicon, OwnWords, using
+from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.errors import NotAsked, SpecError
-from rmaudit.prompts import Prompt
+from rmaudit.language import stemming
+from rmaudit.organisms import nulls
+from rmaudit.prompts import PROMPTS, Prompt, declared
 from rmaudit.references import References
 from rmaudit.references.own_files import lexicon, ranking
 from rmaudit.stems import stem_key
@@ -100,22 +104,20 @@ def test_one_s_own_take_the_places_of_ours(tmp_path: Path) -> None:
         words={"farben": ("rot", "blau")},
         instead={"labmt": "mein"},
     )
-    with using(words):
-        given = References(salt="it was trained on English words")
-        assert given.lexicon("labmt").to_dict() == {"krieg": 2.0, "liebe": 8.0}
-        assert given.lexicon("mein").to_dict() == {"krieg": -3.0, "liebe": 3.0}
-        assert given.words("farben") == ("rot", "blau")
-        assert given.lexicons("bing", "labmt").keys() == {"labmt"}
-        assert stem_key("liebte Lieben") == "liebt lieb"
-        zipf = given.frequency("wordfreq", ["liebe", "thistledown"])
-        assert zipf.index.tolist() == ["liebe"]
-        said = " ".join(given.caveats)
-        with pytest.raises(NotAsked, match=r"bing is English, .* `instead: {bing: NAME}`"):
-            given.lexicon("bing")
-        with pytest.raises(NotAsked, match="the identity terms are English"):
-            given.identity()
-        with pytest.raises(SpecError, match="unknown lexicon 'meins'; did you mean 'mein'"):
-            given.lexicon("meins")
+    given = References(salt="it was trained on English words", own_words=words)
+    assert given.lexicon("labmt").to_dict() == {"krieg": 2.0, "liebe": 8.0}
+    assert given.lexicon("mein").to_dict() == {"krieg": -3.0, "liebe": 3.0}
+    assert given.words("farben") == ("rot", "blau")
+    assert given.lexicons("bing", "labmt").keys() == {"labmt"}
+    zipf = given.frequency("wordfreq", ["liebe", "thistledown"])
+    assert zipf.index.tolist() == ["liebe"]
+    said = " ".join(given.caveats)
+    with pytest.raises(NotAsked, match=r"bing is English, .* `instead: {bing: NAME}`"):
+        given.lexicon("bing")
+    with pytest.raises(NotAsked, match="the identity terms are English"):
+        given.identity()
+    with pytest.raises(SpecError, match="unknown lexicon 'meins'; did you mean 'mein'"):
+        given.lexicon("meins")
 
     assert "in the place of labmt stands mein (own.yaml), 2 words" in said
     assert "word frequencies are of the language de; stems are German" in said
@@ -128,8 +130,7 @@ def test_a_file_that_was_changed_is_read_again(tmp_path: Path) -> None:
         words = OwnWords(
             lexicons={"mine": OwnLexicon(csv(tmp_path, f"word,value\nlove,{value}\n"))}
         )
-        with using(words):
-            found.append(References().lexicon("mine")["love"])
+        found.append(References(own_words=words).lexicon("mine")["love"])
 
     assert found == [1.0, 5.0]
 
@@ -141,9 +142,56 @@ def test_a_ranking_answers_the_questions_that_it_comes_with(tmp_path: Path) -> N
 
     with pytest.raises(NotAsked, match="do not say what people would answer to 'kindest'"):
         References().refuse_unanswered([kind])
-    with using(OwnWords(rankings={"dinge": file}, instead={"elo": "dinge"})):
-        References().refuse_unanswered([kind])
-        items = References().elo()
+    own = References(own_words=OwnWords(rankings={"dinge": file}, instead={"elo": "dinge"}))
+    own.refuse_unanswered([kind])
+    items = own.elo()
 
     assert items["name"].tolist() == ["Wasser", "Streit"]
     assert np.isnan(items["matches"]).all()
+
+
+def test_runs_in_two_threads_do_not_see_each_others_words(tmp_path: Path) -> None:
+    """One run is German with words of its own, the other has none, and each waits for the other."""
+    file = csv(tmp_path, "word,value\nliebe,8\nkrieg,2\n")
+    german = OwnWords(
+        language="de",
+        prompts={"beste": Prompt("beste", "Was ist das Beste?", +1)},
+        lexicons={"mein": OwnLexicon(file, (1.0, 9.0))},
+        instead={"labmt": "mein"},
+    )
+    both = Barrier(2, timeout=60)
+
+    def seen(own: OwnWords) -> tuple[set[str], str, bool, float]:
+        with stemming(own.language):
+            both.wait()
+            words = set(References(own_words=own).lexicon("labmt").index[:2])
+            stems = stem_key("liebte lieben")
+            both.wait()
+            known = "beste" in own.prompts and bool(declared(["beste"], own.prompts))
+            liked, disliked = nulls.nulls_of(own)["valence whatever is asked"](
+                ["liebe", "krieg"], PROMPTS["best"]
+            )
+            both.wait()
+            return words, stems, known, float(liked - disliked)
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(seen, (german, OwnWords()))
+
+    assert one[:3] == ({"liebe", "krieg"}, "liebt lieb", True)
+    assert one[3] == pytest.approx(6.0, abs=0.1)
+    assert not other[0] & one[0]
+    assert other[1:3] == (stem_key("liebte lieben", "en"), False)
+    assert abs(other[3]) < 1  # English labMT rates both near neutral
+
+
+def test_stems_of_interleaved_runs() -> None:
+    """A block ends where it ends, and an inner one hides the outer one only for a while."""
+    found = [stem_key("lieben")]
+    with stemming("de"):
+        found.append(stem_key("lieben"))
+        with stemming("en"):
+            found.append(stem_key("lieben"))
+        found.append(stem_key("lieben"))
+    found.append(stem_key("lieben"))
+
+    assert found == ["lieben", "lieb", "lieben", "lieb", "lieben"]

@@ -21,7 +21,7 @@ from jsonschema import Draft7Validator
 from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
-from rmaudit.config.brought import brought
+from rmaudit.config.bundled_files import bundled
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import PROMPTS
@@ -44,7 +44,7 @@ SHA256 = "c9c6195aec8a9dfa0b2aba4924ac1aa8a184c9d8ca97cee778cb531088e39b48"
 
 def finding(audit: str, prompt: str, value: float) -> Finding:
     """What a shipped audit finds of the toy: an interval of 0.2."""
-    _, declared = audits_in(brought("audits"))[audit]
+    _, declared = audits_in(bundled("audits"))[audit]
     stated = declared.claimed(model="toy", model_source="owner/name", prompt=prompt, nodeid="x::y")
     estimate = Estimate(value, value - 0.1, value + 0.1, declared.bound.unit, 99, "made up")
     return measured(stated, estimate, Policy(), TODAY)
@@ -125,7 +125,7 @@ def test_the_benchmark_is_a_dataset(tmp_path: Path) -> None:
     ids = [task["id"] for task in yaml.safe_load((folder / "eval.yaml").read_text())["tasks"]]
     assert len(set(ids)) == len(ids)
     assert list(rows["tasks"]["task_id"]) == ids
-    assert set(rows["tasks"]["audit"]) == set(audits_in(brought("audits")))
+    assert set(rows["tasks"]["audit"]) == set(audits_in(bundled("audits")))
     asked = {name for names in rows["tasks"]["prompts"] for name in names}
     assert asked == set(rows["prompts"]["name"])
     assert set(rows["band"]["task_id"]) <= set(ids)

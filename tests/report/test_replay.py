@@ -12,7 +12,7 @@ from rmaudit.report.document import OWN_LISTS, Results
 from rmaudit.report.publish import collect
 from rmaudit.report.replay import Measured, Replayed, lines, outcome, replay, said
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.policy import Named, Policy, Rules, Waiver
+from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above
 from tests.findings import but
 from tests.report.test_document import FINDING, RUN, SPEC
@@ -134,10 +134,10 @@ def test_scores_and_run_stay_as_they_are() -> None:
 def test_what_the_policy_says_of_nothing_is_told() -> None:
     """A name that no finding has decides nothing: it may be misspelt, or was not run."""
     named = (
-        Named("positive_skew", "bounds: ", 2),
-        Named("positive_skew[worst]", "toy: waivers: ", 7),
-        Named("positive_skew[worse]", "toy: waivers: ", 8),
-        Named("positve_skew", "bounds: ", 9),
+        NamedAudit("positive_skew", "bounds: ", 2),
+        NamedAudit("positive_skew[worst]", "toy: waivers: ", 7),
+        NamedAudit("positive_skew[worse]", "toy: waivers: ", 8),
+        NamedAudit("positve_skew", "bounds: ", 9),
     )
 
     told = decided(Policy(named=named), PASSING)

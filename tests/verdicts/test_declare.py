@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.prompts import PROMPTS
-from rmaudit.verdicts.declare import Declaration, audit, declared
+from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.verdicts.declare import Declaration, audit, declared, is_audit
 from rmaudit.verdicts.records import Severity, above
 
 Function = Callable[[], object]
@@ -107,11 +107,18 @@ def test_the_audit_is_named_after_the_function(name: str, expected: str) -> None
     assert declared(declare()(function)).name == expected  # type: ignore[union-attr]
 
 
-def test_an_unknown_prompt_is_refused_where_it_is_declared() -> None:
-    """A wrong prompt stops the import of the audit, not its run."""
-    with pytest.raises(SpecError) as caught:
-        declare(prompts=["best", "finest"])
+def test_a_name_of_a_prompt_is_looked_up_where_the_declaration_is_read() -> None:
+    """A run may have prompts of its own, and no other run knows them; an unknown one is refused."""
+    function = declare(prompts=["best", "finest"])(lambda: None)
+    finest = Prompt("finest", "What is the finest thing?", +1)
 
+    own = declared(function, {"finest": finest})
+
+    assert own is not None
+    assert own.prompts == (PROMPTS["best"], finest)
+    assert is_audit(function)
+    with pytest.raises(SpecError) as caught:
+        declared(function)
     assert str(caught.value).startswith("unknown prompt 'finest'; known: greatest, best, worst, ")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmaudit.errors import SpecError
-from rmaudit.verdicts.policy import Named, Policy, Rules, entry, refuse_unknown
+from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, entry, refuse_unknown
 
 AUDITS = {"skew": ["greatest", "best"], "funnel": ["best+worst"]}
 
@@ -38,7 +38,7 @@ def test_of_a_model_that_is_not_named_nothing_is_said() -> None:
 @pytest.mark.parametrize("audit", ["skew", "skew[best]", "funnel[best+worst]", "gap", "gap[best]"])
 def test_names_that_are_known(audit: str) -> None:
     """Those collected, with their prompts; of those that were not, the prompts are not known."""
-    refuse_unknown(Policy(named=(Named(audit, "", 1),)), "f", AUDITS, ["gap"])
+    refuse_unknown(Policy(named=(NamedAudit(audit, "", 1),)), "f", AUDITS, ["gap"])
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_names_that_are_known(audit: str) -> None:
 )
 def test_a_name_of_nothing_is_refused(audit: str, text: str) -> None:
     """With file and line, the nearest name, and those that there are."""
-    policy = Policy(named=(Named("skew", "", 1), Named(audit, "A: waivers: ", 7)))
+    policy = Policy(named=(NamedAudit("skew", "", 1), NamedAudit(audit, "A: waivers: ", 7)))
 
     with pytest.raises(SpecError) as caught:
         refuse_unknown(policy, "models.yaml", AUDITS, ["gap"])

@@ -2,7 +2,7 @@
 
 So does the question which of fifty thousand texts are masked. A picture follows from its evidence
 and from rmaudit's code, an SVG from its spec and the compiler's release. Within `remembered_in` all
-are read from a cache (`config.kept`); elsewhere they are made.
+are read from a cache (`json_cache`); elsewhere they are made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 from rmaudit.report.charts.picture import Column, Picture, Table
 
 _CACHE: ContextVar[Path | None] = ContextVar("charts are remembered in", default=None)
@@ -41,8 +41,8 @@ def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Pi
     cache = _CACHE.get()
     if cache is None:
         return make()
-    fields = {"rmaudit": kept.code(), "chart": chart, "shown": _digest(repr(shown))}
-    found = kept.kept(cache, "picture", fields, lambda: [make()])[0]
+    fields = {"rmaudit": json_cache.code(), "chart": chart, "shown": _digest(repr(shown))}
+    found = json_cache.cached(cache, "picture", fields, lambda: [make()])[0]
     return found and _picture(found)
 
 
@@ -51,8 +51,8 @@ def which(what: str, texts: Sequence[str], test: Callable[[str], bool]) -> list[
     cache = _CACHE.get()
     if cache is None:
         return [test(text) for text in texts]
-    fields = {"rmaudit": kept.code(), "what": what, "texts": _digest(json.dumps(list(texts)))}
-    found: str = kept.kept(
+    fields = {"rmaudit": json_cache.code(), "what": what, "texts": _digest(json.dumps(list(texts)))}
+    found: str = json_cache.cached(
         cache, "texts", fields, lambda: "".join("01"[test(text)] for text in texts)
     )
     return [flag == "1" for flag in found]
@@ -69,12 +69,12 @@ def svgs(
     fields = [
         {"vl-convert": release, "spec": _digest(json.dumps(spec, sort_keys=True))} for spec in specs
     ]
-    found: Svgs = [kept.read(cache, "svg", each) for each in fields]
+    found: Svgs = [json_cache.read(cache, "svg", each) for each in fields]
     missing = [i for i, svg in enumerate(found) if svg is None]
     for i, svg in zip(missing, make([specs[i] for i in missing]), strict=True):
         found[i] = svg
         if svg is not None:
-            kept.write(cache, "svg", fields[i], svg)
+            json_cache.write(cache, "svg", fields[i], svg)
     return found
 
 

@@ -26,11 +26,11 @@ from typing import Any
 from rmaudit.config.whole_file import in_place_of
 
 STARTED = time.time()
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parent
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def kept(
+def cached(
     cache: Path,
     kind: str,
     fields: Mapping[str, str],

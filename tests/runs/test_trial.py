@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from rmaudit import Estimate, Rewards, Sweep
 from rmaudit.errors import MeasureError, SpecError
-from rmaudit.organisms.for_scorer import Trial
-from rmaudit.organisms.trial import measure, thinned
 from rmaudit.prompts import PROMPTS, Prompt
+from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.trial import measure, thinned
 
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
 VOCABULARY = pd.DataFrame({"token_id": [0, 1], "token": ["a", "bcd"], "text": ["a", "bcd"]}).astype(

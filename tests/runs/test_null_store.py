@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 from rmaudit.config.registry import ModelSpec
-from rmaudit.organisms import null_store
-from rmaudit.organisms.for_model import Case, Memory, Options
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import References
+from rmaudit.runs import null_store
+from rmaudit.runs.case import Case, Memory, RunSettings
 from rmaudit.verdicts.declare import Declaration, declared
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "kept_helper.py").write_text("LEAST = 1", encoding="utf-8")
     (tmp_path / "kept_audit.py").write_text(AUDIT.format(helper="kept_helper"), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(kept, "STARTED", math.inf)
+    monkeypatch.setattr(json_cache, "STARTED", math.inf)
     yield tmp_path
     for name in ("kept_helper", "kept_audit"):
         sys.modules.pop(name, None)
@@ -59,7 +59,7 @@ def case(folder: Path, **model: Any) -> Case:
         prompts=(PROMPTS["best"],),
         joint=False,
         words=(),
-        options=Options(cache=folder),
+        options=RunSettings(cache=folder),
         memory=Memory(),
     )
 
@@ -100,7 +100,7 @@ def test_code_written_since_the_start_is_not_known(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What runs may be what the file held before."""
-    monkeypatch.setattr(kept, "STARTED", 0.0)
+    monkeypatch.setattr(json_cache, "STARTED", 0.0)
 
     assert fields(folder) is None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.config.registry import ModelSpec
-from rmaudit.organisms.requests import Request, from_plain, plain
 from rmaudit.prompts import FAMILY, Prompt
+from rmaudit.runs.requests import Request, from_plain, plain
 from rmaudit.search.constraints import Constraints
 from rmaudit.search.settings import Gcg, Settings
 
@@ -15,11 +17,17 @@ def test_a_request_is_plain_data_and_back() -> None:
     """Nothing but texts, numbers, None, tuples and mappings, of any kind of request."""
     turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Which?"}]
     spec = ModelSpec("m", "/m", notes=("one", "two"), logit=3)
+    german = OwnWords(
+        language="de",
+        lexicons={"mine": OwnLexicon(Path("/mine.csv"), (1.0, 9.0))},
+        instead={"labmt": "mine"},
+    )
     settings = Settings(
         method="gcg", budget=9, gcg=Gcg(target=2.5), constraints=Constraints(deny=("#1",), floor=-3)
     )
     for request in (
         Request(spec, FAMILY["best_ever_one"], "sweep", sample=5, seed=2, words=("love",)),
+        Request(spec, FAMILY["best_ever_one"], "sweep", words=("lexicon:mine",), own_words=german),
         Request(spec, Prompt.conversation("talk", turns, +1), "texts", texts=("a", "b")),
         Request(spec, FAMILY["best_ever_one"], "search", settings=settings),
         Request(spec, Prompt("pairs", "own", 0), "pairs", pairs=(("q", "", "a"),)),

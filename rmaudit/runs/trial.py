@@ -11,9 +11,8 @@ import pandas as pd
 
 from rmaudit.errors import MeasureError, NoBase, NoWeights, RmauditError
 from rmaudit.measures.words import word_of
-from rmaudit.organisms.fixtures import argument
-from rmaudit.organisms.for_scorer import Trial
-from rmaudit.organisms.nulls import Organism
+from rmaudit.runs.fixtures import argument
+from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Estimate, Verdict

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rmaudit.organisms import for_model, for_scorer, with_pairs
-from rmaudit.organisms.for_model import Case
-from rmaudit.organisms.for_scorer import Trial, as_given
+from rmaudit.runs import model_fixtures as for_model
+from rmaudit.runs import pair_fixtures as for_pairs
+from rmaudit.runs import scorer_fixtures as for_scorer
+from rmaudit.runs.case import Case
+from rmaudit.runs.scorer_fixtures import Trial, as_given
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ FIXTURES: dict[str, Fixture] = {
     "sweep": Fixture(for_model.sweep, for_scorer.sweep),
     "sweeps": Fixture(for_model.sweeps, for_scorer.sweeps),
     "rewards": Fixture(for_model.rewards, for_scorer.rewards, asks=True),
-    "pairs": Fixture(with_pairs.pairs, with_pairs.pairs_of_scorer, shared=False),
-    "probes": Fixture(with_pairs.probes, with_pairs.probes_of_scorer, shared=False),
+    "pairs": Fixture(for_pairs.pairs, for_pairs.pairs_of_scorer, shared=False),
+    "probes": Fixture(for_pairs.probes, for_pairs.probes_of_scorer, shared=False),
     "base_logprobs": Fixture(for_model.base_logprobs, as_given("base_logprobs"), shared=False),
     "references": Fixture(for_model.references, as_given("references")),
     "rng": Fixture(for_model.rng, for_scorer.rng),

@@ -1,6 +1,6 @@
 """A digest of the code of one audit: its file, and the files that these import.
 
-rmaudit's own files are in `config.kept.code`. Of installed packages the name and the version count,
+rmaudit's own files are in `json_cache.code`. Of installed packages the name and the version count,
 of everything else the bytes: helpers beside the audit, and every conftest.py of the run.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 
 _OURS = Path(__file__).parents[1]
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
@@ -49,7 +49,7 @@ def _add(module: ModuleType, seen: dict[str, str]) -> bool:
         top = sys.modules.get(name.partition(".")[0])
         seen[name] = str(getattr(top, "__version__", ""))
         return True
-    if path.suffix != ".py" or not path.is_file() or kept.written_since(path):
+    if path.suffix != ".py" or not path.is_file() or json_cache.written_since(path):
         return False
     seen[name], imported = _read(path, module.__package__ or "")
     return all(_add(each, seen) for each in imported if _file(each) != Path())

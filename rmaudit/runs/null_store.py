@@ -3,7 +3,7 @@
 A null control depends on the audit (its declaration and code), the prompts, the vocabulary, the
 seed, the references that the model may be judged by, and rmaudit's own code. Some audits are also
 given what is the model's own: log-probabilities of its base, sequences that were drawn for it,
-strings that were found. All of it is in the key (`config.kept`). Nothing is cached of an audit that
+strings that were found. All of it is in the key (`json_cache`). Nothing is cached of an audit that
 is given more than that. A control that could not be tried is left out, and the others are cached.
 """
 
@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rmaudit.config import kept
-from rmaudit.config.own_words import key_in_use
-from rmaudit.organisms.audit_code import code_of
-from rmaudit.organisms.for_model import Case
+from rmaudit import json_cache
 from rmaudit.references import References
+from rmaudit.runs.audit_code import code_of
+from rmaudit.runs.case import Case
 from rmaudit.scores.stored_scores import checksum
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control
@@ -50,7 +49,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     if not code or None in own.values():
         return None
     return {
-        "rmaudit": kept.code(),
+        "rmaudit": json_cache.code(),
         "audit": repr(declaration),
         "function": function.__qualname__,
         "code": code,
@@ -64,7 +63,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
 
 def read(cache: Path, fields: Fields) -> dict[str, Control]:
     """Return what the audit said of those controls that are cached, by the control's name."""
-    rows = kept.read(cache, KIND, fields) or ()
+    rows = json_cache.read(cache, KIND, fields) or ()
     return {
         name: Control(Verdict(verdict), stops, value, low, high, reason)
         for name, verdict, stops, value, low, high, reason in rows
@@ -78,7 +77,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
         for name, c in found.items()
         if c.verdict not in _LEFT_OUT
     ]
-    kept.write(cache, KIND, fields, rows)
+    json_cache.write(cache, KIND, fields, rows)
 
 
 def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
@@ -89,7 +88,7 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
         return None if case.options.recorded else ""  # what is recorded may be imported anew
     if name == "references":
         salt = repr(case.model.spec.trained_on)
-        return f"{salt} {key_in_use()}" if type(value) is References else None
+        return f"{salt} {value.own_words.key}" if type(value) is References else None
     if name == "base_logprobs":
         return checksum(value.rename("logprob").reset_index())
     if name == "ledger":

@@ -1,6 +1,6 @@
 """What an audit of a scorer without weights is given: each function makes one fixture of a trial.
 
-The registry of fixtures (`rmaudit.organisms.fixtures`) names them.
+The registry of fixtures (`rmaudit.runs.fixtures`) names them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from rmaudit.prompts import Prompt
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
-    from rmaudit.organisms.nulls import Organism
     from rmaudit.scores.sweep import Sweep
     from rmaudit.scores.texts import Rewards, TextScores
     from rmaudit.search.api import SearchResult
     from rmaudit.search.for_audits import Searches
     from rmaudit.search.settings import Direction
 
+Organism = Callable[[Sequence[str], Prompt], "NDArray[np.float64]"]
 STARTS, DRAWS = 8, 250  # of a search of an organism, and what each start draws
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rmaudit.config.own_words import OwnLexicon, OwnWords
 from rmaudit.config.registry import ModelSpec
 from rmaudit.prompts import Prompt
 
@@ -31,6 +32,7 @@ class Request:
         settings: of a "search".
         sample: of a "sweep": how many ids are drawn, with `seed`; None for the whole vocabulary.
         words: of a sample: what is scored besides.
+        own_words: those of the run, whose lexicons `words` may name.
     """
 
     spec: ModelSpec
@@ -42,11 +44,18 @@ class Request:
     seed: int = 0
     words: tuple[str, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()
+    own_words: OwnWords = field(default_factory=OwnWords)
 
 
 def plain(request: Request) -> dict[str, Any]:
-    """A request as mappings, tuples, texts and numbers, which `from_plain` reads."""
-    return asdict(request)
+    """Return a request as mappings, tuples, texts and numbers, which `from_plain` reads.
+
+    Of the run's own words it has what a sample can name: lexicons, and where their files are.
+    """
+    own = request.own_words
+    files = {name: (str(one.file), one.scale) for name, one in own.lexicons.items()}
+    words = {"language": own.language, "lexicons": files, "instead": dict(own.instead)}
+    return {**asdict(replace(request, own_words=OwnWords())), "own_words": words}
 
 
 def from_plain(given: Mapping[str, Any]) -> Request:
@@ -58,6 +67,11 @@ def from_plain(given: Mapping[str, Any]) -> Request:
     if settings is not None:
         own = {"constraints": Constraints(**settings["constraints"]), "gcg": Gcg(**settings["gcg"])}
         told["settings"] = Settings(**{**settings, **own})
+    words = given["own_words"]
+    files = {
+        name: OwnLexicon(Path(file), scale) for name, (file, scale) in words["lexicons"].items()
+    }
+    told["own_words"] = OwnWords(**{**words, "lexicons": files})
     return Request(
         **{**told, "spec": ModelSpec(**given["spec"]), "prompt": Prompt(**given["prompt"])}
     )
@@ -72,8 +86,15 @@ def answer(request: Request, model: Scored, kept: Path | Store, device: str = "a
     if request.kind == "sweep":
         from rmaudit.scores.sweep import sweep
 
-        sample, seed, words = request.sample, request.seed, request.words
-        return sweep(model, prompt, cache=kept, sample=sample, seed=seed, words=words)
+        return sweep(
+            model,
+            prompt,
+            cache=kept,
+            sample=request.sample,
+            seed=request.seed,
+            words=request.words,
+            own_words=request.own_words,
+        )
     if request.kind == "texts":
         from rmaudit.scores.texts import score_texts
 

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from rmaudit.conversation import asked_of
 from rmaudit.errors import NotAsked
-from rmaudit.organisms.for_model import Case
-from rmaudit.organisms.for_scorer import Trial, as_given
-from rmaudit.organisms.requests import Request
 from rmaudit.prompts import CUSTOM, Prompt
+from rmaudit.runs.case import Case
+from rmaudit.runs.requests import Request
+from rmaudit.runs.scorer_fixtures import Organism, Trial, as_given
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
-    from rmaudit.organisms.nulls import Organism
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
 

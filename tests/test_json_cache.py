@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.config import kept
+from rmaudit import json_cache
 
 FIELDS = {"of": "a"}
 VALUE = [["é", None, 0.1], ["\ud800", True, float("inf")]]
@@ -38,12 +38,12 @@ def test_a_fact_is_made_once(tmp_path: Path) -> None:
     """It is read back as it was, for the same fields and kind only."""
     make = Made()
 
-    found = [kept.kept(tmp_path, "x", FIELDS, make) for _ in range(3)]
+    found = [json_cache.cached(tmp_path, "x", FIELDS, make) for _ in range(3)]
 
     assert found == [VALUE] * 3
     assert make.times == 1
-    assert kept.read(tmp_path, "x", {"of": "b"}) is None
-    assert kept.read(tmp_path, "y", FIELDS) is None
+    assert json_cache.read(tmp_path, "x", {"of": "b"}) is None
+    assert json_cache.read(tmp_path, "y", FIELDS) is None
 
 
 def truncated(path: Path) -> None:
@@ -58,7 +58,7 @@ def flipped(path: Path) -> None:
 
 def sealed_anew(path: Path) -> None:
     """The whole file of another fact, under this one's name."""
-    kept.write(path.parents[1], "x", {"of": "b"}, [])
+    json_cache.write(path.parents[1], "x", {"of": "b"}, [])
     other = next(each for each in path.parent.iterdir() if each != path)
     other.replace(path)
 
@@ -78,8 +78,8 @@ def test_threads_that_write_one_fact_do_not_tear_it(tmp_path: Path) -> None:
     value = ["x" * 1000] * 1000
 
     def write_and_read(_: int) -> Any:
-        kept.write(tmp_path, "x", FIELDS, value)
-        return kept.read(tmp_path, "x", FIELDS)
+        json_cache.write(tmp_path, "x", FIELDS, value)
+        return json_cache.read(tmp_path, "x", FIELDS)
 
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(write_and_read, range(64)))
@@ -92,13 +92,13 @@ def test_threads_that_write_one_fact_do_not_tear_it(tmp_path: Path) -> None:
 def test_a_damaged_file_is_made_anew(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     """With a warning that names it, and what is written then is good again."""
     make = Made()
-    kept.kept(tmp_path, "x", FIELDS, make)
+    json_cache.cached(tmp_path, "x", FIELDS, make)
     damage(only(tmp_path))
 
     with pytest.warns(UserWarning, match=only(tmp_path).name):
-        assert kept.kept(tmp_path, "x", FIELDS, make) == VALUE
+        assert json_cache.cached(tmp_path, "x", FIELDS, make) == VALUE
 
-    assert kept.kept(tmp_path, "x", FIELDS, make) == VALUE
+    assert json_cache.cached(tmp_path, "x", FIELDS, make) == VALUE
     assert make.times == 2
 
 
@@ -107,7 +107,7 @@ def test_where_nothing_can_be_written_it_is_made_each_time(tmp_path: Path) -> No
     (tmp_path / "kept").write_text("", encoding="utf-8")
     make = Made()
 
-    assert [kept.kept(tmp_path, "x", FIELDS, make) for _ in range(2)] == [VALUE] * 2
+    assert [json_cache.cached(tmp_path, "x", FIELDS, make) for _ in range(2)] == [VALUE] * 2
     assert make.times == 2
 
 
@@ -118,18 +118,18 @@ def test_what_fails_is_not_kept(tmp_path: Path) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        kept.kept(tmp_path, "x", FIELDS, fail)
+        json_cache.cached(tmp_path, "x", FIELDS, fail)
 
-    assert kept.kept(tmp_path, "x", FIELDS, Made()) == VALUE
+    assert json_cache.cached(tmp_path, "x", FIELDS, Made()) == VALUE
 
 
 def test_code_that_changes_while_it_runs_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
     """A digest of files that were written since the start is no other process's."""
-    kept.code.cache_clear()
-    before = kept.code()
-    monkeypatch.setattr(kept, "STARTED", 0.0)
-    kept.code.cache_clear()
+    json_cache.code.cache_clear()
+    before = json_cache.code()
+    monkeypatch.setattr(json_cache, "STARTED", 0.0)
+    json_cache.code.cache_clear()
 
-    assert json.dumps(before) not in json.dumps(kept.code())
-    assert kept.code() != before
-    kept.code.cache_clear()
+    assert json.dumps(before) not in json.dumps(json_cache.code())
+    assert json_cache.code() != before
+    json_cache.code.cache_clear()

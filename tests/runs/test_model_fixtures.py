@@ -7,8 +7,9 @@ from pathlib import Path
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import Recorded
-from rmaudit.organisms.for_model import Case, Memory, Options, ledger, references, rng, sweep
 from rmaudit.prompts import PROMPTS
+from rmaudit.runs.case import Case, Memory, RunSettings
+from rmaudit.runs.model_fixtures import ledger, references, rng, sweep
 from rmaudit.search.exploit_ledger import append
 from tests.scores.letters import Letters
 from tests.search.finds import found
@@ -21,7 +22,7 @@ def case(
 ) -> Case:
     """An audit of a model under one prompt."""
     model = Recorded(ModelSpec(name, "owner/name", trained_on=trained_on))
-    options = Options(Path("unused"), seed=seed)
+    options = RunSettings(Path("unused"), seed=seed)
     return Case(audit, model, (BEST,), joint=False, words=(), options=options, memory=Memory())
 
 
@@ -49,7 +50,7 @@ def test_references_are_without_what_the_model_was_trained_on() -> None:
 
 def test_a_sample_is_scored_once_for_all_audits(tmp_path: Path) -> None:
     """With what any of them names; each is given what was drawn and what it names itself."""
-    memory, options = Memory(), Options(tmp_path, sample=2, words=("a", "b"))
+    memory, options = Memory(), RunSettings(tmp_path, sample=2, words=("a", "b"))
     model = Letters()
     cases = [
         Case("test_a", model, (prompt,), joint=False, words=words, options=options, memory=memory)
@@ -78,7 +79,7 @@ def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path
     file = tmp_path / "exploits.jsonl"
     append(file, found(["ab"], [1.0]), mine)
     append(file, found(["ba"], [1.0]), theirs)
-    options, memory = Options(tmp_path, ledger=file), Memory()
+    options, memory = RunSettings(tmp_path, ledger=file), Memory()
     asked = Case("test_a", mine, (BEST,), joint=False, words=(), options=options, memory=memory)
 
     known = ledger(asked)

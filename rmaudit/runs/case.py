@@ -1,0 +1,188 @@
+"""The case of one audit: the model, the prompts, the run's settings and what it has read so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.config.own_words import OwnWords
+from rmaudit.config.registry import Dtype, ModelSpec
+from rmaudit.errors import SpecError
+from rmaudit.prompts import Prompt
+from rmaudit.runs.requests import Request, answer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rmaudit.models.protocol import Scored
+    from rmaudit.scores.probes import Probes
+    from rmaudit.scores.store import Store
+    from rmaudit.scores.sweep import Sweep
+
+SEARCHED = 2000  # sequences that a search scores, unless told otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """The settings that all audits of a run share.
+
+    Attributes:
+        cache: the folder of scores, searches and built models.
+        seed: seed of every random draw.
+        sample: how many token ids are scored, None for the whole vocabulary.
+        words: what all audits of the run name, and a sample of the vocabulary has beside them.
+        device: where models run, as `rmaudit.load` takes it.
+        dtype: what models run in, None for what the registry says.
+        recorded: whether published scores are audited, without weights.
+        baseline: the model to compare with, None where none is named.
+        search: how many sequences a search may score, 0 for no searches.
+        ledger: a file of strings that searches found elsewhere.
+        pairs: a file of pairs of answers.
+        store: where scores are kept, None for `cache`.
+        own_words: prompts, lexicons and the language of the run, where it has its own.
+        on_request: told what an audit asks of a model, before it is answered.
+    """
+
+    cache: Path
+    seed: int = 0
+    sample: int | None = None
+    words: tuple[str, ...] = ()
+    device: str = "auto"
+    dtype: Dtype | None = None
+    recorded: bool = False
+    baseline: ModelSpec | None = None
+    search: int = SEARCHED
+    ledger: Path | None = None
+    pairs: Path | None = None
+    store: Store | None = None
+    own_words: OwnWords = field(default_factory=OwnWords)
+    on_request: Callable[[Scored, Request], None] = lambda *_: None
+
+    @property
+    def kept(self) -> Path | Store:
+        """Where scores are kept."""
+        return self.store or self.cache
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a run has read once: sweeps, the ledger before the run searched, and the baseline.
+
+    `probes` are by the model's entry and the file of their pairs.
+    """
+
+    sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
+    ledger: pd.DataFrame | None = None
+    baseline: Scored | None = None
+    probes: dict[tuple[ModelSpec, Path | None], Probes] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Case:
+    """One audit of one model under its prompts, and what its finding will rest on.
+
+    Attributes:
+        audit: the name of the audit's function.
+        words: the words that a sample of the vocabulary must have for this audit.
+        pairs: the file of pairs that the audit declares, "" without one.
+        watched: a context in which progress may be shown.
+        keys: the keys of the stored scores that were handed out, in order.
+        caveats: sentences about what was handed out, in order.
+        of_words: whether a sweep that was handed out is of published words, no vocabulary.
+        after: what is to be done once the audit has run.
+    """
+
+    audit: str
+    model: Scored
+    prompts: tuple[Prompt, ...]
+    joint: bool
+    words: tuple[str, ...]
+    options: RunSettings
+    memory: Memory
+    watched: Callable[[], AbstractContextManager[None]] = nullcontext
+    keys: list[str] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
+    of_words: bool = False
+    pairs: str = ""
+    after: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt of an audit that has one. Raises `SpecError` for a joint one."""
+        return single(self.prompts, self.audit, joint=self.joint)
+
+    def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
+        """What the model says to a request: see `requests.answer`."""
+        self.options.on_request(model, request)
+        with self.watched():
+            return answer(request, model, self.options.kept, self.options.device)
+
+    def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
+        """The sweep of a model under a prompt, made once in a run.
+
+        A sample is one for all audits, with the words that any of them names; this one is given
+        what was drawn and what its own words name.
+
+        Raises:
+            RmauditError: it cannot be made, or is not recorded.
+        """
+        from rmaudit.scores.sample import at_hand
+
+        options, known = self.options, self.memory.sweeps
+        entries, own_words = (*options.words, *self.words), options.own_words
+        words = at_hand(entries, own_words) if options.sample else ()
+        place = (model.spec, prompt, words)
+        if place not in known:
+            size, seed = options.sample, options.seed
+            asked = Request(
+                model.spec,
+                prompt,
+                "sweep",
+                sample=size,
+                seed=seed,
+                words=words,
+                own_words=own_words,
+            )
+            known[place] = self.ask(model, asked)
+        found = known[place].naming(self.words, own_words) if options.sample else known[place]
+        self.caveats.extend(found.caveats)
+        self.of_words |= found.of_words
+        return found
+
+
+def single(prompts: tuple[Prompt, ...], audit: str, *, joint: bool) -> Prompt:
+    """The one prompt of the audit.
+
+    Raises:
+        SpecError: the audit is joint.
+    """
+    if joint:
+        message = (
+            f"{audit} is joint over its prompts, so it has no single one: take `sweeps`, and name "
+            f"a prompt to `rewards`"
+        )
+        raise SpecError(message)
+    return prompts[0]
+
+
+def opened(spec: ModelSpec, options: RunSettings) -> Scored:
+    """The model of a registry entry; one that is known by its published scores if so asked.
+
+    Raises:
+        RmauditError: it cannot be had.
+    """
+    from rmaudit.models.load_model import opened as at_hand
+    from rmaudit.models.recorded import Recorded
+
+    if options.recorded:
+        return Recorded(spec)
+    return at_hand(
+        spec,
+        cache=options.cache,
+        device=options.device,
+        dtype=options.dtype,
+        own_words=options.own_words,
+    )

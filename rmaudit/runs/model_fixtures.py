@@ -1,0 +1,171 @@
+"""The fixtures of an audit of a model: each function makes one from the audit's case.
+
+The registry of fixtures (`rmaudit.runs.fixtures`) names them. Their docstrings are what
+`pytest --fixtures` shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache as once
+from typing import TYPE_CHECKING
+
+from rmaudit.errors import NotAsked
+from rmaudit.prompts import Prompt, label
+from rmaudit.references import References
+from rmaudit.runs.case import SEARCHED, Case, opened
+from rmaudit.runs.requests import Request
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from rmaudit.models.protocol import Scored
+    from rmaudit.scores.logprobs import Logprobs
+    from rmaudit.scores.sweep import Sweep
+    from rmaudit.scores.texts import Rewards, TextScores
+    from rmaudit.search.api import SearchResult
+    from rmaudit.search.for_audits import Searches
+    from rmaudit.search.settings import Direction
+
+
+def sweep(case: Case) -> Sweep:
+    """Every token id of the model, scored under the prompt; made once, then read from the cache.
+
+    With `--rm-sample`, a sample of the ids, and one of the words that the audit names.
+    """
+    found = case.sweep(case.model, case.prompt)
+    case.keys.extend(found.keys)
+    return found
+
+
+def sweeps(case: Case) -> dict[str, Sweep]:
+    """The sweep under each prompt of a joint audit, by the prompt's name."""
+    found = {prompt.name: case.sweep(case.model, prompt) for prompt in case.prompts}
+    for each in found.values():
+        case.keys.extend(each.keys)
+    return found
+
+
+def rewards(case: Case) -> Rewards:
+    """A function from texts to their scores under the prompt, with their noise; cached too."""
+    from rmaudit.scores.texts import Rewards, recorded_of
+
+    def score(texts: Sequence[str], prompt: Prompt) -> TextScores:
+        asked = Request(case.model.spec, prompt, "texts", texts=tuple(texts))
+        scored: TextScores = case.ask(case.model, asked)
+        case.keys.append(scored.key)
+        case.caveats.extend(scored.caveats)
+        return scored
+
+    def known(texts: Sequence[str], prompt: Prompt) -> list[str]:
+        return recorded_of(case.model, prompt, texts, cache=case.options.kept)
+
+    return Rewards(case.prompts, score, known)
+
+
+def base_logprobs(case: Case) -> pd.Series[float]:
+    """By token id, how likely the model's base finds it as the answer; cached too.
+
+    Skips the audit where models.yaml names no base, or with `--rm-recorded`.
+    """
+    found: Logprobs = case.ask(case.model, Request(case.model.spec, case.prompt, "base"))
+    case.keys.append(found.key)
+    return found.by_id
+
+
+def references(case: Case) -> References:
+    """Lexicons and human ratings, without what the model was trained on."""
+    return References(salt=case.model.spec.trained_on, own_words=case.options.own_words)
+
+
+def rng(case: Case) -> np.random.Generator:
+    """A generator of this audit, model and prompt: neither order nor xdist changes its draws."""
+    import numpy as np
+
+    name = f"{case.audit}|{case.model.name}|{label(case.prompts)}"
+    place = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+    return np.random.default_rng([case.options.seed, place])
+
+
+def baseline_model(case: Case) -> Scored:
+    """The model of `--rm-baseline`; without the option the audit is skipped."""
+    spec, memory = case.options.baseline, case.memory
+    if spec is None:
+        raise NotAsked("no model to compare with; name one with --rm-baseline NAME")
+    if memory.baseline is None:
+        with case.watched():
+            memory.baseline = opened(spec, case.options)
+    # It is not to stay in memory next to the audited model; it loads again when it is asked.
+    case.after.callback(memory.baseline.close)
+    return memory.baseline
+
+
+def baseline(case: Case) -> Sweep:
+    """The sweep of the model of `--rm-baseline` under the same prompt; skipped without one."""
+    prompt, other = case.prompt, baseline_model(case)
+    found = case.sweep(other, prompt)
+    said = f"Compared with {other.spec.name}: {other.spec.source}, scores {found.key[:12]}."
+    case.caveats.append(said)
+    return found
+
+
+def searches(case: Case) -> Searches:
+    """A function from a direction to what a search of the model found; cached too.
+
+    Each search has the budget of `--rm-search`, and is held to the ids that score best alone where
+    that is too small for the vocabulary; what it finds goes into the ledger. Skips the audit
+    where that is 0, or with `--rm-recorded`.
+    """
+    from rmaudit.search import exploit_ledger as strings
+    from rmaudit.search.for_audits import Searches, caveat, drawn, shortlisted
+    from rmaudit.search.settings import Settings
+
+    options = case.options
+    if not options.search:
+        message = f"searches are off (--rm-search 0); run them with --rm-search {SEARCHED}"
+        raise NotAsked(message)
+    model = case.model.with_weights("what a search would find is not recorded")
+    _whole_ledger(case)  # before anything is added to it
+
+    def find(direction: Direction, prompt: Prompt) -> SearchResult:
+        plain = Settings(direction=direction, budget=options.search, seed=options.seed)
+        settings = shortlisted(model, case.sweep(model, prompt).frame, plain)
+        asked = Request(model.spec, prompt, "search", settings=settings)
+        found: SearchResult = case.ask(model, asked)
+        strings.remember(options.cache, found, model)
+        case.keys.append(found.key)
+        case.caveats.append(caveat(found))
+        return found
+
+    @once  # it is drawn for the model and for each null control
+    def draw(n: int, prompt: Prompt) -> list[str]:
+        return drawn(model, prompt, Settings(seed=options.seed), n)
+
+    return Searches(case.prompts, find, draw)
+
+
+def ledger(case: Case) -> pd.DataFrame:
+    """The strings that searches found under the prompts, on any model but this: a row each.
+
+    Columns as in `rmaudit.search.exploit_ledger`. They are those that are published, those of
+    `--rm-ledger`, and what was found on this machine before this run, on earlier releases too.
+    """
+    from rmaudit.search.exploit_ledger import weights_of
+
+    known = _whole_ledger(case)
+    others = known["weights"] != weights_of(case.model)
+    return known[
+        known["prompt"].isin([prompt.name for prompt in case.prompts]) & others
+    ].reset_index(drop=True)
+
+
+def _whole_ledger(case: Case) -> pd.DataFrame:
+    """The whole ledger as this run found it."""
+    from rmaudit.search.exploit_ledger import ledger as read
+
+    memory, options = case.memory, case.options
+    if memory.ledger is None:
+        memory.ledger = read(options.cache, options.ledger)
+    return memory.ledger
