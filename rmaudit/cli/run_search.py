@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rmaudit.cli import search_options
-from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, say
-from rmaudit.cli.option_groups import grouped
-from rmaudit.cli.search_options import Allowed, Asked, OfGcg
+from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, grouped, say
+from rmaudit.cli.search_options import Allowed, OfGcg, SearchOptions
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
@@ -37,7 +36,7 @@ Shared = Annotated[
 def search(  # noqa: PLR0913  (groups of options)
     model: Named,
     *,
-    asked: Asked,
+    asked: SearchOptions,
     allowed: Allowed,
     of_gcg: OfGcg,
     shared: Shared = None,
@@ -66,7 +65,7 @@ def search(  # noqa: PLR0913  (groups of options)
 
 
 def _searches(
-    name: str, asked: Asked, common: Settings, loading: Loading, shared: Path | None
+    name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[Found]:
     """Run one search for each prompt, start and direction; the ledgers note what each found."""
     from rmaudit.models.named import load

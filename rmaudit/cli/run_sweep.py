@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, echo_json, fail, say
-from rmaudit.cli.of_run import OfRun, command, jobs, planned
-from rmaudit.cli.option_groups import grouped
+from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, echo_json, fail, grouped, say
+from rmaudit.cli.sweep_jobs import command, jobs, planned
 from rmaudit.errors import RmauditError
+from rmaudit.runs.options import OPTIONS, RunOptions, is_ray
 
 if TYPE_CHECKING:
     from rmaudit.distributed import making
@@ -38,13 +38,9 @@ class OfArray:
 class OfRay:
     """Options of Ray's workers."""
 
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="with --on ray: so many (default: all there is room)")
-    ] = None
-    gpus: Annotated[
-        float | None, typer.Option(min=0, help="with --on ray: of each worker (default: 1, if any)")
-    ] = None
-    cpus: Annotated[float, typer.Option(min=0, help="with --on ray: of each worker")] = 1
+    workers: Annotated[int | None, OPTIONS["workers"]] = None
+    gpus: Annotated[float | None, OPTIONS["gpus"]] = None
+    cpus: Annotated[float, typer.Option(min=0, help="CPUs of each of Ray's workers")] = 1
 
 
 On = Annotated[
@@ -66,7 +62,7 @@ What = Annotated[
 def plan(
     audits: Audits = None,
     *,
-    of_run: OfRun,
+    run: RunOptions,
     missing: Annotated[bool, typer.Option("--missing", help="only what lacks")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -78,7 +74,7 @@ def plan(
     from rmaudit.plugin.planning import Before
 
     try:
-        found = planned([str(path) for path in audits or ()], of_run, of_run.model or [], Before())
+        found = planned([str(path) for path in audits or ()], run, Before())
         if as_json:
             echo_json(told.as_json(found, missing=missing))
         else:
@@ -92,7 +88,7 @@ def plan(
 def sweep(  # noqa: PLR0913  (groups of options)
     what: What = None,
     *,
-    of_run: OfRun,
+    run: RunOptions,
     prompt: Annotated[
         list[str] | None, typer.Option(help="score the vocabulary under this prompt, no audits")
     ] = None,
@@ -113,7 +109,7 @@ def sweep(  # noqa: PLR0913  (groups of options)
     from rmaudit.distributed import making, on_ray
     from rmaudit.distributed.parts import part as parsed
 
-    ray = on_ray.is_address(on)
+    ray = is_ray(on)
     if on not in {"here", "slurm", "local"} and not ray:
         fail(f"--on {on!r}; write here, slurm, local, ray, or the address of a Ray cluster")
     if part is not None and (on != "here" or of_array.show):
@@ -121,12 +117,12 @@ def sweep(  # noqa: PLR0913  (groups of options)
     if not ray and (on != "here" or of_array.show):
         if as_json:
             fail("--json is not for job arrays; leave it out with --on and --print")
-        _in_array(what or [], of_run, prompt or [], of_array, on)
+        _in_array(what or [], run, prompt or [], of_array, on)
         return
     told = (lambda _: None) if as_json else say
     try:
         mine = None if part is None else parsed(part)
-        plans = list(jobs(what or [], of_run, prompt or []))
+        plans = list(jobs(what or [], run, prompt or []))
         if ray:
             cluster = on_ray.Cluster(on, of_ray.workers, of_ray.gpus, of_ray.cpus)
             made = on_ray.make(plans, cluster, told)
@@ -140,7 +136,7 @@ def sweep(  # noqa: PLR0913  (groups of options)
 
 
 def _in_array(
-    what: Sequence[str], of_run: OfRun, prompts: Sequence[str], of_array: OfArray, on: str
+    what: Sequence[str], run: RunOptions, prompts: Sequence[str], of_array: OfArray, on: str
 ) -> None:
     """Submit the parts as jobs, or print the script that would."""
     from rmaudit.distributed import on_slurm
@@ -150,7 +146,7 @@ def _in_array(
         fail(f"--sbatch {wrong[0]!r}: write NAME=VALUE, such as partition=gpu")
     settings = {name: value for name, _, value in more}
     settings |= {"gres": of_array.gres} if of_array.gres else {}
-    own = command(what, of_run, prompts, printed=of_array.show)
+    own = command(what, run, prompts, printed=of_array.show)
     kind = "local" if on == "local" else "slurm"
     array = on_slurm.Array(own, of_array.array, kind, of_array.logs, settings)
     if of_array.show:
@@ -158,7 +154,7 @@ def _in_array(
             say(line)
         return
     try:
-        plans = list(jobs(what, of_run, prompts))
+        plans = list(jobs(what, run, prompts))
         if of_array.detach:
             submitted = on_slurm.submit(array)
             names = ", ".join(job.job_id for job in submitted)

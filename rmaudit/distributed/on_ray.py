@@ -48,11 +48,6 @@ class Cluster:
     cpus: float = 1
 
 
-def is_address(given: str) -> bool:
-    """Whether an option names Ray: `ray`, or the address of a cluster."""
-    return given == ON or ":" in given
-
-
 def make(plans: Sequence[Planned], cluster: Cluster, told: Told) -> Made:
     """Make on Ray what lacks, and then what is known to lack once that is there.
 

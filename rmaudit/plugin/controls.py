@@ -18,7 +18,7 @@ from rmaudit.organisms.fixtures import shared
 from rmaudit.organisms.for_model import Case
 from rmaudit.organisms.for_scorer import Trial
 from rmaudit.plugin.collection import Audited, left_out
-from rmaudit.plugin.options import RM_SEED
+from rmaudit.plugin.options import options_of
 from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.plugin.session import SESSION, ControlsKey
 from rmaudit.verdicts.findings import Control
@@ -109,7 +109,7 @@ def _measured(
     from rmaudit.organisms.trial import thinned, tried
 
     vocabulary = None if sweep is None else thinned(sweep.frame)
-    seed = item.config.getoption(RM_SEED)
+    seed = options_of(item.config).seed
     trial = Trial(random, audit.prompts, vocabulary, seed=seed, given=given)
     try:
         return tried(item.obj, audit.declaration, trial, nulls)

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from rmaudit.errors import RmauditError
-from rmaudit.plugin.options import RM_GPUS, RM_ON, RM_WORKERS
+from rmaudit.plugin.options import options_of
 from rmaudit.plugin.planning import Before, collect
 from rmaudit.plugin.pytest_fixtures import terminal
 from rmaudit.report.safe_text import line, log
@@ -29,9 +29,8 @@ def pytest_collection(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly:
         return
-    cluster = on_ray.Cluster(
-        config.getoption(RM_ON), config.getoption(RM_WORKERS), config.getoption(RM_GPUS)
-    )
+    asked = options_of(config)
+    cluster = on_ray.Cluster(asked.on or on_ray.ON, asked.workers, asked.gpus)
     planned = partial(collect, [*map(str, config.invocation_params.args)], Before())
     try:
         with terminal(config):

@@ -13,7 +13,6 @@ import pytest
 
 from rmaudit.config.own_words import OwnWords, asking, in_use, put_to_use
 from rmaudit.errors import SpecError
-from rmaudit.plugin.options import RM_PROMPTS
 from rmaudit.prompts import Prompt, listed
 from rmaudit.verdicts.declare import Declaration
 
@@ -35,7 +34,7 @@ def begin(given: str | None, registered: Callable[[], OwnWords]) -> None:
     try:
         put_to_use(asking(given, words) if given else words)
     except SpecError as error:
-        raise pytest.UsageError(f"{RM_PROMPTS}: {error}") from None
+        raise pytest.UsageError(f"--rm-prompts: {error}") from None
 
 
 def runs_of(declaration: Declaration) -> list[tuple[Prompt, ...]]:

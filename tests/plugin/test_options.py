@@ -210,7 +210,7 @@ class TestThese:
 """
     first = run(body, *args, model="./mine", cache=tmp_path / "own").findings[0]
     command = shlex.split(first["repeat"])
-    node, asked = command[1], dict(zip(command[2::2], command[3::2], strict=True))
+    node, asked = command[1], dict(word.split("=") for word in command[2:])
 
     assert node == "test_toy.py::TestThese::test_high[mine-greatest]"
     assert asked == {**given, "--rm-model": str(tmp_path / "mine")}

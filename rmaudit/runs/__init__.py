@@ -1,0 +1,1 @@
+"""A run of audits: its options and its context."""
