@@ -20,7 +20,7 @@ from rmaudit.errors import SpecError
 Decides = Literal["scores", "findings", "nothing"]
 
 LARGEST = 2**63 - 1  # the largest whole number that every reader of a report can hold
-_DTYPES = tuple(name for name in get_args(Dtype) if name != "auto")
+_DTYPES = get_args(Dtype)
 _DEVICES = r"auto|spread|cpu|mps|(cuda|xpu|hpu|npu)(:\d+)?"
 _PROMPTS = "str | Path | Sequence[str | Prompt] | None"
 
@@ -58,6 +58,12 @@ def _matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str],
         raise ValueError(text)
 
     return read
+
+
+def _dtype(text: str) -> str:
+    if text.lower() not in _DTYPES:
+        raise ValueError(text)
+    return text.lower()
 
 
 def is_ray(where: str) -> bool:
@@ -250,10 +256,10 @@ class RunOptions:
     dtype: Annotated[
         Dtype | None,
         Option(
-            f"the dtype that models run in: {', '.join(_DTYPES)}",
+            f"the dtype that models run in: {', '.join(_DTYPES)}; auto: the checkpoint's own",
             "DTYPE",
             ", ".join(_DTYPES),
-            _matching("|".join(_DTYPES)),
+            _dtype,
             unset="the dtype that models.yaml names",
         ),
     ] = None
