@@ -71,10 +71,10 @@ def plan(
     Nothing is scored, and no weights are loaded. The audits are asked: nothing is listed twice.
     """
     from rmaudit.distributed import told
-    from rmaudit.plugin.planning import Before
+    from rmaudit.plugin.planning import PlanningCache
 
     try:
-        found = planned([str(path) for path in audits or ()], run, Before())
+        found = planned([str(path) for path in audits or ()], run, PlanningCache())
         if as_json:
             echo_json(told.as_json(found, missing=missing))
         else:

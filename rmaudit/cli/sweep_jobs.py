@@ -17,7 +17,7 @@ from rmaudit.runs.options import RunOptions
 if TYPE_CHECKING:
     from rmaudit.distributed.making import Planned
     from rmaudit.distributed.needs import Plan
-    from rmaudit.plugin.planning import Before
+    from rmaudit.plugin.planning import PlanningCache
 
 _AUDITS = "audits"
 
@@ -33,7 +33,7 @@ def command(
 
 def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterator[Planned]:
     """Yield what plans the scores of one model: those of a run, or its sweeps under `prompts`."""
-    from rmaudit.plugin.planning import Before
+    from rmaudit.plugin.planning import PlanningCache
 
     registry = known_models(run.registry)
     if prompts:
@@ -47,7 +47,7 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
     for name in run.models or [registry.default.name]:
         specs = resolve(registry, name)
         for own in [name] if len(specs) == 1 else [spec.name for spec in specs]:
-            yield partial(planned, what, replace(run, models=(own,)), Before())
+            yield partial(planned, what, replace(run, models=(own,)), PlanningCache())
 
 
 def _one(spec: ModelSpec, run: RunOptions, prompts: Sequence[str]) -> Planned:
@@ -75,9 +75,9 @@ def _one(spec: ModelSpec, run: RunOptions, prompts: Sequence[str]) -> Planned:
     return made
 
 
-def planned(audits: Sequence[str], run: RunOptions, before: Before) -> Plan:
+def planned(audits: Sequence[str], run: RunOptions, cache: PlanningCache) -> Plan:
     """Return what the audits need of the models of a run, the default where none is named."""
     from rmaudit.plugin.planning import collect
 
     here = _AUDITS if Path(_AUDITS).is_dir() else str(brought(_AUDITS))
-    return collect([*(audits or [here]), *run.words(lambda option: option.pytest)], before)
+    return collect([*(audits or [here]), *run.words(lambda option: option.pytest)], cache)

@@ -26,7 +26,7 @@ from rmaudit.organisms.for_model import Memory, Options
 from rmaudit.plugin.kept_at import cache_folder, planner_of, refuse_cache, store_of
 from rmaudit.plugin.options import RM_MODEL, options_of, refuse_unwritable
 from rmaudit.plugin.other_words import begin
-from rmaudit.plugin.plan import Plan
+from rmaudit.plugin.plan import SelectedAudits
 from rmaudit.runs.options import OPTIONS, RunOptions
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
@@ -66,7 +66,7 @@ class Session:
     controls: dict[ControlsKey, Mapping[str, Control]] = field(default_factory=dict)
     vocabularies: dict[str, int] = field(default_factory=dict)  # hashes by the keys of sweeps
     digests: dict[str, str] = field(default_factory=dict)  # of vocabularies, by the same keys
-    plan: Plan = field(default_factory=Plan)
+    plan: SelectedAudits = field(default_factory=SelectedAudits)
     words: tuple[str, ...] = ()  # what the selected audits name, for a sample
     carried: dict[str, str] = field(default_factory=dict)  # findings as JSON text, by test
     findings: list[Finding] = field(default_factory=list)  # at the end, decided
@@ -146,9 +146,9 @@ def _register(config: pytest.Config) -> None:
     if asked.sample:
         config.pluginmanager.register(sampling, "rmaudit-sampling")
     if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
-        from rmaudit.plugin import made_before
+        from rmaudit.plugin import ray_prefetch
 
-        config.pluginmanager.register(made_before, "rmaudit-made-before")
+        config.pluginmanager.register(ray_prefetch, "rmaudit-ray-prefetch")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
