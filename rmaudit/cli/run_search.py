@@ -11,7 +11,7 @@ import typer
 
 from rmaudit.cli import search_options
 from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, grouped, say
-from rmaudit.cli.search_options import Allowed, OfGcg, SearchOptions
+from rmaudit.cli.search_options import AllowedSequences, GcgOptions, SearchOptions
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
@@ -37,8 +37,8 @@ def search(  # noqa: PLR0913  (groups of options)
     model: Named,
     *,
     asked: SearchOptions,
-    allowed: Allowed,
-    of_gcg: OfGcg,
+    allowed: AllowedSequences,
+    gcg: GcgOptions,
     shared: Shared = None,
     loading: Loading,
     as_json: AsJson = False,
@@ -51,7 +51,7 @@ def search(  # noqa: PLR0913  (groups of options)
     """
     found: list[Found] = []
     try:
-        common = search_options.settings(asked, allowed, of_gcg)
+        common = search_options.settings(asked, allowed, gcg)
         for one in _searches(model, asked, common, loading, shared):
             found.append(one)
             for line in () if as_json else _lines(one):

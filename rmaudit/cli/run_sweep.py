@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OfArray:
+class ArrayOptions:
     """Options of a job array."""
 
     array: Annotated[int, typer.Option(min=1, help="so many parts of an array")] = 16
@@ -35,7 +35,7 @@ class OfArray:
 
 
 @dataclass(frozen=True, slots=True)
-class OfRay:
+class RayOptions:
     """Options of Ray's workers."""
 
     workers: Annotated[int | None, OPTIONS["workers"]] = None
@@ -96,8 +96,8 @@ def sweep(  # noqa: PLR0913  (groups of options)
         str | None, typer.Option(metavar="K/N", help="only the K-th of N parts, for job arrays")
     ] = None,
     on: On = "here",
-    of_array: OfArray,
-    of_ray: OfRay,
+    slurm: ArrayOptions,
+    ray_options: RayOptions,
     as_json: AsJson = False,
 ) -> None:
     """Make the scores that a run of audits still needs; `pytest audits` then finds them.
@@ -112,19 +112,19 @@ def sweep(  # noqa: PLR0913  (groups of options)
     ray = is_ray(on)
     if on not in {"here", "slurm", "local"} and not ray:
         fail(f"--on {on!r}; write here, slurm, local, ray, or the address of a Ray cluster")
-    if part is not None and (on != "here" or of_array.show):
+    if part is not None and (on != "here" or slurm.show):
         fail("--part is for one process; leave it out with --on and --print")
-    if not ray and (on != "here" or of_array.show):
+    if not ray and (on != "here" or slurm.show):
         if as_json:
             fail("--json is not for job arrays; leave it out with --on and --print")
-        _in_array(what or [], run, prompt or [], of_array, on)
+        _in_array(what or [], run, prompt or [], slurm, on)
         return
     told = (lambda _: None) if as_json else say
     try:
         mine = None if part is None else parsed(part)
         plans = list(jobs(what or [], run, prompt or []))
         if ray:
-            cluster = on_ray.Cluster(on, of_ray.workers, of_ray.gpus, of_ray.cpus)
+            cluster = on_ray.Cluster(on, ray_options.workers, ray_options.gpus, ray_options.cpus)
             made = on_ray.make(plans, cluster, told)
         else:
             made = making.Made()
@@ -136,26 +136,26 @@ def sweep(  # noqa: PLR0913  (groups of options)
 
 
 def _in_array(
-    what: Sequence[str], run: RunOptions, prompts: Sequence[str], of_array: OfArray, on: str
+    what: Sequence[str], run: RunOptions, prompts: Sequence[str], slurm: ArrayOptions, on: str
 ) -> None:
     """Submit the parts as jobs, or print the script that would."""
     from rmaudit.distributed import on_slurm
 
-    more = [entry.partition("=") for entry in of_array.sbatch or ()]
+    more = [entry.partition("=") for entry in slurm.sbatch or ()]
     if wrong := [name for name, equals, _ in more if not (name and equals)]:
         fail(f"--sbatch {wrong[0]!r}: write NAME=VALUE, such as partition=gpu")
     settings = {name: value for name, _, value in more}
-    settings |= {"gres": of_array.gres} if of_array.gres else {}
-    own = command(what, run, prompts, printed=of_array.show)
+    settings |= {"gres": slurm.gres} if slurm.gres else {}
+    own = command(what, run, prompts, printed=slurm.show)
     kind = "local" if on == "local" else "slurm"
-    array = on_slurm.Array(own, of_array.array, kind, of_array.logs, settings)
-    if of_array.show:
+    array = on_slurm.Array(own, slurm.array, kind, slurm.logs, settings)
+    if slurm.show:
         for line in on_slurm.script(array).splitlines():
             say(line)
         return
     try:
         plans = list(jobs(what, run, prompts))
-        if of_array.detach:
+        if slurm.detach:
             submitted = on_slurm.submit(array)
             names = ", ".join(job.job_id for job in submitted)
             say(f"submitted {len(submitted)} parts: {names}")

@@ -68,7 +68,7 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedSequences:
     """What may be found."""
 
     ascii_only: Annotated[bool, typer.Option("--ascii", help="ASCII only")] = False
@@ -106,7 +106,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class OfGcg:
+class GcgOptions:
     """The settings that only GCG has."""
 
     batch: Annotated[int, typer.Option(help="GCG: swaps that a step scores")] = _GCG.batch
@@ -156,7 +156,7 @@ def directions(asked: SearchOptions) -> tuple[Direction, ...]:
     return DIRECTIONS if asked.direction == "both" else (asked.direction,)
 
 
-def settings(asked: SearchOptions, allowed: Allowed, of_gcg: OfGcg) -> Settings:
+def settings(asked: SearchOptions, allowed: AllowedSequences, gcg: GcgOptions) -> Settings:
     """The settings that all searches of a command share.
 
     Raises:
@@ -164,7 +164,7 @@ def settings(asked: SearchOptions, allowed: Allowed, of_gcg: OfGcg) -> Settings:
     """
     method = asked.method or ("gcg" if asked.table4 else "exhaustive")
     return Settings(
-        gcg=of_gcg.settings(asked, method),
+        gcg=gcg.settings(asked, method),
         length=_LENGTH if asked.length is None else asked.length,
         method=method,
         budget=_budget(asked.budget),
