@@ -16,14 +16,14 @@ from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
 from rmaudit.organisms.fixtures import FIXTURES
 from rmaudit.plugin.kept_at import refuse_cache
-from rmaudit.plugin.options import (
+from rmaudit.plugin.other_words import runs_of
+from rmaudit.plugin.pytest_options import (
     MODEL,
     OTHERS_MODEL,
     RM_MODEL,
     options_of,
     refuse_unwritable,
 )
-from rmaudit.plugin.other_words import runs_of
 from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
 from rmaudit.plugin.uncollected import uncollected
 from rmaudit.prompts import Prompt, label

@@ -18,8 +18,8 @@ from rmaudit.organisms.fixtures import shared
 from rmaudit.organisms.for_model import Case
 from rmaudit.organisms.for_scorer import Trial
 from rmaudit.plugin.collection import Audited, left_out
-from rmaudit.plugin.options import options_of
 from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, ControlsKey
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict

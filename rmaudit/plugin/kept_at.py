@@ -9,7 +9,7 @@ import pytest
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import StoreError
-from rmaudit.plugin.options import options_of, refuse_unwritable
+from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
 
 if TYPE_CHECKING:
     from rmaudit.plugin.planning import Planner

@@ -15,8 +15,8 @@ from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
 from rmaudit.organisms.fixtures import FIXTURES
 from rmaudit.organisms.for_model import Case, opened, single
 from rmaudit.plugin.kept_at import planner_of
-from rmaudit.plugin.options import options_of
 from rmaudit.plugin.other_words import refusal
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt
 from rmaudit.verdicts.declare import declared

@@ -11,9 +11,9 @@ from functools import partial
 import pytest
 
 from rmaudit.errors import RmauditError
-from rmaudit.plugin.options import options_of
 from rmaudit.plugin.planning import PlanningCache, collect
 from rmaudit.plugin.pytest_fixtures import terminal
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.report.safe_text import line, log
 
 

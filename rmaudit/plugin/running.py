@@ -28,9 +28,9 @@ from rmaudit.organisms.for_model import Case
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.controls import controls
 from rmaudit.plugin.kept_at import planner_of
-from rmaudit.plugin.options import options_of
 from rmaudit.plugin.other_words import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, model_specs, policy_of, registered
 from rmaudit.references import References
 from rmaudit.references.band import band, of_family

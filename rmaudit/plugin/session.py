@@ -24,9 +24,9 @@ from rmaudit.config.registry import (
 from rmaudit.errors import SpecError
 from rmaudit.organisms.for_model import Memory, Options
 from rmaudit.plugin.kept_at import cache_folder, planner_of, refuse_cache, store_of
-from rmaudit.plugin.options import RM_MODEL, options_of, refuse_unwritable
 from rmaudit.plugin.other_words import begin
 from rmaudit.plugin.plan import SelectedAudits
+from rmaudit.plugin.pytest_options import RM_MODEL, options_of, refuse_unwritable
 from rmaudit.runs.options import OPTIONS, RunOptions
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding

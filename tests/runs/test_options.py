@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import rmaudit
 from rmaudit.cli.common import grouped
 from rmaudit.errors import SpecError
-from rmaudit.plugin.options import options_of
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.runs.options import LARGEST, OPTIONS, RunOptions
 from scripts import run_options
 
