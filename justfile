@@ -38,6 +38,10 @@ schema:
     python -m rmaudit.report.schema > docs/results.schema.json.new || (rm docs/results.schema.json.new; false)
     mv docs/results.schema.json.new docs/results.schema.json
 
+# Write the table of docs/options.md and the signature of rmaudit.run, after rmaudit/runs/options.py was changed.
+options:
+    python -m scripts.run_options
+
 # Build the documentation site into site/; a warning is an error.
 docs:
     zensical build --strict

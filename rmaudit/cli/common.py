@@ -6,17 +6,20 @@ Whatever a command prints goes through `say`, `fail` or `echo_json`: others wrot
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import os
 import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -25,6 +28,7 @@ from rmaudit.config.registry import Dtype, known_models
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.prompts import NAMES, Prompt, prompt_meant
 from rmaudit.report import safe_text
+from rmaudit.runs.options import OPTIONS, Option, RunOptions
 
 FAILED, UNDECIDED, ERROR, USAGE = 1, 2, 3, 4  # exit codes; docs/commands.md says what is which
 
@@ -51,22 +55,16 @@ Cached = Annotated[
     Path | None,
     typer.Option(metavar="DIR", parser=_folder, help="where models, sweeps and searches are kept"),
 ]
-CachedAnywhere = Annotated[
-    str | None,
-    typer.Option(metavar="DIR", help="where they are kept: a folder, or a URL for the scores"),
-]
 
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """Options of how a model is found and loaded, for `option_groups.grouped`."""
+    """Options of how a model is found and loaded, for `grouped`: four of a run's."""
 
-    device: Annotated[str, typer.Option(help="auto, spread, cpu, cuda:0 ...")] = "auto"
-    dtype: Annotated[
-        Dtype | None, typer.Option(help="in place of the registry's", case_sensitive=False)
-    ] = None
-    cache: CachedAnywhere = None
-    file: Registered = None
+    device: Annotated[str, OPTIONS["device"]] = "auto"
+    dtype: Annotated[Dtype | None, OPTIONS["dtype"]] = None
+    cache: Annotated[str | None, OPTIONS["cache"]] = None
+    file: Annotated[Path | None, OPTIONS["registry"]] = None
 
     @property
     def scores(self) -> str | Path | None:
@@ -78,6 +76,65 @@ class Loading:
         """Where all else is kept: the default folder where scores lie at a URL."""
         found = self.scores
         return found if isinstance(found, Path) else None
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter of a command that is a dataclass by options, one for each field.
+
+    A field that `rmaudit.runs.options` describes is read and refused as there; of `RunOptions` a
+    command has those that decide which scores are made. Others are typer's, by their type.
+    """
+    parameters: list[Parameter] = []
+    groups: dict[str, dict[str, Option | None]] = {}
+    types = get_type_hints(command, include_extras=True)
+    for parameter in inspect.signature(command).parameters.values():
+        kind = types[parameter.name]
+        if is_dataclass(kind):
+            groups[parameter.name] = described = _described(kind)
+            parameters += [_parameter(kind, name, option) for name, option in described.items()]
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401  (whatever the options are)
+        for name, described in groups.items():
+            values = {one: given.pop(one) for one in described}
+            try:
+                values = {
+                    one: option.value(values[one], option.command) if option else values[one]
+                    for one, option in described.items()
+                    if not (option and values[one] is None)
+                }
+            except SpecError as error:
+                fail(error)
+            given[name] = types[name](**values)
+        command(**given)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _described(kind: Any) -> dict[str, Option | None]:  # noqa: ANN401  (a dataclass)
+    """Return the fields that a command has, each with its description as an option of a run."""
+    if kind is RunOptions:
+        return {name: option for name, option in OPTIONS.items() if option.decides == "scores"}
+    hints = get_type_hints(kind, include_extras=True)
+    (*found,) = ((one.name, hints[one.name].__metadata__[0]) for one in fields(kind))
+    return {name: each if isinstance(each, Option) else None for name, each in found}
+
+
+def _parameter(kind: Any, name: str, option: Option | None) -> Parameter:  # noqa: ANN401  (a dataclass)
+    """Return a field as typer's parameter; one of a run is a text, or several, or a flag."""
+    if option is None:
+        hint = get_type_hints(kind, include_extras=True)[name]
+        default = next(one.default for one in fields(kind) if one.name == name)
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+    shown = typer.Option(option.command, metavar=option.metavar or None, help=option.explained)
+    hint = list[str] | None if option.repeated else str | None
+    annotation = Annotated[hint, shown] if option.metavar else Annotated[bool, shown]
+    default = None if option.metavar else False
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # typer has no public name for it

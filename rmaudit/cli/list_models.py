@@ -174,7 +174,7 @@ def _found(
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _ModelLine:
     """A model, its file, what of it is here, how many sweeps are cached, what the hub says."""
 
     spec: ModelSpec
@@ -201,7 +201,7 @@ class _Listed:
         )
 
 
-def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
+def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine]:
     from rmaudit.checkpoints import hub, source
     from rmaudit.scores.listing import counts
 
@@ -216,7 +216,7 @@ def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_Listed]:
         return hub.access(spec.source, spec.revision) if known else "local"
 
     return [
-        _Listed(
+        _ModelLine(
             spec,
             registry.file_of(spec.name),
             source.presence(spec, cache),

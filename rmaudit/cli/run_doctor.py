@@ -17,10 +17,10 @@ from rmaudit.cli.common import (
     Prompted,
     echo_json,
     fail,
+    grouped,
     meant,
     say,
 )
-from rmaudit.cli.option_groups import grouped
 from rmaudit.config.registry import known_models, resolve
 from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError

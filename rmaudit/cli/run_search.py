@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rmaudit.cli import search_options
-from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, meant, say
-from rmaudit.cli.option_groups import grouped
-from rmaudit.cli.search_options import Allowed, Asked, OfGcg
+from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, grouped, meant, say
+from rmaudit.cli.search_options import AllowedSequences, GcgOptions, SearchOptions
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
@@ -37,9 +36,9 @@ Shared = Annotated[
 def search(  # noqa: PLR0913  (groups of options)
     model: Named,
     *,
-    asked: Asked,
-    allowed: Allowed,
-    of_gcg: OfGcg,
+    asked: SearchOptions,
+    allowed: AllowedSequences,
+    gcg: GcgOptions,
     shared: Shared = None,
     loading: Loading,
     as_json: AsJson = False,
@@ -52,7 +51,7 @@ def search(  # noqa: PLR0913  (groups of options)
     """
     found: list[SearchResult] = []
     try:
-        common = search_options.settings(asked, allowed, of_gcg)
+        common = search_options.settings(asked, allowed, gcg)
         for one in _searches(model, asked, common, loading, shared):
             found.append(one)
             for line in () if as_json else _lines(one):
@@ -66,7 +65,7 @@ def search(  # noqa: PLR0913  (groups of options)
 
 
 def _searches(
-    name: str, asked: Asked, common: Settings, loading: Loading, shared: Path | None
+    name: str, asked: SearchOptions, common: Settings, loading: Loading, shared: Path | None
 ) -> Iterator[SearchResult]:
     """Run one search for each prompt, start and direction; the ledgers note what each found."""
     from rmaudit.models.load_model import load

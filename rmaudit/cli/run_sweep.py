@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, echo_json, fail, say
-from rmaudit.cli.of_run import OfRun, command, jobs, planned
-from rmaudit.cli.option_groups import grouped
+from rmaudit.cli.common import ERROR, UNDECIDED, AsJson, echo_json, fail, grouped, say
+from rmaudit.cli.sweep_jobs import command, jobs, planned
 from rmaudit.errors import RmauditError
+from rmaudit.runs.options import OPTIONS, RunOptions, is_ray
 
 if TYPE_CHECKING:
     from rmaudit.distributed import rounds
 
 
 @dataclass(frozen=True, slots=True)
-class OfArray:
+class ArrayOptions:
     """Options of a job array."""
 
     show: Annotated[
         bool, typer.Option("--print", help="print a script for sbatch, and score nothing")
     ] = False
-    array: Annotated[int, typer.Option(min=1, help="with --print: so many parts of an array")] = 16
+    parts: Annotated[
+        int, typer.Option("--array", min=1, help="with --print: so many parts of an array")
+    ] = 16
     gres: Annotated[str | None, typer.Option(help="with --print: of each job, as gpu:1")] = None
     sbatch: Annotated[
         list[str] | None,
@@ -34,16 +36,12 @@ class OfArray:
 
 
 @dataclass(frozen=True, slots=True)
-class OfRay:
+class RayOptions:
     """Options of Ray's workers."""
 
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="with --on ray: so many (default: all there is room)")
-    ] = None
-    gpus: Annotated[
-        float | None, typer.Option(min=0, help="with --on ray: of each worker (default: 1, if any)")
-    ] = None
-    cpus: Annotated[float, typer.Option(min=0, help="with --on ray: of each worker")] = 1
+    workers: Annotated[int | None, OPTIONS["workers"]] = None
+    gpus: Annotated[float | None, OPTIONS["gpus"]] = None
+    cpus: Annotated[float, typer.Option(min=0, help="CPUs of each of Ray's workers")] = 1
 
 
 On = Annotated[
@@ -65,7 +63,7 @@ What = Annotated[
 def plan(
     audits: Audits = None,
     *,
-    of_run: OfRun,
+    run: RunOptions,
     missing: Annotated[bool, typer.Option("--missing", help="only what lacks")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -74,10 +72,10 @@ def plan(
     Nothing is scored, and no weights are loaded. The audits are asked: nothing is listed twice.
     """
     from rmaudit.distributed import plan_text
-    from rmaudit.plugin.planning import Before
+    from rmaudit.plugin.planning import PlanningCache
 
     try:
-        found = planned([str(path) for path in audits or ()], of_run, of_run.model or [], Before())
+        found = planned([str(path) for path in audits or ()], run, PlanningCache())
         if as_json:
             echo_json(plan_text.as_json(found, missing=missing))
         else:
@@ -91,7 +89,7 @@ def plan(
 def sweep(  # noqa: PLR0913  (groups of options)
     what: What = None,
     *,
-    of_run: OfRun,
+    run: RunOptions,
     prompt: Annotated[
         list[str] | None, typer.Option(help="score the vocabulary under this prompt, no audits")
     ] = None,
@@ -99,8 +97,8 @@ def sweep(  # noqa: PLR0913  (groups of options)
         str | None, typer.Option(metavar="K/N", help="only the K-th of N parts, for job arrays")
     ] = None,
     on: On = "here",
-    of_array: OfArray,
-    of_ray: OfRay,
+    array: ArrayOptions,
+    ray_options: RayOptions,
     as_json: AsJson = False,
 ) -> None:
     """Make the scores that a run of audits still needs; `pytest audits` then finds them.
@@ -112,23 +110,23 @@ def sweep(  # noqa: PLR0913  (groups of options)
     from rmaudit.distributed import on_ray, rounds
     from rmaudit.distributed.parts import part as parsed
 
-    ray = on_ray.is_address(on)
+    ray = is_ray(on)
     if on != "here" and not ray:
         message = f"--on {on!r}; write here, ray, or the address of a Ray cluster"
         fail(f"{message}; --print prints a script for a SLURM array")
-    if part is not None and (on != "here" or of_array.show):
+    if part is not None and (on != "here" or array.show):
         fail("--part is for one process; leave it out with --on and --print")
-    if of_array.show:
+    if array.show:
         if as_json:
             fail("--json is not for scripts; leave it out with --print")
-        _print_script(what or [], of_run, prompt or [], of_array)
+        _print_script(what or [], run, prompt or [], array)
         return
     progress = (lambda _: None) if as_json else say
     try:
         mine = None if part is None else parsed(part)
-        plans = list(jobs(what or [], of_run, prompt or []))
+        plans = list(jobs(what or [], run, prompt or []))
         if ray:
-            cluster = on_ray.Cluster(on, of_ray.workers, of_ray.gpus, of_ray.cpus)
+            cluster = on_ray.Cluster(on, ray_options.workers, ray_options.gpus, ray_options.cpus)
             made = on_ray.make(plans, cluster, progress)
         else:
             made = rounds.Made()
@@ -140,18 +138,18 @@ def sweep(  # noqa: PLR0913  (groups of options)
 
 
 def _print_script(
-    what: Sequence[str], of_run: OfRun, prompts: Sequence[str], of_array: OfArray
+    what: Sequence[str], run: RunOptions, prompts: Sequence[str], array: ArrayOptions
 ) -> None:
     """Print a script for sbatch whose jobs are the parts of this sweep."""
     from rmaudit.distributed.parts import array_script
 
-    more = [entry.partition("=") for entry in of_array.sbatch or ()]
+    more = [entry.partition("=") for entry in array.sbatch or ()]
     if wrong := [name for name, equals, _ in more if not (name and equals)]:
         fail(f"--sbatch {wrong[0]!r}: write NAME=VALUE, such as partition=gpu")
     settings = {name: value for name, _, value in more}
-    settings |= {"gres": of_array.gres} if of_array.gres else {}
-    own = command(what, of_run, prompts, printed=True)
-    for line in array_script(own, of_array.array, settings).splitlines():
+    settings |= {"gres": array.gres} if array.gres else {}
+    own = command(what, run, prompts)
+    for line in array_script(own, array.parts, settings).splitlines():
         say(line)
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rmaudit.cli.common import ERROR, USAGE, AsJson, Loading, echo_json, fail, say
-from rmaudit.cli.option_groups import grouped
+from rmaudit.cli.common import ERROR, USAGE, AsJson, Loading, echo_json, fail, grouped, say
 from rmaudit.config.whole_file import in_place_of
 from rmaudit.errors import RmauditError
 

@@ -10,6 +10,7 @@ import typer
 
 from rmaudit.cli.common import fail
 from rmaudit.prompts import NAMES, PROMPTS
+from rmaudit.runs.options import OPTIONS
 from rmaudit.search.constraints import Constraints
 from rmaudit.search.settings import DIRECTIONS, Direction, Gcg, Method, Settings
 
@@ -20,8 +21,8 @@ _UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is searched for, how, and from where."""
+class SearchOptions:
+    """The options of what is searched for, how, and from where."""
 
     prompt: Annotated[
         list[str] | None,
@@ -60,14 +61,14 @@ class Asked:
             "--method change it",
         ),
     ] = False
-    seed: Annotated[int, typer.Option(help="of every random draw")] = 0
+    seed: Annotated[int, OPTIONS["seed"]] = 0
     beams: Annotated[
         int, typer.Option(help="sequences that an exhaustive search follows at once")
     ] = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedSequences:
     """What may be found."""
 
     ascii_only: Annotated[bool, typer.Option("--ascii", help="ASCII only")] = False
@@ -105,7 +106,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class OfGcg:
+class GcgOptions:
     """The settings that only GCG has."""
 
     batch: Annotated[int, typer.Option(help="GCG: swaps that a step scores")] = _GCG.batch
@@ -121,7 +122,7 @@ class OfGcg:
         float | None, typer.Option(help="GCG: the authors' squared error to this reward")
     ] = None
 
-    def settings(self, asked: Asked, method: Method) -> Gcg:
+    def settings(self, asked: SearchOptions, method: Method) -> Gcg:
         """The settings that these options make; options that would change nothing are refused."""
         gcg = Gcg(
             batch=self.batch,
@@ -143,19 +144,19 @@ class OfGcg:
         return gcg
 
 
-def starts(asked: Asked) -> tuple[str | None, ...]:
+def starts(asked: SearchOptions) -> tuple[str | None, ...]:
     """The texts to start from, each for a search of its own; None is a random start."""
     if asked.table4 and (asked.start or asked.length is not None):
         fail("--table4 has its own starts and their lengths; leave --start and --length out")
     return TABLE_4 if asked.table4 else tuple(asked.start or (None,))
 
 
-def directions(asked: Asked) -> tuple[Direction, ...]:
+def directions(asked: SearchOptions) -> tuple[Direction, ...]:
     """The directions to search in, one or both."""
     return DIRECTIONS if asked.direction == "both" else (asked.direction,)
 
 
-def settings(asked: Asked, allowed: Allowed, of_gcg: OfGcg) -> Settings:
+def settings(asked: SearchOptions, allowed: AllowedSequences, gcg: GcgOptions) -> Settings:
     """The settings that all searches of a command share.
 
     Raises:
@@ -163,7 +164,7 @@ def settings(asked: Asked, allowed: Allowed, of_gcg: OfGcg) -> Settings:
     """
     method = asked.method or ("gcg" if asked.table4 else "exhaustive")
     return Settings(
-        gcg=of_gcg.settings(asked, method),
+        gcg=gcg.settings(asked, method),
         length=_LENGTH if asked.length is None else asked.length,
         method=method,
         budget=_budget(asked.budget),

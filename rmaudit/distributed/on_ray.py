@@ -48,11 +48,6 @@ class Cluster:
     cpus: float = 1
 
 
-def is_address(given: str) -> bool:
-    """Whether an option names Ray: `ray`, or the address of a cluster."""
-    return given == ON or ":" in given
-
-
 def make(plans: Sequence[Planned], cluster: Cluster, say: Say) -> Made:
     """Score on Ray what the plans still need, and return the outcome.
 

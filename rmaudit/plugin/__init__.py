@@ -4,7 +4,8 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 pytest finds the hooks by their names here; they are written, in the order in which pytest calls
-them, in `options`, `session`, `uncollected`, `collection`, `running`, `reporting` and `closing`.
+them, in `pytest_options`, `session`, `uncollected`, `collection`, `running`, `reporting` and
+`closing`.
 The fixtures are those of `rmaudit.runs.fixtures`; `session` registers them.
 """
 
@@ -14,7 +15,7 @@ from rmaudit.plugin.collection import (
     pytest_generate_tests,
     pytest_itemcollected,
 )
-from rmaudit.plugin.options import pytest_addoption, pytest_load_initial_conftests
+from rmaudit.plugin.pytest_options import pytest_addoption, pytest_load_initial_conftests
 from rmaudit.plugin.reporting import (
     pytest_collection_finish,
     pytest_report_collectionfinish,

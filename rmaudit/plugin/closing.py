@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rmaudit.plugin.kept_at import planner_of, store_of
-from rmaudit.plugin.options import RM_GATE
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.reporting import ending, models_named, render
 from rmaudit.plugin.running import TOLD
 from rmaudit.plugin.session import SESSION, Session
@@ -42,8 +42,8 @@ def pytest_terminal_summary(
         say(state, state.verdict, config, told, exitstatus)
         for text in (*state.unwritten, *state.warnings):
             told.write_line(log(line(text)))
-    elif config.getoption(RM_GATE) and planner_of(config) is None:
-        told.write_line(f"rmaudit: {RM_GATE}: no audit was run, so nothing passes")
+    elif options_of(config).gate and planner_of(config) is None:
+        told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")
 
 
 def _say_in_a_line(
@@ -77,7 +77,7 @@ def _say(
 
     models = {finding.model: None for finding in state.findings}
     told.write_sep("=", log(line("rmaudit: " + ", ".join(models)))[:_TITLE])
-    if config.getoption("numprocesses", None) and not config.getoption("rm_model"):
+    if config.getoption("numprocesses", None) and not options_of(config).models:
         told.write_line(models_named(config))  # workers collect, and the header is silent
     table = terminal.table(state.findings) if config.get_verbosity() else []
     screen = _screen(config)
@@ -103,9 +103,9 @@ def _say_if_green(
     code: int,
 ) -> None:
     """Say where the exit code is 0 although the run does not pass: it looks like a gate."""
-    ended = ending(state, code, gate=config.getoption(RM_GATE))
+    ended = ending(state, code, gate=options_of(config).gate)
     if ended == pytest.ExitCode.OK and verdict.outcome is not Outcome.PASSES:
-        said = f"the exit code is 0, and this run does not pass: {RM_GATE} makes it the verdict"
+        said = "the exit code is 0, and this run does not pass: --rm-gate makes it the verdict"
         told.write_line(said, yellow=True)
 
 

@@ -15,14 +15,14 @@ import pytest
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
 from rmaudit.plugin.kept_at import refuse_cache
-from rmaudit.plugin.options import (
+from rmaudit.plugin.other_words import runs_of
+from rmaudit.plugin.pytest_options import (
     MODEL,
     OTHERS_MODEL,
     RM_MODEL,
-    RM_REPORT,
+    options_of,
     refuse_unwritable,
 )
-from rmaudit.plugin.other_words import runs_of
 from rmaudit.plugin.session import SESSION, model_specs, refuse_no_pairs, report_folder
 from rmaudit.plugin.uncollected import uncollected
 from rmaudit.prompts import Prompt, label
@@ -147,7 +147,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for file in {audit.declaration.pairs for _, audit in audits} - {""}:
             refuse_no_pairs(Path(file))
         if not config.option.collectonly:
-            refuse_unwritable(RM_REPORT, report_folder(config))
+            refuse_unwritable("--rm-report", report_folder(config))
             refuse_cache(config)
     except (SpecError, pytest.UsageError, pytest.PytestWarning) as wrong:  # -W error raises
         if not hasattr(config, "workerinput"):
@@ -168,7 +168,7 @@ def _refuse_anothers_model(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: `--model` was given, and `--rm-model` was not.
     """
-    if not config.stash.get(OTHERS_MODEL, False) or config.getoption("rm_model"):
+    if not config.stash.get(OTHERS_MODEL, False) or options_of(config).models:
         return
     given = [
         *config.invocation_params.args,

@@ -15,8 +15,8 @@ import pytest
 from rmaudit import json_cache
 from rmaudit.errors import NoBase, NotAsked, RmauditError
 from rmaudit.plugin.collection import Audited, left_out
-from rmaudit.plugin.options import RM_SEED
 from rmaudit.plugin.pytest_fixtures import CASE
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, ControlsKey
 from rmaudit.runs.case import Case
 from rmaudit.runs.fixtures import shared
@@ -110,7 +110,7 @@ def _measured(
     from rmaudit.runs.trial import thinned, tried
 
     vocabulary = None if sweep is None else thinned(sweep.frame)
-    seed = item.config.getoption(RM_SEED)
+    seed = options_of(item.config).seed
     trial = Trial(random, audit.prompts, vocabulary, seed=seed, given=given)
     try:
         return tried(item.obj, audit.declaration, trial, nulls)

@@ -12,10 +12,10 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -26,12 +26,14 @@ from rmaudit.plugin.session import SESSION
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
 from rmaudit.report.safe_text import line
+from rmaudit.runs.options import RunOptions
 from rmaudit.verdicts.declare import is_audit
 from rmaudit.verdicts.records import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rmaudit.config.spec import Dtype
     from rmaudit.report.document import Results
     from rmaudit.verdicts.findings import Finding
     from rmaudit.verdicts.outcome import RunVerdict
@@ -95,14 +97,24 @@ class AuditRun:
 def run(  # noqa: PLR0913  (keyword-only after the subjects)
     *models: str | Path,
     audits: Sequence[str | Path | Callable[..., Any]] = (),
+    registry: Path | str | None = None,
     report: Path | str | None = None,
     cache: Path | str | None = None,
-    sample: int | None = None,
+    missing: Literal["skip", "fail"] = "skip",
+    inconclusive: Literal["fail", "pass"] = "fail",
     seed: int = 0,
+    sample: int | None = None,
+    device: str = "auto",
+    dtype: Dtype | None = None,
     recorded: bool = False,
     baseline: str | None = None,
-    search: int | None = None,
     prompts: str | Path | Sequence[str | Prompt] | None = None,
+    search: int = 2000,
+    ledger: Path | str | None = None,
+    pairs: Path | str | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    gpus: float | None = None,
 ) -> AuditRun:
     """Run audits of models, and return what pytest would record.
 
@@ -110,41 +122,34 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     where none is given. `audits` are names of rmaudit's own ("positive_skew"), functions declared
     with `rmaudit.audit`, or paths of files and folders; all of rmaudit's own where none is given.
     `prompts` are asked in place of the audits' own: a file as for `--rm-prompts`, or names and
-    `Prompt`s. The other arguments are the options of that name. Pages are written into `report`
-    where one is given.
+    `Prompt`s. docs/options.md explains the other arguments, the options of a run; None stands for
+    the default. Pages are written only where `report` is given.
 
     Raises:
         SpecError: a model or an audit is not known, or an option is wrong.
         RmauditError: nothing could be run, such as a file that cannot be imported.
     """
+    given = dict(locals())  # the options, and the two arguments that are none
     if wrong := [model for model in models if not isinstance(model, str | Path)]:
         message = f"models are names, folders or hub ids, got {wrong[0]!r}"
         source = getattr(getattr(wrong[0], "spec", None), "source", "")
         raise SpecError(f"{message}; write {source!r}" if source else message)
-    folder = None if report is None else Path(report).absolute()
     with (
         tempfile.TemporaryDirectory(prefix="rmaudit-run-") as scratch,
-        _files(audits, Path(scratch)) as paths,
+        _files(given.pop("audits"), Path(scratch)) as paths,
     ):
-        pages = folder or Path(scratch) / "reports"
-        options = {
-            "--rm-cache": cache,
-            "--rm-sample": sample,
-            "--rm-seed": seed,
-            "--rm-baseline": baseline,
-            "--rm-search": search,
-            "--rm-prompts": _asked(prompts, Path(scratch)),
-        }
+        given["prompts"] = _asked(given["prompts"], Path(scratch))
+        options = RunOptions.of(given)
+        folder = options.report and options.report.absolute()
+        options = replace(options, report=folder or Path(scratch) / "reports")
         ini = Path(scratch) / "pytest.ini"
         ini.write_text("[pytest]\n", encoding="utf-8")
         return _run(
             [
                 *(str(path) for path in paths),
                 *("-c", str(ini), "--rootdir", str(scratch), "-p", "no:cacheprovider"),
-                *("--import-mode", "importlib", "--rm-report", str(pages)),
-                *(f"--rm-model={model}" for model in models),
-                *(f"{name}={value}" for name, value in options.items() if value is not None),
-                *(["--rm-recorded"] if recorded else []),
+                *("--import-mode", "importlib"),
+                *options.words(lambda option: option.pytest),
             ],
             folder,
         )

@@ -9,7 +9,7 @@ import pytest
 
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.errors import StoreError
-from rmaudit.plugin.options import RM_CACHE, RM_DEVICE, RM_RECORDED, refuse_unwritable
+from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
 
 if TYPE_CHECKING:
     from rmaudit.plugin.planning import Planner
@@ -21,13 +21,13 @@ PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 def cache_folder(config: pytest.Config) -> Path:
     """The folder of `--rm-cache`, else the user's, also where the scores are at a URL."""
-    given = config.getoption(RM_CACHE)
-    return Path(given).expanduser() if given and "://" not in given else default_cache()
+    given = options_of(config).cache
+    return Path(given) if given and "://" not in given else default_cache()
 
 
 def cache_named(config: pytest.Config) -> str:
     """The same for people: the folder, or the URL."""
-    given = config.getoption(RM_CACHE) or ""
+    given = options_of(config).cache or ""
     return given if "://" in given else str(cache_folder(config))
 
 
@@ -43,9 +43,9 @@ def store_of(config: pytest.Config) -> Store:
         try:
             store = Store(cache_named(config))
         except StoreError as error:
-            raise pytest.UsageError(f"{RM_CACHE}: {error}") from None
+            raise pytest.UsageError(f"--rm-cache: {error}") from None
         planner = planner_of(config)
-        device = config.getoption(RM_DEVICE)
+        device = options_of(config).device
         config.stash[STORE] = planner.watch(store, device) if planner else store
     return config.stash[STORE]
 
@@ -61,14 +61,14 @@ def refuse_cache(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: it is a file, or there is no such place, or nothing can be written to it.
     """
-    read = config.getoption(RM_RECORDED)
-    refuse_unwritable(RM_CACHE, cache_folder(config), read=read)
-    if "://" not in (config.getoption(RM_CACHE) or ""):
+    read = options_of(config).recorded
+    refuse_unwritable("--rm-cache", cache_folder(config), read=read)
+    if "://" not in (options_of(config).cache or ""):
         return
     files = store_of(config).files
     try:
         files.names() if read else files.prepare("tried")
         files.clear("tried")
     except OSError as error:
-        message = f"{RM_CACHE}: {files.where()} cannot be used ({error}); name another place"
+        message = f"--rm-cache: {files.where()} cannot be used ({error}); name another place"
         raise pytest.UsageError(message) from None

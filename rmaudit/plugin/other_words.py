@@ -13,7 +13,6 @@ import pytest
 
 from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import SpecError
-from rmaudit.plugin.options import RM_PROMPTS
 from rmaudit.prompts import Prompt, listed
 from rmaudit.verdicts.declare import Declaration
 
@@ -39,7 +38,7 @@ def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWo
     try:
         return asking(given, words)
     except SpecError as error:
-        raise pytest.UsageError(f"{RM_PROMPTS}: {error}") from None
+        raise pytest.UsageError(f"--rm-prompts: {error}") from None
 
 
 def runs_of(declaration: Declaration, own_words: OwnWords) -> list[tuple[Prompt, ...]]:

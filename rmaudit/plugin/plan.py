@@ -1,4 +1,4 @@
-"""What a run set out to measure, and how far it came."""
+"""The audits that a run selected, and why some of them have no result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rmaudit.config.whole_file import in_place_of
 
 @dataclass(slots=True)
 class SelectedAudits:
-    """The audits that were found and selected, and what kept them from having a result.
+    """The audits that a run collected and selected, and what kept them from having a result.
 
     Attributes:
         collected: how many audits there are, before -k, -m and --deselect.
@@ -53,20 +53,20 @@ class SelectedAudits:
             self.folder.cleanup()
 
     def why_not(self, test: str, stopped: str) -> str:
-        """Why a selected test has no result; `stopped` is why the run ended early, or ""."""
+        """Return why a selected test has no result; `stopped` is why the run ended early, or ""."""
         if test in self.crashed:
             return f"planned, and its worker died: {self.crashed[test]}"
         return f"planned, not run: {stopped or 'its worker died, or another plugin left it out'}"
 
     def interruption(self, stopped: str, unfinished: int) -> str:
-        """Why the run is not whole, in a line; "" where it is."""
+        """Return in a line why the run is not whole; "" where it is."""
         said = [stopped] if stopped else []
         if unfinished:
             said.append(f"{unfinished} of {len(self.selected)} selected audits have no result")
         return "; ".join(said)
 
     def faults(self) -> tuple[str, ...]:
-        """Return a sentence on each thing that no finding can tell, and that no pass may hide."""
+        """Return a sentence on each fault that no finding shows, and that no pass may hide."""
         broken = [f"errors in collecting {', '.join(dict.fromkeys(self.broken))}"]
         died = {
             test: f"{test} failed, which is no audit: its worker died"

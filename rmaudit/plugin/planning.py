@@ -1,7 +1,8 @@
-"""What a run would score: its audits are collected and asked, and nothing is scored.
+"""Find which scores a run needs, without scoring anything.
 
-A pytest of its own collects the audits. Each is run on what the cache has and, for what lacks, on
-random numbers (`rmaudit.distributed.needs`): for what it asks, not for what it says.
+A pytest of its own collects the audits. Each is run on the cached scores and, where these are
+missing, on random numbers (`rmaudit.distributed.needs`): only what it requests matters, and its
+result is thrown away.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ _MODELS = {"reward_model", "baseline_model"}
 
 
 @dataclass
-class Before:
-    """What plannings before have found out, so that the next one is quick.
+class PlanningCache:
+    """What earlier plannings of the same run found out, so that the next one is quick.
 
     Attributes:
-        models: those that were opened, by their entries.
-        known: what an audit asks for as it runs, by test, once no score can change that.
+        models: the models that were opened, by their entries.
+        known: what an audit requests as it runs, by test, once no score can change that.
     """
 
     models: dict[ModelSpec, Scored] = field(default_factory=dict)
@@ -53,19 +54,19 @@ class Before:
 
 
 class Planner:
-    """Collects what a run's audits need.
+    """Collects which scores a run's audits need.
 
     Attributes:
-        before: what plannings before have found out.
-        needs: what was asked for so far; None before the run begins.
-        untold: audits that take the model itself, of which it is not known what they score.
-        broken: what could not be had: the reasons, by test.
+        before: what earlier plannings found out; this one adds to it.
+        needs: what was requested so far; None before the run begins.
+        untold: audits that take the model itself, so that nobody knows what they score.
+        broken: why an audit could not be planned, by test.
     """
 
     __name__ = PLANNER
 
-    def __init__(self, before: Before) -> None:
-        """`before` is added to."""
+    def __init__(self, before: PlanningCache) -> None:
+        """Begin with what earlier plannings found out."""
         self.before = before
         self.needs: Needs | None = None
         self.untold: list[str] = []
@@ -79,24 +80,24 @@ class Planner:
         return models[spec]
 
     def on_request(self, model: Scored, request: Request) -> None:
-        """Note what the next scores are for."""
+        """Note which request the next scores answer."""
         if self.needs is not None:
             self.needs.on_request(model, request)
 
     def watch(self, store: Store, device: str) -> Needs:
-        """Put a store that makes nothing in a store's place."""
+        """Return what takes the place of `store`: it scores nothing and notes the requests."""
         from rmaudit.distributed.needs import Needs
 
         self.needs = Needs(store, device)
         return self.needs
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what kept an audit from being asked."""
+        """Note why an audit could not be planned."""
         if report.failed:
             self.broken[report.nodeid] = str(report.longrepr).strip().splitlines()[-1]
 
     def note(self, item: pytest.Function) -> None:
-        """Ask an audit what it needs; fixtures that it takes have been asked before it runs."""
+        """Find what an audit requests as it runs; its fixtures made their requests before."""
         audit, case = audited(item), cast("Case | None", item.funcargs.get(CASE))
         if audit is None or case is None or self.needs is None:
             return
@@ -112,7 +113,7 @@ class Planner:
                     self.needs.ask(case.model, Request(case.model.spec, prompt, "base"))
 
     def _asked(self, item: pytest.Function, given: Mapping[str, Any], case: Case) -> None:
-        """What the audit asks for as it runs: twice, where it was given random numbers."""
+        """Run the audit to see its requests: twice, where it was given random numbers."""
         from rmaudit.distributed.needs import settled
 
         needs, known = cast("Needs", self.needs), self.before.known
@@ -138,18 +139,18 @@ class Planner:
 
 
 def _run(item: pytest.Function, given: Mapping[str, Any]) -> None:
-    """Run an audit for its questions: of what they are answered, its measure may make nothing."""
+    """Run an audit for its requests; its measure may fail on random numbers."""
     with contextlib.suppress(Exception, *_OUTCOMES):
         item.obj(**given)
 
 
 def _drawn_alike(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The same arguments, with a generator that draws the same again."""
+    """Return the same arguments, with a generator that draws the same again."""
     return {name: copy.deepcopy(value) if name == "rng" else value for name, value in given.items()}
 
 
 def _redrawn(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
-    """The argument of an audit, with other random numbers where it has any."""
+    """Return an argument of an audit, with other random numbers where it has any."""
     import numpy as np
 
     from rmaudit.scores.sweep import Sweep
@@ -162,17 +163,17 @@ def _redrawn(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
     return value
 
 
-def collect(arguments: Sequence[str], before: Before | None = None) -> Plan:
-    """What the audits of a run need, and what of it lacks; `arguments` are those of the run.
+def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Plan:
+    """Return which scores a run with these pytest arguments needs, and which are missing.
 
-    `before` is what plannings of the same run have found out, and is added to.
+    `before` is what earlier plannings of the same run found out; this one adds to it.
 
     Raises:
         RmauditError: pytest finds fault with the arguments or the audits, in its own words.
     """
     from rmaudit.distributed.needs import Plan
 
-    planner, told = Planner(before or Before()), io.StringIO()
+    planner, told = Planner(before or PlanningCache()), io.StringIO()
     with tempfile.TemporaryDirectory(prefix="rmaudit-plan-") as reports:
         own = ["--rm-report", reports, "-p", "no:cacheprovider", "-q"]
         own += ["-n0"] if importlib.util.find_spec("xdist") else []

@@ -13,8 +13,8 @@ import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
 from rmaudit.plugin.kept_at import planner_of
-from rmaudit.plugin.options import RM_MISSING
 from rmaudit.plugin.other_words import refusal
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt
 from rmaudit.runs.case import Case, opened, single
@@ -124,7 +124,7 @@ def missing_as_told(config: pytest.Config) -> Iterator[None]:
     except (NotAsked, NoBase, NoWeights) as error:
         pytest.skip(str(error))
     except ReferenceMissing as error:
-        if config.getoption(RM_MISSING) == "skip":
+        if options_of(config).missing == "skip":
             pytest.skip(str(error))
         raise
 

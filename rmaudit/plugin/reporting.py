@@ -19,7 +19,7 @@ import pytest
 
 from rmaudit.plugin.collection import in_order, left_out
 from rmaudit.plugin.kept_at import cache_named, planner_of, store_of
-from rmaudit.plugin.options import RM_GATE, RM_RECORDED, RM_SAMPLE, RM_SEED
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.running import CARRIED, gap
 from rmaudit.plugin.session import (
     SESSION,
@@ -106,12 +106,12 @@ class Watch:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Which models were asked for, where any were."""
-    return [models_named(config)] if config.getoption("rm_model") else []
+    return [models_named(config)] if options_of(config).models else []
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     """Which model is audited where none was named, once there are audits."""
-    chosen = config.stash[SESSION].plan.selected and not config.getoption("rm_model")
+    chosen = config.stash[SESSION].plan.selected and not options_of(config).models
     return [models_named(config)] if chosen else []
 
 
@@ -122,11 +122,11 @@ def models_named(config: pytest.Config) -> str:
         spec.name if registered(spec, registry) else f"{spec.name} ({spec.source})"
         for spec in specs
     )
-    if not config.getoption("rm_model"):
+    if not options_of(config).models:
         names += f" (the default of {registry.path}: no model was named)" if registry else ""
-    size = config.getoption(RM_SAMPLE)
+    size = options_of(config).sample
     what = f"a sample of {size:,} token ids; " if size else ""
-    what += "published scores only; " if config.getoption(RM_RECORDED) else ""
+    what += "published scores only; " if options_of(config).recorded else ""
     return log(line(f"rmaudit: {names}; {what}cache {cache_named(config)}"))
 
 
@@ -150,7 +150,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
         state.verdict = of_run(state.findings, state.gaps)
     yield
     render(state)  # unless the summary has
-    session.exitstatus = ending(state, session.exitstatus, gate=config.getoption(RM_GATE))
+    session.exitstatus = ending(state, session.exitstatus, gate=options_of(config).gate)
 
 
 def ending(state: Session, code: int, *, gate: bool) -> int:
@@ -218,7 +218,7 @@ def _record(config: pytest.Config, state: Session) -> None:
         store_of(config),
         base=report_folder(config).absolute(),
         command=shlex.join(["pytest", *config.invocation_params.args]),
-        seed=config.getoption(RM_SEED),
+        seed=options_of(config).seed,
         made=state.memory.sweeps.values(),
         own_words=state.own_words,
         course=Course(
@@ -227,7 +227,7 @@ def _record(config: pytest.Config, state: Session) -> None:
             finished=state.finished,
             interrupted=bool(state.interrupted),
             part=left_out(config),
-            sample=config.getoption(RM_SAMPLE),
+            sample=options_of(config).sample,
             faults=state.plan.faults(),
         ),
     )

@@ -27,31 +27,15 @@ from rmaudit.language import stemming
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.controls import controls
 from rmaudit.plugin.kept_at import planner_of
-from rmaudit.plugin.options import (
-    RM_BASELINE,
-    RM_CACHE,
-    RM_DEVICE,
-    RM_DTYPE,
-    RM_INCONCLUSIVE,
-    RM_LEDGER,
-    RM_MISSING,
-    RM_MODEL,
-    RM_MODELS,
-    RM_PAIRS,
-    RM_PROMPTS,
-    RM_RECORDED,
-    RM_SAMPLE,
-    RM_SEARCH,
-    RM_SEED,
-)
 from rmaudit.plugin.other_words import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, model_specs, policy_of, registered
 from rmaudit.references import References
 from rmaudit.references.band import band, of_family
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
-from rmaudit.runs.case import SEARCHED, Case
+from rmaudit.runs.case import Case
 from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
@@ -65,20 +49,6 @@ CARRIED = "rmaudit_finding"  # how a finding travels in a test report, as JSON t
 TOLD = "rmaudit_told"  # marks a report whose text stands elsewhere: see `closing`
 FINDING = pytest.StashKey[Finding]()
 _MAKE_ONE = "make one with rmaudit.mean(values, unit=...), which adds the 95 % interval"
-_WITH_VALUE = {  # by option, the value that need not be said
-    RM_MODELS: None,
-    RM_CACHE: None,
-    RM_BASELINE: None,
-    RM_LEDGER: None,
-    RM_PROMPTS: None,
-    RM_PAIRS: None,
-    RM_SAMPLE: None,
-    RM_SEARCH: SEARCHED,
-    RM_DEVICE: "auto",
-    RM_DTYPE: None,
-    RM_MISSING: "skip",
-    RM_INCONCLUSIVE: "fail",
-}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -114,11 +84,11 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
             raise
         except MeasureError as error:
             if case and case.of_words:  # what these are too few for is missing, and no fault
-                if item.config.getoption(RM_RECORDED):
+                if options_of(item.config).recorded:
                     case.model.with_weights(f"its published words do not allow this ({error})")
                 pytest.skip(f"the texts that its scorer names do not allow this ({error})")
-            if size := item.config.getoption(RM_SAMPLE):
-                how = f"give a larger one than {RM_SAMPLE} {size}, or none"
+            if size := options_of(item.config).sample:
+                how = f"give a larger one than --rm-sample {size}, or none"
                 pytest.skip(f"the sample does not allow this ({error}); {how}")
             raise
     if not isinstance(estimate, Estimate):
@@ -127,7 +97,7 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
         raise MeasureError(f"{item.name} must return an Estimate, got {found}; {_MAKE_ONE}")
     refuse_unlisted(estimate.evidence)
     caveats = list(dict.fromkeys(case.caveats)) if case else []
-    if item.config.getoption(RM_RECORDED):
+    if options_of(item.config).recorded:
         from rmaudit.models.recorded import CAVEAT
 
         caveats.append(CAVEAT)
@@ -202,13 +172,9 @@ def _repeat(item: pytest.Item, audit: Audited) -> str:
     config, spec = item.config, audit.spec
     # A folder of an entry's name is not the entry: its source is its whole path, or a hub id.
     model = spec.name if registered(spec, config.stash[SESSION].registry) else spec.source
-    command = ["pytest", _place(item), RM_MODEL, model, RM_SEED, str(config.getoption(RM_SEED))]
-    for option, default in _WITH_VALUE.items():
-        if (given := config.getoption(option)) not in (None, default):
-            command += [option, str(given)]
-    if config.getoption(RM_RECORDED):
-        command.append(RM_RECORDED)
-    return shlex.join(command)
+    options = replace(options_of(config).deciding("scores", "findings"), models=(model,))
+    words = options.words(lambda option: option.pytest)
+    return shlex.join(["pytest", _place(item), *words])
 
 
 def _case(item: pytest.Function) -> Case | None:
@@ -291,7 +257,7 @@ def _carry(
         finding = gap(item, audit, why, verdict)
         if skipped and finding.blocks:
             report.outcome = "failed"
-            report.longrepr = f"{RM_MISSING} fail: {finding.audit} gates, and was not measured: "
+            report.longrepr = f"--rm-missing fail: {finding.audit} gates, and was not measured: "
             report.longrepr += log(line(finding.reason))
     if finding is not None:
         report.__dict__[CARRIED] = encode(finding)

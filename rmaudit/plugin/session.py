@@ -23,30 +23,11 @@ from rmaudit.config.registry import (
 )
 from rmaudit.errors import SpecError
 from rmaudit.plugin.kept_at import cache_folder, planner_of, refuse_cache, store_of
-from rmaudit.plugin.options import (
-    RM_BASELINE,
-    RM_CACHE,
-    RM_DEVICE,
-    RM_DTYPE,
-    RM_GATE,
-    RM_INCONCLUSIVE,
-    RM_LEDGER,
-    RM_MISSING,
-    RM_MODEL,
-    RM_MODELS,
-    RM_ON,
-    RM_PAIRS,
-    RM_PROMPTS,
-    RM_RECORDED,
-    RM_REPORT,
-    RM_SAMPLE,
-    RM_SEARCH,
-    RM_SEED,
-    refuse_unwritable,
-)
 from rmaudit.plugin.other_words import words_of_run
 from rmaudit.plugin.plan import SelectedAudits
+from rmaudit.plugin.pytest_options import RM_MODEL, options_of, refuse_unwritable
 from rmaudit.runs.case import Memory, RunSettings
+from rmaudit.runs.options import OPTIONS, RunOptions
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import RunVerdict
@@ -110,45 +91,51 @@ SESSION = pytest.StashKey[Session]()
 def pytest_configure(config: pytest.Config) -> None:
     """Make the session's state; check what was named: models, folders, a ledger."""
     session = config.stash[SESSION] = Session()
+    asked = options_of(config)
     _register(config)
     # A models.yaml that is wrong is told where audits are collected: others' runs need none.
-    own = config.getoption(RM_MODELS) or not is_brought(default_path())
+    own = asked.registry or not is_brought(default_path())
     session.own_words = words_of_run(
-        config.getoption(RM_PROMPTS), lambda: _registry(config).words if own else OwnWords()
+        asked.prompts, lambda: _registry(config).words if own else OwnWords()
     )
     # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
     config.option.force_short_summary = True
-    if config.getoption(RM_RECORDED):
-        for option in (RM_SAMPLE, RM_DEVICE, RM_DTYPE, RM_ON):
-            if config.getoption(option) not in {None, "auto"}:
-                message = f"{option} does nothing with {RM_RECORDED}: nothing is scored"
-                raise pytest.UsageError(f"{message}; leave out one of them")
-    if config.getoption(RM_GATE) and config.option.collectonly:
-        message = f"{RM_GATE} does nothing with --collect-only: no audit is run"
-        raise pytest.UsageError(f"{message}; leave out one of them")
-    if config.getoption(RM_REPORT):
-        refuse_unwritable(RM_REPORT, report_folder(config))
-    if config.getoption(RM_CACHE):
+    _refuse_contradictions(config, asked)
+    if asked.report:
+        refuse_unwritable("--rm-report", report_folder(config))
+    if asked.cache:
         refuse_cache(config)
-    if config.getoption("rm_model") or config.getoption(RM_MODELS):
+    if asked.models or asked.registry:
         model_specs(config)
         if session.error:
             raise pytest.UsageError(str(session.error))
     baseline_spec(config)
-    _refuse_files(config)
+    _refuse_files(asked)
 
 
-def _refuse_files(config: pytest.Config) -> None:
+def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
+    """Refuse an option that another one makes useless."""
+    if asked.recorded:
+        for name in ("sample", "device", "dtype", "on"):
+            if getattr(asked, name) != OPTIONS[name].default:
+                message = f"--rm-{name} does nothing with --rm-recorded: nothing is scored"
+                raise pytest.UsageError(f"{message}; leave out one of them")
+    if asked.gate and config.option.collectonly:
+        message = "--rm-gate does nothing with --collect-only: no audit is run"
+        raise pytest.UsageError(f"{message}; leave out one of them")
+
+
+def _refuse_files(asked: RunOptions) -> None:
     """Refuse a file that an option names and that cannot be read."""
-    if given := config.getoption(RM_LEDGER):
+    if asked.ledger:
         from rmaudit.search.exploit_ledger import read
 
         try:
-            read(Path(given).expanduser())
+            read(asked.ledger)
         except SpecError as error:
-            raise pytest.UsageError(f"{RM_LEDGER}: {error}") from None
-    if given := config.getoption(RM_PAIRS):
-        refuse_no_pairs(Path(given).expanduser(), f"{RM_PAIRS}: ")
+            raise pytest.UsageError(f"--rm-ledger: {error}") from None
+    if asked.pairs:
+        refuse_no_pairs(asked.pairs, "--rm-pairs: ")
 
 
 def _register(config: pytest.Config) -> None:
@@ -156,12 +143,13 @@ def _register(config: pytest.Config) -> None:
     from rmaudit.plugin import pytest_fixtures, sampling
 
     config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
-    if config.getoption(RM_SAMPLE):
+    asked = options_of(config)
+    if asked.sample:
         config.pluginmanager.register(sampling, "rmaudit-sampling")
-    if config.getoption(RM_ON) and not hasattr(config, "workerinput") and not planner_of(config):
-        from rmaudit.plugin import made_before
+    if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
+        from rmaudit.plugin import ray_prefetch
 
-        config.pluginmanager.register(made_before, "rmaudit-made-before")
+        config.pluginmanager.register(ray_prefetch, "rmaudit-ray-prefetch")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -189,8 +177,7 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
 
 def audit_options(config: pytest.Config) -> RunSettings:
     """What the command line says of all audits."""
-    session, ledger = config.stash[SESSION], config.getoption(RM_LEDGER)
-    pairs = config.getoption(RM_PAIRS)
+    session, asked = config.stash[SESSION], options_of(config)
     if session.options is None:
         from rmaudit.references import stem_memory  # which takes numpy
 
@@ -198,16 +185,16 @@ def audit_options(config: pytest.Config) -> RunSettings:
         store, planner = store_of(config), planner_of(config)
         session.options = RunSettings(
             cache=cache_folder(config),
-            seed=config.getoption(RM_SEED),
-            sample=config.getoption(RM_SAMPLE),
+            seed=asked.seed,
+            sample=asked.sample,
             words=session.words,
-            device=config.getoption(RM_DEVICE),
-            dtype=config.getoption(RM_DTYPE),
-            recorded=config.getoption(RM_RECORDED),
+            device=asked.device,
+            dtype=asked.dtype,
+            recorded=asked.recorded,
             baseline=baseline_spec(config),
-            search=config.getoption(RM_SEARCH),
-            ledger=Path(ledger).expanduser() if ledger else None,
-            pairs=Path(pairs).expanduser() if pairs else None,
+            search=asked.search,
+            ledger=asked.ledger,
+            pairs=asked.pairs,
             store=store,
             own_words=session.own_words,
             on_request=planner.on_request if planner else lambda *_: None,
@@ -221,7 +208,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
     if session.specs is None:
         try:
             registry = _registry(config)
-            names = config.getoption("rm_model") or [registry.default.name]
+            names = options_of(config).models or [registry.default.name]
             session.specs = _distinct(
                 spec for name in names for spec in _meant(config, registry, name)
             )
@@ -237,6 +224,7 @@ def policy_of(config: pytest.Config) -> Policy:
     that is of another source, `Policy.of` sees it, and findings say so.
     """
     specs, registry = model_specs(config), config.stash[SESSION].registry
+    asked = options_of(config)
     said = registry.policy if registry else Policy()
     return replace(
         said,
@@ -246,9 +234,9 @@ def policy_of(config: pytest.Config) -> Policy:
             if spec.name in said.models
             and (registered(spec, registry) or said.sources.get(spec.name) != spec.source)
         },
-        inconclusive=config.getoption(RM_INCONCLUSIVE),
-        missing=config.getoption(RM_MISSING),
-        sampled=config.getoption(RM_SAMPLE) is not None,
+        inconclusive=asked.inconclusive,
+        missing=asked.missing,
+        sampled=asked.sample is not None,
         others=bool(config.stash[SESSION].own_words.told),
     )
 
@@ -264,7 +252,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
     These are what the paper ranks, what was imported, and what has no hub id to be published under.
     """
     specs = resolve(registry, name)
-    if len(specs) == 1 or not config.getoption(RM_RECORDED):
+    if len(specs) == 1 or not options_of(config).recorded:
         return specs
     from rmaudit.scores.listing import counts
 
@@ -276,7 +264,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
     ]
     if left:
         message = (
-            f"{RM_MODEL} {name!r} {RM_RECORDED}: left out {len(left)} of {len(specs)} models, of "
+            f"{RM_MODEL} {name!r} --rm-recorded: left out {len(left)} of {len(specs)} models, of "
             f"which no scores are published or imported: {', '.join(spec.name for spec in left)}"
         )
         config.issue_config_time_warning(pytest.PytestWarning(message), stacklevel=2)
@@ -289,15 +277,15 @@ def baseline_spec(config: pytest.Config) -> ModelSpec | None:
     Raises:
         pytest.UsageError: the name means no model, or several.
     """
-    name = config.getoption(RM_BASELINE)
+    name = options_of(config).baseline
     if not name:
         return None
     try:
         specs = resolve(_registry(config), name)
     except SpecError as error:
-        raise pytest.UsageError(f"{RM_BASELINE}: {error}") from None
+        raise pytest.UsageError(f"--rm-baseline: {error}") from None
     if len(specs) != 1:
-        message = f"{RM_BASELINE}: {name!r} means {len(specs)} models; name one"
+        message = f"--rm-baseline: {name!r} means {len(specs)} models; name one"
         raise pytest.UsageError(message)
     return specs[0]
 
@@ -306,8 +294,7 @@ def _registry(config: pytest.Config) -> Registry:
     """The registry of the run, read once."""
     session = config.stash[SESSION]
     if session.registry is None:
-        path = config.getoption(RM_MODELS)
-        session.registry = known_models(Path(path) if path else None)
+        session.registry = known_models(options_of(config).registry)
     return session.registry
 
 
@@ -324,6 +311,5 @@ def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
 
 def report_folder(config: pytest.Config) -> Path:
     """The folder of `--rm-report`, else `reports` in the current one."""
-    given = config.getoption(RM_REPORT)
     here: Path = config.invocation_params.dir
-    return Path(given).expanduser() if given else here / "reports"
+    return options_of(config).report or here / "reports"

@@ -12,6 +12,7 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt
+from rmaudit.runs.options import RunOptions
 from rmaudit.runs.requests import Request, answer
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.store import Store
     from rmaudit.scores.sweep import Sweep
 
-SEARCHED = 2000  # sequences that a search scores, unless told otherwise
+SEARCHED = RunOptions().search  # sequences that a search scores, unless a run says otherwise
 
 
 @dataclass(frozen=True, slots=True)

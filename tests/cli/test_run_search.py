@@ -278,7 +278,8 @@ def test_what_was_stopped_goes_on(toy: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("--direction sideways", "--direction|'up', 'down', 'both'"),
         ("--method luck", "--method|'exhaustive', 'gcg', 'random'"),
         ("--length x", "--length|valid integer"),
-        ("--dtype int3", "--dtype|'float32'"),
+        ("--dtype int3", "--dtype|'int3'|float32"),
+        ("--device gpu", "--device|'gpu'|cuda:0"),
     ],
 )
 def test_what_is_no_search_is_refused(toy: Path, options: str, named: str) -> None:

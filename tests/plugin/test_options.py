@@ -29,7 +29,7 @@ TWO = "models:\n  A: {source: o/A, default: true}\n  B: {source: o/B}\n"
             ("--rm-device", given, ["auto, spread, cpu, mps, cuda, cuda:0", "xpu, hpu and npu"])
             for given in ("gpu", "cuda:", "cpu:1", "")
         ),
-        *(("--rm-dtype", given, ["float32, bfloat16, float16"]) for given in ("int8", "auto")),
+        *(("--rm-dtype", given, ["auto, float32, bfloat16, float16"]) for given in ("int8", "")),
         ("--rm-ledger", "none.jsonl", ["none.jsonl: no ledger can be read there"]),
         ("--rm-ledger", "bad.jsonl", ["bad.jsonl:2"]),
         ("--rm-model", "R-Smol-135", ["did you mean 'R-Smol-135M'?"]),
@@ -210,7 +210,7 @@ class TestThese:
 """
     first = run(body, *args, model="./mine", cache=tmp_path / "own").findings[0]
     command = shlex.split(first["repeat"])
-    node, asked = command[1], dict(zip(command[2::2], command[3::2], strict=True))
+    node, asked = command[1], dict(word.split("=") for word in command[2:])
 
     assert node == "test_toy.py::TestThese::test_high[mine-greatest]"
     assert asked == {**given, "--rm-model": str(tmp_path / "mine")}

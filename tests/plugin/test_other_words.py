@@ -116,7 +116,7 @@ def test_one_file_brings_prompts_a_lexicon_and_a_ranking(run: Run, german: Path)
     said = " ".join(happy["estimate"]["caveats"])
     assert "in the place of labmt stands glueck (deutsch.yaml), 5 words" in said
     assert "its own (best, worst), of deutsch.yaml: beste (frame 1): Was ist, in einem W" in said
-    assert "--rm-prompts deutsch.yaml" in happy["repeat"]
+    assert "--rm-prompts=deutsch.yaml" in happy["repeat"]
     assert found["liked", "beste"]["estimate"]["value"] == pytest.approx(9.5, abs=1)
     reasons = {each: one["why"] for each, one in found.items() if one["verdict"] == "N/A"}
     assert set(reasons) == {

@@ -68,7 +68,7 @@ def test_the_audits_own_file_goes_before_the_runs(run: Run, tmp_path: Path) -> N
     assert asked["estimate"]["value"] == 0.5
     assert asked["prompt"] == "pairs"
     assert any("2 pairs of run.jsonl" in said for said in asked["estimate"]["caveats"])
-    assert "--rm-pairs run.jsonl" in asked["repeat"]
+    assert "--rm-pairs=run.jsonl" in asked["repeat"]
     assert again["estimate"] == asked["estimate"]
     assert (tmp_path / "calls.txt").read_text(encoding="utf-8") == calls
 

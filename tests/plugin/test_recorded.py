@@ -92,7 +92,7 @@ def test_what_is_imported_is_audited(recorded: Run, imported: None, tmp_path: Pa
         ("items", "worst"): None,
     }
     for finding in found.values():
-        assert finding["repeat"].endswith(f"--rm-cache {tmp_path / 'cache'} --rm-recorded")
+        assert finding["repeat"].endswith(f"--rm-cache={tmp_path / 'cache'} --rm-recorded")
         assert finding["estimate"] is None or CAVEAT in finding["estimate"]["caveats"]
     assert found["items", "worst"]["verdict"] == "SKIPPED"
     sweeps = {sweep["prompt"]: sweep for sweep in ended.results["models"][0]["sweeps"]}

@@ -127,7 +127,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
         "  claim      It is.",
         "  measured   1 ]]>*, 95 % interval 0.9 to 1.1, n = 9",
         "  bound      above 2 ]]>*",
-        "  repeat     pytest 'test_toy.py::test_failing[Toy-best]' --rm-model Toy *",
+        "  repeat     pytest 'test_toy.py::test_failing[Toy-best]' --rm-model=Toy*",
     )
     ended.says(
         "*= rmaudit: Toy =*",

@@ -1,7 +1,7 @@
 """`--rm-on ray`: what the audits need is scored on a Ray cluster before they run.
 
 Registered only in a run with the option, in the process that reports. The audits then find their
-scores in the cache; what could not be made there, they make as they ask for it.
+scores in the cache; what Ray could not score is scored as they ask for it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from functools import partial
 import pytest
 
 from rmaudit.errors import RmauditError
-from rmaudit.plugin.options import RM_GPUS, RM_ON, RM_WORKERS
-from rmaudit.plugin.planning import Before, collect
+from rmaudit.plugin.planning import PlanningCache, collect
 from rmaudit.plugin.pytest_fixtures import terminal
+from rmaudit.plugin.pytest_options import options_of
 from rmaudit.report.safe_text import line, log
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Plan, and make what lacks.
+    """Plan the run, and have Ray score what is missing.
 
     Raises:
         pytest.UsageError: Ray is missing or cannot be reached, or the audits cannot be planned.
@@ -29,10 +29,9 @@ def pytest_collection(session: pytest.Session) -> None:
     config = session.config
     if config.option.collectonly:
         return
-    cluster = on_ray.Cluster(
-        config.getoption(RM_ON), config.getoption(RM_WORKERS), config.getoption(RM_GPUS)
-    )
-    planned = partial(collect, [*map(str, config.invocation_params.args)], Before())
+    asked = options_of(config)
+    cluster = on_ray.Cluster(asked.on or on_ray.ON, asked.workers, asked.gpus)
+    planned = partial(collect, [*map(str, config.invocation_params.args)], PlanningCache())
     try:
         with terminal(config):
             made = on_ray.make([planned], cluster, lambda _: None)

@@ -1,0 +1,93 @@
+"""Pytest's options of a run, which `rmaudit.runs.options` describes, and what they come to."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmaudit.errors import SpecError
+from rmaudit.runs.options import OPTIONS, Option, RunOptions
+
+MODEL, RM_MODEL = "--model", OPTIONS["models"].pytest
+OTHERS_MODEL = pytest.StashKey[bool]()  # whether another plugin owns `--model`
+_OPTIONS = pytest.StashKey[RunOptions]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the `--rm-` options."""
+    group = parser.getgroup("rmaudit", "audits of reward models")
+    for name, option in OPTIONS.items():
+        group.addoption(option.pytest, **_settings(name, option))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser
+) -> Generator[None]:
+    """Add `--model` last, once every plugin and conftest.py has had its chance to own it."""
+    yield
+    try:
+        settings = _settings("models", OPTIONS["models"])
+        parser.getgroup("rmaudit").addoption(MODEL, **settings)
+    except (ValueError, argparse.ArgumentError):
+        early_config.stash[OTHERS_MODEL] = True  # `--rm-model` does the same
+
+
+def _settings(name: str, option: Option) -> dict[str, Any]:
+    """Return how argparse takes an option: as text, which xdist can send to its workers."""
+    settings: dict[str, Any] = {"dest": _place(name), "help": option.explained, "default": None}
+    if not option.metavar:
+        return {**settings, "action": "store_true"}
+    return {
+        **settings,
+        "action": "append" if option.repeated else "store",
+        "metavar": option.metavar,
+    }
+
+
+def _place(name: str) -> str:
+    """Return where pytest's configuration has an option."""
+    return OPTIONS[name].pytest.removeprefix("--").replace("-", "_")
+
+
+def options_of(config: pytest.Config) -> RunOptions:
+    """Return the options of this run, read once.
+
+    Raises:
+        pytest.UsageError: a value is not allowed.
+    """
+    if _OPTIONS not in config.stash:
+        given = {name: config.getoption(_place(name)) for name in OPTIONS}
+        try:
+            config.stash[_OPTIONS] = RunOptions.of(given, lambda name: OPTIONS[name].pytest)
+        except SpecError as error:
+            raise pytest.UsageError(str(error)) from None
+    return config.stash[_OPTIONS]
+
+
+def refuse_unwritable(what: str, folder: Path, *, read: bool = False) -> None:
+    """Refuse a folder that nothing can be written to, before anything is measured.
+
+    With `read` it is enough that it is no file.
+
+    Raises:
+        pytest.UsageError: it is a file, or below one, or no file can be made there.
+    """
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise pytest.UsageError(f"{what}: {there} is not a folder; name a folder, or a new one")
+    if read:
+        return
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        message = f"{what}: nothing can be written to {there} ({error.strerror}); name another"
+        raise pytest.UsageError(f"{message} folder") from None

@@ -1,0 +1,422 @@
+"""The options of a run, each described once.
+
+A new option is a new field of `RunOptions`. From it come pytest's option, that of `rmaudit plan`
+and `sweep`, the argument of `rmaudit.run`, the command that repeats a finding, the options that
+other processes are given, and the table of docs/options.md. After a change,
+`python -m scripts.run_options` writes what is text: the table, and the signature of `rmaudit.run`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from rmaudit.config.spec import Dtype
+from rmaudit.errors import SpecError
+
+Decides = Literal["scores", "findings", "nothing"]
+
+LARGEST = 2**63 - 1  # the largest whole number that every reader of a report can hold
+_DTYPES = get_args(Dtype)
+_DEVICES = r"auto|spread|cpu|mps|(cuda|xpu|hpu|npu)(:\d+)?"
+_PROMPTS = "str | Path | Sequence[str | Prompt] | None"
+
+
+def _text(text: str) -> str | None:
+    """Return the text; an empty one, such as an unset variable of a CI job, means no value."""
+    return text or None
+
+
+def _path(text: str) -> Path | None:
+    return Path(text).expanduser() if text else None
+
+
+def _folder_or_url(text: str) -> str | None:
+    return text if "://" in text else str(_path(text)) if text else None
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    """Return what reads a whole number from `least` to `LARGEST`."""
+
+    def read(text: str) -> int:
+        if re.fullmatch("[0-9]{1,19}", text) and least <= int(text) <= LARGEST:
+            return int(text)
+        raise ValueError(text)
+
+    return read
+
+
+def _matching(pattern: str, kind: Callable[[str], Any] = str) -> Callable[[str], Any]:
+    """Return what reads a text that matches a regular expression as a whole."""
+
+    def read(text: str) -> Any:  # noqa: ANN401  (the option's type)
+        if re.fullmatch(pattern, text):
+            return kind(text)
+        raise ValueError(text)
+
+    return read
+
+
+def _dtype(text: str) -> str:
+    if text.lower() not in _DTYPES:
+        raise ValueError(text)
+    return text.lower()
+
+
+def is_ray(where: str) -> bool:
+    """Return whether a place to compute is Ray: `ray`, or the address of a cluster."""
+    return where == "ray" or ":" in where
+
+
+def _ray(text: str) -> str:
+    if not is_ray(text):
+        raise ValueError(text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How one option of a run is written, explained and checked.
+
+    Attributes:
+        help: what it does, for `--help` and docs/options.md.
+        metavar: what stands for its value in the help; "" for a flag, which has no value.
+        allowed: which values an error says are allowed.
+        read: the value of a text; raises ValueError for a text that is not allowed.
+        unset: what happens without it, for the help, where the default is None.
+        decides: "scores" for an option that decides what is scored, which `rmaudit plan` and
+            `sweep` have too; "findings" for one that decides findings or verdicts all the same;
+            "nothing" for one that a repetition of a finding does not need.
+        more: Markdown that docs/options.md adds to the help.
+        repeated: whether it may be given several times; the value is a tuple.
+        pytest: its spelling for pytest.
+        command: its spelling for the commands of rmaudit.
+        python: its name as an argument of `rmaudit.run`; "" if it is none.
+        takes: the type of that argument, as source; "" for the type of the field.
+        default: its value where it is not given.
+    """
+
+    help: str
+    metavar: str = ""
+    allowed: str = ""
+    read: Callable[[str], Any] = _text
+    unset: str = ""
+    decides: Decides = "scores"
+    more: str = ""
+    repeated: bool = False
+    pytest: str = ""
+    command: str = ""
+    python: str | None = None
+    takes: str = ""
+    default: Any = None
+
+    @property
+    def explained(self) -> str:
+        """The help, with the default."""
+        default = self.unset or ("" if self.default is False else str(self.default))
+        return f"{self.help} (default: {default})" if default else self.help
+
+    def value(self, given: object, name: str) -> Any:  # noqa: ANN401  (the option's type)
+        """Return the value of what was given, as a text or as a value.
+
+        Raises:
+            SpecError: it is not allowed; the error calls the option `name`.
+        """
+        if self.repeated and isinstance(given, list | tuple):
+            return tuple(str(each) for each in given)
+        if not self.metavar and isinstance(given, bool):
+            return given
+        try:
+            if self.metavar:
+                return self.read(str(given))
+        except (ValueError, RuntimeError):  # the latter where nobody has the home folder ~NAME
+            pass
+        raise SpecError(f"{name}: {str(given)!r} is not allowed; write {self.allowed}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of one run of audits. `RunOptions.of` checks values, the constructor does not."""
+
+    models: Annotated[
+        tuple[str, ...],
+        Option(
+            "a model to audit: a name in models.yaml, a glob over the names, a checkpoint folder, "
+            "or a hub id; may be repeated",
+            "NAME",
+            unset="the default of models.yaml",
+            more="Another plugin may own pytest's `--model`; `--rm-model` is always rmaudit's.",
+            repeated=True,
+            pytest="--rm-model",
+            command="--model",
+            python="*models",
+        ),
+    ] = ()
+    registry: Annotated[
+        Path | None,
+        Option(
+            "the registry: a file in place of models.yaml",
+            "FILE",
+            "a file",
+            _path,
+            unset="models.yaml",
+            pytest="--rm-models",
+            command="--file",
+        ),
+    ] = None
+    report: Annotated[
+        Path | None,
+        Option(
+            "the folder that reports are written to",
+            "DIR",
+            "a folder",
+            _path,
+            unset="reports",
+            decides="nothing",
+            more="`rmaudit.run` writes pages only where it is given.",
+        ),
+    ] = None
+    cache: Annotated[
+        str | None,
+        Option(
+            "where scores and built models are cached: a folder, or a URL such as "
+            "s3://bucket/folder for the scores alone",
+            "DIR",
+            "a folder or a URL",
+            _folder_or_url,
+            unset="the user's cache folder",
+            more="A URL needs `pip install 'rmaudit[s3]'`; the rest is in the user's cache folder.",
+            takes="Path | str | None",
+        ),
+    ] = None
+    gate: Annotated[
+        bool,
+        Option(
+            "make the exit code the verdict of the run: 0 only if it PASSES",
+            decides="nothing",
+            more="[Gate in CI](how-to/gate-in-ci.md). Refused with `--collect-only`.",
+            python="",
+        ),
+    ] = False
+    missing: Annotated[
+        Literal["skip", "fail"],
+        Option(
+            "what becomes of an audit whose reference data are missing, or of a gating audit that "
+            "was not measured for any other reason: skip or fail",
+            "skip|fail",
+            "skip or fail",
+            _matching("skip|fail"),
+            decides="findings",
+            more="What is skipped is always shown, and with `--rm-gate` such a run is red either "
+            "way.",
+        ),
+    ] = "skip"
+    inconclusive: Annotated[
+        Literal["fail", "pass"],
+        Option(
+            "what an interval that straddles its bound does to the run: fail or pass",
+            "fail|pass",
+            "fail or pass",
+            _matching("fail|pass"),
+            decides="findings",
+        ),
+    ] = "fail"
+    seed: Annotated[
+        int,
+        Option(
+            "seed of every random draw", "N", f"a whole number from 0 up to {LARGEST}", _whole(0)
+        ),
+    ] = 0
+    sample: Annotated[
+        int | None,
+        Option(
+            "a first look at a large model: score a random sample of N token ids, and at most as "
+            "many of the words that audits name",
+            "N",
+            f"a positive whole number of token ids up to {LARGEST}",
+            _whole(1),
+            unset="the whole vocabulary",
+            more="Every finding says so, and the run never PASSES: it FAILS where a gate fails on "
+            "the sample, else it is INCOMPLETE. [Large models](how-to/large-model.md).",
+        ),
+    ] = None
+    device: Annotated[
+        str,
+        Option(
+            "where models run: auto (one GPU, all of them if the weights do not fit, or the CPU), "
+            "spread (over all devices), cpu, cuda:1 ...",
+            "NAME",
+            "auto, spread, cpu, mps, cuda, cuda:0 and the like; xpu, hpu and npu likewise",
+            _matching(_DEVICES),
+        ),
+    ] = "auto"
+    dtype: Annotated[
+        Dtype | None,
+        Option(
+            f"the dtype that models run in: {', '.join(_DTYPES)}; auto: the checkpoint's own",
+            "DTYPE",
+            ", ".join(_DTYPES),
+            _dtype,
+            unset="the dtype that models.yaml names",
+        ),
+    ] = None
+    recorded: Annotated[
+        bool,
+        Option(
+            "audit published scores (rmaudit import, rmaudit data elo), without any weights",
+            decides="findings",
+        ),
+    ] = False
+    baseline: Annotated[
+        str | None,
+        Option(
+            "the model that the audited one is to replace, named as for --model",
+            "NAME",
+            "the name of a model",
+            unset="none; audits that compare are skipped",
+        ),
+    ] = None
+    prompts: Annotated[
+        str | None,
+        Option(
+            "ask the audits other prompts: a YAML file of prompts, and of lexicons, words and "
+            "rankings that go with them; or names of prompts, with commas",
+            "FILE",
+            "a YAML file, or names of prompts",
+            unset="the prompts that each audit declares",
+            more="[Own words](how-to/own-words.md). `rmaudit.run` takes a sequence of names and "
+            "`Prompt`s too.",
+            takes=_PROMPTS,
+        ),
+    ] = None
+    search: Annotated[
+        int,
+        Option(
+            "how many sequences each search for what the model loves or hates may score; 0: none, "
+            "and audits that search are skipped",
+            "N",
+            f"a whole number of evaluations, 0 for none, up to {LARGEST}",
+            _whole(0),
+            more="Give more for a release.",
+        ),
+    ] = 2000
+    ledger: Annotated[
+        Path | None,
+        Option(
+            "strings that searches found elsewhere (rmaudit search --ledger FILE), to be replayed "
+            "besides those that are published or were found here",
+            "FILE",
+            "a file",
+            _path,
+            unset="none",
+        ),
+    ] = None
+    pairs: Annotated[
+        Path | None,
+        Option(
+            "pairs of answers (JSON Lines: prompt, chosen, rejected), for the audits of pairs",
+            "FILE",
+            "a file",
+            _path,
+            unset="`pairs` of the model's entry in models.yaml",
+            more="[Pairs of your own](how-to/pairs.md).",
+        ),
+    ] = None
+    on: Annotated[
+        str | None,
+        Option(
+            "score what the audits need on Ray before they run: ray, or the address of a cluster",
+            "WHERE",
+            "ray, or the address of a Ray cluster, such as host:6379",
+            _ray,
+            unset="this process scores it",
+            decides="nothing",
+            more="[Ray](how-to/many-hosts.md#ray).",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        Option(
+            "how many workers Ray is given",
+            "N",
+            f"a positive whole number up to {LARGEST}",
+            _whole(1),
+            unset="as many as there is room for",
+            decides="nothing",
+            more="`rmaudit sweep --on ray` has `--workers` too.",
+        ),
+    ] = None
+    gpus: Annotated[
+        float | None,
+        Option(
+            "GPUs of each of Ray's workers",
+            "N",
+            "a number of GPUs, such as 1 or 0.5",
+            _matching(r"[0-9]{1,6}(\.[0-9]{1,6})?", float),
+            unset="1, where there are any",
+            decides="nothing",
+            more="`rmaudit sweep --on ray` has `--gpus` too.",
+        ),
+    ] = None
+
+    @classmethod
+    def of(
+        cls, given: Mapping[str, object], spelled: Callable[[str], str] = lambda name: name
+    ) -> RunOptions:
+        """Return the options with these values, by field; None stands for the default.
+
+        Raises:
+            SpecError: a value is not allowed; `spelled` is how the error calls a field.
+        """
+        return cls(
+            **{
+                name: OPTIONS[name].value(value, spelled(name))
+                for name, value in given.items()
+                if value is not None
+            }
+        )
+
+    def deciding(self, *what: Decides) -> RunOptions:
+        """Return the options that decide one of these, with the defaults in place of the others."""
+        return replace(
+            RunOptions(),
+            **{name: getattr(self, name) for name in OPTIONS if OPTIONS[name].decides in what},
+        )
+
+    def words(self, spelled: Callable[[Option], str]) -> list[str]:
+        """Return the words of a command line that give these options, but for the defaults.
+
+        `spelled` says how an option is called there.
+        """
+        words = list[str]()
+        for name, option in OPTIONS.items():
+            value, flag = getattr(self, name), spelled(option)
+            if value == option.default:
+                continue
+            if not option.metavar:
+                words.append(flag)
+            else:
+                words += [f"{flag}={each}" for each in (value if option.repeated else [value])]
+        return words
+
+
+def _described() -> dict[str, Option]:
+    """Return the options by field, with what their fields say of them."""
+    hints, found = get_type_hints(RunOptions, include_extras=True), {}
+    for field in fields(RunOptions):
+        (option,) = hints[field.name].__metadata__
+        found[field.name] = replace(
+            option,
+            pytest=option.pytest or f"--rm-{field.name}",
+            command=option.command or f"--{field.name}",
+            python=field.name if option.python is None else option.python,
+            default=field.default,
+            allowed=option.allowed or "True or False",
+        )
+    return found
+
+
+OPTIONS: Mapping[str, Option] = _described()
