@@ -15,6 +15,7 @@ from annotated_types import Ge, MinLen
 
 from rmaudit.config.whole_file import in_place_of
 from rmaudit.errors import ResultsError
+from rmaudit.measures.difference import Interval
 from rmaudit.models.recorded import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import codec
@@ -207,6 +208,9 @@ class Earlier:
     value: float | None
     low: float | None
     high: float | None
+    difference: Interval | None = None
+    """The paired difference, this run's value minus that one's, with its 95 % interval; null where
+    one of them was not measured, has another unit, or has no `parts`."""
 
 
 @dataclass(frozen=True, slots=True)

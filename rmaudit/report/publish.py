@@ -26,7 +26,6 @@ from rmaudit.measures import similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
 from rmaudit.references.roles import zipf
 from rmaudit.report import document, packing
-from rmaudit.report.before import last
 from rmaudit.report.document import (
     SCHEMA,
     AuditedModel,
@@ -39,6 +38,7 @@ from rmaudit.report.document import (
     SweepSummary,
     Token,
 )
+from rmaudit.report.over_time.earlier_run import last
 from rmaudit.report.packing import Vocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
@@ -120,7 +120,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     )
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
-    before = last(base, specs, run.created)
+    before = last(base, specs, run.created, findings)
     document.write(collect(run, specs, records, findings, before), path)
     results = document.read(path)
     document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1

@@ -17,10 +17,11 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import charts, codec, document, releases, writers
+from rmaudit.report import charts, codec, document, writers
 from rmaudit.report.charts import drawing, several
 from rmaudit.report.checks import contradiction
 from rmaudit.report.document import SCHEMA, Results
+from rmaudit.report.over_time import releases
 from rmaudit.report.publish import SweepRecord, collect
 from rmaudit.report.schema import schema
 from rmaudit.verdicts.findings import Control

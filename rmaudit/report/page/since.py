@@ -2,61 +2,50 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from rmaudit.report.document import Before, Earlier
+from rmaudit.report.over_time.changes import Change, changed
 from rmaudit.report.page.numbers import decimals, fixed, value
-from rmaudit.report.page.scorecard import Row
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Result
 
-_RANK = (Result.PASS, Result.UNSURE, Result.FAIL)
+_LISTED = (Change.WORSE, Change.UNCLEAR, Change.BETTER, Change.UNCHANGED)  # in this order
+_APART = (Change.NEW, Change.UNMEASURED, Change.INCOMPARABLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """A finding that changed: what it is now, and what it was."""
+class SinceThen:
+    """A finding that changed since the last run: how, and in words what it is and was."""
 
-    row: Row
-    model: str
-    prompt: str
+    finding: Finding
+    change: Change
     says: str
 
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The comparison, for the top of the page."""
+    """The comparison with the last run, for the top of a page."""
 
     created: str
     age: str
     outcome: str
-    worse: list[Moved]
-    better: list[Moved]
-    unchanged: int
-    other: int
-    """Findings that only one of the runs has a number for, or in another unit."""
+    counts: str
+    """For example `1 worse, 0 better, 7 with no clear change`."""
+    listed: tuple[SinceThen, ...]
+    """The worst first: all that are clearly worse or better, and all with another result."""
 
 
-def since(before: Before | None, rows: Sequence[Row], created: str) -> Since | None:
-    """Compare all findings of the run `created` then; None where there is no earlier run."""
+def since(before: Before | None, findings: Sequence[Finding], created: str) -> Since | None:
+    """Compare the findings of the run `created` then; None where there is no earlier run."""
     if before is None:
         return None
+    every = list(_every(before, findings))
+    listed = sorted((each for each in every if each.says), key=lambda e: _LISTED.index(e.change))
     ago = age(before.created, created)
-    said = Since(before.created, ago, str(before.outcome), [], [], 0, 0)
-    unchanged = other = 0
-    for row in rows:
-        for finding, way, says in compared(before, row.findings):
-            if way is None:
-                other += 1
-            elif way == 0:
-                unchanged += 1
-            else:
-                moved = Moved(row, finding.model, finding.prompt, says)
-                (said.worse if way > 0 else said.better).append(moved)
-    return replace(said, unchanged=unchanged, other=other)
+    return Since(before.created, ago, str(before.outcome), _counts(every), tuple(listed))
 
 
 def age(was: str, now: str) -> str:
@@ -71,49 +60,34 @@ def age(was: str, now: str) -> str:
     return "a moment earlier"
 
 
-def compared(
-    before: Before, findings: Iterable[Finding]
-) -> Iterator[tuple[Finding, int | None, str]]:
-    """Each finding that either run has: 1 where it is worse, -1 better, 0 unchanged; and how.
-
-    None where the two cannot be compared: only one has a number, or they differ in the unit.
-    """
+def _every(before: Before, findings: Sequence[Finding]) -> Iterator[SinceThen]:
     old = {(each.model, each.audit, each.prompt): each for each in before.findings}
     for finding in findings:
         was = old.get((finding.model, finding.audit, finding.prompt))
-        way = _way(finding, was)
-        if was is not None and way is not None:
-            yield finding, way, _says(finding, was)
-        elif was is not None or finding.estimate is not None:
-            yield finding, None, ""
+        change = changed(was, finding).change
+        other = was is not None and was.result is not finding.result
+        told = change in (Change.WORSE, Change.BETTER) or (change in _LISTED and other)
+        yield SinceThen(finding, change, _says(finding, was) if was and told else "")
 
 
-def _way(finding: Finding, was: Earlier | None) -> int | None:
-    """1 where it is worse, -1 better, 0 unchanged; None where the two cannot be compared.
-
-    Worse by its result, or by a distance beyond the bound that exceeds the interval of the
-    difference of two independent estimates. Of two that do not pass, the intervals must not
-    overlap, either.
-    """
-    now = finding.estimate
-    if now is None or was is None or was.unit != now.unit:
-        return None
-    if was.value is None or was.low is None or was.high is None:
-        return None
-    low, high = finding.bound.ends
-    beyond = max(low - now.value, now.value - high) - max(low - was.value, was.value - high)
-    noise = math.hypot((now.high - now.low) / 2, (was.high - was.low) / 2)
-    if finding.result is not was.result and {finding.result, was.result} <= set(_RANK):
-        return 1 if _RANK.index(finding.result) > _RANK.index(was.result) else -1
-    if not math.isfinite(beyond) or abs(beyond) <= noise:
-        return 0
-    if finding.result is not Result.PASS and now.low <= was.high and was.low <= now.high:
-        return 0
-    return 1 if beyond > 0 else -1
+def _counts(every: Sequence[SinceThen]) -> str:
+    found = Counter(each.change for each in every)
+    apart = sum(found[change] for change in _APART)
+    return ", ".join(
+        [
+            f"{found[Change.WORSE]} worse",
+            *([f"{n} unclear (only the result is worse)"] if (n := found[Change.UNCLEAR]) else []),
+            f"{found[Change.BETTER]} better",
+            f"{found[Change.UNCHANGED]} with no clear change",
+            *([f"{apart} not comparable"] if apart else []),
+        ]
+    )
 
 
 def _says(finding: Finding, was: Earlier) -> str:
     """For example `0.75, was 0.60; fail, was pass`."""
-    now = f"{value(finding)}, was {fixed(was.value or 0.0, decimals(finding))}"
+    unit = finding.bound.unit
+    old = fixed(was.value or 0.0, decimals(finding)) + (f" {was.unit}" if was.unit != unit else "")
+    now = f"{value(finding)}, was {old}"
     same = finding.result is was.result
     return now if same else f"{now}; {finding.result}, was {was.result}"

@@ -12,7 +12,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from rmaudit.report.document import Results, Run
-from rmaudit.report.page.since import age, compared
+from rmaudit.report.page.since import since
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
@@ -88,21 +88,13 @@ def _top(results: Results) -> str:
 
 def _since(results: Results) -> Iterator[str]:
     """What changed since the run before, a line each; the rest is counted."""
-    if results.before is None:
+    then = since(results.before, results.findings, results.run.created)
+    if then is None:
         return
-    every = list(compared(results.before, results.findings))
-    told = [("worse", 1), ("better", -1)]
-    counts = [f"{sum(way == each for _, way, _ in every)} {word}" for word, each in told]
-    counts.append(f"{sum(way == 0 for _, way, _ in every)} with no clear change")
-    if other := sum(way is None for _, way, _ in every):
-        counts.append(f"{other} not comparable")
-    ago = age(results.before.created, results.run.created)
-    was = f"{escape(results.before.created)}, {ago} ({results.before.outcome})"
-    yield f"\n### Since the run of {was}\n\n{', '.join(counts)}\n\n"
-    for word, which in told:
-        for finding, way, says in every:
-            if way == which:
-                yield f"- {word}: {escape(finding.name)}: {escape(says)}\n"
+    yield f"\n### Since the run of {escape(then.created)}, {then.age} ({then.outcome})\n\n"
+    yield f"{then.counts}\n\n"
+    for each in then.listed:
+        yield f"- {each.change}: {escape(each.finding.name)}: {escape(each.says)}\n"
 
 
 def _table(

@@ -9,16 +9,19 @@ from typing import Any
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import codec
-from rmaudit.report.document import SCHEMA, Before, Earlier
+from rmaudit.report.document import SCHEMA, Before
+from rmaudit.report.over_time.changes import earlier
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import RunVerdict
 
 
-def last(base: Path, specs: Sequence[ModelSpec], created: str) -> Before | None:
-    """The latest run below `base` that was `created` before, of just these models and sources.
+def last(
+    base: Path, specs: Sequence[ModelSpec], created: str, findings: Sequence[Finding]
+) -> Before | None:
+    """Return the latest run below `base` of just these models and sources, before `created`.
 
-    Runs that cannot be read, such as those of another schema, are passed over: they are nothing
-    that this run was asked about.
+    Its findings are compared with those of this run (`findings`) while both are at hand. Runs that
+    cannot be read, such as those of another schema, are passed over: the user did not name them.
     """
     found: list[tuple[str, dict[str, Any]]] = []
     for path in base.glob("*/results.json"):
@@ -33,21 +36,16 @@ def last(base: Path, specs: Sequence[ModelSpec], created: str) -> Before | None:
             found.append((when, values))
     for _, values in sorted(found, key=lambda pair: pair[0], reverse=True):
         try:
-            return _summary(values)
+            return _summary(values, findings)
         except ResultsError:
             continue
     return None
 
 
-def _summary(values: dict[str, Any]) -> Before:
-    findings = codec.typed(tuple[Finding, ...], values["findings"])
+def _summary(values: dict[str, Any], findings: Sequence[Finding]) -> Before:
+    old = codec.typed(tuple[Finding, ...], values["findings"])
     verdict = codec.typed(RunVerdict, values["verdict"])
     run = values["run"]
-    return Before(run["created"], str(run["rmaudit"]), verdict.outcome, tuple(map(_of, findings)))
-
-
-def _of(finding: Finding) -> Earlier:
-    about = (finding.model, finding.audit, finding.prompt, finding.result)
-    if (estimate := finding.estimate) is None:
-        return Earlier(*about, "", None, None, None)
-    return Earlier(*about, estimate.unit, estimate.value, estimate.low, estimate.high)
+    new = {(each.model, each.audit, each.prompt): each for each in findings}
+    summaries = (earlier(each, new.get((each.model, each.audit, each.prompt))) for each in old)
+    return Before(run["created"], str(run["rmaudit"]), verdict.outcome, tuple(summaries))
