@@ -59,7 +59,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0, or 3 if there is nothing to publish, a file cannot be read or written, or the Hub
     refuses.
     """
-    from rmaudit.report import document, pushing
+    from rmaudit.report import pushing, reading
 
     foreign: list[str] = []
     _agree(results, benchmark, to, source)
@@ -68,7 +68,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
             pushes = [pushing.of_benchmark(benchmark, pull_request=pull_request)]
         else:
             pushes, foreign = pushing.of_run(
-                document.read(results),
+                reading.read(results),
                 to=to,
                 benchmark=benchmark,
                 model=model,

@@ -196,10 +196,10 @@ def history(
 
 
 def _read(path: Path) -> Results:
-    from rmaudit.report import document
+    from rmaudit.report import reading
 
     try:
-        return document.read(path)
+        return reading.read(path)
     except RmauditError as error:
         fail(error, ERROR)
 

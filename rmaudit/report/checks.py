@@ -19,12 +19,12 @@ from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.measures.value_tilt import ValueTiltEvidence
 from rmaudit.report import packing
 from rmaudit.report.codec import quoted
-from rmaudit.report.document import AuditedModel, Comparison, Results, SweepSummary
+from rmaudit.report.document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.judge import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Evidence, Severity, Verdict
+from rmaudit.verdicts.records import Estimate, Evidence, Result, Severity, Verdict
 
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -67,6 +67,7 @@ def _contradictions(results: Results) -> Iterator[str]:
         if finding.estimate is not None and finding.estimate.evidence is not None:
             wrong = misshapen(finding.estimate.evidence)
             yield from (f"findings[{i}].estimate.evidence.{each}" for each in wrong)
+    yield from _of_before(results.before.findings if results.before else ())
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
         yield f"verdict is {quoted(str(results.verdict))}, allowed: {quoted(str(follows))}"
@@ -100,6 +101,24 @@ def _of_comparison(comparison: Comparison, where: str, names: list[str]) -> Iter
     lengths = {len(row) for row in (*comparison.tau, *(r.ranks for r in comparison.ranked))}
     if lengths - {n}:
         yield f"{where} has rows of {min(lengths - {n})} numbers, allowed: {n}, one for each model"
+
+
+def _of_before(findings: Sequence[Earlier]) -> Iterator[str]:
+    for i, earlier in enumerate(findings):
+        yield from _of_earlier(earlier, f"before.findings[{i}]")
+
+
+def _of_earlier(earlier: Earlier, where: str) -> Iterator[str]:
+    """Yield what is wrong with the numbers of an earlier run's finding."""
+    numbers = [n for n in (earlier.low, earlier.value, earlier.high) if n is not None]
+    if len(numbers) != (0 if earlier.result is Result.NOT_RUN else 3):
+        yield f"{where} is {earlier.result}, allowed: three numbers, or none if it was not run"
+    elif numbers != sorted(numbers):
+        yield f"{where} has low, value, high = {numbers}, allowed: numbers that rise"
+    if (between := earlier.difference) is not None:
+        ends = [between.low, between.value, between.high]
+        if ends != sorted(ends) or not numbers:
+            yield f"{where}.difference has low, value, high = {ends}, allowed: numbers that rise"
 
 
 def _of_claim(finding: Finding, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
 from rmaudit.report import codec
-from rmaudit.report.document import SCHEMA, Before
+from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Before
 from rmaudit.report.over_time.changes import earlier
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import RunVerdict
@@ -21,7 +21,7 @@ def last(
     """Return the latest run below `base` of just these models and sources, before `created`.
 
     Its findings are compared with those of this run (`findings`) while both are at hand. Runs that
-    cannot be read, such as those of another schema, are passed over: the user did not name them.
+    cannot be read, such as those of an unknown schema, are passed over: the user did not name them.
     """
     found: list[tuple[str, dict[str, Any]]] = []
     for path in base.glob("*/results.json"):
@@ -32,7 +32,8 @@ def last(
         except (OSError, ValueError, ResultsError, KeyError, TypeError):
             continue
         same = models == {(spec.name, spec.source) for spec in specs}
-        if same and values.get("schema") == SCHEMA and isinstance(when, str) and when < created:
+        known = values.get("schema") in (SCHEMA, *EARLIER_SCHEMAS)
+        if same and known and isinstance(when, str) and when < created:
             found.append((when, values))
     for _, values in sorted(found, key=lambda pair: pair[0], reverse=True):
         try:
@@ -43,7 +44,8 @@ def last(
 
 
 def _summary(values: dict[str, Any], findings: Sequence[Finding]) -> Before:
-    old = codec.typed(tuple[Finding, ...], values["findings"])
+    whole = values["schema"] == SCHEMA
+    old = codec.typed(tuple[Finding, ...], values["findings"], whole=whole)
     verdict = codec.typed(RunVerdict, values["verdict"])
     run = values["run"]
     new = {(each.model, each.audit, each.prompt): each for each in findings}
