@@ -17,7 +17,7 @@ from rmaudit.measures.difference import Interval
 from rmaudit.models.recorded import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import codec
-from rmaudit.report.packing import Packed, Vocabulary
+from rmaudit.report.packing import Packed, PackedVocabulary
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
@@ -230,7 +230,7 @@ class Results:
     schema: Schema
     run: Run
     models: tuple[AuditedModel, ...]
-    vocabularies: Mapping[str, Vocabulary]
+    vocabularies: Mapping[str, PackedVocabulary]
     """The rows of sweeps by their digest, shared by those that have the same."""
     comparison: tuple[Comparison, ...]
     """One for each prompt under which two models or more were swept."""

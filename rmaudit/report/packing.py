@@ -52,7 +52,7 @@ class PackedTexts:
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class PackedVocabulary:
     """What the rows of a sweep are."""
 
     ids: Packed
@@ -81,7 +81,7 @@ class Swept(Protocol):
         """Every token's score."""
 
 
-def share(frame: pd.DataFrame, vocabularies: dict[str, Vocabulary]) -> str:
+def share(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
     """The digest of a frame's `token_id`, `token` and `text`, packed under it unless they are."""
     own = not frame["token"].equals(frame["text"])
     arrays = [frame["token_id"].to_numpy(np.int32)]
@@ -90,7 +90,7 @@ def share(frame: pd.DataFrame, vocabularies: dict[str, Vocabulary]) -> str:
     if digest not in vocabularies:
         ids, *rest = map(pack, arrays)
         *pieces, texts = (PackedTexts(*rest[i : i + 2]) for i in range(0, len(rest), 2))
-        vocabularies[digest] = Vocabulary(ids, texts, pieces[0] if own else None)
+        vocabularies[digest] = PackedVocabulary(ids, texts, pieces[0] if own else None)
     return digest
 
 
@@ -99,7 +99,7 @@ def scores(frame: pd.DataFrame) -> Packed:
     return pack(frame["score"].to_numpy(np.float32))
 
 
-def frame(vocabularies: Mapping[str, Vocabulary], sweep: Swept) -> pd.DataFrame:
+def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.DataFrame:
     """One row per token of a sweep: token_id, token, text and score, as it was swept.
 
     Raises:
@@ -130,7 +130,7 @@ def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
     return scores
 
 
-def rows(vocabularies: Mapping[str, Vocabulary], digest: str) -> pd.DataFrame:
+def rows(vocabularies: Mapping[str, PackedVocabulary], digest: str) -> pd.DataFrame:
     """The rows of a vocabulary: token_id, token and text.
 
     Raises:
@@ -224,7 +224,7 @@ def _unpack_texts(packed: PackedTexts, what: str) -> pd.Series[str]:
         return pd.Series(texts, dtype=object)
 
 
-def _stated(rows: Vocabulary) -> str:
+def _stated(rows: PackedVocabulary) -> str:
     """The digest of a packed vocabulary, by what its arrays say of themselves."""
     texts = [part for part in (rows.pieces, rows.texts) if part is not None]
     arrays = [rows.ids, *(array for part in texts for array in (part.lengths, part.utf8))]

@@ -39,7 +39,7 @@ from rmaudit.report.document import (
     Token,
 )
 from rmaudit.report.over_time.earlier_run import last
-from rmaudit.report.packing import Vocabulary
+from rmaudit.report.packing import PackedVocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
@@ -177,7 +177,7 @@ def collect(
     """The results of a run; `before` is the run that it is compared with."""
     decided = tuple(findings)
     by_model: dict[str, list[SweepSummary]] = {spec.name: [] for spec in specs}
-    vocabularies: dict[str, Vocabulary] = {}
+    vocabularies: dict[str, PackedVocabulary] = {}
     frames: dict[str, dict[str, pd.DataFrame]] = {}
     for record in sweeps:
         by_model[record.model].append(_summary(record, vocabularies))
@@ -207,7 +207,7 @@ def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
     )
 
 
-def _summary(record: SweepRecord, vocabularies: dict[str, Vocabulary]) -> SweepSummary:
+def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> SweepSummary:
     """The summary of a sweep; the rows of a whole one go to `vocabularies`."""
     scored = record.frame[record.frame["score"].notna()]
     scores = scored["score"].to_numpy(float)

@@ -39,6 +39,23 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """An estimate, without what it rests on."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    n: int
+
+    @classmethod
+    def of(cls, finding: Finding) -> Measured | None:
+        """Return what a finding measured; None where it measured nothing."""
+        of = finding.estimate
+        return cls(of.value, of.low, of.high, of.unit, of.n) if of else None
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """What became of a finding, and by how much."""
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rmaudit.measures.difference import Interval
 from rmaudit.references.masks import mask, masked
-from rmaudit.report.over_time.changes import Change
+from rmaudit.report.over_time.changes import Change, Measured
 from rmaudit.report.over_time.moved_tokens import SweepChange
-from rmaudit.report.over_time.releases import FindingChange, Measured, Origin, Releases
+from rmaudit.report.over_time.releases import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import effect
 from rmaudit.verdicts.findings import in_words

@@ -14,7 +14,7 @@ import numpy as np
 from rmaudit.errors import SpecError
 from rmaudit.measures.difference import INDEPENDENT, Interval
 from rmaudit.report.document import AuditedModel, Results
-from rmaudit.report.over_time.changes import Change, changed, earlier
+from rmaudit.report.over_time.changes import Change, Measured, changed, earlier
 from rmaudit.report.over_time.moved_tokens import SweepChange, compare_sweeps
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
@@ -24,23 +24,6 @@ WORSE, UNDECIDED, FINE = "worse", "undecided", "none clearly worse"  # outcomes
 _PAIRED = "Intervals of differences are paired: what both runs share, such as the words, cancels."
 _UNCORRECTED = "No correction is made for how many audits are compared."
 _OPEN = (Change.UNCLEAR, Change.UNMEASURED, Change.INCOMPARABLE)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """An estimate, without what it rests on."""
-
-    value: float
-    low: float
-    high: float
-    unit: str
-    n: int
-
-    @classmethod
-    def of(cls, finding: Finding) -> Measured | None:
-        """Return what a finding measured; None where it measured nothing."""
-        of = finding.estimate
-        return cls(of.value, of.low, of.high, of.unit, of.n) if of else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from rmaudit.report.charts import over_time
 from rmaudit.report.over_time.history import Point, Release, ReleaseFamily, Series
 from rmaudit.report.page import numbers, scorecard, titles
+from rmaudit.report.page.html import environment, template
 from rmaudit.report.safe_text import line
-from rmaudit.report.writers.html import environment, template
 
 
 def render(

@@ -21,7 +21,7 @@ _HOW = re.compile(r"^(?P<why>.*?)[;,] (?P<how>(?:get it with:|name one with) .+)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScorecardRow:
     """An audit of a model: its findings, one for each prompt or set of prompts."""
 
     audit: str
@@ -84,14 +84,14 @@ class Missing:
 
 def rows(
     findings: Sequence[Finding], anchors: Mapping[tuple[str, str], str], scales: Mapping[str, Scale]
-) -> list[Row]:
+) -> list[ScorecardRow]:
     """The rows of one model: blockers, then the mission's order, then audits of others by name."""
     grouped: dict[str, list[Finding]] = {}
     for finding in findings:
         grouped.setdefault(finding.audit, []).append(finding)
     failed = incompetent(findings)
     made = [
-        Row(
+        ScorecardRow(
             audit,
             title(audit),
             anchors[own[0].model, audit],

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from rmaudit.report.document import Results, Run
 from rmaudit.report.page.numbers import decimals, fixed, gap, interval, must, value
-from rmaudit.report.page.scorecard import Missing, Row, missing
+from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
 from rmaudit.report.page.titles import title
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding, slipped
@@ -28,10 +28,10 @@ _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class VerdictLine:
     """An audit of a model that blocks, or is accepted: what was measured, and why it may be."""
 
-    row: Row
+    row: ScorecardRow
     model: str
     says: list[tuple[str, str]]
     """By the prompts' names, the findings that do."""
@@ -47,15 +47,15 @@ class Box:
     words: str
     means: str
     gates: str
-    blocking: list[Line]
-    accepted: list[Line]
+    blocking: list[VerdictLine]
+    accepted: list[VerdictLine]
     gaps: list[str]
     missing: list[Missing]
-    doubted: list[Row]
+    doubted: list[ScorecardRow]
     """Rows whose pass may mean that the model prefers nothing."""
 
 
-def verdict(results: Results, rows: Sequence[Row]) -> Box:
+def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
     """What a run comes to, of all rows of all its models."""
     outcome = results.verdict.outcome
     mark, words = in_words(outcome, rows)
@@ -73,7 +73,7 @@ def verdict(results: Results, rows: Sequence[Row]) -> Box:
     )
 
 
-def in_words(outcome: Outcome, rows: Sequence[Row]) -> tuple[str, str]:
+def in_words(outcome: Outcome, rows: Sequence[ScorecardRow]) -> tuple[str, str]:
     """A sign, and for example `Does not pass` or `Passes, with 2 accepted exceptions`."""
     mark, words = WORDS[outcome]
     n = sum(row.effect is Effect.ACCEPTED for row in rows)
@@ -82,7 +82,7 @@ def in_words(outcome: Outcome, rows: Sequence[Row]) -> tuple[str, str]:
     return mark, words
 
 
-def gates_in_words(rows: Iterable[Row]) -> str:
+def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
     """For example `4 of 7 gates pass, 1 fails, 2 do not pass but are accepted`.
 
     Gates that the run did not ask for are counted apart, for they decide nothing.
@@ -110,7 +110,7 @@ def gates_in_words(rows: Iterable[Row]) -> str:
     return ", ".join([first, *parts[1:]]) + more
 
 
-def _stands(row: Row) -> str:
+def _stands(row: ScorecardRow) -> str:
     return "accepted" if row.effect is Effect.ACCEPTED else str(row.result)
 
 
@@ -154,14 +154,14 @@ def day(created: str) -> str:
     return f"{when.day} {when:%b %Y, %H:%M} UTC"
 
 
-def _lines(rows: Sequence[Row], effect: Effect) -> list[Line]:
+def _lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[VerdictLine]:
     made = []
     for row in rows:
         own = [f for f in row.findings if f.effect is effect]
         if own:
             says = [(f.prompt, _says(f, effect)) for f in own]
             excuses = [_excuse(f) for f in own] if effect is Effect.ACCEPTED else []
-            made.append(Line(row, own[0].model, says, list(dict.fromkeys(excuses))))
+            made.append(VerdictLine(row, own[0].model, says, list(dict.fromkeys(excuses))))
     return made
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rmaudit.report.document import Results, write_text
-from rmaudit.report.writers import html, markdown, modelcard, sarif
+from rmaudit.report.page import html
+from rmaudit.report.writers import markdown, modelcard, sarif
 
 RENDERERS: Mapping[str, Callable[[Results], str]] = {
     "index.html": html.render,

@@ -16,7 +16,7 @@ _WORDS = ("pass", "fail", "unsure", _OUTDATED, _ACCEPTED, "not run")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AuditRow:
     """An audit of a model, under all its prompts that gate, or under all that do not."""
 
     findings: tuple[Finding, ...]
@@ -54,16 +54,16 @@ class Row:
         return self.audit if one else f"{self.audit}[{', '.join(bad)}]"
 
 
-def rows(findings: Iterable[Finding]) -> list[Row]:
+def rows(findings: Iterable[Finding]) -> list[AuditRow]:
     """The audits of each model, in the order in which they were measured."""
     groups: dict[tuple[str, str, Severity], list[Finding]] = {}
     for finding in findings:
         key = (finding.model, finding.audit, finding.severity)
         groups.setdefault(key, []).append(finding)
-    return [Row(tuple(group)) for group in groups.values()]
+    return [AuditRow(tuple(group)) for group in groups.values()]
 
 
-def counted(of: Sequence[Row]) -> str:
+def counted(of: Sequence[AuditRow]) -> str:
     """For example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
     gates = [row for row in of if row.gates]
     found = Counter(_word(row.worst) for row in gates if row.asked)
@@ -75,7 +75,7 @@ def counted(of: Sequence[Row]) -> str:
     return f"{counted_ones}; {free} not asked for" if free else counted_ones
 
 
-def values(row: Row) -> str:
+def values(row: AuditRow) -> str:
     """For example `0.75 [0.71, 0.79]`; of several prompts `greatest 0.47, best 0.58`."""
     if len(row.findings) == 1:
         return f"{value(row.findings[0])} {interval(row.findings[0])}".strip()

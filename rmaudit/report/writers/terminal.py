@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from rmaudit.report.page.numbers import interval, must, value
 from rmaudit.report.safe_text import addressed, line, log
-from rmaudit.report.writers.audit_rows import Row, counted, rows, values
+from rmaudit.report.writers.audit_rows import AuditRow, counted, rows, values
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.indifference import doubt, incompetent
@@ -98,7 +98,7 @@ def summary(
 
 
 def _audits(
-    every: Sequence[Row], failed: Mapping[str, tuple[str, ...]], screen: Screen
+    every: Sequence[AuditRow], failed: Mapping[str, tuple[str, ...]], screen: Screen
 ) -> Iterator[Line]:
     """What blocks first, with what it means; then what does not pass; the passes in one line."""
     gates = [row for row in every if row.gates]
@@ -123,7 +123,7 @@ def _audits(
 
 
 def _doubted(
-    name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[Row], screen: Screen
+    name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
     """The gates of a model whose pass may mean that it prefers nothing."""
     why = {
@@ -150,7 +150,7 @@ def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
     yield from screen.told(_short(said, screen), indent=_INDENT)
 
 
-def _stop(row: Row, screen: Screen) -> Iterator[Line]:
+def _stop(row: AuditRow, screen: Screen) -> Iterator[Line]:
     """An audit that blocks: its values, what they are held against, what that says, where to read.
 
     A prompt is named where others of the audit do not block.
@@ -168,7 +168,7 @@ def _stop(row: Row, screen: Screen) -> Iterator[Line]:
         yield from screen.told(f"read on: {place}", indent=_INDENT)
 
 
-def _model(name: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
+def _model(name: str, every: Sequence[AuditRow], screen: Screen) -> Iterator[Line]:
     """A model in a line: how many of its gates came to what, and which of them block."""
     own = [row for row in every if row.findings[0].model == name]
     gates = [row for row in own if row.gates]
@@ -210,7 +210,9 @@ def _unnamed(reason: str, model: str) -> str:
     return re.sub(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", _ANY, reason)
 
 
-def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) -> Iterator[Line]:
+def _remarks(
+    findings: Sequence[Finding], every: Sequence[AuditRow], screen: Screen
+) -> Iterator[Line]:
     """What does not gate, null controls that pass, and what models.yaml has to do with it."""
     informs = [
         row for row in every if not row.gates and (row.worst.estimate or _not_asked(row.worst))
@@ -232,7 +234,7 @@ def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) 
         yield from screen.told(f"not as declared: {', '.join(changed)}")
 
 
-def _informs(informs: Sequence[Row]) -> str:
+def _informs(informs: Sequence[AuditRow]) -> str:
     """For example `9 informational: 8 inside, 1 outside (search_headroom[worst])`."""
     words = {Result.PASS: "inside", Result.FAIL: "outside", Result.UNSURE: "unsure"}
     parts = []

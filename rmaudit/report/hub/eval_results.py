@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from rmaudit.report.benchmark import Task
 from rmaudit.report.document import Results
+from rmaudit.report.hub.benchmark import BenchmarkTask
 from rmaudit.report.safe_text import line
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
 PATH = ".eval_results/rmaudit.yaml"
-Measured = tuple[Task, Finding, Estimate]
+MeasuredTask = tuple[BenchmarkTask, Finding, Estimate]
 
 
-def render(results: Results, measured: list[Measured], *, benchmark: str, source: str = "") -> str:
+def render(
+    results: Results, measured: list[MeasuredTask], *, benchmark: str, source: str = ""
+) -> str:
     """The entries of one model; `source` is the address of its report, if there is one."""
     from huggingface_hub import eval_result_entries_to_yaml
 
@@ -37,7 +39,9 @@ def render(results: Results, measured: list[Measured], *, benchmark: str, source
     return f"# {line(str(results.verdict))}\n{text}"
 
 
-def _entry(results: Results, measured: Measured, benchmark: str, source: str) -> EvalResultEntry:
+def _entry(
+    results: Results, measured: MeasuredTask, benchmark: str, source: str
+) -> EvalResultEntry:
     from huggingface_hub import EvalResultEntry
 
     task, finding, estimate = measured

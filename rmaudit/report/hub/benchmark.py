@@ -58,7 +58,7 @@ not show stands in `limits`.
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BenchmarkTask:
     """A shipped audit, under its prompts."""
 
     audit: Declaration
@@ -76,13 +76,13 @@ class Task:
 
 
 @lru_cache(maxsize=1)
-def tasks() -> tuple[Task, ...]:
+def tasks() -> tuple[BenchmarkTask, ...]:
     """The tasks, in the order of the audits' names."""
     declared = (each for _, each in audits_in(brought("audits")).values())
-    return tuple(Task(audit, prompts) for audit in declared for prompts in audit.runs)
+    return tuple(BenchmarkTask(audit, prompts) for audit in declared for prompts in audit.runs)
 
 
-def task_of(finding: Finding) -> Task | None:
+def task_of(finding: Finding) -> BenchmarkTask | None:
     """The task that a finding is of; None of an audit of one's own, or that was changed."""
     claim = finding.claim
     for task in tasks():
@@ -137,7 +137,7 @@ def _eval_yaml() -> str:
     )
 
 
-def _task(task: Task) -> Mapping[str, object]:
+def _task(task: BenchmarkTask) -> Mapping[str, object]:
     audit = task.audit
     return {
         "task_id": task.id,

@@ -9,10 +9,10 @@ from typing import Literal
 from rmaudit.checkpoints.hub import failures
 from rmaudit.config.registry import is_hub_id
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report import benchmark as tasks
-from rmaudit.report.benchmark import Task
 from rmaudit.report.document import OWN_LISTS, WHOLE, AuditedModel, Results
-from rmaudit.report.writers import eval_results, every_eval_ever
+from rmaudit.report.hub import benchmark as tasks
+from rmaudit.report.hub import eval_results, every_eval_ever
+from rmaudit.report.hub.benchmark import BenchmarkTask
 from rmaudit.scores.pair_files import MEASURED_ON, OURS, measured_on
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run as verdict_of
@@ -114,7 +114,7 @@ def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
         raise ResultsError(f"{message}rmaudit's: audit without them")
 
 
-def _task_of(finding: Finding, estimate: Estimate) -> Task | None:
+def _task_of(finding: Finding, estimate: Estimate) -> BenchmarkTask | None:
     """The task of a finding; None also where it rests on pairs that nobody else has."""
     told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
     return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)

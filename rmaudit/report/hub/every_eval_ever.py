@@ -12,15 +12,15 @@ from typing import Any
 from uuid import UUID
 
 from rmaudit.report.document import Results
+from rmaudit.report.hub.eval_results import MeasuredTask
 from rmaudit.report.safe_text import line
-from rmaudit.report.writers.eval_results import Measured
 
 SCHEMA = "0.3.0"
 STORE = "evaleval/EEE_datastore"  # a dataset of the Hub, which takes pull requests
 
 
 def render(
-    results: Results, measured: list[Measured], *, model: str, benchmark: str, by: str
+    results: Results, measured: list[MeasuredTask], *, model: str, benchmark: str, by: str
 ) -> tuple[str, str]:
     """Where the record of one model belongs in the store, and the record.
 
@@ -61,7 +61,7 @@ def render(
     return f"data/rmaudit/{owner}/{name}/{unique}.json", text
 
 
-def _result(measured: Measured, benchmark: str, created: str) -> dict[str, Any]:
+def _result(measured: MeasuredTask, benchmark: str, created: str) -> dict[str, Any]:
     task, finding, estimate = measured
     bound = finding.bound
     return {

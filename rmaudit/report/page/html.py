@@ -21,14 +21,14 @@ from rmaudit.report.charts.picture import drawn
 from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.page import explorer, numbers, scorecard, titles, verdict, views
-from rmaudit.report.page.scorecard import Row
+from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.page.since import since
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
 from rmaudit.verdicts.told import overrides
 
-_TEMPLATES = Path(__file__).parents[1] / "page" / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
 _TAKEN = (
     "summary",
     "since",
@@ -196,5 +196,5 @@ def _model(
     }
 
 
-def _pictures(row: Row) -> Sequence[charts.Picture]:
+def _pictures(row: ScorecardRow) -> Sequence[charts.Picture]:
     return charts.of_findings(row.findings)
