@@ -1,4 +1,4 @@
-"""What types cannot say of a results.json: how its parts hang together."""
+"""Check what types cannot express in a results.json: that its parts agree with each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REDO = "copy the file anew, or run the audits again"
 
 
 def contradiction(results: Results) -> str:
-    """The first contradiction: where it is, what stands there, what is allowed; "" if none.
+    """Return the first contradiction: its place, what stands there, what is allowed; "" if none.
 
     Raises:
         ResultsError: a sweep's scores or its vocabulary are damaged.
@@ -159,7 +159,7 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _of_gap(judged: Judgement) -> Judgement:
-    """What may be said of what was not measured."""
+    """Return the judgement that fits a finding without an estimate."""
     lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
     return replace(
         judged,
@@ -174,7 +174,7 @@ def _of_gap(judged: Judgement) -> Judgement:
 
 
 def _of_controls(finding: Finding, where: str) -> Iterator[str]:
-    """A null control has numbers and a verdict by the bound, or a reason and none."""
+    """Yield null controls without a reason or all numbers, or with a verdict not by the bound."""
     follow = judge_controls(finding.controls, finding.judgement.bound)
     for name, control in finding.controls.items():
         place, found = f"{where}.controls[{quoted(name)}]", control.verdict
@@ -189,7 +189,7 @@ def _of_controls(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _expected(finding: Finding, estimate: Estimate) -> Judgement:
-    """What follows from bound and estimate; of the family's p only its range is known."""
+    """Return the judgement that follows from bound and estimate; p_holm is known to a range."""
     judged = finding.judgement
     alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
     if judged.severity is not Severity.GATE:
@@ -245,7 +245,7 @@ def _counts(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int)
 
 
 def _check_scores(results: Results) -> None:
-    """Whether each summary (n, mean, sd, the listed tokens) is that of the scores it goes with."""
+    """Raise if a summary (n, mean, sd, the listed tokens) differs from the scores it belongs to."""
     known: dict[str, pd.DataFrame] = {}
     for model in results.models:
         for sweep in model.sweeps:

@@ -190,7 +190,7 @@ def lines(replayed: ReplaySummary) -> list[str]:
 
 
 def _why(place: JudgedFinding, why: str) -> str:
-    """Return for example `: +0.49 [+0.46, +0.52], bound above 0.55 skewness: its waiver expired`."""
+    """Return for example `: +0.49 [+0.46, +0.52], bound above 0.55 skewness: why`."""
     parts = []
     if of := place.estimate:
         shown = " ".join(effect(of.value, of.low, of.high))

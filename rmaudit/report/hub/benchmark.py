@@ -66,7 +66,7 @@ class BenchmarkTask:
 
     @property
     def prompt(self) -> str:
-        """What a finding calls the prompts."""
+        """The label of the prompts, as findings have it."""
         return label(self.prompts)
 
     @property
@@ -77,13 +77,13 @@ class BenchmarkTask:
 
 @lru_cache(maxsize=1)
 def tasks() -> tuple[BenchmarkTask, ...]:
-    """The tasks, in the order of the audits' names."""
+    """Return the tasks, in the order of the audits' names."""
     declared = (each for _, each in audits_in(brought("audits")).values())
     return tuple(BenchmarkTask(audit, prompts) for audit in declared for prompts in audit.runs)
 
 
 def task_of(finding: Finding) -> BenchmarkTask | None:
-    """The task that a finding is of; None of an audit of one's own, or that was changed."""
+    """Return the task of a finding; None if its audit is not a shipped one, or was changed."""
     claim = finding.claim
     for task in tasks():
         same = (task.audit.name, task.prompt) == (claim.audit, claim.prompt)
@@ -93,7 +93,7 @@ def task_of(finding: Finding) -> BenchmarkTask | None:
 
 
 def files() -> dict[str, str]:
-    """What the dataset repository holds: a card, eval.yaml, and three tables."""
+    """Return the files of the dataset repository: a card, eval.yaml, and three tables."""
     return {
         "README.md": _card(),
         "eval.yaml": _eval_yaml(),

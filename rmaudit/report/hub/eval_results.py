@@ -26,7 +26,7 @@ MeasuredTask = tuple[BenchmarkTask, Finding, Estimate]
 def render(
     results: Results, measured: list[MeasuredTask], *, benchmark: str, source: str = ""
 ) -> str:
-    """The entries of one model; `source` is the address of its report, if there is one."""
+    """Return the entries of one model as YAML; `source` is the address of its report, or ""."""
     from huggingface_hub import eval_result_entries_to_yaml
 
     entries = [_entry(results, each, benchmark, source) for each in measured]

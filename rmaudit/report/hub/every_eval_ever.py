@@ -22,7 +22,7 @@ STORE = "evaleval/EEE_datastore"  # a dataset of the Hub, which takes pull reque
 def render(
     results: Results, measured: list[MeasuredTask], *, model: str, benchmark: str, by: str
 ) -> tuple[str, str]:
-    """Where the record of one model belongs in the store, and the record.
+    """Return the path of one model's record in the store, and the record.
 
     `model` is the model's hub id, `by` who ran the audits. The same results have the same path.
     """

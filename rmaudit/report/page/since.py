@@ -85,7 +85,7 @@ def _counts(every: Sequence[SinceThen]) -> str:
 
 
 def _says(finding: Finding, was: Earlier) -> str:
-    """For example `0.75, was 0.60; fail, was pass`."""
+    """Return for example `0.75, was 0.60; fail, was pass`."""
     unit = finding.bound.unit
     old = fixed(was.value or 0.0, decimals(finding)) + (f" {was.unit}" if was.unit != unit else "")
     now = f"{value(finding)}, was {old}"
