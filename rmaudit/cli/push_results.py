@@ -59,7 +59,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0, or 3 if there is nothing to publish, a file cannot be read or written, or the Hub
     refuses.
     """
-    from rmaudit.report import reading
+    from rmaudit.report import checked_results
     from rmaudit.report.hub import pushing
 
     foreign: list[str] = []
@@ -69,7 +69,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
             pushes = [pushing.of_benchmark(benchmark, pull_request=pull_request)]
         else:
             pushes, foreign = pushing.of_run(
-                reading.read(results),
+                checked_results.read(results),
                 to=to,
                 benchmark=benchmark,
                 model=model,

@@ -196,10 +196,10 @@ def history(
 
 
 def _read(path: Path) -> Results:
-    from rmaudit.report import reading
+    from rmaudit.report import checked_results
 
     try:
-        return reading.read(path)
+        return checked_results.read(path)
     except RmauditError as error:
         fail(error, ERROR)
 

@@ -25,7 +25,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
 from rmaudit.references.roles import zipf
-from rmaudit.report import document, packing, reading
+from rmaudit.report import checked_results, document, packing
 from rmaudit.report.document import (
     SCHEMA,
     AuditedModel,
@@ -38,7 +38,7 @@ from rmaudit.report.document import (
     SweepSummary,
     Token,
 )
-from rmaudit.report.over_time.earlier_run import last
+from rmaudit.report.over_time.last_run import last
 from rmaudit.report.packing import PackedVocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
@@ -122,7 +122,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     path = folder / "results.json"
     before = last(base, specs, run.created, findings)
     document.write(collect(run, specs, records, findings, before), path)
-    results = reading.read(path)
+    results = checked_results.read(path)
     document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
     return results, folder
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report import reading
+from rmaudit.report import checked_results
 from rmaudit.report.document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.over_time.releases import FindingChange, finding_change
 from rmaudit.report.page.titles import place
@@ -117,7 +117,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
     found, left = [], []
     for path in sorted(folder.rglob("results.json")):
         try:
-            found.append((reading.read(path), path.parent))
+            found.append((checked_results.read(path), path.parent))
         except ResultsError as error:
             left.append(str(error))
     if not found:

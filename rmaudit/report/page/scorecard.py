@@ -183,3 +183,47 @@ def _parted(finding: Finding) -> tuple[str, str]:
     why, how = (found["why"], found["how"]) if found else (reason, "")
     how = how.removeprefix("get it with: ")
     return why, re.sub(rf"(?<!\S){re.escape(finding.model)}(?!\S)", "NAME", how)
+
+
+def columns(audits: Iterable[str]) -> list[str]:
+    """Return each audit once, in the order of the page."""
+    return sorted(dict.fromkeys(audits), key=place)
+
+
+def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return a model's caveats, each once: those of several audits, and the rest by audit.
+
+    Caveats with the same words up to a colon are one, whose ends are listed: `Judged on half: 1 of
+    2 words` and `Judged on half: 2 of 4 items` are `Judged on half: 1 of 2 words, 2 of 4 items`.
+    Where a colon is followed by sentences there is no list to add to.
+    """
+    ends: dict[str, dict[str, None]] = {}
+    audits: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        for caveat in finding.estimate.caveats if finding.estimate else ():
+            head, end = _split(caveat)
+            ends.setdefault(head, {}).update(dict.fromkeys(_entries(end)))
+            audits.setdefault(head, {})[finding.audit] = None
+    common = [head for head, own in audits.items() if len(own) > 1]
+    alone: dict[str, list[str]] = {}
+    for finding in findings:
+        own = alone.setdefault(finding.audit, [])
+        for caveat in finding.estimate.caveats if finding.estimate else ():
+            if _split(caveat)[0] not in common and caveat not in own:
+                own.append(caveat)
+    return [_joined(head, list(ends[head])) for head in common], alone
+
+
+def _split(caveat: str) -> tuple[str, str]:
+    """Split a caveat at its colon into its beginning and a list, unless sentences follow."""
+    head, _, end = caveat.partition(": ")
+    return (caveat, "") if ". " in end else (head, end)
+
+
+def _entries(end: str) -> list[str]:
+    """Split `4,912 of 9,912 words, 1 of 2 items.` at the commas that are not inside numbers."""
+    return end.removesuffix(".").split(", ") if end else []
+
+
+def _joined(head: str, ends: Sequence[str]) -> str:
+    return f"{head}: {', '.join(ends)}." if ends else head

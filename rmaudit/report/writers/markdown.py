@@ -12,7 +12,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from rmaudit.report.document import Results, Run
-from rmaudit.report.page.since import since
+from rmaudit.report.over_time.last_run import since
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding

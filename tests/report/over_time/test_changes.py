@@ -10,8 +10,8 @@ import pytest
 from rmaudit.report.document import Before
 from rmaudit.report.over_time.changes import Change, changed, earlier
 from rmaudit.report.over_time.history import families
+from rmaudit.report.over_time.last_run import since
 from rmaudit.report.over_time.releases import compare
-from rmaudit.report.page.since import since
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome

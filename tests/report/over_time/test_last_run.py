@@ -12,9 +12,8 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.report import document
 from rmaudit.report.document import Before, Earlier, Results
 from rmaudit.report.over_time.changes import earlier
-from rmaudit.report.over_time.earlier_run import last
+from rmaudit.report.over_time.last_run import age, last
 from rmaudit.report.page import html
-from rmaudit.report.page.since import age
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome

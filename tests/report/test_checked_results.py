@@ -17,7 +17,7 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import charts, codec, document, reading, writers
+from rmaudit.report import charts, checked_results, codec, document, writers
 from rmaudit.report.charts import drawing, several
 from rmaudit.report.checks import contradiction
 from rmaudit.report.document import SCHEMA, Before, Results
@@ -148,7 +148,7 @@ def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
     """What reading it says, "" where it was read; every output is made of it where asked."""
     path.write_text(json.dumps(found), encoding="utf-8")
     try:
-        made = reading.read(path)
+        made = checked_results.read(path)
     except ResultsError as error:
         said = str(error)
         assert said.startswith(str(path))
@@ -355,7 +355,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path.write_text(text, encoding="utf-8")
 
     with pytest.raises(ResultsError) as raised:
-        reading.read(path)
+        checked_results.read(path)
 
     assert str(raised.value).startswith(f"{path}: {why}")
 
@@ -365,7 +365,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name, why in (("none", "No such file"), (".", "Is a directory"), ("bytes", "not UTF-8")):
         with pytest.raises(ResultsError, match=why):
-            reading.read(tmp_path / name)
+            checked_results.read(tmp_path / name)
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -376,12 +376,12 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     document.write(replace(made, models=(odd, *made.models[1:])), path)
     before = path.read_bytes()
 
-    read = reading.read(path)
+    read = checked_results.read(path)
     document.write(read, path)
 
     assert before.isascii()
     assert read.models[0].notes == ("\\ud800 \u00e9 \x00 \u2028",)
-    assert reading.read(path) == read
+    assert checked_results.read(path) == read
     assert (read.findings, read.run) == (made.findings, made.run)
 
 
