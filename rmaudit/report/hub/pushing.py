@@ -11,7 +11,7 @@ from rmaudit.config.registry import is_hub_id
 from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report.document import OWN_LISTS, WHOLE, AuditedModel, Results
 from rmaudit.report.hub import benchmark as tasks
-from rmaudit.report.hub import eval_results, every_eval_ever
+from rmaudit.report.hub import model_records
 from rmaudit.report.hub.benchmark import BenchmarkTask
 from rmaudit.scores.pair_files import MEASURED_ON, OURS, measured_on
 from rmaudit.verdicts.findings import Finding
@@ -87,14 +87,14 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
     if not measured:
         message = f"{model}: no audit of the benchmark was measured, so there is nothing to publish"
         raise ResultsError(message)
-    text = eval_results.render(results, measured, benchmark=benchmark, source=source)
-    pushes = [Push("model", to, {eval_results.PATH: text}, pull_request)]
+    text = model_records.eval_results(results, measured, benchmark=benchmark, source=source)
+    pushes = [Push("model", to, {model_records.PATH: text}, pull_request)]
     if store:
         owner = by or to.partition("/")[0]
-        path, record = every_eval_ever.render(
+        path, record = model_records.every_eval_ever(
             results, measured, model=to, benchmark=benchmark, by=owner
         )
-        pushes.append(Push("dataset", every_eval_ever.STORE, {path: record}, pull_request=True))
+        pushes.append(Push("dataset", model_records.STORE, {path: record}, pull_request=True))
     return pushes, foreign
 
 
