@@ -112,7 +112,7 @@ def test_what_informs_is_shown_with_its_change_and_regresses_nothing(tmp_path: P
     assert [point.regressed for point in series.points] == [False, True]
     assert history_page.first(family) == "Nothing to compare: no audit gates."
     assert page.startswith("<!doctype html>")
-    assert "1 that inform, and gate nothing" in page
+    assert "1 informational, which block nothing" in page
     assert f"<td>{history_page.moved(series.points[1])}</td>" in page
     assert "0.90 to 0.50, -0.40 [" in page
 
