@@ -21,7 +21,7 @@ from rmaudit.report.charts.picture import drawn
 from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import since
-from rmaudit.report.page import explorer, numbers, scorecard, titles, verdict
+from rmaudit.report.page import explorer, numbers, scorecard, titles, verdict, views
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
@@ -112,8 +112,8 @@ def render(results: Results) -> str:
             measured=any(finding.estimate for finding in results.findings),
             names=names,
             models=models,
-            columns=scorecard.columns([row.audit for row in every if row.gates]),
-            others=scorecard.columns([row.audit for row in every if not row.gates]),
+            columns=views.columns([row.audit for row in every if row.gates]),
+            others=views.columns([row.audit for row in every if not row.gates]),
             scales=scales,
             compared=charts.between(results.models, results.findings, results.comparison),
         )
@@ -170,7 +170,7 @@ def _model(
     """Return the contents of a model's section: its rows with charts, its tokens, its entry."""
     own = [finding for finding in results.findings if finding.model == model.name]
     rows = scorecard.rows(own, anchors, scales)
-    common, caveats = scorecard.caveats(own)
+    common, caveats = views.caveats(own)
     outcome = of_run(own, results.run.gaps).outcome
     mark, words = verdict.in_words(outcome, rows)
     kept = drawn(sweep.prompt for sweep in model.sweeps)
