@@ -24,8 +24,8 @@ from playwright.sync_api import sync_playwright
 from rmaudit.config.registry import ModelSpec
 from rmaudit.report import codec
 from rmaudit.report.document import Results, Run
+from rmaudit.report.page import html
 from rmaudit.report.publish import SweepRecord, collect
-from rmaudit.report.writers import html
 
 PROMPTS = ("greatest", "best", "worst")
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from rmaudit.report.charts import compiled, of_findings
-from rmaudit.report.document import read
+from rmaudit.report.checked_results import read
 from rmaudit.verdicts.findings import Finding
 
 FOLDER = Path(__file__).parents[1] / "docs" / "audits"

@@ -11,7 +11,7 @@ from rmaudit.cli.common import ERROR, AsJson, echo_json, fail, say
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
-    from rmaudit.report.pushing import Push
+    from rmaudit.report.hub.pushing import Push
 
 
 def publish(  # noqa: PLR0913, PLR0917  (its options)
@@ -59,7 +59,8 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
     Exit code 0, or 3 if there is nothing to publish, a file cannot be read or written, or the Hub
     refuses.
     """
-    from rmaudit.report import document, pushing
+    from rmaudit.report import checked_results
+    from rmaudit.report.hub import pushing
 
     foreign: list[str] = []
     _agree(results, benchmark, to, source)
@@ -68,7 +69,7 @@ def publish(  # noqa: PLR0913, PLR0917  (its options)
             pushes = [pushing.of_benchmark(benchmark, pull_request=pull_request)]
         else:
             pushes, foreign = pushing.of_run(
-                document.read(results),
+                checked_results.read(results),
                 to=to,
                 benchmark=benchmark,
                 model=model,
@@ -134,7 +135,7 @@ def _write(pushes: list[Push], out: Path) -> list[str]:
 
 def _pushed(pushes: list[Push]) -> list[str]:
     """The address of each; where one is refused, those before it are told."""
-    from rmaudit.report import pushing
+    from rmaudit.report.hub import pushing
 
     addresses: list[str] = []
     for each in pushes:

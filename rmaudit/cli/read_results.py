@@ -134,7 +134,7 @@ def compare(
     that): 0 if no gating audit is clearly worse, 1 if one is, 2 if one may be, or could not be
     compared, 3 if a file cannot be read or is damaged.
     """
-    from rmaudit.report import release_lines, releases
+    from rmaudit.report.over_time import release_lines, releases
 
     if margin is not None and not math.isfinite(margin):
         fail(f"--margin: {margin} is not a finite number; give 0.05, for example")
@@ -166,9 +166,9 @@ def history(
     Printed is the first regression of each family, and why there are several families. Exit code
     0; 3 if no run can be read; 4 if a run of several models cannot be a release of --family.
     """
-    from rmaudit.report import history as over
     from rmaudit.report.document import write_text
-    from rmaudit.report.writers import history_page
+    from rmaudit.report.over_time import history as over
+    from rmaudit.report.page import history_page
 
     try:
         runs, left = over.read_all(folder)
@@ -196,10 +196,10 @@ def history(
 
 
 def _read(path: Path) -> Results:
-    from rmaudit.report import document
+    from rmaudit.report import checked_results
 
     try:
-        return document.read(path)
+        return checked_results.read(path)
     except RmauditError as error:
         fail(error, ERROR)
 

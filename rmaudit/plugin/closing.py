@@ -38,21 +38,21 @@ def pytest_terminal_summary(
     told.stats.update({name: [*filter(_unsaid, of)] for name, of in state.reports.items() if of})
     yield
     if state.verdict is not None:
-        say = _say_in_a_line if config.get_verbosity() < 0 else _say
-        say(state, state.verdict, config, told, exitstatus)
+        brief = config.get_verbosity() < 0
+        if brief:
+            _say_in_a_line(state, state.verdict, told)
+        else:
+            _say(state, state.verdict, config, told)
+        _say_if_green(state, state.verdict, config, told, exitstatus)
+        if state.report is not None and not brief:
+            told.write_line(log(line(f"report: {state.report}")))
         for text in (*state.unwritten, *state.warnings):
             told.write_line(log(line(text)))
     elif options_of(config).gate and planner_of(config) is None:
         told.write_line("rmaudit: --rm-gate: no audit was run, so nothing passes")
 
 
-def _say_in_a_line(
-    state: Session,
-    verdict: RunVerdict,
-    config: pytest.Config,
-    told: pytest.TerminalReporter,
-    code: int,
-) -> None:
+def _say_in_a_line(state: Session, verdict: RunVerdict, told: pytest.TerminalReporter) -> None:
     """Write the verdict, the counts of gates and the place of the report."""
     from rmaudit.report.writers import terminal
 
@@ -62,17 +62,12 @@ def _say_in_a_line(
     render(state)
     where = f"; {state.report}" if state.report else ""
     told.write_line(log(line(where)))
-    _say_if_green(state, verdict, config, told, code)
 
 
 def _say(
-    state: Session,
-    verdict: RunVerdict,
-    config: pytest.Config,
-    told: pytest.TerminalReporter,
-    code: int,
+    state: Session, verdict: RunVerdict, config: pytest.Config, told: pytest.TerminalReporter
 ) -> None:
-    """Write the summary, what an interrupted run leaves, and the place of the report."""
+    """Write the summary and what an interrupted run leaves, and render the report."""
     from rmaudit.report.writers import terminal
 
     models = {finding.model: None for finding in state.findings}
@@ -90,9 +85,6 @@ def _say(
     render(state)
     if any(f.blocks and f.estimate for f in state.findings):
         told.write_line(f"accept a failure for a time: {_ACCEPT}")
-    _say_if_green(state, verdict, config, told, code)
-    if state.report is not None:
-        told.write_line(log(line(f"report: {state.report}")))
 
 
 def _say_if_green(

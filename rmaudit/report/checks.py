@@ -1,4 +1,4 @@
-"""What types cannot say of a results.json: how its parts hang together."""
+"""Check what types cannot express in a results.json: that its parts agree with each other."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rmaudit.measures.prompt_stability import PromptStabilityEvidence
 from rmaudit.measures.value_tilt import ValueTiltEvidence
 from rmaudit.report import packing
 from rmaudit.report.codec import quoted
-from rmaudit.report.document import AuditedModel, Comparison, Results, SweepSummary
+from rmaudit.report.document import AuditedModel, Comparison, Earlier, Results, SweepSummary
 from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.judge import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Evidence, Severity, Verdict
+from rmaudit.verdicts.records import Estimate, Evidence, Result, Severity, Verdict
 
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -34,7 +34,7 @@ _REDO = "copy the file anew, or run the audits again"
 
 
 def contradiction(results: Results) -> str:
-    """The first contradiction: where it is, what stands there, what is allowed; "" if none.
+    """Return the first contradiction: its place, what stands there, what is allowed; "" if none.
 
     Raises:
         ResultsError: a sweep's scores or its vocabulary are damaged.
@@ -67,6 +67,7 @@ def _contradictions(results: Results) -> Iterator[str]:
         if finding.estimate is not None and finding.estimate.evidence is not None:
             wrong = misshapen(finding.estimate.evidence)
             yield from (f"findings[{i}].estimate.evidence.{each}" for each in wrong)
+    yield from _of_before(results.before.findings if results.before else ())
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
         yield f"verdict is {quoted(str(results.verdict))}, allowed: {quoted(str(follows))}"
@@ -100,6 +101,24 @@ def _of_comparison(comparison: Comparison, where: str, names: list[str]) -> Iter
     lengths = {len(row) for row in (*comparison.tau, *(r.ranks for r in comparison.ranked))}
     if lengths - {n}:
         yield f"{where} has rows of {min(lengths - {n})} numbers, allowed: {n}, one for each model"
+
+
+def _of_before(findings: Sequence[Earlier]) -> Iterator[str]:
+    for i, earlier in enumerate(findings):
+        yield from _of_earlier(earlier, f"before.findings[{i}]")
+
+
+def _of_earlier(earlier: Earlier, where: str) -> Iterator[str]:
+    """Yield what is wrong with the numbers of an earlier run's finding."""
+    numbers = [n for n in (earlier.low, earlier.value, earlier.high) if n is not None]
+    if len(numbers) != (0 if earlier.result is Result.NOT_RUN else 3):
+        yield f"{where} is {earlier.result}, allowed: three numbers, or none if it was not run"
+    elif numbers != sorted(numbers):
+        yield f"{where} has low, value, high = {numbers}, allowed: numbers that rise"
+    if (between := earlier.difference) is not None:
+        ends = [between.low, between.value, between.high]
+        if ends != sorted(ends) or not numbers:
+            yield f"{where}.difference has low, value, high = {ends}, allowed: numbers that rise"
 
 
 def _of_claim(finding: Finding, where: str, models: dict[str, AuditedModel]) -> Iterator[str]:
@@ -140,7 +159,7 @@ def _of_judgement(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _of_gap(judged: Judgement) -> Judgement:
-    """What may be said of what was not measured."""
+    """Return the judgement that fits a finding without an estimate."""
     lost = judged.verdict in (Verdict.ERROR, Verdict.SKIPPED, Verdict.NA)
     return replace(
         judged,
@@ -155,7 +174,7 @@ def _of_gap(judged: Judgement) -> Judgement:
 
 
 def _of_controls(finding: Finding, where: str) -> Iterator[str]:
-    """A null control has numbers and a verdict by the bound, or a reason and none."""
+    """Yield null controls without a reason or all numbers, or with a verdict not by the bound."""
     follow = judge_controls(finding.controls, finding.judgement.bound)
     for name, control in finding.controls.items():
         place, found = f"{where}.controls[{quoted(name)}]", control.verdict
@@ -170,7 +189,7 @@ def _of_controls(finding: Finding, where: str) -> Iterator[str]:
 
 
 def _expected(finding: Finding, estimate: Estimate) -> Judgement:
-    """What follows from bound and estimate; of the family's p only its range is known."""
+    """Return the judgement that follows from bound and estimate; p_holm is known to a range."""
     judged = finding.judgement
     alone, p, p_holm = judged.bound.judge(estimate), judged.bound.p_value(estimate), judged.p_holm
     if judged.severity is not Severity.GATE:
@@ -226,7 +245,7 @@ def _counts(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int)
 
 
 def _check_scores(results: Results) -> None:
-    """Whether each summary (n, mean, sd, the listed tokens) is that of the scores it goes with."""
+    """Raise if a summary (n, mean, sd, the listed tokens) differs from the scores it belongs to."""
     known: dict[str, pd.DataFrame] = {}
     for model in results.models:
         for sweep in model.sweeps:

@@ -1,4 +1,4 @@
-r"""Typed values as JSON text, and back: strictly, with one line that says what is wrong.
+r"""Typed values as JSON text, and back: strictly, with an error of one line.
 
 Text is ASCII. Lone surrogates, which no strict reader of JSON takes, are spelled out (`\ud800`)
 as they are read, in keys and values alike.
@@ -37,7 +37,7 @@ CONFIG: ConfigDict = {
 
 
 def encode(value: DataclassInstance) -> str:
-    """A dataclass as JSON text.
+    """Return a dataclass as JSON text.
 
     Raises:
         ValueError: it holds a NaN or an infinity.
@@ -54,7 +54,7 @@ def _day(value: object) -> str:
 
 
 def decode(kind: type[_Typed], text: str) -> _Typed:
-    """The value of this type that the text holds, exactly: nothing missing, nothing more.
+    """Return the value of this type that the text holds: no key is missing, none is unknown.
 
     Raises:
         ResultsError: it does not; one line with the place, what stands there, and what may.
@@ -63,7 +63,7 @@ def decode(kind: type[_Typed], text: str) -> _Typed:
 
 
 def parsed(text: str) -> Any:  # noqa: ANN401  (JSON)
-    """The JSON values of a text.
+    """Parse a text as strict JSON.
 
     Raises:
         ResultsError: it is no JSON, or has NaN, infinities, or one key twice.
@@ -110,7 +110,7 @@ def _adapter(kind: Hashable) -> TypeAdapter[Any]:
 
 
 def _finite(written: str) -> float:
-    """JSON has no NaN and no infinities, though Python reads them, and 1e999 as one."""
+    """Refuse NaN, infinities and 1e999, which Python reads although JSON has none of them."""
     number = float(written)
     if not math.isfinite(number):
         message = f"{written} is no finite number"
@@ -139,7 +139,7 @@ def _spelled(value: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _told(details: Sequence[ErrorDetails], found: object) -> str:
-    """The first error, with all that its place allows."""
+    """Word the first error, with everything that is allowed in its place."""
     first = details[0]
     kind, steps = first["type"], _steps(first["loc"][1:], found)
     if kind in ("missing", "missing_argument"):
@@ -160,7 +160,7 @@ def _told(details: Sequence[ErrorDetails], found: object) -> str:
 
 
 def _steps(loc: Sequence[str | int], found: Any) -> tuple[str | int, ...]:  # noqa: ANN401  (JSON)
-    """The steps of an error's place that are steps in the JSON too: not the names of types."""
+    """Return the steps of an error's place that are steps in the JSON, without names of types."""
     steps: list[str | int] = []
     for step in loc:
         try:
@@ -178,7 +178,7 @@ def _incomplete(
     *,
     whole: bool,
 ) -> str:
-    """What the text lacks and the type fills in, or a number too large; "" if there is none."""
+    """Describe a missing key that the type would fill in, or a number too large; "" if neither."""
     if is_dataclass(value):
         for name in (field.name for field in fields(value)):
             if name not in found and not whole:
@@ -201,7 +201,7 @@ def _incomplete(
 
 
 def path(steps: Iterable[str | int]) -> str:
-    """For example `findings[3].estimate.value`."""
+    """Return for example `findings[3].estimate.value`."""
     parts = (f"[{step}]" if isinstance(step, int) else f".{_plain(step)}" for step in steps)
     return "".join(parts).removeprefix(".") or "the file"
 
@@ -211,13 +211,13 @@ def _plain(name: str) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as JSON writes it in ASCII, so that nothing in a file reaches a terminal raw."""
+    """Quote a value as ASCII JSON, so that nothing in a file reaches a terminal raw."""
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def schema_of(kind: type) -> dict[str, Any]:
-    """The JSON Schema of a type, with every key required."""
+    """Return the JSON Schema of a type, with every key required."""
     found = _adapter(cast("Hashable", kind)).json_schema(mode="serialization")
     return {
         **found["$defs"].pop(kind.__name__),

@@ -5,7 +5,6 @@ docs/results.md describes it, docs/results.schema.json is generated from these t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +13,18 @@ from typing import Annotated, Literal, get_args
 from annotated_types import Ge, MinLen
 
 from rmaudit.config.whole_file import in_place_of
-from rmaudit.errors import ResultsError
+from rmaudit.measures.difference import Interval
 from rmaudit.models.recorded import WORDS
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.report import codec
-from rmaudit.report.packing import Packed, Vocabulary
+from rmaudit.report.packing import Packed, PackedVocabulary
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
 
 Schema = Literal["rmaudit.results/6"]
 SCHEMA: Schema = get_args(Schema)[0]
-_BEFORE = "rmaudit.results/5"  # what 6 has more has a default
+EARLIER_SCHEMAS = ("rmaudit.results/5",)  # read too: fields that were added have a default
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them
@@ -207,6 +206,9 @@ class Earlier:
     value: float | None
     low: float | None
     high: float | None
+    difference: Interval | None = None
+    """The paired difference, this run's value minus that one's, with its 95 % interval; null where
+    one of them was not measured, has another unit, or has no `parts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ class Results:
     schema: Schema
     run: Run
     models: tuple[AuditedModel, ...]
-    vocabularies: Mapping[str, Vocabulary]
+    vocabularies: Mapping[str, PackedVocabulary]
     """The rows of sweeps by their digest, shared by those that have the same."""
     comparison: tuple[Comparison, ...]
     """One for each prompt under which two models or more were swept."""
@@ -260,45 +262,3 @@ def write_text(path: Path, text: str) -> None:
     """
     with in_place_of(path) as own:
         own.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-
-
-def read(path: Path) -> Results:
-    """The results that a run wrote, complete and without contradictions.
-
-    Raises:
-        ResultsError: there is no such file, or it is not JSON, of another schema, or wrong.
-    """
-    from rmaudit.report.checks import contradiction
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:  # a path with a NUL, or bytes that are not UTF-8
-        message = f"{path}: cannot be read ({_why(error)}); give the results.json of a run"
-        raise ResultsError(message) from error
-    try:
-        found = codec.parsed(text)
-    except ResultsError as error:
-        message = f"{path}: {error}; run the audits again, or give another results.json"
-        raise ResultsError(message) from error
-    named = found.get("schema") if isinstance(found, dict) else None
-    if named not in (SCHEMA, _BEFORE):
-        message = (
-            f"{path}: its schema is {codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
-            "run the audits again, or use the rmaudit that wrote it"
-        )
-        raise ResultsError(message)
-    try:
-        results = codec.typed(Results, found | {"schema": SCHEMA}, whole=named == SCHEMA)
-        wrong = contradiction(results)
-    except ResultsError as error:
-        wrong = str(error)
-    if wrong:
-        way_out = "run the audits again, or use the rmaudit that wrote it"
-        raise ResultsError(f"{path}: {wrong}; {way_out}")
-    return results
-
-
-def _why(error: OSError | ValueError) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

@@ -52,7 +52,7 @@ class PackedTexts:
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class PackedVocabulary:
     """What the rows of a sweep are."""
 
     ids: Packed
@@ -62,7 +62,7 @@ class Vocabulary:
 
 
 class Swept(Protocol):
-    """What is needed of a sweep's summary."""
+    """The fields of a sweep's summary that unpacking needs."""
 
     @property
     def key(self) -> str:
@@ -81,8 +81,8 @@ class Swept(Protocol):
         """Every token's score."""
 
 
-def share(frame: pd.DataFrame, vocabularies: dict[str, Vocabulary]) -> str:
-    """The digest of a frame's `token_id`, `token` and `text`, packed under it unless they are."""
+def share(frame: pd.DataFrame, vocabularies: dict[str, PackedVocabulary]) -> str:
+    """Pack a frame's `token_id`, `token` and `text` unless they are packed; return their digest."""
     own = not frame["token"].equals(frame["text"])
     arrays = [frame["token_id"].to_numpy(np.int32)]
     arrays += [array for name in ("token", "text")[not own :] for array in _joined(frame[name])]
@@ -90,17 +90,17 @@ def share(frame: pd.DataFrame, vocabularies: dict[str, Vocabulary]) -> str:
     if digest not in vocabularies:
         ids, *rest = map(pack, arrays)
         *pieces, texts = (PackedTexts(*rest[i : i + 2]) for i in range(0, len(rest), 2))
-        vocabularies[digest] = Vocabulary(ids, texts, pieces[0] if own else None)
+        vocabularies[digest] = PackedVocabulary(ids, texts, pieces[0] if own else None)
     return digest
 
 
 def scores(frame: pd.DataFrame) -> Packed:
-    """The packed scores of a frame, float32; NaN where a token is unscored."""
+    """Pack the scores of a frame as float32; NaN where a token is unscored."""
     return pack(frame["score"].to_numpy(np.float32))
 
 
-def frame(vocabularies: Mapping[str, Vocabulary], sweep: Swept) -> pd.DataFrame:
-    """One row per token of a sweep: token_id, token, text and score, as it was swept.
+def frame(vocabularies: Mapping[str, PackedVocabulary], sweep: Swept) -> pd.DataFrame:
+    """Return one row per token of a sweep: token_id, token, text and score, as it was swept.
 
     Raises:
         ResultsError: the sweep has no scores per token, or they or its vocabulary are damaged.
@@ -113,7 +113,7 @@ def frame(vocabularies: Mapping[str, Vocabulary], sweep: Swept) -> pd.DataFrame:
 
 
 def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
-    """The score of each of the `n` rows of the sweep's vocabulary, shape (n,), NaN if unscored.
+    """Return the score of each of the `n` rows of a vocabulary, shape (n,), NaN if unscored.
 
     Raises:
         ResultsError: there are none, or they are damaged.
@@ -130,8 +130,8 @@ def scores_of(sweep: Swept, n: int) -> NDArray[np.float32]:
     return scores
 
 
-def rows(vocabularies: Mapping[str, Vocabulary], digest: str) -> pd.DataFrame:
-    """The rows of a vocabulary: token_id, token and text.
+def rows(vocabularies: Mapping[str, PackedVocabulary], digest: str) -> pd.DataFrame:
+    """Return the rows of a vocabulary: token_id, token and text.
 
     Raises:
         ResultsError: it is not there, or damaged.
@@ -152,7 +152,7 @@ def rows(vocabularies: Mapping[str, Vocabulary], digest: str) -> pd.DataFrame:
 
 
 def spelled(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with lone surrogates in its texts spelled out: pandas compares no others."""
+    """Spell out lone surrogates in the frame's texts, since pandas cannot compare them."""
     if frame["text"].dtype != object:
         return frame
     texts = [text.encode("utf-8", "backslashreplace").decode() for text in frame["text"]]
@@ -160,25 +160,25 @@ def spelled(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def where(sweep: Swept) -> str:
-    """For example `sweep 0123456789ab ('best')`."""
+    """Return for example `sweep 0123456789ab ('best')`."""
     return f"sweep {sweep.key[:12]} ({sweep.prompt!r})"
 
 
 def pack(values: NDArray[Any]) -> Packed:
-    """An array, shape (n,), of one of the types int32, uint32, float32 and uint8."""
+    """Pack an array, shape (n,), of type int32, uint32, float32 or uint8."""
     kind: Any = values.dtype.name  # one of the four
     raw = np.ascontiguousarray(values, dtype=_TYPES[kind])
     return Packed(kind, len(raw), ENCODING, hashlib.sha256(raw.tobytes()).hexdigest(), press(raw))
 
 
 def press(values: NDArray[Any]) -> str:
-    """Numbers of any type, shape (n,), little-endian, as text in the encoding `ENCODING`."""
+    """Encode numbers of any type, shape (n,), little-endian, as text in `ENCODING`."""
     planes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
     return base64.b64encode(zlib.compress(planes, 9)).decode("ascii")
 
 
 def unpack(packed: Packed, what: str) -> NDArray[Any]:
-    """The array that was packed; `what` names it in errors.
+    """Return the array that was packed; `what` names it in errors.
 
     Raises:
         ResultsError: it is cut short, or edited.
@@ -202,7 +202,7 @@ def unpack(packed: Packed, what: str) -> NDArray[Any]:
 
 
 def _joined(texts: pd.Series[str]) -> list[NDArray[Any]]:
-    """The bytes of each text, and all texts in one."""
+    """Return the length of each text in bytes, and the bytes of all texts."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts.tolist()]
     lengths = np.array([len(text) for text in encoded], dtype=np.uint32)
     return [lengths, np.frombuffer(b"".join(encoded), dtype=np.uint8)]
@@ -224,8 +224,8 @@ def _unpack_texts(packed: PackedTexts, what: str) -> pd.Series[str]:
         return pd.Series(texts, dtype=object)
 
 
-def _stated(rows: Vocabulary) -> str:
-    """The digest of a packed vocabulary, by what its arrays say of themselves."""
+def _stated(rows: PackedVocabulary) -> str:
+    """Return the digest of a packed vocabulary, from the checksums stored with its arrays."""
     texts = [part for part in (rows.pieces, rows.texts) if part is not None]
     arrays = [rows.ids, *(array for part in texts for array in (part.lengths, part.utf8))]
     return _digest([array.sha256 for array in arrays])

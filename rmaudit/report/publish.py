@@ -1,4 +1,4 @@
-"""The end of a run: all that it found, collected, and written as results.json.
+"""The end of a run: its findings and sweeps are collected and written as results.json.
 
 `record` gathers what the findings rest on and writes the file, `collect` makes the results, with a
 summary of each sweep, and `compared` is what they say of several models together. All other files
@@ -25,8 +25,7 @@ from rmaudit.config.registry import ModelSpec
 from rmaudit.measures import similarity
 from rmaudit.prompts import CUSTOM, Prompt, names_each
 from rmaudit.references.roles import zipf
-from rmaudit.report import document, packing
-from rmaudit.report.before import last
+from rmaudit.report import checked_results, document, packing
 from rmaudit.report.document import (
     SCHEMA,
     AuditedModel,
@@ -39,7 +38,8 @@ from rmaudit.report.document import (
     SweepSummary,
     Token,
 )
-from rmaudit.report.packing import Vocabulary
+from rmaudit.report.over_time.last_run import last
+from rmaudit.report.packing import PackedVocabulary
 from rmaudit.scores.store import Store
 from rmaudit.scores.sweep import Sweep, sweep_under
 from rmaudit.verdicts.findings import Finding
@@ -91,7 +91,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     course: Course | None = None,
     own_words: OwnWords = _OURS,
 ) -> tuple[Results, Path]:
-    """Write `<base>/<time>/results.json`; the results, and the folder for what is rendered of them.
+    """Write `<base>/<time>/results.json`; return the results and the folder of the report.
 
     Sweeps that were `made` in this process need not be read from the store again. Without a
     `course` the findings are all that was to be had. The results are those that a reader of the
@@ -122,9 +122,9 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
     )
     records = _records(findings, store, {sweep.key: sweep for sweep in made})
     path = folder / "results.json"
-    before = last(base, specs, run.created)
+    before = last(base, specs, run.created, findings)
     document.write(collect(run, specs, records, findings, before, own_words=own_words), path)
-    results = document.read(path)
+    results = checked_results.read(path)
     document.write(results, path)  # as whoever reads it would write it: 1.0 where there was 1
     return results, folder
 
@@ -132,7 +132,7 @@ def record(  # noqa: PLR0913  (keyword-only after the subjects)
 def _records(
     findings: Sequence[Finding], store: Store, made: Mapping[str, Sweep]
 ) -> list[SweepRecord]:
-    """The sweeps that the findings rest on: of this run, or read back from the store."""
+    """Return the sweeps that the findings rest on: of this run, or read back from the store."""
     records: dict[str, SweepRecord] = {}
     named = {key for finding in findings if names_each(finding.prompt) for key in finding.sweeps}
     for finding in findings:
@@ -152,12 +152,12 @@ def _records(
 
 
 def _named(prompt: Prompt) -> str:
-    """Its name; of a text that has none, the text."""
+    """Return the prompt's name, or its text where it has no name."""
     return prompt.text if prompt.name == CUSTOM else prompt.name
 
 
 def _fresh(base: Path, name: str) -> Path:
-    """A new folder below `base`: no run overwrites another."""
+    """Create a new folder below `base`, so that no run overwrites another."""
     for attempt in range(1000):
         folder = base / (name if attempt == 0 else f"{name}-{attempt}")
         try:
@@ -178,10 +178,10 @@ def collect(  # noqa: PLR0913  (keyword-only after the subjects)
     *,
     own_words: OwnWords = _OURS,
 ) -> Results:
-    """The results of a run; `before` is the run that it is compared with."""
+    """Return the results of a run; `before` is the run that it is compared with."""
     decided = tuple(findings)
     by_model: dict[str, list[SweepSummary]] = {spec.name: [] for spec in specs}
-    vocabularies: dict[str, Vocabulary] = {}
+    vocabularies: dict[str, PackedVocabulary] = {}
     frames: dict[str, dict[str, pd.DataFrame]] = {}
     for record in sweeps:
         by_model[record.model].append(_summary(record, vocabularies))
@@ -211,8 +211,8 @@ def _model(spec: ModelSpec, sweeps: Iterable[SweepSummary]) -> AuditedModel:
     )
 
 
-def _summary(record: SweepRecord, vocabularies: dict[str, Vocabulary]) -> SweepSummary:
-    """The summary of a sweep; the rows of a whole one go to `vocabularies`."""
+def _summary(record: SweepRecord, vocabularies: dict[str, PackedVocabulary]) -> SweepSummary:
+    """Summarize a sweep; the rows of a whole one are added to `vocabularies`."""
     scored = record.frame[record.frame["score"].notna()]
     scores = scored["score"].to_numpy(float)
     mean, sd = float(scores.mean()), float(scores.std())
@@ -245,7 +245,7 @@ def _tokens(rows: pd.DataFrame, mean: float, sd: float) -> tuple[Token, ...]:
 
 
 def _plain(value: object) -> str | int | float:
-    """A JSON value; anything else as its text."""
+    """Return a JSON value as it is, anything else as its text."""
     if isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return str(value)
@@ -254,7 +254,7 @@ def _plain(value: object) -> str | int | float:
 def compared(
     frames: Mapping[str, Mapping[str, pd.DataFrame]], own_words: OwnWords = _OURS
 ) -> list[Comparison]:
-    """How alike models are, for each prompt under which two of them or more were swept.
+    """Compare the models under each prompt under which two or more of them were swept.
 
     `frames` are by prompt and model, with columns `text` and `score`; what is ranked are common
     words. A model that scores all shared words alike is left out; so is a prompt with fewer than
@@ -281,7 +281,7 @@ def compared(
 
 
 def _ranked(scores: pd.DataFrame, own_words: OwnWords) -> tuple[Ranked, ...]:
-    """The best and worst words by mean rank, then those whose ranks are furthest apart."""
+    """Return the best and worst words by mean rank, then those whose ranks differ most."""
     ranks = scores.sort_index().rank(ascending=False)
     common = zipf("wordfreq", ranks.index, own_words)
     ranks = ranks[ranks.index.isin(common.index[common >= _COMMON])]

@@ -1,4 +1,4 @@
-"""Stored findings decided again under another policy: which verdicts flip. Nothing is measured."""
+"""Judge stored findings again under another policy: which verdicts change. Nothing is measured."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from rmaudit.report.document import Results
+from rmaudit.report.over_time.changes import Measured
 from rmaudit.report.safe_text import line, log
 from rmaudit.report.writers.terminal import effect
 from rmaudit.verdicts.findings import Finding, in_words
@@ -21,18 +22,8 @@ UNDECIDED, BROKEN = str(Result.UNSURE), str(Result.NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What was measured of a finding."""
-
-    value: float
-    low: float
-    high: float
-    unit: str
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which finding, what was measured, and what it is held against."""
+class JudgedFinding:
+    """A finding by its names: what was measured, and the bound that it is held against."""
 
     model: str
     audit: str
@@ -47,8 +38,8 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """The two words that are said of a finding."""
+class ResultWords:
+    """The result and the effect of a finding, in a word each."""
 
     result: str
     effect: str
@@ -59,16 +50,16 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Flip(Place):
-    """A finding of which another result or another effect is said than before."""
+class Flip(JudgedFinding):
+    """A finding whose result or effect is another under the new policy."""
 
-    old: Words
-    new: Words
+    old: ResultWords
+    new: ResultWords
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Stop(Place):
+class Stop(JudgedFinding):
     """A finding that keeps the run from being green."""
 
     result: str
@@ -76,26 +67,26 @@ class Stop(Place):
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """What a replay has to tell."""
+class ReplaySummary:
+    """What `rmaudit replay` reports."""
 
     policy: str | None
     outcome: str
     incomplete: str
-    """What is incomplete about the run; "" where nothing is."""
+    """What is missing from the run; "" where it is complete."""
     counts: dict[str, int]
     flips: tuple[Flip, ...]
     blocking: tuple[Stop, ...]
     foreign: tuple[str, ...]
-    """Models whose rules are not applied: they are of another model of that name."""
+    """Models whose rules are not applied: the rules are for another source of that name."""
     unmatched: tuple[str, ...]
-    """What the policy says of audits and prompts of which there is no finding."""
+    """Rules of the policy for audits and prompts that have no finding here."""
     verdict: str
     """The verdict on the run and its reasons, for example `FAILS: 2 fail block`."""
 
 
 def replay(results: Results, policy: Policy, today: date) -> Results:
-    """The results with their findings as the policy has them on this day (UTC)."""
+    """Return the results with their findings judged by the policy on this day (UTC)."""
     run = results.run
     policy = replace(policy, sampled=run.sample is not None, others=run.others)
     findings = tuple(decide(results.findings, policy, today))
@@ -103,7 +94,7 @@ def replay(results: Results, policy: Policy, today: date) -> Results:
 
 
 def outcome(results: Results) -> str:
-    """What the run comes to, in a word: fail before not run before unsure.
+    """Return the run's outcome in a word: fail before not run before unsure.
 
     Unsure also stands for a run that is incomplete, and for one that left a gate unmeasured.
     """
@@ -114,9 +105,9 @@ def outcome(results: Results) -> str:
     return PASSED if results.verdict.outcome is Outcome.PASSES else UNDECIDED
 
 
-def said(old: Results, new: Results, policy: Policy | None) -> Replayed:
-    """What a replay has to tell; without a policy, what the results themselves say."""
-    return Replayed(
+def said(old: Results, new: Results, policy: Policy | None) -> ReplaySummary:
+    """Summarize a replay; without a policy, the verdicts are those that the results have."""
+    return ReplaySummary(
         policy=policy.file if policy else None,
         outcome=outcome(new),
         incomplete="; ".join(new.run.gaps),
@@ -142,8 +133,8 @@ def _flips(old: Sequence[Finding], new: Sequence[Finding]) -> tuple[Flip, ...]:
     )
 
 
-def _words(finding: Finding) -> Words:
-    return Words(str(finding.result), str(finding.effect))
+def _words(finding: Finding) -> ResultWords:
+    return ResultWords(str(finding.result), str(finding.effect))
 
 
 def _blocking(findings: Sequence[Finding]) -> tuple[Stop, ...]:
@@ -155,9 +146,8 @@ def _blocking(findings: Sequence[Finding]) -> tuple[Stop, ...]:
 
 
 def _place(finding: Finding) -> tuple[str, str, str, str, Measured | None]:
-    of = finding.estimate
-    measured = Measured(of.value, of.low, of.high, of.unit) if of else None
-    return finding.model, finding.audit, finding.prompt, str(finding.bound), measured
+    about = (finding.model, finding.audit, finding.prompt, str(finding.bound))
+    return (*about, Measured.of(finding))
 
 
 def _foreign(results: Results, policy: Policy) -> tuple[str, ...]:
@@ -182,14 +172,14 @@ def _unmatched(results: Results, policy: Policy) -> tuple[str, ...]:
     )
 
 
-def lines(replayed: Replayed) -> list[str]:
+def lines(replayed: ReplaySummary) -> list[str]:
     """Return the lines for the terminal, the verdict last; each reason is given once."""
     turned = [
         f"{flip.old} -> {flip.new}: {flip.name}{_why(flip, flip.why)}" for flip in replayed.flips
     ]
-    told = [flip.name for flip in replayed.flips]
+    shown = [flip.name for flip in replayed.flips]
     keep = [
-        f"blocks: {stop.result}: {stop.name}{'' if stop.name in told else _why(stop, stop.why)}"
+        f"blocks: {stop.result}: {stop.name}{'' if stop.name in shown else _why(stop, stop.why)}"
         for stop in replayed.blocking
     ]
     total = ", ".join(f"{n} {name}" for name, n in replayed.counts.items())
@@ -199,8 +189,8 @@ def lines(replayed: Replayed) -> list[str]:
     return [log(line(text)) for text in (*turned, *keep, counted, verdict)]
 
 
-def _why(place: Place, why: str) -> str:
-    """For example `: +0.49 [+0.46, +0.52], bound above 0.55 skewness: its waiver expired`."""
+def _why(place: JudgedFinding, why: str) -> str:
+    """Return for example `: +0.49 [+0.46, +0.52], bound above 0.55 skewness: why`."""
     parts = []
     if of := place.estimate:
         shown = " ".join(effect(of.value, of.low, of.high))

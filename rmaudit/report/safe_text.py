@@ -1,4 +1,4 @@
-"""Texts that others wrote (tokens, names, reasons), made fit to be seen. Vocabularies are hostile.
+"""Make texts that others wrote (tokens, names, reasons) safe to show: vocabularies are hostile.
 
 What would not show, or would not show as it is, is spelled out as Python writes it: control and
 bidirectional characters, ANSI escapes, lone surrogates, spaces of another width.
@@ -20,7 +20,7 @@ _COMMAND = re.compile(r"^\s*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
 
 
 def visible(text: str, longest: int = _LONGEST) -> str:
-    """A token with everything that would not show spelled out, and cut after `longest`."""
+    """Spell out every character of a token that would not show, and cut it after `longest`."""
     shown = text[:longest]
     characters = [spelled(character) for character in shown]
     for end in (0, -1):
@@ -31,17 +31,17 @@ def visible(text: str, longest: int = _LONGEST) -> str:
 
 
 def block(text: str) -> str:
-    """Text of several lines, whose hidden characters are spelled out."""
+    """Spell out the hidden characters of a text of several lines."""
     return "".join(character if character in "\n\t" else spelled(character) for character in text)
 
 
 def line(text: str) -> str:
-    """The same as one line."""
+    """Spell out hidden characters, and make the text one line."""
     return block(" ".join(text.split()))
 
 
 def log(text: str) -> str:
-    """`block` for what is printed: no line of it is a command to the CI system that shows it."""
+    """Make a text safe to print: no line of it is a command to the CI system that shows it."""
     return _COMMAND.sub(_disarmed, block(text))
 
 
@@ -57,5 +57,5 @@ def _cut(url: re.Match[str]) -> str:
 
 
 def _disarmed(command: re.Match[str]) -> str:
-    """With the last character of its mark spelled out."""
+    """Spell out the last character of the mark of a command."""
     return f"{command[0][:-1]}\\x{ord(command[0][-1]):02x}"

@@ -13,7 +13,7 @@ from rmaudit.report.document import SCHEMA, Results
 
 
 def schema() -> str:
-    """The schema as JSON text (draft 2020-12): all keys required, none besides."""
+    """Return the schema as JSON text (draft 2020-12): all keys required, no others allowed."""
     found = codec.schema_of(Results)
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

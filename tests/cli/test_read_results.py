@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
 from rmaudit.prompts import PROMPTS
-from rmaudit.report import document, writers
+from rmaudit.report import checked_results, document, writers
 from rmaudit.report.publish import collect, record
 from rmaudit.scores.store import Store
 from rmaudit.verdicts.findings import Finding
@@ -157,7 +157,7 @@ def test_replay_under_a_policy(tmp_path: Path) -> None:
         "pass -> unsure (blocks): positive_skew[toy-worst]: +0.20 [+0.10, +0.30], bound above 0.15 "
         "skewness: bound as in models.yaml: toy: bounds: "
     )
-    decided = document.read(tmp_path / "out" / "results.json")
+    decided = checked_results.read(tmp_path / "out" / "results.json")
     assert decided.findings[0].bound.low == 0.15
     assert {"index.html", "results.sarif"} <= files(tmp_path / "out").keys()
     assert loose.exit_code == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rmaudit.plugin.uncollected import uncollected
-from rmaudit.report.document import read
+from rmaudit.report.checked_results import read
 from rmaudit.report.replay import replay
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rmaudit.report import document, writers
+from rmaudit.report import checked_results, writers
 from tests.plugin.conftest import HIGH, Ran, Run
 from tests.toys import pair_tokenizer, toy_checkpoint
 
@@ -157,7 +157,7 @@ def test_every_outcome(ended: Ran, page: Path) -> None:
     _junit(ended)
     (folder,) = (path.parent for path in ended.folder.glob("reports/*/results.json"))
     assert page.read_text(encoding="utf-8") == f"# Earlier\n{(folder / 'summary.md').read_text()}"
-    read = document.read(folder / "results.json")
+    read = checked_results.read(folder / "results.json")
     for name, render in writers.RENDERERS.items():
         assert (folder / name).read_text(encoding="utf-8") == render(read)
 

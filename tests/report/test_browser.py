@@ -14,8 +14,8 @@ from rmaudit.report import writers
 from rmaudit.verdicts.records import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import as_json, typed
+from tests.report.page.test_html import of
 from tests.report.test_hostile import TEXTS, poisoned
-from tests.report.writers.test_html import of
 
 pytestmark = pytest.mark.slow
 

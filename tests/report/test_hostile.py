@@ -22,8 +22,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from rmaudit.report.page import html
 from rmaudit.report.safe_text import line
-from rmaudit.report.writers import html, markdown, modelcard, sarif, terminal
+from rmaudit.report.writers import markdown, modelcard, sarif, terminal
 from tests.report.conftest import HOSTILE, typed
 
 TEXTS = [

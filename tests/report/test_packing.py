@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmaudit.errors import ResultsError
-from rmaudit.report import document, packing
+from rmaudit.report import checked_results, document, packing
 from rmaudit.report.checks import contradiction
 from rmaudit.report.document import Results, SweepSummary
 from rmaudit.report.publish import collect
@@ -197,7 +197,9 @@ def test_a_summary_that_contradicts_its_scores_is_an_error(name: str, tmp_path: 
     """Views may show either, so both must be the same; the error names file, sweep and number."""
     made, sweep = small()
     document.write(made, tmp_path / "results.json")
-    assert document.read(tmp_path / "results.json").models[0].sweeps[0].scores == sweep.scores
+    assert (
+        checked_results.read(tmp_path / "results.json").models[0].sweeps[0].scores == sweep.scores
+    )
     changed: Any = getattr(sweep, name)
     if name in {"top", "bottom"}:
         changed = (replace(changed[0], score=changed[0].score + 0.5), *changed[1:])
@@ -209,4 +211,4 @@ def test_a_summary_that_contradicts_its_scores_is_an_error(name: str, tmp_path: 
 
     said = rf"results.json: toy, sweep key0 \('worst'\): {name} and the scores do not agree; copy"
     with pytest.raises(ResultsError, match=said):
-        document.read(tmp_path / "results.json")
+        checked_results.read(tmp_path / "results.json")

@@ -11,7 +11,7 @@ from scipy import stats
 
 from rmaudit.prompts import FAMILY
 from rmaudit.references.word_frequency import common
-from rmaudit.report import document, packing
+from rmaudit.report import checked_results, packing
 from rmaudit.report.publish import FEWEST, compared, record
 from rmaudit.scores.store import Store
 from tests.findings import but
@@ -39,7 +39,7 @@ def test_prompts_that_audits_name_keep_every_score(tmp_path: Path) -> None:
 
     _, folder = record(findings, [SPEC], store, base=tmp_path / "out", command="pytest", seed=0)
 
-    made = document.read(folder / "results.json")
+    made = checked_results.read(folder / "results.json")
     sweeps = {sweep.prompt: sweep for sweep in made.models[0].sweeps}
     assert list(sweeps) == [prompt.name for prompt in wordings]
     assert [name for name, sweep in sweeps.items() if sweep.scores] == [wordings[1].name]

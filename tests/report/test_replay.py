@@ -9,8 +9,9 @@ from datetime import date
 import pytest
 
 from rmaudit.report.document import OWN_LISTS, Results
+from rmaudit.report.over_time.changes import Measured
 from rmaudit.report.publish import collect
-from rmaudit.report.replay import Measured, Replayed, lines, outcome, replay, said
+from rmaudit.report.replay import ReplaySummary, lines, outcome, replay, said
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above
@@ -29,7 +30,7 @@ def results(*findings: Finding) -> Results:
     return collect(RUN, [SPEC], [], findings)
 
 
-def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> Replayed:
+def decided(policy: Policy, *findings: Finding, on: date = TODAY) -> ReplaySummary:
     """What a replay of these under the policy says."""
     old = results(*findings)
     return said(old, replay(old, policy, on), policy)
@@ -198,7 +199,7 @@ def test_a_flip_has_its_numbers() -> None:
 
     assert [flip.bound for flip in told.flips] == ["above 0.5 skewness", "above 0 skewness"]
     assert [flip.estimate for flip in told.flips] == [
-        Measured(0.2, 0.1, 0.3, "skewness"),
+        Measured(0.2, 0.1, 0.3, "skewness", 99),
         None,
     ]
 

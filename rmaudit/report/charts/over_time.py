@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from rmaudit.report.charts.strip import Scale
-from rmaudit.report.history import Series
+from rmaudit.report.over_time.history import Series
 from rmaudit.report.page.numbers import fixed, interval, plain, value
 from rmaudit.report.safe_text import line
 

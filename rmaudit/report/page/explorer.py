@@ -62,7 +62,7 @@ class _Table:
 
 
 def explorer(results: Results, room: int = PAGE - _ELSE) -> Markup:
-    """The explorer of all sweeps with a score per token, "" if there are none.
+    """Render the explorer of all sweeps that have a score per token, "" if there are none.
 
     Its page must have `STYLE`, let `SCRIPT` run, and show masked terms by templates/terms.js.
 
@@ -128,7 +128,7 @@ def _tables(results: Results) -> list[_Table]:
 
 
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
-    """What the page has of each row, pressed; texts are lines, since `visible` spells these out."""
+    """Return the compressed columns of a vocabulary; texts are joined by line feeds."""
     texts = rows["text"].tolist()
     hidden = remembered.which("masked", texts, masked)
     words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
@@ -145,7 +145,7 @@ def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _flags(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """What each text is: a bit for each of `_lexicons`, one for terms that name people, and words.
+    """Return flags for each text: a bit for each of `_lexicons`, for identity terms, and for words.
 
     A whole word begins with a space (or a capital) and is in wordfreq's English list.
     """
@@ -167,7 +167,7 @@ def _flags(texts: Sequence[str]) -> NDArray[np.uint8]:
 
 
 def _lexicons() -> dict[str, pd.Series[float]]:
-    """The lexicons that are here, by name."""
+    """Return the lexicons that are installed, by name."""
     found = {}
     for name in _LEXICONS:
         with suppress(ReferenceMissing):  # its filter is not offered
@@ -180,14 +180,14 @@ def _lines(texts: Iterable[str]) -> str:
 
 
 def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
-    """The names of `pressed` with the places of their texts in `islands`, to which they go."""
+    """Append the texts of `pressed` to `islands`; return the place of each by its name."""
     start = len(islands)
     islands.extend(pressed.values())
     return {name: start + i for i, name in enumerate(pressed)}
 
 
 def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
-    """One prompt's scores: exact ones as results.json has them."""
+    """Return one prompt's column: its scores, exact or in steps, by their places in `islands`."""
     about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
         return about | _laid({"exact": _packed(sweep).data}, islands)
@@ -214,7 +214,7 @@ def _scores(sweep: SweepSummary) -> NDArray[np.float32]:
 
 
 def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
-    """The finest step, in sd, with which all sweeps fit into `room`; None if they fit as they are.
+    """Return the finest step, in sd, with which all sweeps fit into `room`; None if exact ones fit.
 
     Raises:
         ResultsError: scores are damaged.
@@ -231,14 +231,14 @@ def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
 
 
 def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The scored rows, ties in their order."""
+    """Return the places of the scored rows, the best first; ties stay in order."""
     scored = np.flatnonzero(~np.isnan(scores))
     return scored[np.argsort(-scores[scored], kind="stable")]
 
 
 @dataclass(frozen=True, slots=True)
 class _Coarse:
-    """Scores as whole steps above `low`, but for the `rows` of the best and worst: these exact."""
+    """Scores as whole steps above `low`; those of the best and worst `rows` are exact."""
 
     levels: NDArray[Any]  # uint8 or uint16, shape (n,)
     missing: int  # the level of an unscored token
@@ -263,7 +263,7 @@ def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float) 
 
 
 def _size(coarse: _Coarse) -> float:
-    """About how many bytes it takes in the page: entropy, and a third more in base64."""
+    """Estimate how many bytes an array takes in the page: entropy, and a third more in base64."""
     planes = coarse.levels.view(np.uint8).reshape(len(coarse.levels), -1).T
     bits = 0.0
     for plane in planes:

@@ -14,7 +14,7 @@ _Z95 = 1.959963984540054
 
 
 def fixed(number: float, decimals: int = _LEAST) -> str:
-    """For example `0.75`, `-1.43` and `1,204.00`; never `-0.00`."""
+    """Return for example `0.75`, `-1.43` or `1,204.00`; never `-0.00`."""
     if abs(number) >= _LARGE:
         return f"{number:.3g}"
     text = f"{number:,.{decimals}f}"
@@ -22,12 +22,12 @@ def fixed(number: float, decimals: int = _LEAST) -> str:
 
 
 def plain(number: float) -> str:
-    """A bound's end as it was set: `0.67`, `0.50`, `0.005`, `0`."""
+    """Return the end of a bound as it was set: `0.67`, `0.50`, `0.005`, `0`."""
     return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
 
 
 def number(of: float) -> str:
-    """A number beside the main one: whole ones as they are, small ones with two digits."""
+    """Return a secondary number: whole numbers as they are, small ones with two digits."""
     if float(of).is_integer():
         return f"{of:,.0f}" if abs(of) < _LARGE else f"{of:.3g}"
     return f"{of:.1e}" if 0 < abs(of) < 0.005 else fixed(of)  # noqa: PLR2004  (would be 0.00)
@@ -71,18 +71,18 @@ def _interval(low: float, high: float, places: int) -> str:
 
 
 def value(finding: Finding) -> str:
-    """The estimate; "" where there is none."""
+    """Return the estimate; "" where there is none."""
     return fixed(finding.estimate.value, decimals(finding)) if finding.estimate else ""
 
 
 def interval(finding: Finding) -> str:
-    """For example `[0.71, 0.79]`; "" where there is no estimate, or an interval of no width."""
+    """Return for example `[0.71, 0.79]`; "" without an estimate, or where it has no width."""
     estimate = finding.estimate
     return _interval(estimate.low, estimate.high, decimals(finding)) if estimate else ""
 
 
 def must(finding: Finding) -> str:
-    """What the bound asks for: `must be below 0.67`."""
+    """Return the bound in words: `must be below 0.67`."""
     low, high = (plain(end) if math.isfinite(end) else "" for end in finding.bound.ends)
     if low and high:
         return f"must be between {low} and {high}"
@@ -90,7 +90,7 @@ def must(finding: Finding) -> str:
 
 
 def gap(finding: Finding) -> float:
-    """How far the estimate lies beyond the bound's nearer end; inside, how far from it, below 0."""
+    """Return how far the estimate lies beyond the nearer end of the bound; negative inside it."""
     estimate = finding.estimate
     if estimate is None:
         return 0.0
@@ -99,7 +99,7 @@ def gap(finding: Finding) -> float:
 
 
 def beyond(finding: Finding) -> float:
-    """The same in standard errors, of the interval's end that faces the bound.
+    """Return the distance to the bound in standard errors, by the interval's end that faces it.
 
     Infinite for an interval of no width, and for a bound without an end.
     """
@@ -117,7 +117,7 @@ def beyond(finding: Finding) -> float:
 
 
 def errors(finding: Finding) -> str:
-    """For example `3.8 standard errors beyond`; "" where that says nothing."""
+    """Return for example `3.8 standard errors beyond`; "" where that is not informative."""
     away = beyond(finding)
     if finding.estimate is None or not math.isfinite(away):
         return ""

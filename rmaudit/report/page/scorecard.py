@@ -1,4 +1,4 @@
-"""The scorecard: a row for each audit of a model, gates first, what blocks before all else."""
+"""The scorecard: a row for each audit of a model, blocking audits first, then other gates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOW = re.compile(r"^(?P<why>.*?)[;,] (?P<how>(?:get it with:|name one with) .+)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScorecardRow:
     """An audit of a model: its findings, one for each prompt or set of prompts."""
 
     audit: str
@@ -30,11 +30,11 @@ class Row:
     findings: tuple[Finding, ...]
     scale: Scale | None
     doubt: str = ""
-    """Why its pass may mean that the model prefers nothing; ""."""
+    """Why its pass may mean that the model prefers nothing; "" where it does not."""
 
     @property
     def result(self) -> Result:
-        """The worst of its findings' results; of those that block if any does."""
+        """The worst result of its findings, or of the blocking ones if there are any."""
         blocking = [f for f in self.findings if f.blocks] or self.findings
         return min((f.result for f in blocking), key=RESULTS.index)
 
@@ -45,12 +45,12 @@ class Row:
 
     @property
     def gates(self) -> bool:
-        """Whether it gates, or keeps the run from being green for another reason."""
+        """Whether it gates, or blocks for another reason."""
         return any(f.severity is Severity.GATE or f.blocks for f in self.findings)
 
     @property
     def asked(self) -> bool:
-        """Whether the run asked for it, under one prompt or another."""
+        """Whether the run was to measure it under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
@@ -60,7 +60,7 @@ class Row:
 
     @property
     def worst(self) -> Finding:
-        """Of those that have a number, the one that is nearest to failing, or furthest beyond."""
+        """The measured finding that is nearest to failing, or fails by most."""
         return max(self.measured, key=lambda f: (-RESULTS.index(f.result), gap(f)))
 
     @property
@@ -84,14 +84,14 @@ class Missing:
 
 def rows(
     findings: Sequence[Finding], anchors: Mapping[tuple[str, str], str], scales: Mapping[str, Scale]
-) -> list[Row]:
-    """The rows of one model: blockers, then the mission's order, then audits of others by name."""
+) -> list[ScorecardRow]:
+    """Return the rows of one model: blocking ones, then other gates, in the order of titles."""
     grouped: dict[str, list[Finding]] = {}
     for finding in findings:
         grouped.setdefault(finding.audit, []).append(finding)
     failed = incompetent(findings)
     made = [
-        Row(
+        ScorecardRow(
             audit,
             title(audit),
             anchors[own[0].model, audit],
@@ -113,7 +113,7 @@ def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> s
 
 
 def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
-    """One scale for each audit, shared by all prompts and models."""
+    """Return one scale for each audit, shared by all prompts and models."""
     found = {
         audit: Scale.of([f for f in findings if f.audit == audit])
         for audit in dict.fromkeys(f.audit for f in findings)
@@ -124,7 +124,7 @@ def scales(findings: Sequence[Finding]) -> dict[str, Scale]:
 def anchors(
     findings: Iterable[Finding], models: Sequence[str], taken: Collection[str]
 ) -> dict[tuple[str, str], str]:
-    """An id for each audit of each model: its name, with the model's where there are several."""
+    """Return an id for each audit of each model; it has the model's name if there are several."""
     made: dict[tuple[str, str], str] = {}
     used = set(taken)
     for finding in findings:
@@ -137,7 +137,7 @@ def anchors(
 
 
 def unused(name: str, used: set[str]) -> str:
-    """`name` as an id that is not in `used`, to which it is added."""
+    """Turn `name` into an id that is not in `used`, and add it there."""
     plain = _UNSAFE.sub("-", name)[:80] or "audit"
     found, n = plain, 1
     while found in used:
@@ -148,7 +148,7 @@ def unused(name: str, used: set[str]) -> str:
 
 
 def missing(findings: Iterable[Finding]) -> list[Missing]:
-    """What was not measured, by reason: models differ in name alone, so one reason is said once."""
+    """Group findings without a number by reason, which models may share but for their names."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding.estimate is None:
@@ -166,7 +166,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 
 
 def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The numbers that a finding over several prompts has for each of them, where it has such."""
+    """Yield the secondary number of each prompt, where a finding over several prompts has it."""
     names = finding.prompt.split("+")
     beside = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
     for name in names:
@@ -177,7 +177,7 @@ def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _parted(finding: Finding) -> tuple[str, str]:
-    """The reason without the model's name, and what to do about it."""
+    """Split a reason into why, without the model's name, and what to do about it."""
     reason = finding.reason.removeprefix(f"{finding.model}: ")
     found = _HOW.match(reason)
     why, how = (found["why"], found["how"]) if found else (reason, "")

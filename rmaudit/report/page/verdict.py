@@ -1,4 +1,4 @@
-"""The first that a reader sees: go or no-go, what blocks, what is accepted, what is missing."""
+"""The box at the top of the page: go or no-go, what blocks, what is accepted, what is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 from rmaudit.report.document import Results, Run
 from rmaudit.report.page.numbers import decimals, fixed, gap, interval, must, value
-from rmaudit.report.page.scorecard import Missing, Row, missing
+from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
 from rmaudit.report.page.titles import title
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding, slipped
@@ -28,13 +28,13 @@ _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """An audit of a model that blocks, or is accepted: what was measured, and why it may be."""
+class VerdictLine:
+    """An audit of a model that blocks or is accepted: what was measured, and why it is accepted."""
 
-    row: Row
+    row: ScorecardRow
     model: str
     says: list[tuple[str, str]]
-    """By the prompts' names, the findings that do."""
+    """Each such finding: the name of its prompt, and what was measured."""
     excuses: list[str]
 
 
@@ -47,16 +47,16 @@ class Box:
     words: str
     means: str
     gates: str
-    blocking: list[Line]
-    accepted: list[Line]
+    blocking: list[VerdictLine]
+    accepted: list[VerdictLine]
     gaps: list[str]
     missing: list[Missing]
-    doubted: list[Row]
+    doubted: list[ScorecardRow]
     """Rows whose pass may mean that the model prefers nothing."""
 
 
-def verdict(results: Results, rows: Sequence[Row]) -> Box:
-    """What a run comes to, of all rows of all its models."""
+def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
+    """Return the verdict box of a run, from the rows of all its models."""
     outcome = results.verdict.outcome
     mark, words = in_words(outcome, rows)
     return Box(
@@ -73,8 +73,8 @@ def verdict(results: Results, rows: Sequence[Row]) -> Box:
     )
 
 
-def in_words(outcome: Outcome, rows: Sequence[Row]) -> tuple[str, str]:
-    """A sign, and for example `Does not pass` or `Passes, with 2 accepted exceptions`."""
+def in_words(outcome: Outcome, rows: Sequence[ScorecardRow]) -> tuple[str, str]:
+    """Return a sign, and for example `Passes, with 2 accepted exceptions`."""
     mark, words = WORDS[outcome]
     n = sum(row.effect is Effect.ACCEPTED for row in rows)
     if outcome is Outcome.PASSES and n:
@@ -82,8 +82,8 @@ def in_words(outcome: Outcome, rows: Sequence[Row]) -> tuple[str, str]:
     return mark, words
 
 
-def gates_in_words(rows: Iterable[Row]) -> str:
-    """For example `4 of 7 gates pass, 1 fails, 2 do not pass but are accepted`.
+def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
+    """Return for example `4 of 7 gates pass, 1 fails, 2 do not pass but are accepted`.
 
     Gates that the run did not ask for are counted apart, for they decide nothing.
     """
@@ -110,12 +110,12 @@ def gates_in_words(rows: Iterable[Row]) -> str:
     return ", ".join([first, *parts[1:]]) + more
 
 
-def _stands(row: Row) -> str:
+def _stands(row: ScorecardRow) -> str:
     return "accepted" if row.effect is Effect.ACCEPTED else str(row.result)
 
 
 def measured_in_words(finding: Finding) -> str:
-    """For example `0.75, must be below 0.67: 0.08 too high`."""
+    """Return for example `0.75, must be below 0.67: 0.08 too high`."""
     if finding.estimate is None:
         return finding.reason
     over, numbers = gap(finding), f"{value(finding)} {interval(finding)}".strip()
@@ -128,7 +128,7 @@ def measured_in_words(finding: Finding) -> str:
 
 
 def _unsure(finding: Finding) -> str:
-    """Why it is unsure, in a few words: the reason in full stands with the audit."""
+    """Return in a few words why a finding is unsure; the audit's section has the full reason."""
     if slipped(finding.controls):
         return "a null control passes, so a pass shows nothing"
     estimate = finding.estimate
@@ -139,14 +139,14 @@ def _unsure(finding: Finding) -> str:
 
 
 def ran(run: Run) -> str:
-    """How much of the run ran."""
+    """Return how many of the collected checks came to an end."""
     if run.finished >= run.collected:
         return f"a whole run of {run.collected:,} checks"
     return f"{run.finished:,} of {run.collected:,} checks came to an end"
 
 
 def day(created: str) -> str:
-    """For example `22 Nov 2026, 09:45 UTC`; a date of another form as it is."""
+    """Return for example `22 Nov 2026, 09:45 UTC`; a date of another form stays as it is."""
     try:
         when = datetime.fromisoformat(created)
     except ValueError:
@@ -154,14 +154,14 @@ def day(created: str) -> str:
     return f"{when.day} {when:%b %Y, %H:%M} UTC"
 
 
-def _lines(rows: Sequence[Row], effect: Effect) -> list[Line]:
+def _lines(rows: Sequence[ScorecardRow], effect: Effect) -> list[VerdictLine]:
     made = []
     for row in rows:
         own = [f for f in row.findings if f.effect is effect]
         if own:
             says = [(f.prompt, _says(f, effect)) for f in own]
             excuses = [_excuse(f) for f in own] if effect is Effect.ACCEPTED else []
-            made.append(Line(row, own[0].model, says, list(dict.fromkeys(excuses))))
+            made.append(VerdictLine(row, own[0].model, says, list(dict.fromkeys(excuses))))
     return made
 
 
@@ -181,5 +181,5 @@ def _excuse(finding: Finding) -> str:
 
 
 def _first(text: str) -> str:
-    """Its first sentence: the rest stands with the audit."""
+    """Return the first sentence; the audit's section has the rest."""
     return _END.split(text, maxsplit=1)[0].rstrip(".") + "."

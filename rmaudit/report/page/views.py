@@ -1,4 +1,4 @@
-"""What a page says once of several findings, and which columns a table of models has."""
+"""Caveats that several findings share, and the columns of a table of models."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rmaudit.verdicts.findings import Finding
 
 
 def columns(audits: Iterable[str]) -> list[str]:
-    """Audits, each once, in the page's order."""
+    """Return each audit once, in the order of the page."""
     return sorted(dict.fromkeys(audits), key=place)
 
 
 def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]]]:
-    """The caveats of a model's findings, each once: those of several audits, and the rest by audit.
+    """Return a model's caveats, each once: those of several audits, and the rest by audit.
 
     Caveats with the same words up to a colon are one, whose ends are listed: `Judged on half: 1 of
     2 words` and `Judged on half: 2 of 4 items` are `Judged on half: 1 of 2 words, 2 of 4 items`.
@@ -38,13 +38,13 @@ def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]
 
 
 def _parted(caveat: str) -> tuple[str, str]:
-    """What is up to a colon, and the list after it; all of it where sentences come after it."""
+    """Split a caveat at its colon into its beginning and a list, unless sentences follow."""
     head, _, end = caveat.partition(": ")
     return (caveat, "") if ". " in end else (head, end)
 
 
 def _listed(end: str) -> list[str]:
-    """The parts of `4,912 of 9,912 words, 1 of 2 items.`: commas inside numbers part nothing."""
+    """Split `4,912 of 9,912 words, 1 of 2 items.` at the commas that are not inside numbers."""
     return end.removesuffix(".").split(", ") if end else []
 
 

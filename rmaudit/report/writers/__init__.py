@@ -1,4 +1,4 @@
-"""Writers: every file of a run's folder beside results.json, each rendered from it alone."""
+"""The other files of a run's folder: each is rendered from results.json alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rmaudit.report.document import Results, write_text
-from rmaudit.report.writers import html, markdown, modelcard, sarif
+from rmaudit.report.page import html
+from rmaudit.report.writers import markdown, modelcard, sarif
 
 RENDERERS: Mapping[str, Callable[[Results], str]] = {
     "index.html": html.render,
@@ -17,6 +18,6 @@ RENDERERS: Mapping[str, Callable[[Results], str]] = {
 
 
 def write(results: Results, folder: Path) -> None:
-    """Write them; the same results give the same bytes."""
+    """Write all of these files; the same results give the same bytes."""
     for name, render in RENDERERS.items():
         write_text(folder / name, render(results))

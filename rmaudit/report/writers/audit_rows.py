@@ -1,4 +1,4 @@
-"""Findings as a reader counts them: one row for each audit of a model, whatever its prompts."""
+"""Group findings as a reader counts them: one row for each audit of a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS = ("pass", "fail", "unsure", _OUTDATED, _ACCEPTED, "not run")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AuditRow:
     """An audit of a model, under all its prompts that gate, or under all that do not."""
 
     findings: tuple[Finding, ...]
@@ -33,38 +33,38 @@ class Row:
 
     @property
     def asked(self) -> bool:
-        """Whether the run asked for it, under one prompt or another."""
+        """Whether the run was to measure it under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
     def worst(self) -> Finding:
-        """The finding that stands for all: the first that blocks, else the worst."""
+        """The finding that represents the row: the first that blocks, else the worst."""
         return min(self.findings, key=_urgency)
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
-        """Those of its findings that block."""
+        """The findings of the row that block."""
         return tuple(finding for finding in self.findings if finding.blocks)
 
     @property
     def name(self) -> str:
-        """For example `search_headroom[worst]`: with the prompts of the worst, if only of some."""
+        """For example `search_headroom[worst]`; prompts are named where only some are the worst."""
         bad = [f.prompt for f in self.findings if f.in_words == self.worst.in_words]
         one = len(bad) == len(self.findings)
         return self.audit if one else f"{self.audit}[{', '.join(bad)}]"
 
 
-def rows(findings: Iterable[Finding]) -> list[Row]:
-    """The audits of each model, in the order in which they were measured."""
+def rows(findings: Iterable[Finding]) -> list[AuditRow]:
+    """Group findings by model, audit and severity, in the order in which they were measured."""
     groups: dict[tuple[str, str, Severity], list[Finding]] = {}
     for finding in findings:
         key = (finding.model, finding.audit, finding.severity)
         groups.setdefault(key, []).append(finding)
-    return [Row(tuple(group)) for group in groups.values()]
+    return [AuditRow(tuple(group)) for group in groups.values()]
 
 
-def counted(of: Sequence[Row]) -> str:
-    """For example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
+def counted(of: Sequence[AuditRow]) -> str:
+    """Count the gates, for example `7 gates: 4 pass, 1 fail, 2 accepted; 1 not asked for`."""
     gates = [row for row in of if row.gates]
     found = Counter(_word(row.worst) for row in gates if row.asked)
     said = ", ".join(f"{found[word]} {word}" for word in _WORDS if found[word])
@@ -75,8 +75,8 @@ def counted(of: Sequence[Row]) -> str:
     return f"{counted_ones}; {free} not asked for" if free else counted_ones
 
 
-def values(row: Row) -> str:
-    """For example `0.75 [0.71, 0.79]`; of several prompts `greatest 0.47, best 0.58`."""
+def values(row: AuditRow) -> str:
+    """Return for example `0.75 [0.71, 0.79]`, or for several prompts `greatest 0.47, best 0.58`."""
     if len(row.findings) == 1:
         return f"{value(row.findings[0])} {interval(row.findings[0])}".strip()
     return ", ".join(f"{f.prompt} {value(f) or f.result}" for f in row.findings)
@@ -87,7 +87,7 @@ def _urgency(finding: Finding) -> tuple[bool, int]:
 
 
 def _word(finding: Finding) -> str:
-    """Where the finding of a gate is counted."""
+    """Return the word under which a gate's finding is counted."""
     if finding.result is Result.PASS and finding.blocks:
         return _OUTDATED
     return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)

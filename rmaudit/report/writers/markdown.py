@@ -12,7 +12,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from rmaudit.report.document import Results, Run
-from rmaudit.report.page.since import age, compared
+from rmaudit.report.over_time.last_run import since
 from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
@@ -40,7 +40,7 @@ _HEAD = """\
 
 
 def render(results: Results) -> str:
-    """The summary of a run's results, at most `LARGEST` bytes of UTF-8."""
+    """Return the summary of a run's results, at most `LARGEST` bytes of UTF-8."""
     findings = results.findings
     blocking = [f for worst in _WORST_FIRST for f in findings if f.blocks and f.result is worst]
     open_ = [f for f in findings if f.result in _OPEN and f.effect is Effect.NONE]
@@ -64,7 +64,7 @@ def render(results: Results) -> str:
 
 
 def escape(text: str) -> str:
-    """`text` on one line, as Markdown that shows it and does nothing else."""
+    """Escape a text for Markdown, on one line: it is shown and has no effect."""
     text = line(text)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
@@ -87,22 +87,14 @@ def _top(results: Results) -> str:
 
 
 def _since(results: Results) -> Iterator[str]:
-    """What changed since the run before, a line each; the rest is counted."""
-    if results.before is None:
+    """Yield what changed since the last run, a line for each finding; the rest is counted."""
+    then = since(results.before, results.findings, results.run.created)
+    if then is None:
         return
-    every = list(compared(results.before, results.findings))
-    told = [("worse", 1), ("better", -1)]
-    counts = [f"{sum(way == each for _, way, _ in every)} {word}" for word, each in told]
-    counts.append(f"{sum(way == 0 for _, way, _ in every)} with no clear change")
-    if other := sum(way is None for _, way, _ in every):
-        counts.append(f"{other} not comparable")
-    ago = age(results.before.created, results.run.created)
-    was = f"{escape(results.before.created)}, {ago} ({results.before.outcome})"
-    yield f"\n### Since the run of {was}\n\n{', '.join(counts)}\n\n"
-    for word, which in told:
-        for finding, way, says in every:
-            if way == which:
-                yield f"- {word}: {escape(finding.name)}: {escape(says)}\n"
+    yield f"\n### Since the run of {escape(then.created)}, {then.age} ({then.outcome})\n\n"
+    yield f"{then.counts}\n\n"
+    for each in then.listed:
+        yield f"- {each.change}: {escape(each.finding.name)}: {escape(each.says)}\n"
 
 
 def _table(
@@ -112,7 +104,7 @@ def _table(
     *,
     folded: bool = False,
 ) -> Iterator[str]:
-    """Parts of text, of which only the first cannot stand without the others."""
+    """Yield a table in parts: the head with the first row, then each further row."""
     if not findings:
         return
     heading = f"{title} ({len(findings)})"
@@ -139,7 +131,7 @@ def _row(finding: Finding, doubted: str) -> str:
 
 
 def _skipped(findings: list[Finding]) -> Iterator[str]:
-    """The reasons, each with the audits that it kept from measuring."""
+    """Yield each reason with the audits that were not measured because of it."""
     if not findings:
         return
     yield f"\n### Not measured ({len(findings)})\n\n"
@@ -163,7 +155,7 @@ def _tail(run: Run) -> str:
 
 
 def _cut(top: str, parts: Iterable[str], largest: int) -> str:
-    """As many parts as fit, and how many did not."""
+    """Join as many parts as fit, and say how many did not."""
     text, size = top, len(top.encode())
     parts = list(parts)
     for i, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""results.json as `model-index` blocks in YAML: what a model card on the Hub says of evaluations.
+"""results.json as `model-index` blocks in YAML, which a model card on the Hub shows.
 
 One document a model, to be put into the front matter of that model's card. Only what was measured
 has a value to show.
@@ -22,7 +22,7 @@ _TASK = "text-classification"  # the Hub's name for what reward models do
 
 
 def render(results: Results) -> str:
-    """A YAML stream with a document a model that something was measured of."""
+    """Return a YAML stream with one document for each model that has a measured finding."""
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
     run, blocks = results.run, 0
@@ -45,7 +45,7 @@ def render(results: Results) -> str:
 
 
 def _evaluation(finding: Finding, estimate: Estimate, run: Run) -> EvalResult:
-    """An entry of the index: the audit stands for the data set, the prompt for its part."""
+    """Return an entry of the index: the audit is its data set, the prompt its configuration."""
     from huggingface_hub import EvalResult
 
     return EvalResult(

@@ -24,7 +24,7 @@ _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: 
 
 
 def render(results: Results) -> str:
-    """One run of one tool, as JSON in ASCII."""
+    """Return one run of one tool, as JSON in ASCII."""
     findings, facts = results.findings, results.run
     rules = {finding.audit: _rule(finding) for finding in findings}
     order = list(rules)
@@ -106,7 +106,7 @@ def _notification(finding: Finding) -> dict[str, Any]:
 
 
 def _location(finding: Finding) -> dict[str, Any]:
-    """The audit's file; a test's line is not known here, and a viewer asks for one."""
+    """Return the audit's file, with line 1, since a viewer needs a line and results have none."""
     path = finding.claim.nodeid.partition("::")[0].encode("utf-8", "surrogatepass")
     place = {"artifactLocation": {"uri": quote(path)}, "region": {"startLine": 1}}
     name = {"fullyQualifiedName": line(finding.claim.nodeid), "kind": "function"}
@@ -114,7 +114,7 @@ def _location(finding: Finding) -> dict[str, Any]:
 
 
 def _fingerprints(finding: Finding) -> dict[str, str]:
-    """What makes it the same finding in the next run; the first name is the one GitHub reads."""
+    """Return what identifies the finding in the next run; GitHub reads the first name."""
     same = json.dumps([finding.audit, finding.model, finding.prompt])
     digest = hashlib.sha256(same.encode()).hexdigest()
     return {"primaryLocationLineHash": f"{digest[:16]}:1", "rmaudit/v1": digest}
@@ -139,5 +139,5 @@ def _numbers(finding: Finding) -> dict[str, Any]:
 
 
 def _text(*lines: str) -> dict[str, str]:
-    """A message, in which no line has a `[text](address)`: viewers make it a link."""
+    """Return a message without `[text](address)`, which viewers turn into a link."""
     return {"text": "\n".join(line(text).replace("](", "] (") for text in lines)}

@@ -1,4 +1,4 @@
-"""The summary that ends a pytest run: its verdict, what blocks, a line an audit, what to do next.
+"""The summary that ends a pytest run: the verdict, a line for each audit, what to do next.
 
 It fits the screen. The whole table of findings stands above it where somebody asks for it (`-v`).
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from rmaudit.report.page.numbers import interval, must, value
 from rmaudit.report.safe_text import addressed, line, log
-from rmaudit.report.writers.audit_rows import Row, counted, rows, values
+from rmaudit.report.writers.audit_rows import AuditRow, counted, rows, values
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.indifference import doubt, incompetent
@@ -41,15 +41,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What the lines are for."""
+    """The terminal that shows the lines: its width, its marks, and where audits are explained."""
 
     width: int = 80
     marks: Mapping[str, str] = field(default_factory=lambda: MARKS)
     read_on: Callable[[str], str] = lambda audit: ""  # noqa: ARG005  (no pages)
-    """Where the page of an audit is, "" where there is none."""
+    """Returns the place of an audit's page; "" where there is none."""
 
     def told(self, *parts: str, mark: str = "", indent: str = "") -> Iterator[Line]:
-        """Texts that others may have written, two spaces apart, wrapped and made harmless."""
+        """Wrap texts, two spaces apart, and disarm them: others may have written them."""
         first = f"{self.marks[mark]} " if mark else indent
         for part in textwrap.wrap(
             "  ".join(map(line, parts)),
@@ -63,7 +63,7 @@ class Screen:
 
 
 def quiet(findings: Sequence[Finding], verdict: RunVerdict) -> Line:
-    """All of it in a line, for example `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
+    """Return the run in a line, such as `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
     said = f"rmaudit: {verdict.headline}: {counted(rows(findings))}"
     return Line(log(line(said)), _OUTCOMES.get(verdict.outcome, "yellow"))
 
@@ -74,7 +74,7 @@ def summary(
     gaps: Sequence[str] = (),
     screen: Screen | None = None,
 ) -> list[Line]:
-    """What a person reads; `gaps` say what was left out of the run.
+    """Return the lines of the summary; `gaps` say what was left out of the run.
 
     Of one model a line an audit, of several a line a model; what was not measured by its reason.
     """
@@ -98,9 +98,9 @@ def summary(
 
 
 def _audits(
-    every: Sequence[Row], failed: Mapping[str, tuple[str, ...]], screen: Screen
+    every: Sequence[AuditRow], failed: Mapping[str, tuple[str, ...]], screen: Screen
 ) -> Iterator[Line]:
-    """What blocks first, with what it means; then what does not pass; the passes in one line."""
+    """Yield blocking audits with what they mean, then others that do not pass, then passes."""
     gates = [row for row in every if row.gates]
     for row in sorted(gates, key=lambda row: not row.blocking):
         worst = row.worst
@@ -123,9 +123,9 @@ def _audits(
 
 
 def _doubted(
-    name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[Row], screen: Screen
+    name: str, failed: Mapping[str, tuple[str, ...]], rows: Sequence[AuditRow], screen: Screen
 ) -> Iterator[Line]:
-    """The gates of a model whose pass may mean that it prefers nothing."""
+    """Name the gates of a model whose pass may mean that the model prefers nothing."""
     why = {
         row.audit: doubt(row.worst, failed)
         for row in rows
@@ -140,7 +140,7 @@ def _doubted(
 
 
 def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
-    """Who accepts a failure, until when and up to what, in full; a reason cut to a line."""
+    """Say who accepts a failure, until when and up to which value; the reason is cut to a line."""
     waiver = finding.judgement.waiver
     if waiver is None:
         said = f"accepted: {excuse(finding)}"
@@ -150,8 +150,8 @@ def _accepted(finding: Finding, screen: Screen) -> Iterator[Line]:
     yield from screen.told(_short(said, screen), indent=_INDENT)
 
 
-def _stop(row: Row, screen: Screen) -> Iterator[Line]:
-    """An audit that blocks: its values, what they are held against, what that says, where to read.
+def _stop(row: AuditRow, screen: Screen) -> Iterator[Line]:
+    """Describe a blocking audit: its values, the bound, what it means, and where to read on.
 
     A prompt is named where others of the audit do not block.
     """
@@ -168,8 +168,8 @@ def _stop(row: Row, screen: Screen) -> Iterator[Line]:
         yield from screen.told(f"read on: {place}", indent=_INDENT)
 
 
-def _model(name: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
-    """A model in a line: how many of its gates came to what, and which of them block."""
+def _model(name: str, every: Sequence[AuditRow], screen: Screen) -> Iterator[Line]:
+    """Summarize a model in a line: its gates counted by result, and those that block."""
     own = [row for row in every if row.findings[0].model == name]
     gates = [row for row in own if row.gates]
     stops = [row for row in own if row.blocking]
@@ -181,7 +181,7 @@ def _model(name: str, every: Sequence[Row], screen: Screen) -> Iterator[Line]:
 
 
 def _gaps(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
-    """What was not measured, by its reason, which says how to measure it; what blocks first."""
+    """List audits without a number by reason, with how to measure them; blocking ones first."""
     groups: dict[tuple[bool, str], list[Finding]] = {}
     for finding in findings:
         if finding.result is Result.NOT_RUN and not _not_asked(finding):
@@ -201,17 +201,19 @@ def _gaps(findings: Sequence[Finding], screen: Screen) -> Iterator[Line]:
 
 
 def _not_asked(finding: Finding) -> bool:
-    """Whether it would inform, and this run did not ask for it: one word for it is enough."""
+    """Return whether this is an informational audit that the run was not asked to measure."""
     return finding.verdict is Verdict.NA and finding.severity is Severity.INFO
 
 
 def _unnamed(reason: str, model: str) -> str:
-    """A reason without the model's name: many models have the same."""
+    """Replace the model's name in a reason by a placeholder, so that equal reasons group."""
     return re.sub(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", _ANY, reason)
 
 
-def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) -> Iterator[Line]:
-    """What does not gate, null controls that pass, and what models.yaml has to do with it."""
+def _remarks(
+    findings: Sequence[Finding], every: Sequence[AuditRow], screen: Screen
+) -> Iterator[Line]:
+    """Yield informational audits, null controls that pass, and overrides by models.yaml."""
     informs = [
         row for row in every if not row.gates and (row.worst.estimate or _not_asked(row.worst))
     ]
@@ -232,8 +234,8 @@ def _remarks(findings: Sequence[Finding], every: Sequence[Row], screen: Screen) 
         yield from screen.told(f"not as declared: {', '.join(changed)}")
 
 
-def _informs(informs: Sequence[Row]) -> str:
-    """For example `9 informational: 8 inside, 1 outside (search_headroom[worst])`."""
+def _informs(informs: Sequence[AuditRow]) -> str:
+    """Return for example `9 informational: 8 inside, 1 outside (search_headroom[worst])`."""
     words = {Result.PASS: "inside", Result.FAIL: "outside", Result.UNSURE: "unsure"}
     parts = []
     for result, word in words.items():
@@ -247,14 +249,14 @@ def _informs(informs: Sequence[Row]) -> str:
 
 
 def _short(text: str, screen: Screen) -> str:
-    """A text cut to what fits in a line; the rest stands in the table and in the report."""
+    """Cut a text to one line; the report and the table have all of it."""
     text = line(text)
     room = max(screen.width - len(_INDENT), 20)
     return text if len(text) <= room else f"{text[: room - 3].rstrip()}..."
 
 
 def table(findings: Sequence[Finding]) -> list[Line]:
-    """Every finding in a line, then the reasons, each in full once, then the counts."""
+    """Return a line for each finding, then each reason in full once, then the counts."""
     cells = [tuple(map(line, _cells(finding))) for finding in findings]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     written = [
@@ -268,7 +270,7 @@ def table(findings: Sequence[Finding]) -> list[Line]:
 
 
 def _why(findings: Iterable[Finding]) -> Iterator[str]:
-    """The reasons of each finding; why nothing was measured, in full once and then by reference."""
+    """Yield the reasons of each finding; a reason that was given before is referred to."""
     told: dict[str, str] = {}
     for finding in findings:
         for reason in reasons(finding):
@@ -291,7 +293,7 @@ def _cells(finding: Finding) -> tuple[str, ...]:
 
 
 def effect(number: float, low: float, high: float) -> tuple[str, str]:
-    """A value and its interval, for example `+0.58` and `[+0.55, +0.61]`.
+    """Return a value and its interval, for example `+0.58` and `[+0.55, +0.61]`.
 
     To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rmaudit.report.page import scorecard, verdict
-from rmaudit.report.page.scorecard import Row
+from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict, below
@@ -15,7 +15,7 @@ from tests.report.conftest import typed, with_findings
 HARD, SOFT = {"verdict": Verdict.FAIL, "blocks": True}, {"severity": Severity.INFO}
 
 
-def rows_of(*findings: Finding) -> list[Row]:
+def rows_of(*findings: Finding) -> list[ScorecardRow]:
     """The rows of one model's findings."""
     anchors = scorecard.anchors(findings, ["Toy"], ())
     return scorecard.rows(findings, anchors, scorecard.scales(findings))

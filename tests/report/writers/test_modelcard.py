@@ -11,7 +11,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from rmaudit.report.writers.modelcard import render
 from tests.report.conftest import typed
-from tests.report.writers.test_html import of
+from tests.report.page.test_html import of
 
 
 def test_one_model_is_one_document(results: dict[str, Any]) -> None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from rmaudit.report.release_lines import lines
-from rmaudit.report.releases import compare
+from rmaudit.report.over_time.release_lines import lines
+from rmaudit.report.over_time.releases import compare
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.findings import but
+from tests.report.over_time.test_releases import found, results
 from tests.report.test_document import SPEC, record
-from tests.report.test_releases import found, results
 
 FAIL = Verdict.FAIL
 

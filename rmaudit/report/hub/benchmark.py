@@ -58,7 +58,7 @@ not show stands in `limits`.
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BenchmarkTask:
     """A shipped audit, under its prompts."""
 
     audit: Declaration
@@ -66,7 +66,7 @@ class Task:
 
     @property
     def prompt(self) -> str:
-        """What a finding calls the prompts."""
+        """The label of the prompts, as findings have it."""
         return label(self.prompts)
 
     @property
@@ -76,14 +76,14 @@ class Task:
 
 
 @lru_cache(maxsize=1)
-def tasks() -> tuple[Task, ...]:
-    """The tasks, in the order of the audits' names."""
+def tasks() -> tuple[BenchmarkTask, ...]:
+    """Return the tasks, in the order of the audits' names."""
     declared = (each for _, each in audits_in(bundled("audits")).values())
-    return tuple(Task(audit, prompts) for audit in declared for prompts in audit.runs)
+    return tuple(BenchmarkTask(audit, prompts) for audit in declared for prompts in audit.runs)
 
 
-def task_of(finding: Finding) -> Task | None:
-    """The task that a finding is of; None of an audit of one's own, or that was changed."""
+def task_of(finding: Finding) -> BenchmarkTask | None:
+    """Return the task of a finding; None if its audit is not a shipped one, or was changed."""
     claim = finding.claim
     for task in tasks():
         same = (task.audit.name, task.prompt) == (claim.audit, claim.prompt)
@@ -93,7 +93,7 @@ def task_of(finding: Finding) -> Task | None:
 
 
 def files() -> dict[str, str]:
-    """What the dataset repository holds: a card, eval.yaml, and three tables."""
+    """Return the files of the dataset repository: a card, eval.yaml, and three tables."""
     return {
         "README.md": _card(),
         "eval.yaml": _eval_yaml(),
@@ -137,7 +137,7 @@ def _eval_yaml() -> str:
     )
 
 
-def _task(task: Task) -> Mapping[str, object]:
+def _task(task: BenchmarkTask) -> Mapping[str, object]:
     audit = task.audit
     return {
         "task_id": task.id,

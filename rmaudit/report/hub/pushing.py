@@ -1,4 +1,4 @@
-"""What of a run, or of the benchmark, goes to which repository of the Hub: planned, then pushed."""
+"""Plan which files of a run or of the benchmark go to which repository of the Hub, and push."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Literal
 from rmaudit.checkpoints.hub import failures
 from rmaudit.config.registry import is_hub_id
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report import benchmark as tasks
-from rmaudit.report.benchmark import Task
 from rmaudit.report.document import OWN_LISTS, WHOLE, AuditedModel, Results
-from rmaudit.report.writers import eval_results, every_eval_ever
+from rmaudit.report.hub import benchmark as tasks
+from rmaudit.report.hub import model_records
+from rmaudit.report.hub.benchmark import BenchmarkTask
 from rmaudit.scores.pair_files import MEASURED_ON, OURS, measured_on
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run as verdict_of
@@ -26,11 +26,11 @@ class Push:
     kind: Literal["model", "dataset"]
     repository: str
     files: Mapping[str, str]
-    """Texts by their paths in it."""
+    """The text of each file, by its path in the repository."""
     pull_request: bool
-    """Whether they are proposed rather than committed."""
+    """Whether the files are proposed as a pull request rather than committed."""
     create: bool = False
-    """Whether the repository is made where there is none."""
+    """Whether the repository is created if it does not exist."""
 
     def __str__(self) -> str:
         """For example `to the model owner/name, as a pull request`."""
@@ -39,7 +39,7 @@ class Push:
 
 
 def of_benchmark(repository: str, *, pull_request: bool) -> Push:
-    """The benchmark itself.
+    """Plan the push of the benchmark.
 
     Raises:
         SpecError: the repository is no hub id.
@@ -59,7 +59,7 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
     store: bool = False,
     pull_request: bool = False,
 ) -> tuple[list[Push], list[str]]:
-    """What a run says of one model; and the names of measured findings that are of no task.
+    """Plan the pushes for one model of a run; also name measured findings that belong to no task.
 
     `to` is the model's hub id; `model` its name in the results, where they have several. With
     `store`, also the record for Every Eval Ever, which is `by` somebody: the owner, if not said.
@@ -87,19 +87,19 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
     if not measured:
         message = f"{model}: no audit of the benchmark was measured, so there is nothing to publish"
         raise ResultsError(message)
-    text = eval_results.render(results, measured, benchmark=benchmark, source=source)
-    pushes = [Push("model", to, {eval_results.PATH: text}, pull_request)]
+    text = model_records.eval_results(results, measured, benchmark=benchmark, source=source)
+    pushes = [Push("model", to, {model_records.PATH: text}, pull_request)]
     if store:
         owner = by or to.partition("/")[0]
-        path, record = every_eval_ever.render(
+        path, record = model_records.every_eval_ever(
             results, measured, model=to, benchmark=benchmark, by=owner
         )
-        pushes.append(Push("dataset", every_eval_ever.STORE, {path: record}, pull_request=True))
+        pushes.append(Push("dataset", model_records.STORE, {path: record}, pull_request=True))
     return pushes, foreign
 
 
 def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
-    """What the benchmark's values cannot be compared with. Raises `ResultsError`."""
+    """Refuse a run whose values are not comparable with the benchmark: raise `ResultsError`."""
     if is_hub_id(audited.source) and audited.source.casefold() != to.casefold():
         message = f"--to: {audited.name} is {audited.source} on the Hub, and not {to}; audit what "
         raise ResultsError(f"{message}is there: pytest audits --model {to}")
@@ -114,14 +114,14 @@ def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
         raise ResultsError(f"{message}rmaudit's: audit without them")
 
 
-def _task_of(finding: Finding, estimate: Estimate) -> Task | None:
-    """The task of a finding; None also where it rests on pairs that nobody else has."""
+def _task_of(finding: Finding, estimate: Estimate) -> BenchmarkTask | None:
+    """Return the task of a finding; None also where it rests on the user's own pairs."""
     told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
     return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)
 
 
 def push(what: Push) -> str:
-    """Push it with the token that `hf auth login` left; the commit's or pull request's address.
+    """Push with the token of `hf auth login`; return the address of the commit or pull request.
 
     Raises:
         ResultsError: the hub refuses, or cannot be reached.

@@ -20,15 +20,15 @@ from rmaudit.report import charts
 from rmaudit.report.charts.picture import drawn
 from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
+from rmaudit.report.over_time.last_run import since
 from rmaudit.report.page import explorer, numbers, scorecard, titles, verdict, views
-from rmaudit.report.page.scorecard import Row
-from rmaudit.report.page.since import since
+from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import SMALL_PRINT, of_run
 from rmaudit.verdicts.told import overrides
 
-_TEMPLATES = Path(__file__).parents[1] / "page" / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
 _TAKEN = (
     "summary",
     "since",
@@ -49,7 +49,7 @@ _TERM = Markup(
 
 
 def environment() -> jinja2.Environment:
-    """Of all pages: what a template prints is escaped, and spelled out."""
+    """Return the environment of all pages: everything that a template prints is escaped."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -84,7 +84,7 @@ def environment() -> jinja2.Environment:
 
 
 def render(results: Results) -> str:
-    """The page of a run's results."""
+    """Render the page of a run's results."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
     anchors = scorecard.anchors(results.findings, names, _TAKEN)
@@ -107,7 +107,8 @@ def render(results: Results) -> str:
             hashes=" ".join(_hash(script) for script in scripts),
             explorer=explored,
             verdict=verdict.verdict(results, every),
-            since=since(results.before, every, results.run.created),
+            since=since(results.before, results.findings, results.run.created),
+            anchors=anchors,
             measured=any(finding.estimate for finding in results.findings),
             names=names,
             models=models,
@@ -121,7 +122,7 @@ def render(results: Results) -> str:
 
 
 def term(text: str) -> Markup:
-    """A token, word or item: as it is, or behind a button where `masks` knows it as harsh.
+    """Render a token, word or item: as it is, or behind a button where `masks` lists it as harsh.
 
     A masked term stands in an attribute only, which no reader and no screen reader comes upon.
     """
@@ -132,7 +133,7 @@ def term(text: str) -> Markup:
 
 
 def careful(text: str) -> Markup:
-    """Running text, such as an error's: its harsh words behind buttons, the rest as it is."""
+    """Render running text, such as an error: harsh words are behind buttons, the rest as it is."""
     if not masks.masked(text):
         return escape(block(text))
     words = text.split(" ")
@@ -144,17 +145,17 @@ def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Marku
 
 
 def _spelled(value: object) -> object:
-    """What a template prints; markup is ours already."""
+    """Spell out the hidden characters of a text; markup is our own."""
     return block(value) if type(value) is str else value
 
 
 def template(name: str) -> Markup:
-    """The text of one of our own files."""
+    """Return the text of one of our own files."""
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
 
 def _hash(script: str) -> str:
-    """The source expression that lets exactly this script run."""
+    """Return the source expression of the security policy that allows exactly this script."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -166,7 +167,7 @@ def _model(
     scales: Mapping[str, Scale],
     used: set[str],
 ) -> dict[str, Any]:
-    """One model's section: its rows with their charts, its tokens, and what is known of it."""
+    """Return the contents of a model's section: its rows with charts, its tokens, its entry."""
     own = [finding for finding in results.findings if finding.model == model.name]
     rows = scorecard.rows(own, anchors, scales)
     common, caveats = views.caveats(own)
@@ -195,5 +196,5 @@ def _model(
     }
 
 
-def _pictures(row: Row) -> Sequence[charts.Picture]:
+def _pictures(row: ScorecardRow) -> Sequence[charts.Picture]:
     return charts.of_findings(row.findings)

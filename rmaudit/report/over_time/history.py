@@ -1,6 +1,6 @@
-"""Runs of a folder side by side: every audit over releases, where each gate first got worse.
+"""The runs of a folder in order: every audit over releases, and where each gate first got worse.
 
-A pure function of the runs; `writers.history_page` shows it.
+A pure function of the runs; `page.history_page` renders it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rmaudit.errors import ResultsError, SpecError
-from rmaudit.report import document, releases
+from rmaudit.report import checked_results
 from rmaudit.report.document import OWN_LISTS, AuditedModel, Results, Run
+from rmaudit.report.over_time.releases import FindingChange, finding_change
 from rmaudit.report.page.titles import place
-from rmaudit.report.release_changes import Change, FindingChange
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
-from rmaudit.verdicts.records import Result, Severity
+from rmaudit.verdicts.records import Severity
 
 _NAMED = 8  # names in a sentence
 _JOIN = (
@@ -33,26 +33,29 @@ class Release:
     model: str
     created: str
     outcome: str
-    """Of this model alone."""
+    """The verdict on this model alone."""
     folder: str
-    """Of the run's report."""
-    asked: str
-    """The sample of the vocabulary, and the prompts and words of one's own; "" where none."""
+    """The folder of the run's report."""
+    words: str
+    """The sample of the vocabulary, and the user's own prompts and words; "" where none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One finding of a release, and what became of it since the release before it that has it."""
+    """One finding of a release, and its change since the last release that measured it."""
 
     finding: Finding | None
     change: FindingChange | None
-    regressed: bool
-    """Clearly worse than before, or no longer passing."""
 
     @property
     def measured(self) -> bool:
-        """Whether the release has a number of it."""
+        """Whether the release measured it."""
         return self.finding is not None and self.finding.estimate is not None
+
+    @property
+    def regressed(self) -> bool:
+        """Whether it is clearly worse than before, or its result is (`Change.regressed`)."""
+        return self.change is not None and self.change.change.regressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,10 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """Releases of one family of models in the order of their runs.
+class ReleaseFamily:
+    """Releases of one family of models in the order of their runs: their gates, and the rest.
 
-    Their gates, and what only `informs`: it is shown, and is no regression of the family's.
+    An audit that only `informs` is shown; the family does not regress by it.
     """
 
     name: str
@@ -88,12 +91,13 @@ class Family:
 
     @property
     def compared(self) -> bool:
-        """Whether a gate was measured in two releases, and in a unit that they share."""
-        return any(point.change for gate in self.gates for point in gate.points)
+        """Whether a gate was measured in two releases, in the same unit."""
+        points = [point for gate in self.gates for point in gate.points]
+        return any(point.change and point.change.difference for point in points)
 
     @property
     def unmeasured(self) -> list[Series]:
-        """Return the gates that the last release has no number of, and one before it has."""
+        """The gates that an earlier release measured and the last one did not."""
         return [gate for gate in self.gates if gate.measured and not gate.points[-1].measured]
 
     @property
@@ -103,7 +107,7 @@ class Family:
 
 
 def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
-    """All runs below a folder by the time of their start, and why others were passed over.
+    """Read all runs below a folder, the earliest first; also return why others were passed over.
 
     Raises:
         SpecError: there is no folder, or no run in it that can be read.
@@ -113,7 +117,7 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
     found, left = [], []
     for path in sorted(folder.rglob("results.json")):
         try:
-            found.append((document.read(path), path.parent))
+            found.append((checked_results.read(path), path.parent))
         except ResultsError as error:
             left.append(str(error))
     if not found:
@@ -123,16 +127,14 @@ def read_all(folder: Path) -> tuple[list[tuple[Results, Path]], list[str]]:
     return sorted(found, key=lambda run: (run[0].run.created, str(run[1]))), left
 
 
-def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[Family]:
+def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[ReleaseFamily]:
     """Group the runs' models by family: one base model of one developer, or else one name.
 
-    Models that one run audits are no releases of one another: each is a family by its name.
-    Where `joined` names a family, all runs are of it, whatever their models are called.
-    A gate regresses where the paired difference from the release before is clearly worse
-    (`releases`), or where it passed then and does not now.
+    Models that one run audits are not releases of each other: each is a family by its name.
+    Where `joined` names a family, all runs belong to it, whatever their models are called.
 
     Raises:
-        SpecError: a run has several models, so that not all can be releases of `joined`.
+        SpecError: a run has several models, of which one at most can be a release of `joined`.
     """
     given = list(runs)
     if joined:
@@ -144,7 +146,7 @@ def families(runs: Iterable[tuple[Results, Path]], joined: str = "") -> list[Fam
             family = _family(model)
             name = joined or (model.name if family in apart else family)
             grouped.setdefault(name, []).append((model, results, folder))
-    return [_told(name, members) for name, members in grouped.items()]
+    return [_released(name, members) for name, members in grouped.items()]
 
 
 def why_apart(runs: Iterable[tuple[Results, Path]]) -> list[str]:
@@ -204,25 +206,27 @@ def _family(model: AuditedModel) -> str:
     return f"{model.base_model} ({model.developer})" if model.developer else model.base_model
 
 
-def _told(name: str, members: Sequence[tuple[AuditedModel, Results, Path]]) -> Family:
-    found, told = [], []
+def _released(name: str, members: Sequence[tuple[AuditedModel, Results, Path]]) -> ReleaseFamily:
+    found, shown = [], []
     for model, results, folder in members:
         own = [f for f in results.findings if f.model == model.name]
         outcome = of_run(own, results.run.gaps).outcome
         run = results.run
-        told.append(Release(model.name, run.created, str(outcome), str(folder), _asked(run)))
+        shown.append(Release(model.name, run.created, str(outcome), str(folder), _words(run)))
         found.append(own)
     gates, informs = (_series(found, severity) for severity in (Severity.GATE, Severity.INFO))
-    return Family(name, tuple(told), gates, tuple(each for each in informs if each.measured))
+    return ReleaseFamily(
+        name, tuple(shown), gates, tuple(each for each in informs if each.measured)
+    )
 
 
-def _asked(run: Run) -> str:
+def _words(run: Run) -> str:
     sample = f"a sample of {run.sample:,} token ids" if run.sample else ""
     return ", ".join(filter(None, (sample, run.environment.get(OWN_LISTS, ""))))
 
 
 def _series(found: Sequence[Sequence[Finding]], severity: Severity) -> tuple[Series, ...]:
-    """What the releases have of each audit of this severity."""
+    """Return the findings of each audit of this severity, release by release."""
     tables = [{(f.audit, f.prompt): f for f in own if f.severity is severity} for own in found]
     keys = dict.fromkeys(key for table in tables for key in table)
     ordered = sorted(keys, key=lambda key: place(key[0]))
@@ -235,13 +239,9 @@ def _points(findings: Sequence[Finding | None]) -> Iterable[Point]:
     before: Finding | None = None
     for finding in findings:
         if finding is None or finding.estimate is None:
-            yield Point(finding, None, regressed=False)
+            yield Point(finding, None)
             continue
-        change = releases.finding_change(before, finding) if before else None
-        passed = before is not None and before.result is Result.PASS
-        lost = passed and finding.result is not Result.PASS
-        worse = change is not None and change.change is Change.WORSE
-        yield Point(finding, change, regressed=worse or lost)
+        yield Point(finding, finding_change(before, finding) if before else None)
         before = finding
 
 

@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 from rmaudit.cli import app
 from rmaudit.errors import SpecError
 from rmaudit.report.document import Results, write
-from rmaudit.report.history import Family, families, read_all, why_apart
-from rmaudit.report.writers import history_page
+from rmaudit.report.over_time.history import ReleaseFamily, families, read_all, why_apart
+from rmaudit.report.page import history_page
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity, Verdict
 from tests.findings import but
+from tests.report.over_time.test_releases import found, results
 from tests.report.test_document import RUN, SPEC
-from tests.report.test_releases import found, results
 
 VALUES = (0.9, 0.88, 0.5, 0.45, None, -0.2)  # of six releases; the bound is above 0
 FAIL, SKIPPED = Verdict.FAIL, Verdict.SKIPPED
@@ -32,7 +32,7 @@ def run_of(value: float | None, day: int, name: str = SPEC.name) -> Results:
     return replace(made, run=replace(RUN, created=f"2026-11-{day:02}T10:00:00Z"))
 
 
-def over(*values: float | None) -> Family:
+def over(*values: float | None) -> ReleaseFamily:
     """The family of one model over these days."""
     (family,) = families((run_of(value, i + 1), Path()) for i, value in enumerate(values))
     return family
@@ -112,7 +112,7 @@ def test_what_informs_is_shown_with_its_change_and_regresses_nothing(tmp_path: P
     assert [point.regressed for point in series.points] == [False, True]
     assert history_page.first(family) == "Nothing to compare: no audit gates."
     assert page.startswith("<!doctype html>")
-    assert "1 that inform, and gate nothing" in page
+    assert "1 informational, which block nothing" in page
     assert f"<td>{history_page.moved(series.points[1])}</td>" in page
     assert "0.90 to 0.50, -0.40 [" in page
 

@@ -1,4 +1,4 @@
-"""A comparison for the terminal: what changed, the worst first; then the sweeps and the counts."""
+"""A comparison of two runs for the terminal: findings, the worst first; sweeps; counts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rmaudit.measures.difference import Interval
 from rmaudit.references.masks import mask, masked
-from rmaudit.report.release_changes import (
-    Change,
-    FindingChange,
-    Measured,
-    Origin,
-    Releases,
-    SweepChange,
-)
+from rmaudit.report.over_time.changes import Change, Measured
+from rmaudit.report.over_time.moved_tokens import SweepChange
+from rmaudit.report.over_time.releases import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import effect
 from rmaudit.verdicts.findings import in_words
@@ -23,7 +18,7 @@ _PLACES = {change: place for place, change in enumerate(Change)}
 
 
 def lines(said: Releases) -> list[str]:
-    """Return the lines of what `releases.compare` gives: a finding a line, the verdicts last.
+    """Return the comparison as lines: one for each finding, the verdicts last.
 
     worse  positive_skew  best  +0.58 [+0.55, +0.61]  +0.21 [+0.18, +0.24]  -0.37 [-0.41, -0.33]
     """
@@ -33,7 +28,7 @@ def lines(said: Releases) -> list[str]:
 def _models(said: Releases) -> Iterator[str]:
     for pair in said.models:
         yield f"{_named(pair.old, said.old)} -> {_named(pair.new, said.new)}"
-        findings = sorted(filter(_told, pair.findings), key=lambda found: _PLACES[found.change])
+        findings = sorted(filter(_listed, pair.findings), key=lambda found: _PLACES[found.change])
         header = ("", "audit", "prompt", "old", "new", "new - old", "result")
         yield from _table([header, *map(_row, findings)] if findings else [])
         for finding in findings:
@@ -43,8 +38,8 @@ def _models(said: Releases) -> Iterator[str]:
             yield from _sweep(sweep)
 
 
-def _told(finding: FindingChange) -> bool:
-    """Whether it has a row: what did not clearly change is counted only."""
+def _listed(finding: FindingChange) -> bool:
+    """Return whether it has a row; a finding without a clear change is counted only."""
     words = {(side.result, side.effect) for side in (finding.old, finding.new) if side}
     same = finding.change in (Change.UNCHANGED, Change.NEVER) and len(words) == 1
     return not same or _noted(finding)

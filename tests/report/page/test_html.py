@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report.writers.html import render
+from rmaudit.report.page.html import render
 from rmaudit.verdicts.records import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import as_json, typed

@@ -13,9 +13,10 @@ from scipy import stats
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import SpecError
 from rmaudit.report.document import Results
+from rmaudit.report.over_time.changes import Measured
+from rmaudit.report.over_time.moved_tokens import MovedToken, Sizes
+from rmaudit.report.over_time.releases import Unpaired, compare
 from rmaudit.report.publish import SweepRecord, collect
-from rmaudit.report.release_changes import Measured, Moved, Sizes, Unpaired
-from rmaudit.report.releases import compare
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Estimate, Severity, Verdict, above, below
 from tests.findings import but
@@ -266,7 +267,7 @@ def test_sweeps_of_one_vocabulary_are_paired_by_id() -> None:
     assert sweep.tau.value == pytest.approx(stats.kendalltau(x, y).statistic)
     assert sweep.tau.low < sweep.tau.value < sweep.tau.high
     assert sweep.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert sweep.rose[0] == Moved(" w17", rank, 1.0)
+    assert sweep.rose[0] == MovedToken(" w17", rank, 1.0)
     assert said.outcome == "undecided"  # sweeps say nothing of better or worse
 
 

@@ -17,14 +17,17 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ResultsError
-from rmaudit.report import charts, codec, document, releases, writers
+from rmaudit.report import charts, checked_results, codec, document, writers
 from rmaudit.report.charts import drawing, several
 from rmaudit.report.checks import contradiction
-from rmaudit.report.document import SCHEMA, Results
+from rmaudit.report.document import SCHEMA, Before, Results
+from rmaudit.report.over_time import releases
+from rmaudit.report.over_time.changes import earlier
 from rmaudit.report.publish import SweepRecord, collect
 from rmaudit.report.schema import schema
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.judge import decide, measured, unmeasured
+from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.policy import Policy, Rules, Waiver
 from rmaudit.verdicts.records import Estimate, Severity, Verdict
 from tests.findings import TODAY, claim
@@ -92,7 +95,9 @@ def real() -> Results:
     places = {"places": [[0.0, 0.0], [1.0, 1.0]], "ranked": [{"word": "w", "ranks": [1.0, 2.0]}]}
     found = json.loads(codec.encode(made))
     found["comparison"] = [{"prompt": "best", **ranked, **places}]
-    return codec.typed(Results, found)
+    then = tuple(earlier(finding, finding) for finding in made.findings)
+    before = Before("2026-11-01T00:00:00Z", "0.1.0", Outcome.FAILS, then)
+    return replace(codec.typed(Results, found), before=before)
 
 
 @pytest.fixture(scope="session")
@@ -143,7 +148,7 @@ def outcome_of(found: Any, path: Path, *, rendered: bool = False) -> str:
     """What reading it says, "" where it was read; every output is made of it where asked."""
     path.write_text(json.dumps(found), encoding="utf-8")
     try:
-        made = document.read(path)
+        made = checked_results.read(path)
     except ResultsError as error:
         said = str(error)
         assert said.startswith(str(path))
@@ -291,6 +296,32 @@ def test_a_contradiction_is_named(
     assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
 
 
+@pytest.mark.parametrize(
+    ("audit", "change"),
+    [
+        ("fails", {"value": 9.0}),
+        ("fails", {"low": None}),
+        ("fails", {"result": "not run"}),
+        ("fails", {"difference": {"value": 0.0, "low": 1.0, "high": 2.0}}),
+        ("lost SKIPPED", {"difference": {"value": 1.0, "low": 1.0, "high": 2.0}}),
+    ],
+    ids=str,
+)
+def test_numbers_of_the_run_before_are_checked(
+    sound: Any, tmp_path: Path, audit: str, change: dict[str, Any]
+) -> None:
+    """They are compared with this run's, so that an interval without its value would mislead."""
+    found = copy.deepcopy(sound)
+    every = found["before"]["findings"]
+    place = next(i for i, each in enumerate(every) if each["audit"] == audit)
+    every[place] |= change
+
+    said = outcome_of(found, tmp_path / "results.json")
+
+    assert f"before.findings[{place}]" in said
+    assert said.endswith("; run the audits again, or use the rmaudit that wrote it")
+
+
 @pytest.mark.slow
 def test_no_key_may_be_missing_or_more(sound: Any, tmp_path: Path) -> None:
     """Those that have a default in code likewise: what is lost is not filled in."""
@@ -324,7 +355,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path.write_text(text, encoding="utf-8")
 
     with pytest.raises(ResultsError) as raised:
-        document.read(path)
+        checked_results.read(path)
 
     assert str(raised.value).startswith(f"{path}: {why}")
 
@@ -334,7 +365,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name, why in (("none", "No such file"), (".", "Is a directory"), ("bytes", "not UTF-8")):
         with pytest.raises(ResultsError, match=why):
-            document.read(tmp_path / name)
+            checked_results.read(tmp_path / name)
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -345,12 +376,12 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     document.write(replace(made, models=(odd, *made.models[1:])), path)
     before = path.read_bytes()
 
-    read = document.read(path)
+    read = checked_results.read(path)
     document.write(read, path)
 
     assert before.isascii()
     assert read.models[0].notes == ("\\ud800 \u00e9 \x00 \u2028",)
-    assert document.read(path) == read
+    assert checked_results.read(path) == read
     assert (read.findings, read.run) == (made.findings, made.run)
 
 

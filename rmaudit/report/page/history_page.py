@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from rmaudit.report.charts import over_time
-from rmaudit.report.history import Family, Point, Release, Series
+from rmaudit.report.over_time.history import Point, Release, ReleaseFamily, Series
 from rmaudit.report.page import numbers, scorecard, titles
+from rmaudit.report.page.html import environment, template
 from rmaudit.report.safe_text import line
-from rmaudit.report.writers.html import environment, template
 
 
-def render(families: Sequence[Family], left: Sequence[str], apart: Sequence[str] = ()) -> str:
+def render(
+    families: Sequence[ReleaseFamily], left: Sequence[str], apart: Sequence[str] = ()
+) -> str:
     """Return the page.
 
     `left` says which runs were passed over, and why; `apart` why there is more than one family.
@@ -30,12 +32,12 @@ def render(families: Sequence[Family], left: Sequence[str], apart: Sequence[str]
     )
 
 
-def first(family: Family) -> str:
+def first(family: ReleaseFamily) -> str:
     """Return the first regression of a family in a sentence, or why there is none."""
     return line(" ".join([_regression(family), *_remarks(family)]))
 
 
-def _regression(family: Family) -> str:
+def _regression(family: ReleaseFamily) -> str:
     gates = family.first
     if not gates:
         return _none(family)
@@ -46,8 +48,8 @@ def _regression(family: Family) -> str:
     return f"First regression: {what} at {_which(release)}: {moved(found)}.{more}"
 
 
-def _none(family: Family) -> str:
-    """Return that nothing regressed, or that nothing could be compared, and why."""
+def _none(family: ReleaseFamily) -> str:
+    """Say that nothing regressed, or why nothing could be compared."""
     if len(family.releases) == 1:
         return "Nothing to compare: there is only one run of it."
     if not family.gates:
@@ -62,29 +64,33 @@ def _none(family: Family) -> str:
     ]
     if lost:
         return f"Nothing to compare: no gate was measured in {', '.join(lost)}."
-    return "Nothing to compare: no gate was measured in two releases under the same prompts."
+    same = "under the same prompts and in the same unit"
+    return f"Nothing to compare: no gate was measured in two releases {same}."
 
 
-def _remarks(family: Family) -> Iterator[str]:
+def _remarks(family: ReleaseFamily) -> Iterator[str]:
     """Yield what else a reader must know: gates without a number, other samples or words."""
     if family.compared and (gates := family.unmeasured):
         last = _which(family.releases[-1])
         yield f"The last run ({last}) did not measure: {_names(gates)}."
-    asked = dict.fromkeys(release.asked or "the audits' own words" for release in family.releases)
+    asked = dict.fromkeys(release.words or "the audits' own words" for release in family.releases)
     if len(asked) > 1:
         yield f"The runs do not rest on the same words: {'; '.join(asked)}."
 
 
 def moved(point: Point) -> str:
-    """What became of a finding: `0.31 to 0.52, a difference of +0.21 [+0.18, +0.24]`."""
+    """Say what became of a finding: `0.31 to 0.52, +0.21 [+0.18, +0.24]; pass to fail`."""
     change = point.change
-    if change is None or not (change.old and change.new and change.difference):
+    if change is None or not (change.old and change.new):
         return ""
-    if not (change.old.estimate and change.new.estimate):
-        return ""
-    old, new, off = change.old.estimate, change.new.estimate, change.difference
-    ends = f"[{off.low:+.2f}, {off.high:+.2f}]"
-    return f"{numbers.fixed(old.value)} to {numbers.fixed(new.value)}, {off.value:+.2f} {ends}"
+    said = []
+    old, new, off = change.old, change.new, change.difference
+    if old.estimate and new.estimate and off:
+        values = (numbers.fixed(of.value) for of in (old.estimate, new.estimate))
+        said.append(f"{' to '.join(values)}, {off.value:+.2f} [{off.low:+.2f}, {off.high:+.2f}]")
+    if old.result != new.result:
+        said.append(f"{old.result} to {new.result}")
+    return "; ".join(said)
 
 
 _MARKS = {str(result): mark for result, mark in scorecard.MARKS.items()}

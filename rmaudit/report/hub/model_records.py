@@ -1,6 +1,8 @@
-"""results.json as a record of Every Eval Ever, a shared store of evaluations of all kinds.
+"""A model's results in two formats of others: the Hub's `.eval_results`, and Every Eval Ever.
 
-Its schema: `eval.schema.json` 0.3.0 of https://github.com/evaleval/every_eval_ever
+The Hub shows `.eval_results/rmaudit.yaml` on a model's page. Every Eval Ever is a shared store of
+evaluations of all kinds; its schema is `eval.schema.json` 0.3.0 of
+https://github.com/evaleval/every_eval_ever
 """
 
 from __future__ import annotations
@@ -8,28 +10,83 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import yaml
+
 from rmaudit.report.document import Results
+from rmaudit.report.hub.benchmark import BenchmarkTask
 from rmaudit.report.safe_text import line
-from rmaudit.report.writers.eval_results import Measured
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Estimate
 
-SCHEMA = "0.3.0"
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResultEntry
+
+PATH = ".eval_results/rmaudit.yaml"
 STORE = "evaleval/EEE_datastore"  # a dataset of the Hub, which takes pull requests
+_SCHEMA = "0.3.0"  # of Every Eval Ever
+MeasuredTask = tuple[BenchmarkTask, Finding, Estimate]
 
 
-def render(
-    results: Results, measured: list[Measured], *, model: str, benchmark: str, by: str
+def eval_results(
+    results: Results, measured: list[MeasuredTask], *, benchmark: str, source: str = ""
+) -> str:
+    """Return the file `PATH` of one model's repository; `source` is its report's address, or "".
+
+    An entry is a task of the benchmark (`benchmark.tasks`): its value, and in `notes` what the
+    value alone does not say.
+    """
+    from huggingface_hub import eval_result_entries_to_yaml
+
+    entries = [_entry(results, each, benchmark, source) for each in measured]
+    text = yaml.safe_dump(
+        eval_result_entries_to_yaml(entries),
+        sort_keys=False,
+        allow_unicode=True,
+        width=float("inf"),
+    )
+    return f"# {line(str(results.verdict))}\n{text}"
+
+
+def _entry(
+    results: Results, measured: MeasuredTask, benchmark: str, source: str
+) -> EvalResultEntry:
+    from huggingface_hub import EvalResultEntry
+
+    task, finding, estimate = measured
+    run = results.run
+    notes = (
+        finding.in_words,
+        f"95 % interval {estimate.low:.4g} to {estimate.high:.4g} {estimate.unit}",
+        f"n = {estimate.n:,}",
+        f"must be {finding.bound}",
+        f"rmaudit {run.rmaudit}",
+        *run.gaps,
+    )
+    return EvalResultEntry(
+        dataset_id=benchmark,
+        task_id=task.id,
+        value=estimate.value,
+        date=run.created,
+        source_url=source or None,
+        source_name="rmaudit's report" if source else None,
+        notes=line("; ".join(notes)),
+    )
+
+
+def every_eval_ever(
+    results: Results, measured: list[MeasuredTask], *, model: str, benchmark: str, by: str
 ) -> tuple[str, str]:
-    """Where the record of one model belongs in the store, and the record.
+    """Return the path of one model's record in the store, and the record as JSON.
 
     `model` is the model's hub id, `by` who ran the audits. The same results have the same path.
     """
     run, (owner, _, name) = results.run, model.partition("/")
     stamp = str(int(datetime.fromisoformat(run.created).timestamp()))
     record = {
-        "schema_version": SCHEMA,
+        "schema_version": _SCHEMA,
         "evaluation_id": f"rmaudit/{model}/{stamp}",
         "evaluation_timestamp": run.created,
         "retrieved_timestamp": stamp,
@@ -61,7 +118,7 @@ def render(
     return f"data/rmaudit/{owner}/{name}/{unique}.json", text
 
 
-def _result(measured: Measured, benchmark: str, created: str) -> dict[str, Any]:
+def _result(measured: MeasuredTask, benchmark: str, created: str) -> dict[str, Any]:
     task, finding, estimate = measured
     bound = finding.bound
     return {

@@ -25,7 +25,8 @@ from rmaudit.config.bundled_files import bundled
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import PROMPTS
-from rmaudit.report import benchmark, document
+from rmaudit.report import document
+from rmaudit.report.hub import benchmark
 from rmaudit.report.publish import collect
 from rmaudit.scores.pair_files import OURS, measured_on
 from rmaudit.verdicts.findings import Finding

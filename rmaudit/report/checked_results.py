@@ -1,0 +1,51 @@
+"""Reading results.json: typed, complete, and checked for contradictions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rmaudit.errors import ResultsError
+from rmaudit.report import codec
+from rmaudit.report.checks import contradiction
+from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Results
+
+
+def read(path: Path) -> Results:
+    """Return the results that a run wrote, complete and without contradictions.
+
+    Raises:
+        ResultsError: there is no such file, or it is not JSON, of another schema, or wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # a path with a NUL, or bytes that are not UTF-8
+        message = f"{path}: cannot be read ({_why(error)}); give the results.json of a run"
+        raise ResultsError(message) from error
+    try:
+        found = codec.parsed(text)
+    except ResultsError as error:
+        message = f"{path}: {error}; run the audits again, or give another results.json"
+        raise ResultsError(message) from error
+    named = found.get("schema") if isinstance(found, dict) else None
+    if named not in (SCHEMA, *EARLIER_SCHEMAS):
+        message = (
+            f"{path}: its schema is {codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
+            "run the audits again, or use the rmaudit that wrote it"
+        )
+        raise ResultsError(message)
+    try:
+        results = codec.typed(Results, found | {"schema": SCHEMA}, whole=named == SCHEMA)
+        wrong = contradiction(results)
+    except ResultsError as error:
+        wrong = str(error)
+    if wrong:
+        way_out = "run the audits again, or use the rmaudit that wrote it"
+        raise ResultsError(f"{path}: {wrong}; {way_out}")
+    return results
+
+
+def _why(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

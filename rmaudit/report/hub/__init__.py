@@ -1,0 +1,1 @@
+"""What is published on the Hugging Face Hub: the benchmark, and the results of a model."""

@@ -1,0 +1,1 @@
+"""Runs of one model compared: the run before this one, two releases, a whole history."""

@@ -1,0 +1,123 @@
+"""What became of a finding from one run to a later one: the one place that says what is worse.
+
+`rmaudit compare`, `rmaudit history`, and what the page and the summary say of the last run all ask
+`changed`. It knows the two results, the two numbers, and the interval of their difference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rmaudit.measures.difference import Interval, gain, minus, room
+from rmaudit.measures.paired import difference
+from rmaudit.report.document import Earlier
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.records import Bound, Estimate, Result
+
+SMALL = 0.1  # of the distance to the bound: a paired interval excludes 0 for less
+_ORDER = (Result.PASS, Result.UNSURE, Result.FAIL, Result.NOT_RUN)
+
+
+class Change(StrEnum):
+    """What became of a finding."""
+
+    WORSE = "worse"  # by a difference that counts
+    UNCLEAR = "unclear"  # its result is worse, though no difference counts
+    UNMEASURED = "no longer measured"
+    INCOMPARABLE = "not comparable"
+    BETTER = "better"
+    UNCHANGED = "no clear change"  # which does not prove that there was none
+    NEW = "newly measured"
+    NEVER = "measured in neither"
+
+    @property
+    def regressed(self) -> bool:
+        """Whether the later run is worse, or may be: by the number, or by the result alone."""
+        return self in (Change.WORSE, Change.UNCLEAR)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An estimate, without what it rests on."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    n: int
+
+    @classmethod
+    def of(cls, finding: Finding) -> Measured | None:
+        """Return what a finding measured; None where it measured nothing."""
+        of = finding.estimate
+        return cls(of.value, of.low, of.high, of.unit, of.n) if of else None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What became of a finding, and by how much."""
+
+    change: Change
+    difference: Interval | None = None
+    """New minus old; None where one of them has no number, or another unit."""
+    gain: Interval | None = None
+    """How much nearer to passing the new one is; below 0 it is further away."""
+
+
+def changed(old: Earlier | None, new: Finding | None, margin: float | None = None) -> Changed:
+    """Return what became of one audit of a model under one prompt. The bound is the new one's.
+
+    It is better or worse if its distance to the bound differs by more than `margin`, in the audit's
+    unit, and the 95 % interval of the difference excludes 0. Without a margin, a tenth of the old
+    distance to the bound must be exceeded: less does not matter for a release. Where neither run
+    passes, the intervals of the two measurements must not overlap, either, because one in twenty
+    differences between models that know nothing excludes 0 by chance.
+    A result that is worse without such a difference, or in another unit, is `UNCLEAR`.
+    """
+    before, after = _estimate(old), new.estimate if new else None
+    if new is None or after is None:
+        return Changed(Change.UNMEASURED if before else Change.NEVER)
+    if old is None or before is None:
+        return Changed(Change.NEW)
+    sank = _ORDER.index(new.result) > _ORDER.index(old.result)
+    if before.unit != after.unit:
+        return Changed(Change.UNCLEAR if sank else Change.INCOMPARABLE)
+    between = old.difference or minus(Interval.of(after), Interval.of(before))
+    gained = _gained(after, before, between, new.bound)
+    least = SMALL * abs(room(before, new.bound).value) if margin is None else margin
+    passed = Result.PASS in (old.result, new.result)
+    clear = passed or not Interval.of(after).overlaps(Interval.of(before))
+    if clear and gained.counts(least if math.isfinite(least) else 0.0):
+        return Changed(Change.BETTER if gained.value > 0 else Change.WORSE, between, gained)
+    return Changed(Change.UNCLEAR if sank else Change.UNCHANGED, between, gained)
+
+
+def earlier(old: Finding, new: Finding | None) -> Earlier:
+    """Summarize a finding of an earlier run, with its paired difference from the later one.
+
+    The difference is None unless both have kept the parts of their errors (`measures.paired`).
+    """
+    about = (old.model, old.audit, old.prompt, old.result)
+    if (before := old.estimate) is None:
+        return Earlier(*about, "", None, None, None)
+    after = new.estimate if new else None
+    between = difference(after, before) if after and after.unit == before.unit else None
+    return Earlier(*about, before.unit, before.value, before.low, before.high, between)
+
+
+def _estimate(of: Earlier | None) -> Estimate | None:
+    """Return what an earlier run measured, without what it rests on."""
+    if of is None or of.value is None or of.low is None or of.high is None:
+        return None
+    return Estimate(of.value, of.low, of.high, of.unit, 0, "of an earlier run")
+
+
+def _gained(after: Estimate, before: Estimate, between: Interval, bound: Bound) -> Interval:
+    """Return how much nearer to passing it is: for a bound with one end, the difference itself."""
+    if bound.high is None:
+        return between
+    if bound.low is None:
+        return Interval(-between.value, -between.high, -between.low)
+    return gain(after, before, bound)

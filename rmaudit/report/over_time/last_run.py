@@ -1,0 +1,137 @@
+"""The last run of the same models in the same folder of reports, and what changed since then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rmaudit.config.registry import ModelSpec
+from rmaudit.errors import ResultsError
+from rmaudit.report import codec
+from rmaudit.report.document import EARLIER_SCHEMAS, SCHEMA, Before, Earlier
+from rmaudit.report.over_time.changes import Change, changed, earlier
+from rmaudit.report.page.numbers import decimals, fixed, value
+from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.outcome import RunVerdict
+
+_LISTED = (Change.WORSE, Change.UNCLEAR, Change.BETTER, Change.UNCHANGED)  # in this order
+_APART = (Change.NEW, Change.UNMEASURED, Change.INCOMPARABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class SinceThen:
+    """A finding that changed since the last run: how, and in words what it is and was."""
+
+    finding: Finding
+    change: Change
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The comparison with the last run, for the top of a page."""
+
+    created: str
+    age: str
+    outcome: str
+    counts: str
+    """For example `1 worse, 0 better, 7 with no clear change`."""
+    listed: tuple[SinceThen, ...]
+    """The worst first: all that are clearly worse or better, and all with another result."""
+
+
+def last(
+    base: Path, specs: Sequence[ModelSpec], created: str, findings: Sequence[Finding]
+) -> Before | None:
+    """Return the latest run below `base` of just these models and sources, before `created`.
+
+    Its findings are compared with those of this run (`findings`) while both are at hand. Runs that
+    cannot be read, such as those of an unknown schema, are passed over: the user did not name them.
+    """
+    found: list[tuple[str, dict[str, Any]]] = []
+    for path in base.glob("*/results.json"):
+        try:
+            values = codec.parsed(path.read_text(encoding="utf-8"))
+            when = values["run"]["created"]
+            models = {(model["name"], model["source"]) for model in values["models"]}
+        except (OSError, ValueError, ResultsError, KeyError, TypeError):
+            continue
+        same = models == {(spec.name, spec.source) for spec in specs}
+        known = values.get("schema") in (SCHEMA, *EARLIER_SCHEMAS)
+        if same and known and isinstance(when, str) and when < created:
+            found.append((when, values))
+    for _, values in sorted(found, key=lambda pair: pair[0], reverse=True):
+        try:
+            return _summary(values, findings)
+        except ResultsError:
+            continue
+    return None
+
+
+def _summary(values: dict[str, Any], findings: Sequence[Finding]) -> Before:
+    whole = values["schema"] == SCHEMA
+    old = codec.typed(tuple[Finding, ...], values["findings"], whole=whole)
+    verdict = codec.typed(RunVerdict, values["verdict"])
+    run = values["run"]
+    new = {(each.model, each.audit, each.prompt): each for each in findings}
+    summaries = (earlier(each, new.get((each.model, each.audit, each.prompt))) for each in old)
+    return Before(run["created"], str(run["rmaudit"]), verdict.outcome, tuple(summaries))
+
+
+def since(before: Before | None, findings: Sequence[Finding], created: str) -> Since | None:
+    """Compare the findings of the run `created` then; None where there is no earlier run."""
+    if before is None:
+        return None
+    every = list(_every(before, findings))
+    listed = sorted((each for each in every if each.says), key=lambda e: _LISTED.index(e.change))
+    ago = age(before.created, created)
+    return Since(before.created, ago, str(before.outcome), _counts(every), tuple(listed))
+
+
+def age(was: str, now: str) -> str:
+    """Return how much earlier one time in ISO 8601 was, for example `38 hours earlier`."""
+    try:
+        seconds = int((datetime.fromisoformat(now) - datetime.fromisoformat(was)).total_seconds())
+    except (TypeError, ValueError):  # with and without a zone, or of another form
+        return "earlier"
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit} earlier"
+    return "a moment earlier"
+
+
+def _every(before: Before, findings: Sequence[Finding]) -> Iterator[SinceThen]:
+    old = {(each.model, each.audit, each.prompt): each for each in before.findings}
+    for finding in findings:
+        was = old.get((finding.model, finding.audit, finding.prompt))
+        change = changed(was, finding).change
+        other = was is not None and was.result is not finding.result
+        told = change in (Change.WORSE, Change.BETTER) or (change in _LISTED and other)
+        yield SinceThen(finding, change, _says(finding, was) if was and told else "")
+
+
+def _counts(every: Sequence[SinceThen]) -> str:
+    found = Counter(each.change for each in every)
+    apart = sum(found[change] for change in _APART)
+    return ", ".join(
+        [
+            f"{found[Change.WORSE]} worse",
+            *([f"{n} unclear (only the result is worse)"] if (n := found[Change.UNCLEAR]) else []),
+            f"{found[Change.BETTER]} better",
+            f"{found[Change.UNCHANGED]} with no clear change",
+            *([f"{apart} not comparable"] if apart else []),
+        ]
+    )
+
+
+def _says(finding: Finding, was: Earlier) -> str:
+    """Return for example `0.75, was 0.60; fail, was pass`."""
+    unit = finding.bound.unit
+    old = fixed(was.value or 0.0, decimals(finding)) + (f" {was.unit}" if was.unit != unit else "")
+    now = f"{value(finding)}, was {old}"
+    same = finding.result is was.result
+    return now if same else f"{now}; {finding.result}, was {was.result}"

@@ -1,0 +1,112 @@
+"""How alike two runs' sweeps rank the tokens that both have, and which tokens moved furthest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures import model_agreement, movement
+from rmaudit.measures._stats import UNMEASURED
+from rmaudit.measures.difference import Interval
+from rmaudit.report import packing
+from rmaudit.report.document import AuditedModel, Results, SweepSummary
+
+MOVED = 10  # tokens at either end
+
+
+@dataclass(frozen=True, slots=True)
+class MovedToken:
+    """A token and its ranks, 1 the best."""
+
+    text: str
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many tokens each file has."""
+
+    old: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChange:
+    """How alike two sweeps rank the tokens that both have, and which moved furthest."""
+
+    prompt: str
+    paired_by: str
+    tokens: int
+    of: Sizes
+    tau: Interval | None = None
+    spearman: float | None = None
+    reason: str = ""
+    rose: tuple[MovedToken, ...] = ()
+    fell: tuple[MovedToken, ...] = ()
+
+
+def compare_sweeps(
+    old: tuple[Results, AuditedModel], new: tuple[Results, AuditedModel], rng: np.random.Generator
+) -> Iterator[SweepChange]:
+    """Yield the comparison of each pair of sweeps by one protocol under one prompt's text.
+
+    Sweeps without a score per token, of which a file has a summary alone, are passed over.
+
+    Raises:
+        ResultsError: the scores or the vocabulary of a sweep are damaged.
+    """
+    for before, after in _same(old[1].sweeps, new[1].sweeps):
+        yield _compare(old[0], new[0], before, after, rng)
+
+
+def _same(
+    old: Iterable[SweepSummary], new: Iterable[SweepSummary]
+) -> list[tuple[SweepSummary, SweepSummary]]:
+    def key(sweep: SweepSummary) -> tuple[str, str]:
+        return sweep.prompt_text, str(sweep.provenance.get("protocol"))
+
+    before = {key(sweep): sweep for sweep in old if sweep.scores}
+    after = [sweep for sweep in new if sweep.scores]
+    return [(before[key(sweep)], sweep) for sweep in after if key(sweep) in before]
+
+
+def _compare(
+    old: Results,
+    new: Results,
+    before: SweepSummary,
+    after: SweepSummary,
+    rng: np.random.Generator,
+) -> SweepChange:
+    by_id = before.vocabulary == after.vocabulary
+    frames = packing.frame(old.vocabularies, before), packing.frame(new.vocabularies, after)
+    both = movement.paired(*map(packing.spelled, frames), by_id=by_id)
+    paired_by = "token id" if by_id else "text"
+    found = SweepChange(after.prompt, paired_by, len(both), Sizes(before.n, after.n))
+    try:
+        tau = model_agreement.correlation(
+            both, rng=rng, noise=_noise(after), baseline_noise=_noise(before)
+        )
+    except MeasureError as error:
+        return replace(found, reason=str(error))
+    rose, fell = (_rows(rows) for rows in movement.moved(both, MOVED))
+    rho = tau.secondary["Spearman's rho"]
+    return replace(found, tau=Interval.of(tau), spearman=rho, rose=rose, fell=fell)
+
+
+def _noise(sweep: SweepSummary) -> float:
+    """Return the sd of a score's numeric noise; NaN where it was not measured."""
+    noise = sweep.provenance.get("noise")
+    return float(noise) if isinstance(noise, int | float) else UNMEASURED
+
+
+def _rows(rows: pd.DataFrame) -> tuple[MovedToken, ...]:
+    columns = (rows[name] for name in ("text", "old", "new"))
+    return tuple(
+        MovedToken(str(text), float(old), float(new))
+        for text, old, new in zip(*columns, strict=True)
+    )
