@@ -23,9 +23,9 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
 
-Schema = Literal["rmaudit.results/6"]
+Schema = Literal["rmaudit.results/7"]
 SCHEMA: Schema = get_args(Schema)[0]
-_BEFORE = "rmaudit.results/5"  # what 6 has more has a default
+_BEFORE = ("rmaudit.results/5", "rmaudit.results/6")  # what 7 has more has a default
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them
@@ -281,7 +281,7 @@ def read(path: Path) -> Results:
         message = f"{path}: {error}; run the audits again, or give another results.json"
         raise ResultsError(message) from error
     named = found.get("schema") if isinstance(found, dict) else None
-    if named not in (SCHEMA, _BEFORE):
+    if named not in (SCHEMA, *_BEFORE):
         message = (
             f"{path}: its schema is {codec.quoted(named)}, allowed: {json.dumps(SCHEMA)}; "
             "run the audits again, or use the rmaudit that wrote it"
