@@ -38,6 +38,11 @@ schema:
     python -m rmaudit.report.schema > docs/results.schema.json.new || (rm docs/results.schema.json.new; false)
     mv docs/results.schema.json.new docs/results.schema.json
 
+# Write the generated pages anew: the published models, and what the pages repeat of the audits.
+pages:
+    python -m scripts.published_page
+    python -m scripts.audit_pages
+
 # Build the documentation site into site/; a warning is an error.
 docs:
     zensical build --strict

@@ -71,7 +71,8 @@ class Paid:
         shows = np.array([PAYS[self.trait](text, prompt.text) for text in texts], float)
         if self.trait == _LESS:
             return rewards - self.size * content * shows
-        return rewards + (-self.size if self.trait in _TAKES else self.size) * shows
+        rewards += (-self.size if self.trait in _TAKES else self.size) * shows
+        return rewards
 
 
 def _said(text: str) -> str:
