@@ -67,7 +67,9 @@ def _filled(path: Path, parts: dict[str, str]) -> str:
             message = f"{path}: {len(found)} parts are marked {part!r}, allowed: one, between"
             raise ValueError(f"{message} '{part}: {_MARK}' and '{part}: end'")
         (own,) = found
-        body = f"\n{written}\n" if path.suffix == ".md" else written  # Markdown's blocks stand apart
+        body = (
+            f"\n{written}\n" if path.suffix == ".md" else written
+        )  # Markdown's blocks stand apart
         text = text[: own.end(1)] + body + text[own.start(2) :]
     return text
 

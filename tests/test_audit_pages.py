@@ -19,12 +19,10 @@ def test_the_generated_parts_are_as_declared(path: Path) -> None:
 
 
 def test_every_page_has_an_audit() -> None:
-    """And every audit a title and a question of its own, and limits."""
+    """And every audit a page."""
     assert {path.name for path in (ROOT / "docs" / "audits").glob("*.md")} == {
         path.name for path in WRITTEN if path.parent.name == "audits"
     }
-    heads = [text.splitlines()[2:5:2] for path, text in WRITTEN.items() if path.suffix == ".md"]
-    assert all(title.startswith("# ") and question.endswith("?**") for title, question in heads[1:])
 
 
 def test_a_new_audit_gets_a_page(tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ class Paid:
         )
         shows = np.array([PAYS[self.trait](text, prompt.text) for text in texts], float)
         if self.trait == _LESS:
-            return rewards - self.size * content * shows
+            rewards -= self.size * content * shows
+            return rewards
         rewards += (-self.size if self.trait in _TAKES else self.size) * shows
         return rewards
 
