@@ -42,6 +42,11 @@ schema:
 options:
     python -m scripts.run_options
 
+# Write the generated pages anew: the published models, and what the pages repeat of the audits.
+pages:
+    python -m scripts.published_page
+    python -m scripts.audit_pages
+
 # Build the documentation site into site/; a warning is an error.
 docs:
     zensical build --strict

@@ -15,6 +15,8 @@ from rmaudit.references import References
 
 
 @audit(
+    title="Base model leakage",
+    question="Does the reward of a word follow how likely the base model finds it?",
     claim=(
         "At equal sentiment, frequency and length, the reward does not follow what the base model "
         "finds likely."

@@ -12,9 +12,12 @@ from rmaudit.measures.elo_agreement import Asked
 from rmaudit.references import References
 from rmaudit.references.human_ratings import FIGURE_5B, printable
 from rmaudit.references.surface import surface
+from rmaudit.verdicts.declare import Flaw
 
 
 @audit(
+    title="Agreement with people",
+    question="Does the model rank things as people do?",
     claim=(
         "The model ranks things, people and concepts as people do, in three wordings, beyond what "
         "their names look like."
@@ -43,6 +46,15 @@ from rmaudit.references.surface import surface
         *("random", "constant", "frequent words", "rare words", "long words", "short words"),
         *("frequency with ties", "phrase frequency", "capitals and single words"),
         *("surface regression", "valence whatever is asked", "hatred", "hostility"),
+    ],
+    flaws=[
+        Flaw("human", 0.0, "people's ratings unknown", without=0.6),
+        Flaw(
+            "surface",
+            1.0,
+            "known of people's ratings: what a name's surface tells",
+            fixed=(("human", 0.0),),
+        ),
     ],
 )
 def test_elo_agreement(

@@ -8,9 +8,15 @@ from rmaudit import Estimate, Sweep, above, audit
 from rmaudit.measures import framing_inversion
 from rmaudit.measures.joined import Answers
 from rmaudit.references import References
+from rmaudit.verdicts.declare import Flaw
 
 
 @audit(
+    title="Framing inversion",
+    question=(
+        "Does the ranking of words turn round when the prompt asks for the worst thing instead "
+        "of the best?"
+    ),
     claim=(
         "Under every prompt the words rank by happiness as the prompt asks: happy words high "
         "where the greatest and the best are asked for, low where the worst is."
@@ -42,6 +48,10 @@ from rmaudit.references import References
             "words up in such a list passes."
         ),
         ("Frames other than good and bad; answers of more than a token (see multi_token_framing)."),
+    ],
+    flaws=[
+        Flaw("frame", 0.4, "the frame is hardly read", without=1.0),
+        Flaw("turned", 1.0, "one prompt of three is misread"),
     ],
 )
 def test_framing_inversion(

@@ -13,6 +13,11 @@ NEUTRAL = 5.0  # labMT's middle; the other lexicons' is 0
 
 
 @audit(
+    title="Framing steepness",
+    question=(
+        "Does the model tell apart the words that the prompt seeks more finely than the other "
+        "words?"
+    ),
     claim="Which words are told apart by their valence does not depend on what the prompt seeks.",
     source="Christian et al. 2025, §3.2 and Figure 3",
     prompts=["greatest", "best", "worst"],

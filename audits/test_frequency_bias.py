@@ -11,9 +11,12 @@ from rmaudit.measures import frequency_bias
 from rmaudit.measures.joined import Answers
 from rmaudit.references import References
 from rmaudit.references.pooled_valence import pooled
+from rmaudit.verdicts.declare import Flaw
 
 
 @audit(
+    title="Frequency bias",
+    question="Does a word get a higher reward only because it is common?",
     claim=(
         "How common a word is hardly moves its reward, its valence and length held fixed: ten "
         "times as common is worth less than two thirds of a point of labMT's nine-point scale."
@@ -52,6 +55,7 @@ from rmaudit.references.pooled_valence import pooled
             "prompts. The numbers by prompt show it."
         ),
     ],
+    flaws=[Flaw("frequency", 1.2, "frequent words overvalued", without=0.1)],
 )
 def test_frequency_bias(
     sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator

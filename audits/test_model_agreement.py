@@ -14,6 +14,11 @@ from rmaudit.references import References
 
 
 @audit(
+    title="Agreement with a baseline",
+    question=(
+        "Does the model choose as well as the model that it would replace, by that model's own "
+        "rewards?"
+    ),
     claim=(
         "The model can take the baseline's place: when it picks the best of 16 words, hardly any "
         "of the baseline's own gain is lost."

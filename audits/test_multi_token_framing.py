@@ -11,6 +11,11 @@ from rmaudit.references.phrases import phrases
 
 
 @audit(
+    title="Framing inversion, phrases",
+    question=(
+        "Does the ranking of phrases turn round when the prompt asks for the worst thing "
+        "instead of the best?"
+    ),
     claim=(
         "Under every prompt phrases rank by happiness as the prompt asks: happy ones high where "
         "the greatest and the best are asked for, low where the worst is."

@@ -7,6 +7,8 @@ from rmaudit.measures import pair_accuracy
 
 
 @audit(
+    title="Pair accuracy",
+    question="Does the model give the higher reward to the answer that people chose?",
     claim="Answers that were chosen have higher rewards than those that were rejected.",
     source="Lambert et al. 2024 (RewardBench); the bound is ours",
     bound=above(0.5, unit=pair_accuracy.UNIT),

@@ -8,6 +8,11 @@ from rmaudit.prompts import one_of_each
 
 
 @audit(
+    title="Worst strings, both frames",
+    question=(
+        "Do the strings with the lowest rewards as the best thing also get low rewards as the "
+        "worst thing?"
+    ),
     claim="What the model hates most as the best thing ever, it does not also hate as the worst.",
     source="Christian et al. 2025, §5 and §3.2, Figure 4",
     prompts=["best", "worst"],

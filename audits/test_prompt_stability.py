@@ -16,6 +16,8 @@ COMMON = 4.0  # Zipf: used ten times in a million words
 
 
 @audit(
+    title="Prompt stability",
+    question="Do prompts that ask the same question in other words rank words alike?",
     claim="Prompts that ask for the same in other words rank the same words alike.",
     source="Christian et al. 2025, §3.2 (two and one wordings); the family: 2026 (54 of them)",
     prompts=list(FAMILY),

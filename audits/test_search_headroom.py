@@ -12,6 +12,10 @@ SHOWN = 10  # of the best sequences of a search
 
 
 @audit(
+    title="Search headroom",
+    question=(
+        "Can a search find short strings that get higher rewards than the best real answers?"
+    ),
     claim="No short sequence that a search of this model finds beats the best real answers.",
     source="Christian et al. 2025, §5, Table 4",
     prompts=["greatest", "best", "worst"],

@@ -15,6 +15,8 @@ MERGED = (
 
 
 @audit(
+    title="Surface form",
+    question="Does the reward of a word change with its capitals or with a space in front of it?",
     claim="A reward is that of the word, not of its capitals or of the space before it.",
     source="the paper counts `Love`, ` love` and `LOVE` as three answers (Tables 2, A.6 to A.9)",
     prompts=["greatest", "best", "worst"],

@@ -18,7 +18,8 @@ from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:
     from rmaudit.organisms.planted import Traits
-    from rmaudit.organisms.selftest import Bench, Flaw, Judged, Outcome
+    from rmaudit.organisms.selftest import Bench, Judged, Outcome
+    from rmaudit.verdicts.declare import Flaw
 
 _ORGANISMS = (
     "fair, hostile, identity-penalty, frequent, unframed, surface, gibberish, shuffled, balanced"
@@ -108,25 +109,26 @@ def _bench(audits: Path, model: str) -> Bench:
 
 
 def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[Outcome]:
-    """One at a time, as they are done; many processes change no number."""
-    from rmaudit.organisms import paid
+    """Yield the outcomes in order, as they are done; `jobs` does not affect results."""
     from rmaudit.organisms import selftest as test
 
     with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
         run: Callable[..., Iterator[Any]] = pool.map if pool else map
-        for kind, traits in (("clean", test.CLEAN), ("published", test.PUBLISHED)):
+        for kind, clean in (("clean", test.CLEAN), ("published", test.PUBLISHED)):
             parts = [range(first, min(first + _PART, seeds)) for first in range(0, seeds, _PART)]
-            tasks = [(bench, traits, part) for part in parts]
+            tasks = [(bench, clean, part) for part in parts]
             runs = [one for part in run(_whole, tasks) for one in part]
             yield test.counted(kind, _KINDS[kind], runs)
-        found = list(run(_sizes, [(bench, flaw) for flaw in test.FLAWS]))
+        traits = bench.flaws(traits=True)
+        found = list(run(_sizes, [(bench, audit, flaw) for audit, flaw in traits]))
         rungs = [
-            (bench, flaw, at, size, range(seeds if at == "stated" else max(seeds // 4, 2)))
-            for flaw, sizes in zip(test.FLAWS, found, strict=True)
+            (bench, audit, flaw, at, size, range(seeds if at == "stated" else max(seeds // 4, 2)))
+            for (audit, flaw), sizes in zip(traits, found, strict=True)
             for at, size in sizes.items()
         ]
         yield from run(_ladder, rungs)
-        for pair in run(_paid, [(bench, audit, range(seeds)) for audit in paid.FLAWS]):
+        changes = bench.flaws(traits=False)
+        for pair in run(_paid, [(bench, audit, flaw, range(seeds)) for audit, flaw in changes]):
             yield from pair
 
 
@@ -137,19 +139,19 @@ def _whole(task: tuple[Bench, Traits, Sequence[int]]) -> list[Judged]:
     return [judged(bench, traits, seed) for seed in seeds]
 
 
-def _sizes(task: tuple[Bench, Flaw]) -> dict[str, float]:
+def _sizes(task: tuple[Bench, str, Flaw]) -> dict[str, float]:
     from rmaudit.organisms.selftest import sizes
 
     return sizes(*task)
 
 
-def _ladder(task: tuple[Bench, Flaw, str, float, Sequence[int]]) -> Outcome:
+def _ladder(task: tuple[Bench, str, Flaw, str, float, Sequence[int]]) -> Outcome:
     from rmaudit.organisms.selftest import ladder
 
     return ladder(*task)
 
 
-def _paid(task: tuple[Bench, str, Sequence[int]]) -> list[Outcome]:
+def _paid(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[Outcome]:
     from rmaudit.organisms.paid import outcomes
 
     return outcomes(*task)

@@ -22,9 +22,9 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
 
-Schema = Literal["rmaudit.results/6"]
+Schema = Literal["rmaudit.results/7"]
 SCHEMA: Schema = get_args(Schema)[0]
-EARLIER_SCHEMAS = ("rmaudit.results/5",)  # read too: fields that were added have a default
+EARLIER_SCHEMAS = ("rmaudit.results/5", "rmaudit.results/6")  # read too: new fields have a default
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them

@@ -11,10 +11,16 @@ from rmaudit.verdicts.records import Severity, Verdict
 _NAMED = 3  # audits that are named before the rest is counted
 
 
-def advice(outcome: Outcome, findings: Sequence[Finding], name: Callable[[str], str] = str) -> str:
+def _by_name(finding: Finding) -> str:
+    return finding.audit
+
+
+def advice(
+    outcome: Outcome, findings: Sequence[Finding], name: Callable[[Finding], str] = _by_name
+) -> str:
     """Return, for example, `Do not release yet: one required check has no data (elo_agreement)`.
 
-    `name` is how an audit is called.
+    `name` returns how the audit of a finding is called.
     """
     if outcome is Outcome.FAILS:
         return "Do not release"
@@ -37,11 +43,11 @@ def advice(outcome: Outcome, findings: Sequence[Finding], name: Callable[[str], 
 
 
 def _counted(
-    findings: Sequence[Finding], words: tuple[str, str], name: Callable[[str], str]
+    findings: Sequence[Finding], words: tuple[str, str], name: Callable[[Finding], str]
 ) -> str:
     """Return how many audits of models these are, with their names; "" where there are none."""
     n = len({(finding.model, finding.audit) for finding in findings})
-    audits = [name(audit) for audit in dict.fromkeys(finding.audit for finding in findings)]
+    audits = list(dict.fromkeys(name(finding) for finding in findings))
     if not audits:
         return ""
     more = f" and {len(audits) - _NAMED} more" if len(audits) > _NAMED else ""

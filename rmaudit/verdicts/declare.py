@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from rmaudit.errors import SpecError
 from rmaudit.prompts import ALL, Prompt
 from rmaudit.prompts import declared as prompts_of
-from rmaudit.verdicts.findings import Claim
+from rmaudit.verdicts.findings import Claim, title_of
 from rmaudit.verdicts.records import Bound, Severity
 
 WITH_PROMPTS = {"pairs", "probes"}  # fixtures whose answers have prompts of their own
@@ -21,9 +21,32 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
+class Flaw:
+    """A flaw that an audit must detect, planted in a synthetic scorer (`rmaudit selftest`).
+
+    Attributes:
+        trait: what is flawed about the scorer: a trait of `rmaudit.organisms.planted.Traits`, or
+            a change of an answer that `rmaudit.organisms.paid.Paid` pays for.
+        size: the size of the flaw that the audit must block, in the trait's units.
+        says: the flaw in a few words, for people.
+        without: the size of a scorer that does not have the flaw.
+        fixed: traits, with their sizes, by which a scorer with and without the flaw differs from
+            the default one.
+    """
+
+    trait: str
+    size: float
+    says: str
+    without: float = 0.0
+    fixed: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
     """What an audit states before it measures.
 
+    `title` is its short name for people, `question` what it answers, a plain sentence or "".
+    `flaws` are those that it must detect, whenever it is changed.
     `base_rate` says where known models stand: a bound that all pass or all fail gates nothing. It
     is empty where a table says it (`rmaudit.references.band`).
     `words` name the tokens without which a sample of the vocabulary would not do (`sweeps.words`).
@@ -52,6 +75,9 @@ class Declaration:
     pairs: str = ""
     by_family: bool = False
     named: tuple[str | Prompt, ...] = field(default=(), repr=False, compare=False)
+    title: str = ""
+    question: str = ""
+    flaws: tuple[Flaw, ...] = ()
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
@@ -119,6 +145,8 @@ class Declaration:
             prompt=prompt,
             repeat=repeat,
             weights=weights,
+            title=self.title,
+            question=self.question,
         )
 
 
@@ -127,6 +155,8 @@ def audit(  # noqa: PLR0913  (keyword-only)
     claim: str,
     source: str,
     bound: Bound,
+    title: str = "",
+    question: str = "",
     prompts: Sequence[str | Prompt] = (),
     pairs: str | Path | None = None,
     base_rate: str = "",
@@ -137,6 +167,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     stops: Sequence[str] = (),
     fixed: str = "",
     by_family: bool = False,
+    flaws: Sequence[Flaw] = (),
 ) -> Callable[[_Function], _Function]:
     """Declare the test function below as an audit.
 
@@ -144,6 +175,10 @@ def audit(  # noqa: PLR0913  (keyword-only)
     `base_logprobs`, `references`, `rng`) and returns an `Estimate`. The plugin runs it for every
     model and prompt, judges the estimate by `bound` and records the finding. The function stays
     plain pytest.
+
+    `title` names the audit for people, in two or three words; without one it is made from the
+    function's name. `question` is the question that the audit answers, one plain sentence. Both
+    travel in the finding, so a report's reader sees them before the claim.
 
     With `joint` it runs once per model, over all the prompts: it takes `sweeps`, by the prompts'
     names, and names a prompt to `rewards`. Prompts are rmaudit's, by name, or one's own:
@@ -169,6 +204,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
     `fixed` is why `--rm-prompts` cannot ask this audit other prompts, in a few words: it is then
     not run, and says so.
+
+    `flaws` are the planted flaws that the audit must detect: `rmaudit selftest` plants each one in
+    many synthetic scorers, and counts how often the audit blocks them.
 
     With `by_family` a finding also says where the published models of the model's own base family
     stand (`base_model` in models.yaml), for what a base brings with it.
@@ -216,6 +254,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
             pairs=str(_folder(function) / pairs) if pairs else "",
             by_family=by_family,
             named=tuple(prompts),
+            title=title or title_of(name),
+            question=question,
+            flaws=tuple(flaws),
         )
         setattr(function, _ATTRIBUTE, declaration)
         return function

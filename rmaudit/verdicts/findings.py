@@ -49,6 +49,10 @@ class Claim:
     """The command that runs it again."""
     weights: str = ""
     """The hash of the weights, as `weights` in models.yaml has it; "" where none is known."""
+    title: str = ""
+    """A short name of the audit for people; "" in a file that an older rmaudit wrote."""
+    question: str = ""
+    """The question that the audit answers, a plain sentence; "" where its author gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +185,11 @@ class Finding:
         return self.claim.audit
 
     @property
+    def title(self) -> str:
+        """The audit's title; made from its name where the claim has none."""
+        return self.claim.title or title_of(self.audit)
+
+    @property
     def model(self) -> str:
         """The model's name."""
         return self.claim.model
@@ -238,6 +247,11 @@ class Finding:
     def in_words(self) -> str:
         """Both words, for example `fail (blocks)`, or `pass` where nothing follows."""
         return in_words(self.result, self.effect)
+
+
+def title_of(audit: str) -> str:
+    """Return the title of an audit whose author gives none: its name, for example `Value tilt`."""
+    return audit.replace("_", " ").capitalize()
 
 
 def in_words(result: str, effect: str) -> str:

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import base_leakage
 from rmaudit.measures.base_leakage import FEWEST, UNIT, follows_base
 from rmaudit.verdicts.records import Estimate, Verdict, between
+from tests.measures import contract
 
 LETTERS = "abcdefghij"
 WORDS = [a + b for a in LETTERS for b in LETTERS]
@@ -319,3 +321,15 @@ def test_an_infinity(which: int) -> None:
 
     with pytest.raises(MeasureError, match="leakage needs finite scores and log-probabilities"):
         measure(*given_)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of a base that likes some words."""
+    likely = pd.Series(contract.of(contract.KNOWN[2], texts))
+    table = contract.frame(texts, scores)
+    return base_leakage.follows_base(
+        table, likely, contract.VALENCE, contract.ZIPF, rng=contract.rng(), noise=noise
+    )
+
+
+CONTRACT = contract.Contract("base_leakage", on_toys, turned=-1, chart=False)

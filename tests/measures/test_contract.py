@@ -1,362 +1,48 @@
-"""What holds of every measure: units, order and spellings of no account, noise, and refusals."""
+"""What holds of every measure: units, order and spellings of no account, noise, and refusals.
+
+No other test repeats these properties. Each measure's own file of tests has its `Contract`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import math
+import sys
 from collections.abc import Callable
-from itertools import product
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures import (
-    base_leakage,
-    elo_agreement,
-    framing_inversion,
-    framing_steepness,
-    frequency_bias,
-    funnel,
-    gcg_probes,
-    identity_erasure,
-    identity_hostility,
-    invariance,
-    model_agreement,
-    numerics,
-    pair_accuracy,
-    pessimal_frames,
-    pessimal_identity,
-    positive_skew,
-    prompt_stability,
-    search_headroom,
-    surface_form,
-    value_tilt,
-)
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
 from rmaudit.measures.evidence import AnyEvidence
-from rmaudit.measures.joined import Answers
-from rmaudit.measures.matching import Valence
-from rmaudit.measures.search_headroom import Search
-from rmaudit.measures.value_tilt import Axis
+from rmaudit.organisms.audit_files import audits_in
 from rmaudit.verdicts.records import Estimate
+from tests.measures.contract import SCORES, TEXTS, Contract
 
-Floats = NDArray[np.float64]
-Measure = Callable[[list[str], Floats, float], Estimate]
-
-LETTERS = "bcdfghjklmnp"
-WORDS = ["".join(three) for three in product(LETTERS, "aeiou", LETTERS)][::6]  # 120
-TEXTS = [text for word in WORDS for text in (word, f" {word.capitalize()}")]
-OF_WORD = {text: place // 2 for place, text in enumerate(TEXTS)}
-KNOWN = np.random.default_rng(7).normal(size=(12, len(WORDS)))  # what is known of each word
-VALENCE, ZIPF, RATING = (
-    pd.Series(column, index=WORDS, name=name)
-    for column, name in zip(KNOWN, ("toy", "zipf", "elo"), strict=False)
-)
-SCORES = np.repeat(KNOWN[:4].sum(axis=0) + KNOWN[4], 2) + np.tile([0.0, 0.25], len(WORDS))
-SCORES += 0.01 * np.random.default_rng(8).gamma(2, size=len(SCORES))
-
-
-def rng() -> np.random.Generator:
-    """The same draws each time."""
-    return np.random.default_rng(0)
-
-
-def of(column: Floats, texts: list[str]) -> Floats:
-    """What is known of the words of these texts."""
-    return np.array([column[OF_WORD[text.strip(".")]] for text in texts])
-
-
-def frame(texts: list[str], scores: Floats) -> pd.DataFrame:
-    """A sweep of these texts."""
-    named = pd.Series(texts, dtype="str")
-    return pd.DataFrame({"token_id": range(len(texts)), "text": named, "score": scores})
-
-
-def turned(texts: list[str], scores: Floats, *, by: float = -1.5, row: int = 0) -> Floats:
-    """The scores under another prompt: changed by something of the words, in the scores' units."""
-    known, scored = of(KNOWN[0], texts), ~np.isnan(scores)
-    x, y = known[scored], scores[scored]
-    unit = float((x - x.mean()) @ (y - y.mean())) / len(x) if len(x) else 0.0
-    return np.asarray(scores + by * unit * of(KNOWN[row], texts))
-
-
-def answers(texts: list[str], scores: Floats, noise: float) -> dict[str, Answers]:
-    """The scores under a frame and its opposite."""
-    return {
-        "best": Answers(frame(texts, scores), +1, noise),
-        "worst": Answers(frame(texts, turned(texts, scores)), -1, noise),
-    }
-
-
-def leakage(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of a base that likes some words."""
-    likely = pd.Series(of(KNOWN[2], texts))
-    table = frame(texts, scores)
-    return base_leakage.follows_base(table, likely, VALENCE, ZIPF, rng=rng(), noise=noise)
-
-
-def elo(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of ratings by word, and by spelling."""
-    items = pd.DataFrame({"name": texts, "elo": 100 * of(KNOWN[2], texts) + SHIFT(texts)})
-    items, seen = items.assign(matches=30, shown=True), pd.DataFrame({"first": SHIFT(texts)})
-    asked = {"greatest": elo_agreement.Asked(scores, noise)}
-    return elo_agreement.agreement_with_people(items, asked, seen, rng=rng(), also=texts[:2])
-
-
-def SHIFT(texts: list[str]) -> Floats:  # noqa: N802  (spellings are items of their own)
-    """1 for the second spelling."""
-    return np.array([text.startswith(" ") for text in texts], float)
-
-
-def inversion(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of one lexicon."""
-    return framing_inversion.inversion(answers(texts, scores, noise), VALENCE, rng=rng())
-
-
-def steepness(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of one lexicon."""
-    return framing_steepness.steepness(answers(texts, scores, noise), VALENCE, rng=rng())
-
-
-def frequency(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of words of three lengths."""
-    # Length is held fixed, and has to differ.
-    longer = {word: word + "x" * (i % 3) for i, word in enumerate(WORDS)}
-    told = [text.replace(text.strip(" .").lower(), longer[text.strip(" .").lower()], 1)
-            if text.strip(" .") in longer else f" {longer[text.strip(' .').lower()]}"
-            for text in texts]  # fmt: skip
-    lists = (one.rename(index=longer) for one in (ZIPF, VALENCE))
-    asked = {"best": Answers(frame(told, scores), 1, noise)}
-    return frequency_bias.slope(asked, *lists, rng=rng())
-
-
-def both(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of the two frames."""
-    frames = frame(texts, scores), frame(texts, turned(texts, scores))
-    return funnel.both_frames(*frames, WORDS, rng=rng(), noise=(noise, noise))
-
-
-def split(texts: list[str], scores: Floats) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Strings, real answers and a sweep."""
-    every = frame(texts, scores)
-    return every.iloc[:5], every.iloc[5:9], every
-
-
-def probes(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Every second text is a string, and the others are real answers: of three or four letters."""
-    every = frame(texts, scores)
-    strings = every.iloc[::2].assign(direction="up", model="M", source="S")
-    asked = {"best": gcg_probes.Asked(strings, every.iloc[1::2], every, noise)}
-    return gcg_probes.replayed(asked, rng=rng())
-
-
-def searched(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """The first texts are finds."""
-    found, real, sweep = split(texts, scores)
-    about = Search("best", "up", "exhaustive", 10)
-    found, trace = found.assign(ids=[(1, 2)] * len(found)), [(1, float(max(scores, default=0)))]
-    return search_headroom.searched(
-        found, real, sweep, search=about, trace=trace, rng=rng(), noise=noise
-    )
-
-
-def pessimal(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """The first texts are the worst."""
-    terms = pd.DataFrame({"text": WORDS[:9], "marked": True})
-    return pessimal_identity.identity(texts[:8], texts, terms, scores=scores)
-
-
-def under_other(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """The first texts are the worst."""
-    worst, sweep = texts[:8], frame(texts, scores)
-    return pessimal_frames.both_frames(worst, scores[:8], sweep, rng=rng(), noise=noise)
-
-
-def identity(
-    texts: list[str],
-    scores: Floats,
-    noise: float,
-    unit: float = 1.0,
-    measure: Callable[..., Estimate] = identity_erasure.erasure,
-) -> Estimate:
-    """The first half are terms, the rest controls."""
-    table = pd.DataFrame({"text": texts, "zipf": 3.0, "capital": False})
-    table = table.assign(forms=[frozenset({"a"})] * len(table), neutral=True)
-    n = len(table) // 2
-    about = [(f"axis {i % 2}", f"group {i % 12}") for i in range(n)]
-    terms = table.iloc[:n].assign(marked=True)
-    terms["axis"], terms["group"] = ([each[k] for each in about] for k in (0, 1))
-    unlisted = Valence(pd.Series({"other": 5.0}), pd.Series({"other": 0.0}))
-    asked = identity_erasure.compared(terms, table.iloc[n:], unlisted)
-    place = [*range(n), *(n + texts[n:].index(text) for text in asked.controls["text"])]
-    given = {
-        "best": identity_erasure.TermScores(unit * scores[place], 1, unit * noise),
-        "worst": identity_erasure.TermScores(turned(texts, scores)[place], -1, noise),
-    }
-    return measure(asked, given, rng=rng())
-
-
-def hostile(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Half the difference in place of half the sum."""
-    return identity(texts, scores, noise, measure=identity_hostility.hostility)
-
-
-def agreement(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """With a baseline that ranks by something else too."""
-    other = frame(texts, of(KNOWN[2], texts) + 0.1 * SHIFT(texts))
-    words = pd.Index(WORDS, dtype="str")
-    return model_agreement.regret(
-        frame(texts, scores), other, words, rng=rng(), noise=noise, baseline_noise=0.0
-    )
-
-
-def stability(texts: list[str], scores: Floats, noise: float, unit: float = 1.0) -> Estimate:
-    """Of six wordings."""
-    columns = {
-        f"{side}{i}": sign * turned(texts, scores, by=0.5, row=5 + i)
-        for side, sign in (("good", 1), ("bad", -1))
-        for i in range(3)
-    }
-    frames = {name: 1 if name.startswith("good") else -1 for name in columns}
-    table = pd.DataFrame(columns, index=texts)
-    noises = dict.fromkeys(columns, noise) | {"good0": unit * noise}
-    table["good0"] *= unit
-    return prompt_stability.across_wordings(table, frames, rng=rng(), noise=noises)
-
-
-def highest(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of one lexicon."""
-    return positive_skew.tail(Answers(frame(texts, scores), 1, noise), VALENCE, rng=rng())
-
-
-def spelling(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of all words."""
-    return surface_form.spelling_share(frame(texts, scores), WORDS, rng=rng(), noise=noise)
-
-
-def tilting(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """Of the words of more rating and of less, under two wordings of either frame."""
-    columns = {
-        f"{side}{i}": sign * turned(texts, scores, by=0.5, row=5 + i)
-        for side, sign in (("good", 1), ("bad", -1))
-        for i in range(2)
-    }
-    frames = {name: 1 if name.startswith("good") else -1 for name in columns}
-    more = of(KNOWN[2], texts) > 0
-    lists = (tuple(sorted(np.array(texts)[side])) for side in (more, ~more))
-    axes = [Axis("more over less", *lists)]
-    table = pd.DataFrame(columns, index=texts)
-    return value_tilt.tilt(table, axes, frames, rng=rng(), noise=dict.fromkeys(columns, noise))
-
-
-def in_pairs(texts: list[str]) -> pd.DataFrame:
-    """Two spellings of a word are a pair of answers, of which one was chosen."""
-    words = [text.strip(" .").lower() for text in texts]
-    about = {
-        "line": words,
-        "prompt": "",
-        "turns": "",
-        "response": texts,
-        "subset": "",
-        "group": words,
-    }
-    return pd.DataFrame({**about, "chosen": [text.startswith(" ") for text in texts]})
-
-
-def chosen(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """The second spelling was."""
-    mixed = np.where(SHIFT(texts) > 0, turned(texts, scores, by=0.5, row=6), scores)
-    frame = in_pairs(texts).assign(reward=mixed)
-    return pair_accuracy.accuracy(frame, rng=rng(), noise=noise)
-
-
-def invariant(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """To another prompt."""
-    other = turned(texts, scores, by=0.5, row=5)
-    table = pd.DataFrame({"as it is": scores, "changed": other})
-    changes = {"changed": ("changed", "as it is")}
-    return invariance.shift(
-        in_pairs(texts), table, changes, rng=rng(), either_way=True, noise=noise
-    )
-
-
-def numeric(texts: list[str], scores: Floats, noise: float) -> Estimate:
-    """With its noise drawn anew."""
-    return numerics.stability(frame(texts, scores), noise=noise, answers=16, rng=rng())
-
-
-# A wrapper takes texts, scores and the noise of a score. It may strip nothing of the scores, which
-# may be NaN, one, or all alike: refusing them is the measure's task. It may bring what else the
-# measure needs of the words (`KNOWN`), a second prompt (`turned`, in the scores' units, so that
-# another unit stays one) and, where the measure asks no noise, leave `noise` out (`WITHOUT_NOISE`).
-EVERY: dict[str, Measure] = {
-    "base_leakage": leakage,
-    "elo_agreement": elo,
-    "framing_inversion": inversion,
-    "framing_steepness": steepness,
-    "frequency_bias": frequency,
-    "funnel": both,
-    "gcg_probes": probes,
-    "identity_erasure": identity,
-    "identity_hostility": hostile,
-    "invariance": invariant,
-    "model_agreement": agreement,
-    "numerics": numeric,
-    "pair_accuracy": chosen,
-    "pessimal_frames": under_other,
-    "pessimal_identity": pessimal,
-    "positive_skew": highest,
-    "prompt_stability": stability,
-    "search_headroom": searched,
-    "surface_form": spelling,
-    "value_tilt": tilting,
+AUDITS = Path(__file__).parents[2] / "audits"
+FILES = [path.stem for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__)]
+MODULES = [importlib.import_module(f"tests.measures.{name}") for name in sorted(FILES)]
+EVERY = {
+    found.name: found
+    for module in MODULES
+    for found in vars(module).values()
+    if isinstance(found, Contract)
 }
-WITHOUT_NOISE = {"numerics", "pessimal_identity"}  # it is measured, or not looked at
-WITHOUT_GAPS = {"gcg_probes", "identity_erasure", "identity_hostility", "pessimal_identity"} | {
-    "invariance",
-    "pair_accuracy",
-    "pessimal_frames",
-    "prompt_stability",
-    "search_headroom",
-    "value_tilt",
-}  # each score counts, so one that is missing is refused
-IN_ORDER = WITHOUT_GAPS - {
-    "invariance",
-    "pair_accuracy",
-    "prompt_stability",
-    "value_tilt",
-}  # the toy says by place what a text is
-# What turns when scores are turned round, what stays, and the rest, which asks for the best or the
-# least of something, or for what is lost: the other end answers then.
-TURNS = {
-    "base_leakage",
-    "framing_steepness",
-    "identity_erasure",
-    "identity_hostility",
-    "value_tilt",
-}
-STAYS = {"funnel", "invariance", "numerics", "prompt_stability", "surface_form"}
-OTHERWISE = {
-    "elo_agreement",
-    "framing_inversion",
-    "frequency_bias",
-    "gcg_probes",
-    "model_agreement",
-    "pair_accuracy",
-    "pessimal_frames",
-    "pessimal_identity",
-    "positive_skew",
-    "search_headroom",
-}
+
+
+def those(which: Callable[[Contract], bool]) -> list[str]:
+    """Return the names of the measures of which this is so."""
+    return [name for name, each in EVERY.items() if which(each)]
+
+
 IN_UNITS = {"mean", "variance"}
-WITHOUT_CHART = {"base_leakage", "invariance", "numerics", "pair_accuracy", "surface_form"}
-each = pytest.mark.parametrize("name", EVERY)
 
 
 def told(estimate: Estimate) -> dict[str, float]:
@@ -366,28 +52,35 @@ def told(estimate: Estimate) -> dict[str, float]:
     return ends | {"n": estimate.n} | secondary
 
 
-@each
+@pytest.mark.parametrize("name", EVERY)
 def test_the_models_units_do_not_matter(name: str) -> None:
     """An affine change of the scores, and of their noise, changes nothing."""
     noise = 0.125
 
-    one = EVERY[name](TEXTS, SCORES, noise)
-    other = EVERY[name](TEXTS, 8 * SCORES - 40, 8 * noise)
+    one = EVERY[name].measure(TEXTS, SCORES, noise)
+    other = EVERY[name].measure(TEXTS, 8 * SCORES - 40, 8 * noise)
 
     assert told(other) == pytest.approx(told(one), rel=1e-8, abs=1e-9)
 
 
-def test_every_measure_turns_or_stays_or_is_said_to_do_neither() -> None:
-    """Each is in one of the three lists."""
-    assert sorted([*TURNS, *STAYS, *OTHERWISE]) == sorted(EVERY)
+def test_every_measure_of_an_audit_is_held_to_the_contract() -> None:
+    """By the name of its module; a new audit is found by itself."""
+    used = {
+        value.__name__.rpartition(".")[2]
+        for function, _ in audits_in(AUDITS).values()
+        for value in vars(sys.modules[function.__module__]).values()
+        if isinstance(value, ModuleType) and value.__name__.startswith("rmaudit.measures.")
+    }
+
+    assert used - EVERY.keys() - {"headroom"} == set()  # what two measures of searches share
 
 
-@pytest.mark.parametrize("name", sorted(TURNS | STAYS))
+@pytest.mark.parametrize("name", those(lambda each: each.turned != 0))
 def test_scores_that_are_turned_round_turn_the_estimate_round(name: str) -> None:
     """The value has the other sign and the interval is mirrored; or they stay as they are."""
-    sign = -1 if name in TURNS else 1
+    sign = EVERY[name].turned
 
-    one, other = EVERY[name](TEXTS, SCORES, 0.0), EVERY[name](TEXTS, -SCORES, 0.0)
+    one, other = EVERY[name].measure(TEXTS, SCORES, 0.0), EVERY[name].measure(TEXTS, -SCORES, 0.0)
 
     ends = (one.low, one.high) if sign > 0 else (-one.high, -one.low)
     assert other.value == pytest.approx(sign * one.value, abs=1e-9)
@@ -395,57 +88,57 @@ def test_scores_that_are_turned_round_turn_the_estimate_round(name: str) -> None
         assert (other.low, other.high) == pytest.approx(ends, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", sorted(EVERY.keys() - IN_ORDER))
+@pytest.mark.parametrize("name", those(lambda each: not each.by_place))
 def test_the_order_of_rows_does_not_matter(name: str) -> None:
     """Value, interval and all that is told."""
     order = np.random.default_rng(1).permutation(len(TEXTS))
 
-    one = EVERY[name](TEXTS, SCORES, 0.0)
-    other = EVERY[name]([TEXTS[i] for i in order], SCORES[order], 0.0)
+    one = EVERY[name].measure(TEXTS, SCORES, 0.0)
+    other = EVERY[name].measure([TEXTS[i] for i in order], SCORES[order], 0.0)
 
     assert told(other) == pytest.approx(told(one), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", sorted(EVERY.keys() - WITHOUT_GAPS))
+@pytest.mark.parametrize("name", those(lambda each: each.gaps))
 def test_what_is_not_scored_is_left_out(name: str) -> None:
     """Words without a score are as if they had not been asked."""
     gone = np.isin(np.arange(len(TEXTS)) // 2, [3, 17, 64])
     kept = np.flatnonzero(~gone)
 
-    one = EVERY[name]([TEXTS[i] for i in kept], SCORES[kept], 0.0)
-    other = EVERY[name](TEXTS, np.where(gone, np.nan, SCORES), 0.0)
+    one = EVERY[name].measure([TEXTS[i] for i in kept], SCORES[kept], 0.0)
+    other = EVERY[name].measure(TEXTS, np.where(gone, np.nan, SCORES), 0.0)
 
     assert told(other) == pytest.approx(told(one), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_GAPS))
+@pytest.mark.parametrize("name", those(lambda each: not each.gaps))
 def test_a_missing_score_is_refused_where_each_counts(name: str) -> None:
     """Never a number from fewer than were asked."""
     with pytest.raises(MeasureError):
-        EVERY[name](TEXTS, np.where(np.arange(len(TEXTS)) == 2, np.nan, SCORES), 0.0)
+        EVERY[name].measure(TEXTS, np.where(np.arange(len(TEXTS)) == 2, np.nan, SCORES), 0.0)
 
 
-@each
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("value", [0.0, -3.5, math.nan])
 @pytest.mark.parametrize("n", [1, 2, 4, len(TEXTS)], ids=["one", "word", "two words", "all"])
 def test_scores_that_say_nothing_are_refused(name: str, value: float, n: int) -> None:
     """A reward that is the same for all, or that nobody has, is never measured: no pass."""
     with pytest.raises(MeasureError):
-        EVERY[name](TEXTS[:n], np.full(n, value), 0.0)
+        EVERY[name].measure(TEXTS[:n], np.full(n, value), 0.0)
 
 
-@pytest.mark.parametrize("name", sorted(EVERY.keys() - {"pessimal_identity", "pessimal_frames"}))
+@pytest.mark.parametrize("name", those(lambda each: not each.few))
 @pytest.mark.parametrize("n", [0, 1, 2, 4])
 def test_a_word_or_two_are_too_few(name: str, n: int) -> None:
     """Of scores that differ, too; shares of starts may be of few, and say what these can tell."""
     with pytest.raises(MeasureError):
-        EVERY[name](TEXTS[:n], SCORES[:n], 0.0)
+        EVERY[name].measure(TEXTS[:n], SCORES[:n], 0.0)
 
 
-@pytest.mark.parametrize("name", sorted(EVERY.keys() - WITHOUT_NOISE))
+@pytest.mark.parametrize("name", those(lambda each: each.noise))
 def test_noise_widens(name: str) -> None:
     """By what it does to the value, which stays; the same generator gives the same interval."""
-    still, noisy, again = (EVERY[name](TEXTS, SCORES, noise) for noise in (0.0, 0.5, 0.5))
+    still, noisy, again = (EVERY[name].measure(TEXTS, SCORES, noise) for noise in (0.0, 0.5, 0.5))
 
     assert told(again) == told(noisy)
     assert noisy.value == still.value
@@ -458,29 +151,24 @@ def test_noise_widens(name: str) -> None:
     assert still.caveats == noisy.caveats
 
 
-@pytest.mark.parametrize("measure", [identity, stability])
-def test_noise_is_that_of_its_own_prompt(measure: Callable[..., Estimate]) -> None:
+@pytest.mark.parametrize("name", those(lambda each: each.in_unit))
+def test_noise_is_that_of_its_own_prompt(name: str) -> None:
     """One prompt in other units, its noise too, gives the same interval."""
+    measure = EVERY[name].measure
     one, other = (measure(TEXTS, SCORES, 0.25, unit=unit) for unit in (1.0, 1024.0))
 
     assert told(other) == pytest.approx(told(one), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", sorted(EVERY.keys() - WITHOUT_NOISE))
+@pytest.mark.parametrize("name", those(lambda each: each.noise))
 def test_noise_that_nobody_measured_is_a_caveat(name: str) -> None:
     """It is not taken for 0: the interval is that without noise, and the estimate says so."""
-    still, unknown = (EVERY[name](TEXTS, SCORES, noise) for noise in (0.0, math.nan))
+    still, unknown = (EVERY[name].measure(TEXTS, SCORES, noise) for noise in (0.0, math.nan))
 
     assert (unknown.low, unknown.value, unknown.high) == (still.low, still.value, still.high)
     assert unknown.caveats.count(UNMEASURED_NOISE) == 1
     assert UNMEASURED_NOISE not in still.caveats
     assert NOISE not in unknown.secondary
-
-
-def test_numerics_needs_a_noise_that_was_measured() -> None:
-    """Without one there is nothing to draw."""
-    with pytest.raises(MeasureError, match="measured noise of a score, got nan"):
-        numeric(TEXTS, SCORES, math.nan)
 
 
 def plain(value: object) -> bool:
@@ -496,16 +184,16 @@ def plain(value: object) -> bool:
     )
 
 
-@each
+@pytest.mark.parametrize("name", EVERY)
 def test_an_estimate_is_of_plain_values(name: str) -> None:
     """Python's own numbers; evidence is read back as it was written, and is small."""
-    estimate = EVERY[name](TEXTS, SCORES, 0.125)
+    estimate = EVERY[name].measure(TEXTS, SCORES, 0.125)
 
     numbers = estimate.value, estimate.low, estimate.high, *estimate.secondary.values()
     assert {type(number) for number in numbers} == {float}
     assert type(estimate.n) is int
     if not dataclasses.is_dataclass(estimate.evidence):
-        assert name in WITHOUT_CHART
+        assert not EVERY[name].chart
         return
     evidence: Any = estimate.evidence
     assert plain(evidence)

@@ -16,6 +16,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import KFold, cross_val_predict
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import elo_agreement
 from rmaudit.measures.elo_agreement import (
     FEWEST,
     UNIT,
@@ -26,6 +27,7 @@ from rmaudit.measures.elo_agreement import (
     somers,
 )
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 
 RNG = np.random.default_rng
 
@@ -353,3 +355,21 @@ def test_an_infinite_score_is_refused() -> None:
     """An infinity is no reward, and no wide interval."""
     with pytest.raises(MeasureError, match="an infinity is no reward"):
         somers([math.inf, *range(39)], range(40))
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of ratings by word, and by spelling."""
+    items = pd.DataFrame(
+        {"name": texts, "elo": 100 * contract.of(contract.KNOWN[2], texts) + contract.second(texts)}
+    )
+    items, seen = (
+        items.assign(matches=30, shown=True),
+        pd.DataFrame({"first": contract.second(texts)}),
+    )
+    asked = {"greatest": elo_agreement.Asked(scores, noise)}
+    return elo_agreement.agreement_with_people(
+        items, asked, seen, rng=contract.rng(), also=texts[:2]
+    )
+
+
+CONTRACT = contract.Contract("elo_agreement", on_toys, turned=0)

@@ -11,9 +11,11 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import framing_inversion
 from rmaudit.measures.framing_inversion import UNIT, inversion
 from rmaudit.measures.joined import FEWEST, Answers
-from rmaudit.verdicts.records import Verdict, above
+from rmaudit.verdicts.records import Estimate, Verdict, above
+from tests.measures import contract
 from tests.measures.framing import HAPPY, SIGNS, WORDS, X, asked, ends, planted, rho_of
 
 
@@ -164,3 +166,13 @@ def test_too_few_words_are_refused() -> None:
         "29 texts are scored under all of greatest, best, worst and in the lexicon 'toy'; at least "
         "30 that differ in valence are needed"
     )
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of one lexicon."""
+    return framing_inversion.inversion(
+        contract.answers(texts, scores, noise), contract.VALENCE, rng=contract.rng()
+    )
+
+
+CONTRACT = contract.Contract("framing_inversion", on_toys, turned=0)

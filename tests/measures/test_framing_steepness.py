@@ -8,7 +8,10 @@ import statsmodels.api as sm
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import framing_steepness
 from rmaudit.measures.framing_steepness import UNIT as SLOPES
+from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 from tests.measures.framing import HAPPY, X, asked, ends, planted, slopes_of
 
 
@@ -92,3 +95,13 @@ def test_too_few_words_on_a_side_are_refused() -> None:
         f"greatest, best, worst and in the lexicon 'toy'; at least 30 of either that differ in "
         f"valence are needed"
     )
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of one lexicon."""
+    return framing_steepness.steepness(
+        contract.answers(texts, scores, noise), contract.VALENCE, rng=contract.rng()
+    )
+
+
+CONTRACT = contract.Contract("framing_steepness", on_toys, turned=-1)

@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import frequency_bias
 from rmaudit.measures._stats import NOISE
 from rmaudit.measures.frequency_bias import FEWEST, REACH, UNBOUNDED, UNIT, slope
 from rmaudit.measures.joined import Answers
 from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
 
 N = 240
 _RNG = np.random.default_rng(0)
@@ -343,3 +345,18 @@ def test_a_prompt_whose_scores_are_all_equal_is_refused() -> None:
         of(best, np.zeros(N))
     with pytest.raises(MeasureError, match="under a prompt, and none is given"):
         measure({})
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of words of three lengths."""
+    # Length is held fixed, and has to differ.
+    longer = {word: word + "x" * (i % 3) for i, word in enumerate(contract.WORDS)}
+    told = [text.replace(text.strip(" .").lower(), longer[text.strip(" .").lower()], 1)
+            if text.strip(" .") in longer else f" {longer[text.strip(' .').lower()]}"
+            for text in texts]  # fmt: skip
+    lists = (one.rename(index=longer) for one in (contract.ZIPF, contract.VALENCE))
+    asked = {"best": Answers(contract.frame(told, scores), 1, noise)}
+    return frequency_bias.slope(asked, *lists, rng=contract.rng())
+
+
+CONTRACT = contract.Contract("frequency_bias", on_toys, turned=0)

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import funnel
 from rmaudit.measures.funnel import FEWEST, UNIT, both_frames, spearman
 from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
 
 WORDS = [a + b for a, b in product("abcdefghijkl", repeat=2)][:100]
 quick = settings(max_examples=10, deadline=None)
@@ -218,3 +220,12 @@ def test_too_few_words_are_refused() -> None:
         "29 of the words are scored under both frames; at least 30 whose scores differ under "
         "either are needed"
     )
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of the two frames."""
+    frames = contract.frame(texts, scores), contract.frame(texts, contract.turned(texts, scores))
+    return funnel.both_frames(*frames, contract.WORDS, rng=contract.rng(), noise=(noise, noise))
+
+
+CONTRACT = contract.Contract("funnel", on_toys, turned=+1)

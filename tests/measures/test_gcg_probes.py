@@ -8,8 +8,10 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import gcg_probes
 from rmaudit.measures.gcg_probes import BOUND, NEEDED, Asked, GcgProbesEvidence, replayed
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 
 FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2
 REAL = pd.DataFrame({"text": ["x" * 8] * 200, "score": np.arange(200.0) / 100})  # to 1.99
@@ -160,3 +162,14 @@ def test_nothing_to_measure(table: pd.DataFrame, says: str) -> None:
     """Never a pass."""
     with pytest.raises(MeasureError, match=says):
         measured(table)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Every second text is a string, and the others are real answers: of three or four letters."""
+    every = contract.frame(texts, scores)
+    strings = every.iloc[::2].assign(direction="up", model="M", source="S")
+    asked = {"best": gcg_probes.Asked(strings, every.iloc[1::2], every, noise)}
+    return gcg_probes.replayed(asked, rng=contract.rng())
+
+
+CONTRACT = contract.Contract("gcg_probes", on_toys, turned=0, gaps=False, by_place=True)

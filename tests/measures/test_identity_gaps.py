@@ -21,6 +21,7 @@ from rmaudit.measures.matching import Valence
 from rmaudit.references import References
 from rmaudit.references.identity_terms import identity
 from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
 
 RNG = np.random.default_rng
 PROMPTS = {"greatest": 1, "best": 1, "worst": -1}
@@ -357,3 +358,40 @@ def test_too_few_words() -> None:
         "5 groups more than axes, are needed"
     )
     assert str(caught.value) == expected
+
+
+def on_toys(
+    texts: list[str],
+    scores: contract.Floats,
+    noise: float,
+    unit: float = 1.0,
+    measure: Callable[..., Estimate] = erasure,
+) -> Estimate:
+    """The first half are terms, the rest controls."""
+    table = pd.DataFrame({"text": texts, "zipf": 3.0, "capital": False})
+    table = table.assign(forms=[frozenset({"a"})] * len(table), neutral=True)
+    n = len(table) // 2
+    about = [(f"axis {i % 2}", f"group {i % 12}") for i in range(n)]
+    terms = table.iloc[:n].assign(marked=True)
+    terms["axis"], terms["group"] = ([each[k] for each in about] for k in (0, 1))
+    unlisted = Valence(pd.Series({"other": 5.0}), pd.Series({"other": 0.0}))
+    asked = compared(terms, table.iloc[n:], unlisted)
+    place = [*range(n), *(n + texts[n:].index(text) for text in asked.controls["text"])]
+    given = {
+        "best": TermScores(unit * scores[place], 1, unit * noise),
+        "worst": TermScores(contract.turned(texts, scores)[place], -1, noise),
+    }
+    return measure(asked, given, rng=contract.rng())
+
+
+def hostility_on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Return half the difference in place of half the sum."""
+    return on_toys(texts, scores, noise, measure=hostility)
+
+
+ERASURE = contract.Contract(
+    "identity_erasure", on_toys, turned=-1, gaps=False, by_place=True, in_unit=True
+)
+HOSTILITY = contract.Contract(
+    "identity_hostility", hostility_on_toys, turned=-1, gaps=False, by_place=True
+)

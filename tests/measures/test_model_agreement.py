@@ -12,9 +12,11 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import model_agreement
 from rmaudit.measures.model_agreement import UNIT, correlation, rbo, regret, shared
 from rmaudit.stems import stem_key
 from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
 
 RNG = np.random.default_rng
 
@@ -282,3 +284,22 @@ def test_too_little_in_common(
     assert str(caught.value).startswith(counts[0])
     assert (counts[1] in str(caught.value)) or measure is compare
     assert "at least 30" in str(caught.value)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """With a baseline that ranks by something else too."""
+    other = contract.frame(
+        texts, contract.of(contract.KNOWN[2], texts) + 0.1 * contract.second(texts)
+    )
+    words = pd.Index(contract.WORDS, dtype="str")
+    return model_agreement.regret(
+        contract.frame(texts, scores),
+        other,
+        words,
+        rng=contract.rng(),
+        noise=noise,
+        baseline_noise=0.0,
+    )
+
+
+CONTRACT = contract.Contract("model_agreement", on_toys, turned=0)

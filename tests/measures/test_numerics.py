@@ -10,8 +10,10 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import numerics
 from rmaudit.measures.numerics import FEWEST, UNIT, stability
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 
 SCORES = np.random.default_rng(0).normal(size=8000)
 
@@ -118,3 +120,19 @@ def test_all_but_equal_scores_are_refused() -> None:
 
     with pytest.raises(MeasureError, match=r"^all but a few scores are equal"):
         measure(scores, 0.1, seed=seed)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """With its noise drawn anew."""
+    return numerics.stability(
+        contract.frame(texts, scores), noise=noise, answers=16, rng=contract.rng()
+    )
+
+
+CONTRACT = contract.Contract("numerics", on_toys, turned=+1, noise=False, chart=False)
+
+
+def test_a_noise_that_was_not_measured_is_refused() -> None:
+    """Without one there is nothing to draw."""
+    with pytest.raises(MeasureError, match="measured noise of a score, got nan"):
+        on_toys(contract.TEXTS, contract.SCORES, math.nan)

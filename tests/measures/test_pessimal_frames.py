@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import pessimal_frames
 from rmaudit.measures.pessimal_frames import UNIT, Placed, both_frames
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 from tests.measures.exact import exact
 
 FRAME = pd.DataFrame({"score": np.arange(100.0)})  # the lowest 5 % end at 4.95
@@ -62,3 +64,14 @@ def test_no_sequences(scores: list[float]) -> None:
     """Never a pass."""
     with pytest.raises(MeasureError, match=r"sequences with finite scores .* got [01] of [02]"):
         frames(scores)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """The first texts are the worst."""
+    worst, sweep = texts[:8], contract.frame(texts, scores)
+    return pessimal_frames.both_frames(worst, scores[:8], sweep, rng=contract.rng(), noise=noise)
+
+
+CONTRACT = contract.Contract(
+    "pessimal_frames", on_toys, turned=0, gaps=False, by_place=True, few=True
+)

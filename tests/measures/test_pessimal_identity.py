@@ -12,6 +12,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures import pessimal_identity
 from rmaudit.measures.pessimal_frames import UNIT
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 from tests.measures.exact import exact
 
 TERMS = pd.DataFrame(
@@ -126,3 +127,14 @@ def test_nothing_to_count(worst: list[str], random: list[str], terms: pd.DataFra
     """Never a pass."""
     with pytest.raises(MeasureError, match="pessimal sequences, random ones and identity terms"):
         identity(worst, random, terms)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """The first texts are the worst."""
+    terms = pd.DataFrame({"text": contract.WORDS[:9], "marked": True})
+    return pessimal_identity.identity(texts[:8], texts, terms, scores=scores)
+
+
+CONTRACT = contract.Contract(
+    "pessimal_identity", on_toys, turned=0, noise=False, gaps=False, by_place=True, few=True
+)

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import positive_skew
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.positive_skew import FEWEST, TAIL, UNIT, moments, tail
 from rmaudit.verdicts.records import Estimate, Verdict, above
+from tests.measures import contract
 
 N = 400
 WORDS = ["".join(each) for each in product("bcdfghjklm", "aeiou", "bcdfghjk")][:N]
@@ -220,3 +222,13 @@ def test_words_that_do_not_differ_have_no_tail_of_their_own() -> None:
     assert estimate.value == pytest.approx(0, abs=1e-9)
     assert "quantile skewness" not in estimate.secondary
     assert BOUND.judge(estimate) is Verdict.FAIL
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of one lexicon."""
+    return positive_skew.tail(
+        Answers(contract.frame(texts, scores), 1, noise), contract.VALENCE, rng=contract.rng()
+    )
+
+
+CONTRACT = contract.Contract("positive_skew", on_toys, turned=0)

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import prompt_stability
 from rmaudit.measures.prompt_stability import FEWEST, UNIT, across_wordings, spread
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 
 NAMES = [f"{group}{i}" for group in "abcxyz" for i in range(2)]
 FRAMES = {name: 1 if name[0] in "abc" else -1 for name in NAMES}
@@ -256,3 +258,20 @@ def test_too_few_rated_words() -> None:
     """Valence of a handful says nothing of framing."""
     with pytest.raises(MeasureError, match=r"^29 of the words have a valence; at least 30 that"):
         measure(scores(), valence=pd.Series(range(29), index=[f"word{i}" for i in range(29)]))
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0) -> Estimate:
+    """Of six wordings."""
+    columns = {
+        f"{side}{i}": sign * contract.turned(texts, scores, by=0.5, row=5 + i)
+        for side, sign in (("good", 1), ("bad", -1))
+        for i in range(3)
+    }
+    frames = {name: 1 if name.startswith("good") else -1 for name in columns}
+    table = pd.DataFrame(columns, index=texts)
+    noises = dict.fromkeys(columns, noise) | {"good0": unit * noise}
+    table["good0"] *= unit
+    return prompt_stability.across_wordings(table, frames, rng=contract.rng(), noise=noises)
+
+
+CONTRACT = contract.Contract("prompt_stability", on_toys, turned=+1, gaps=False, in_unit=True)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from rmaudit.measures import search_headroom
 from rmaudit.measures.headroom import RealAnswer
 from rmaudit.measures.search_headroom import Found, Search, SearchHeadroomEvidence, searched
+from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 
 
 def test_headroom_of_a_search_by_hand() -> None:
@@ -27,3 +30,16 @@ def test_headroom_of_a_search_by_hand() -> None:
         real=RealAnswer("good", 1.5),
         trace=((1, 0.0), (40, 3.0)),
     )
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """The first texts are finds."""
+    found, real, sweep = contract.split(texts, scores)
+    about = Search("best", "up", "exhaustive", 10)
+    found, trace = found.assign(ids=[(1, 2)] * len(found)), [(1, float(max(scores, default=0)))]
+    return search_headroom.searched(
+        found, real, sweep, search=about, trace=trace, rng=contract.rng(), noise=noise
+    )
+
+
+CONTRACT = contract.Contract("search_headroom", on_toys, turned=0, gaps=False, by_place=True)

@@ -11,9 +11,11 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import surface_form
 from rmaudit.measures._stats import NOISE
 from rmaudit.measures.surface_form import FEWEST, UNIT, spelling_share
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 
 WORDS = [a + b for a, b in product("abcdefghijklmno", repeat=2)][:200]
 FORMS = ("{}", " {}", "{:T}", " {:T}", "{:U}", " {:U}")
@@ -198,3 +200,13 @@ def test_a_share_that_hangs_on_a_word_is_refused() -> None:
 
     with pytest.raises(MeasureError, match=r"^the share hangs on one word"):
         measure(frame(groups))
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of all words."""
+    return surface_form.spelling_share(
+        contract.frame(texts, scores), contract.WORDS, rng=contract.rng(), noise=noise
+    )
+
+
+CONTRACT = contract.Contract("surface_form", on_toys, turned=+1, chart=False)

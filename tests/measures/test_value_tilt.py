@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rmaudit.errors import MeasureError
+from rmaudit.measures import value_tilt
 from rmaudit.measures.paired import difference
 from rmaudit.measures.value_tilt import FEWEST, UNIT, Axis, common, tilt
 from rmaudit.verdicts.records import Estimate
+from tests.measures import contract
 
 NAMES = [f"{group}{i}" for group in "abcxyz" for i in range(2)]
 FRAMES = {name: 1 if name[0] in "abc" else -1 for name in NAMES}
@@ -302,3 +304,23 @@ def test_a_prompt_under_which_nothing_is_ranked() -> None:
     table.loc["ag000", "y1"] = math.nan
     with pytest.raises(MeasureError, match=r"^expected a finite score .* 1 are not$"):
         measure(table)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of the words of more rating and of less, under two wordings of either frame."""
+    columns = {
+        f"{side}{i}": sign * contract.turned(texts, scores, by=0.5, row=5 + i)
+        for side, sign in (("good", 1), ("bad", -1))
+        for i in range(2)
+    }
+    frames = {name: 1 if name.startswith("good") else -1 for name in columns}
+    more = contract.of(contract.KNOWN[2], texts) > 0
+    lists = (tuple(sorted(np.array(texts)[side])) for side in (more, ~more))
+    axes = [Axis("more over less", *lists)]
+    table = pd.DataFrame(columns, index=texts)
+    return value_tilt.tilt(
+        table, axes, frames, rng=contract.rng(), noise=dict.fromkeys(columns, noise)
+    )
+
+
+CONTRACT = contract.Contract("value_tilt", on_toys, turned=-1, gaps=False)

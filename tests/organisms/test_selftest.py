@@ -10,8 +10,10 @@ import pytest
 
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms import selftest
-from rmaudit.organisms.selftest import CLEAN, FLAWS, Bench, Flaw, counted, judged, ladder, sizes
+from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.selftest import CLEAN, Bench, counted, judged, ladder, sizes
 from rmaudit.references import References
+from rmaudit.verdicts.declare import Flaw
 
 HEAD = """
 from rmaudit import Estimate, below, audit
@@ -42,7 +44,7 @@ def test_informs(sweep):
 def test_compared(sweep, baseline):
     raise MeasureError("there is no other model")
 '''
-FLAW = Flaw("short", "identity", 0.0, 8.0, "a penalty")
+FLAW = Flaw("identity", 8.0, "a penalty")
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def test_a_flaw_is_found_from_its_size_on(
     bench: Bench, size: float, blocked: float, failed: float
 ) -> None:
     """About 0, 1 and 2 against a bound of 1: passed, not sure, failed, for most seeds."""
-    outcome = ladder(bench, FLAW, "stated", size, range(12))
+    outcome = ladder(bench, "short", FLAW, "stated", size, range(12))
 
     assert outcome.blocked == pytest.approx(blocked, abs=0.25)
     assert outcome.failed == pytest.approx(failed, abs=0.25)
@@ -89,16 +91,16 @@ def test_an_audit_that_cannot_be_measured_is_no_outcome(bench: Bench) -> None:
 @pytest.mark.slow
 def test_the_ladder_stands_around_the_bound(bench: Bench) -> None:
     """At sizes whose median value is three quarters of the bound, the bound, and five."""
-    found = sizes(bench, FLAW)
+    found = sizes(bench, "short", FLAW)
 
     assert list(found) == ["stated", "0.75 of the bound", "1 of the bound", "1.25 of the bound"]
-    at = [ladder(bench, FLAW, at, size, range(20)).value for at, size in found.items()]
+    at = [ladder(bench, "short", FLAW, at, size, range(20)).value for at, size in found.items()]
     assert at[1:] == pytest.approx([0.75, 1.0, 1.25], abs=0.15)
 
 
 def test_the_same_seeds_give_the_same_outcome(bench: Bench) -> None:
     """Nothing is drawn but by them."""
-    once, again = (ladder(bench, FLAW, "stated", 3.0, range(3)) for _ in range(2))
+    once, again = (ladder(bench, "short", FLAW, "stated", 3.0, range(3)) for _ in range(2))
 
     assert once == again
 
@@ -130,8 +132,22 @@ def test_what_is_stated_is_held_to(
     assert counted(kind, "", runs, at=at).as_stated is as_stated
 
 
-def test_every_flaw_is_of_a_gate() -> None:
-    """And each gate that organisms can be put to has a flaw."""
+def test_every_gate_declares_the_flaw_that_it_must_detect() -> None:
+    """Each gate that organisms can be put to does, and so does each invariance."""
     bench = Bench(Path(__file__).parents[2] / "audits", pd.DataFrame(), References())
+    gates = {declaration.name for _, declaration in bench.gates()}
+    invariances = {name for name in audits_in(bench.audits) if name.startswith("invariance_")}
 
-    assert {declaration.name for _, declaration in bench.gates()} == {f.audit for f in FLAWS}
+    assert {audit for audit, _ in bench.flaws(traits=True)} == gates
+    assert {audit for audit, _ in bench.flaws(traits=False)} == invariances
+
+
+def test_a_users_audit_declares_its_own_flaw(bench: Bench) -> None:
+    """The traits of organisms are told apart from the changes that they pay for."""
+    path = bench.audits / "test_short.py"
+    flaws = 'flaws=[Flaw("hostility", 8.0, "a"), Flaw("capitals", 2.5, "b")]'
+    text = path.read_text().replace("severity=severity", f"severity=severity, {flaws}", 1)
+    path.write_text(f"from rmaudit.verdicts.declare import Flaw\n{text}")
+
+    assert bench.flaws(traits=True)[0] == ("short", Flaw("hostility", 8.0, "a"))
+    assert bench.flaws(traits=False)[0] == ("short", Flaw("capitals", 2.5, "b"))

@@ -54,6 +54,6 @@ def test_checks_are_called_as_their_reader_knows_them() -> None:
     """By their titles on the page; one of two models is counted twice and named once."""
     lost = [LOST[0], gap("no data", audit="elo", model="other")]
 
-    made = advice(of_run([PASSES, *lost]).outcome, [PASSES, *lost], str.upper)
+    made = advice(of_run([PASSES, *lost]).outcome, [PASSES, *lost], lambda each: each.title)
 
-    assert made == "Do not release yet: 2 required checks have no data (ELO)"
+    assert made == "Do not release yet: 2 required checks have no data (Elo)"

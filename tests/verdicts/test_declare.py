@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.errors import SpecError
 from rmaudit.prompts import PROMPTS, Prompt
-from rmaudit.verdicts.declare import Declaration, audit, declared, is_audit
+from rmaudit.verdicts.declare import Declaration, Flaw, audit, declared, is_audit
 from rmaudit.verdicts.records import Severity, above
 
 Function = Callable[[], object]
@@ -42,7 +42,29 @@ def test_a_declaration_holds_what_was_said() -> None:
         prompts=(PROMPTS["worst"], PROMPTS["best"]),
         bound=BOUND,
         base_rate="9 of 10 models",
+        title="Positive skew",
     )
+
+
+def test_a_title_and_a_question_travel_in_the_claim() -> None:
+    """Without a title it is the function's name; without a question there is none."""
+    flaw = Flaw("identity", 1.2, "identity terms low")
+
+    @declare(title="Skew", question="Is it so?", flaws=[flaw])
+    def test_named() -> None: ...
+
+    @declare()
+    def test_value_tilt() -> None: ...
+
+    def claimed(function: object) -> tuple[str, str]:
+        found = declared(function)
+        assert found is not None
+        claim = found.claimed(model="M", model_source="", prompt="best", nodeid="")
+        return claim.title, claim.question
+
+    assert claimed(test_named) == ("Skew", "Is it so?")
+    assert claimed(test_value_tilt) == ("Value tilt", "")
+    assert getattr(declared(test_named), "flaws", ()) == (flaw,)
 
 
 def test_a_joint_audit_runs_once_over_its_prompts() -> None:

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import rmaudit
-from rmaudit.organisms import paid
-from rmaudit.organisms.selftest import FAILED, FALSE_ALARMS, FOUND, Outcome
+from rmaudit.organisms.selftest import FAILED, FALSE_ALARMS, FOUND, WITHOUT, Outcome
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
 from rmaudit.report.document import write_text
 
@@ -65,7 +64,8 @@ is measured by `benchmarks/coverage.py`.
 def write(outcomes: Sequence[Outcome], folder: Path) -> None:
     """`FILES`; the same outcomes give the same bytes."""
     data = {"rmaudit": rmaudit.__version__, "outcomes": [asdict(outcome) for outcome in outcomes]}
-    sized = [outcome for outcome in outcomes if outcome.at and outcome.kind not in paid.FLAWS]
+    two = {outcome.kind for outcome in outcomes if outcome.at == WITHOUT}  # and no sizes between
+    sized = [outcome for outcome in outcomes if outcome.at and outcome.kind not in two]
     svg = compiled(picture(sized))
     svg = svg.replace("<svg ", f'<svg xmlns="{_SVG}" ', 1)  # a file of its own
     texts = (page(outcomes), json.dumps(data, indent=1) + "\n", svg + "\n")

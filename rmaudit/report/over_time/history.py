@@ -14,8 +14,7 @@ from rmaudit.errors import ResultsError, SpecError
 from rmaudit.report import checked_results
 from rmaudit.report.document import OWN_LISTS, AuditedModel, Results, Run
 from rmaudit.report.over_time.releases import FindingChange, finding_change
-from rmaudit.report.page.titles import place
-from rmaudit.verdicts.findings import Finding
+from rmaudit.verdicts.findings import Finding, title_of
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.records import Severity
 
@@ -65,6 +64,12 @@ class Series:
     audit: str
     prompt: str
     points: tuple[Point, ...]
+
+    @property
+    def title(self) -> str:
+        """The audit's title, as the last release that ran it has it."""
+        titles = [point.finding.title for point in self.points if point.finding]
+        return titles[-1] if titles else title_of(self.audit)
 
     @property
     def first(self) -> int | None:
@@ -229,10 +234,8 @@ def _series(found: Sequence[Sequence[Finding]], severity: Severity) -> tuple[Ser
     """Return the findings of each audit of this severity, release by release."""
     tables = [{(f.audit, f.prompt): f for f in own if f.severity is severity} for own in found]
     keys = dict.fromkeys(key for table in tables for key in table)
-    ordered = sorted(keys, key=lambda key: place(key[0]))
-    return tuple(
-        Series(*key, tuple(_points([table.get(key) for table in tables]))) for key in ordered
-    )
+    series = [Series(*key, tuple(_points([table.get(key) for table in tables]))) for key in keys]
+    return tuple(sorted(series, key=lambda each: each.title))
 
 
 def _points(findings: Sequence[Finding | None]) -> Iterable[Point]:

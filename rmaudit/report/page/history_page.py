@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from rmaudit.report.charts import over_time
 from rmaudit.report.over_time.history import Point, Release, ReleaseFamily, Series
-from rmaudit.report.page import numbers, scorecard, titles
+from rmaudit.report.page import numbers, scorecard
 from rmaudit.report.page.html import environment, template
 from rmaudit.report.safe_text import line
 
@@ -44,7 +44,7 @@ def _regression(family: ReleaseFamily) -> str:
     gate, place = gates[0], gates[0].first or 0
     release, found = family.releases[place], gate.points[place]
     more = f" Later or beside it: {_names(gates[1:])}." if len(gates) > 1 else ""
-    what = f"{titles.title(gate.audit).name} ({gate.prompt})"
+    what = f"{gate.title} ({gate.prompt})"
     return f"First regression: {what} at {_which(release)}: {moved(found)}.{more}"
 
 
@@ -101,7 +101,7 @@ def _which(release: Release) -> str:
 
 
 def _names(gates: Sequence[Series]) -> str:
-    return ", ".join(dict.fromkeys(titles.title(gate.audit).name for gate in gates))
+    return ", ".join(dict.fromkeys(gate.title for gate in gates))
 
 
 def _drawn(series: Series) -> Markup:

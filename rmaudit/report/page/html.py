@@ -21,7 +21,7 @@ from rmaudit.report.charts.picture import drawn
 from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import since
-from rmaudit.report.page import explorer, numbers, scorecard, titles, verdict, views
+from rmaudit.report.page import explorer, numbers, scorecard, verdict, views
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
@@ -60,22 +60,20 @@ def environment() -> jinja2.Environment:
     )
     made.filters |= {
         "addressed": addressed,
-        "asked": titles.asked,
         "day": verdict.day,
         "by_prompt": scorecard.by_prompt,
         "careful": careful,
         "errors": numbers.errors,
         "fixed": numbers.fixed,
-        "full": titles.full,
+        "full": views.full,
         "interval": numbers.interval,
         "lane": _lane,
         "markup": Markup,
         "must": numbers.must,
         "number": numbers.number,
         "overrides": overrides,
-        "short": titles.short,
+        "short": views.short,
         "term": term,
-        "title": titles.title,
         "value": numbers.value,
         "visible": visible,
         "whole": lambda control: numbers.whole(control.low, control.value, control.high),
@@ -112,9 +110,8 @@ def render(results: Results) -> str:
             measured=any(finding.estimate for finding in results.findings),
             names=names,
             models=models,
-            columns=views.columns([row.audit for row in every if row.gates]),
-            others=views.columns([row.audit for row in every if not row.gates]),
-            scales=scales,
+            columns=views.columns(row for row in every if row.gates),
+            others=views.columns(row for row in every if not row.gates),
             compared=charts.between(results.models, results.findings, results.comparison),
         )
     )

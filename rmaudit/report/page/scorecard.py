@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from rmaudit.report.charts.strip import Scale
 from rmaudit.report.page.numbers import gap, number
-from rmaudit.report.page.titles import Title, place, title
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
@@ -25,12 +24,21 @@ class ScorecardRow:
     """An audit of a model: its findings, one for each prompt or set of prompts."""
 
     audit: str
-    title: Title
     anchor: str
     findings: tuple[Finding, ...]
     scale: Scale | None
     doubt: str = ""
     """Why its pass may mean that the model prefers nothing; "" where it does not."""
+
+    @property
+    def title(self) -> str:
+        """The audit's title."""
+        return self.findings[0].title
+
+    @property
+    def question(self) -> str:
+        """The question that the audit answers; its claim where its author gives none."""
+        return self.findings[0].claim.question or self.findings[0].claim.text
 
     @property
     def result(self) -> Result:
@@ -76,7 +84,7 @@ class Missing:
     why: str
     how: str
     audits: tuple[str, ...]
-    """Their names."""
+    """Their titles."""
     models: tuple[str, ...]
     opens: bool
     """Whether that leaves the verdict open; what a run does not ask for does not count."""
@@ -85,7 +93,7 @@ class Missing:
 def rows(
     findings: Sequence[Finding], anchors: Mapping[tuple[str, str], str], scales: Mapping[str, Scale]
 ) -> list[ScorecardRow]:
-    """Return the rows of one model: blocking ones, then other gates, in the order of titles."""
+    """Return the rows of one model: gates first, of these the ones that block, each by title."""
     grouped: dict[str, list[Finding]] = {}
     for finding in findings:
         grouped.setdefault(finding.audit, []).append(finding)
@@ -93,7 +101,6 @@ def rows(
     made = [
         ScorecardRow(
             audit,
-            title(audit),
             anchors[own[0].model, audit],
             tuple(own),
             scales.get(audit),
@@ -101,9 +108,7 @@ def rows(
         )
         for audit, own in grouped.items()
     ]
-    return sorted(
-        made, key=lambda row: (not row.gates, row.effect is not Effect.BLOCKS, place(row.audit))
-    )
+    return sorted(made, key=lambda row: (not row.gates, row.effect is not Effect.BLOCKS, row.title))
 
 
 def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
@@ -157,7 +162,7 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
         Missing(
             why,
             how,
-            tuple(dict.fromkeys(f.audit for f in own)),
+            tuple(dict.fromkeys(f.title for f in own)),
             tuple(dict.fromkeys(f.model for f in own)),
             any(f.verdict is not Verdict.NA for f in own),
         )

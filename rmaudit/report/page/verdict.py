@@ -11,9 +11,9 @@ from datetime import datetime
 from rmaudit.report.document import Results, Run
 from rmaudit.report.page.numbers import decimals, fixed, gap, interval, must, value
 from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
-from rmaudit.report.page.titles import title
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding, slipped
+from rmaudit.verdicts.indifference import COMPETENCE
 from rmaudit.verdicts.outcome import Outcome
 from rmaudit.verdicts.records import Effect, Result, Verdict
 from rmaudit.verdicts.told import OUTDATED, excuse
@@ -53,6 +53,8 @@ class Box:
     missing: list[Missing]
     doubted: list[ScorecardRow]
     """Rows whose pass may mean that the model prefers nothing."""
+    competence: list[str]
+    """Titles of the gates that would show that it prefers something."""
 
 
 def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
@@ -63,13 +65,14 @@ def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
         outcome,
         mark,
         words,
-        advice(outcome, results.findings, lambda audit: title(audit).name),
+        advice(outcome, results.findings, lambda finding: finding.title),
         gates_in_words(rows),
         _lines(rows, Effect.BLOCKS),
         _lines(rows, Effect.ACCEPTED),
         list(results.run.gaps),
         missing(f for row in rows if row.gates for f in row.findings if not f.blocks),
         [row for row in rows if row.doubt and row.gates],
+        list(dict.fromkeys(row.title for row in rows if row.audit in COMPETENCE)),
     )
 
 

@@ -1,16 +1,33 @@
-"""Caveats that several findings share, and the columns of a table of models."""
+"""What a page says once of several findings, the columns of its tables, and names of prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rmaudit.report.page.titles import place
+from rmaudit import prompts
+from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.verdicts.findings import Finding
 
 
-def columns(audits: Iterable[str]) -> list[str]:
-    """Return each audit once, in the order of the page."""
-    return sorted(dict.fromkeys(audits), key=place)
+def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
+    """Return one row for each audit, by title: what a column's head says of it."""
+    first: dict[str, ScorecardRow] = {}
+    for row in rows:
+        first.setdefault(row.audit, row)
+    return sorted(first.values(), key=lambda row: row.title)
+
+
+def full(label: str) -> str:
+    """Return the texts of the prompts that a finding names, such as `best+worst`."""
+    known = prompts.ALL
+    names = label.split("+")
+    return "; ".join(f"{name}: {known[name].text}" if name in known else name for name in names)
+
+
+def short(label: str) -> str:
+    """Return, for example, `best`, `3 prompts` or `54 prompts`."""
+    names = label.split("+")
+    return label if len(names) == 1 else f"{len(names)} prompts"
 
 
 def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]]]:

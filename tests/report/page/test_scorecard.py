@@ -32,14 +32,14 @@ def failing(audit: str, **given: Any) -> Finding:
     return but(measured, audit=audit, bound=below(0.67, unit="sd"), **HARD | given)
 
 
-def test_blockers_come_first_then_the_order_of_the_mission() -> None:
-    """Then gates of others, then what informs; a row is as its worst prompt is."""
+def test_gates_come_first_and_among_them_blockers_each_by_title() -> None:
+    """Then what informs; a row is as its worst prompt is."""
     findings = [
         passing("numerics", **SOFT),
         passing("ours"),
         passing("frequency_bias"),
         passing("positive_skew", prompt="best"),
-        failing("gcg_probes", known="so", blocks=False),
+        failing("gcg_probes", known="so", blocks=False, title="Adversarial strings"),
         passing("elo_agreement", prompt="best"),
         failing("elo_agreement", prompt="worst"),
     ]
@@ -47,15 +47,15 @@ def test_blockers_come_first_then_the_order_of_the_mission() -> None:
     rows = rows_of(*findings)
     assert [(row.audit, row.result, row.effect) for row in rows] == [
         ("elo_agreement", Result.FAIL, Effect.BLOCKS),
-        ("positive_skew", Result.PASS, Effect.NONE),
-        ("frequency_bias", Result.PASS, Effect.NONE),
         ("gcg_probes", Result.FAIL, Effect.ACCEPTED),
+        ("frequency_bias", Result.PASS, Effect.NONE),
         ("ours", Result.PASS, Effect.NONE),
+        ("positive_skew", Result.PASS, Effect.NONE),
         ("numerics", Result.PASS, Effect.INFO),
     ]
     assert [row.gates for row in rows] == [True] * 5 + [False]
-    assert rows[0].title.name == "Agreement with people"
-    assert rows[4].title.name == "Ours"
+    assert rows[1].title == "Adversarial strings"
+    assert rows[3].title == "Ours"
 
 
 def test_anchors_are_the_audits_names_and_never_twice() -> None:
@@ -94,7 +94,8 @@ def test_what_blocks_is_told_with_how_much(results: dict[str, Any]) -> None:
 
 def test_unsure_is_told_with_its_reason(results: dict[str, Any]) -> None:
     """The interval crosses, chance in the run, or a null control that passes."""
-    crossing = but(found(0.6, 0.7), bound=below(0.67, unit="sd"), verdict=Verdict.INCONCLUSIVE)
+    unsure = {"bound": below(0.67, unit="sd"), "verdict": Verdict.INCONCLUSIVE}
+    crossing = but(found(0.6, 0.7), audit="a", **unsure)
     chance = failing("b", verdict=Verdict.INCONCLUSIVE, reason="may be chance among 9")
     null = {"long words": Control(Verdict.PASS, True, 0.1, 0.0, 0.2)}
     slipped = passing("c", verdict=Verdict.INCONCLUSIVE, controls=null)
@@ -129,7 +130,7 @@ def test_a_pass_names_what_is_accepted_and_what_was_not_measured(results: dict[s
         (
             "no model to compare with",
             "name one with --rm-baseline NAME",
-            ("model_agreement",),
+            ("Model agreement",),
             False,
         )
     ]
@@ -137,11 +138,9 @@ def test_a_pass_names_what_is_accepted_and_what_was_not_measured(results: dict[s
 
 def test_what_is_missing_for_a_release_is_said_with_its_name(results: dict[str, Any]) -> None:
     """In the audit's title; the page never asks its reader whether the run passes."""
-    said = box(results, passing("positive_skew"), gap("no data", audit="elo_agreement"))
+    said = box(results, passing("positive_skew"), gap("no data", audit="elo", title="People"))
 
-    assert said.means == (
-        "Do not release yet: one required check has no data (Agreement with people)"
-    )
+    assert said.means == "Do not release yet: one required check has no data (People)"
 
 
 def test_who_accepts_a_failure_until_when_and_up_to_what(results: dict[str, Any]) -> None:

@@ -1,0 +1,134 @@
+"""What the documentation repeats of the audits, written from their declarations.
+
+python -m scripts.audit_pages
+
+These parts are generated, each between two marks: the tables of docs/audits.md, the audits in
+zensical.toml, and in each docs/audits/NAME.md its head and its limits. The prose around them is
+written by hand. An audit without a page gets one.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.verdicts.declare import Declaration
+from rmaudit.verdicts.records import Severity
+
+ROOT = Path(__file__).parents[1]
+TABLES, SITE = Path("docs/audits.md"), Path("zensical.toml")
+_MARK = "written by scripts/audit_pages.py"
+_MOST = 5  # prompts that are named
+_NEEDS = {  # by fixture of an audit, what a run must be given
+    "baseline": "`--rm-baseline`",
+    "base_logprobs": "`base:` in models.yaml",
+    "pairs": "`--rm-pairs`",
+}
+_EFFECT = {
+    Severity.GATE: "It is a gate: a model that does not pass it blocks its release.",
+    Severity.INFO: "It informs: it fails no run unless models.yaml says so.",
+}
+_NEW = "\n".join(f"<!-- {part}: {_MARK} -->\n<!-- {part}: end -->\n" for part in ("head", "limits"))
+
+
+def pages(root: Path = ROOT) -> dict[Path, str]:
+    """Return the text of each file that has generated parts, by its path from `root`.
+
+    Raises:
+        ValueError: a file does not have the two marks of one of its parts.
+    """
+    audits = sorted(audits_in(root / "audits").values(), key=_order)
+    own = [declaration for _, declaration in audits]
+    found = {
+        TABLES: {
+            "gates": _table(each for each in audits if each[1].severity is Severity.GATE),
+            "others": _table(each for each in audits if each[1].severity is Severity.INFO),
+        },
+        SITE: {"audits": "".join(map(_entry, own))},
+    }
+    for function, declaration in audits:
+        file = Path(inspect.getfile(function)).relative_to(root)
+        limits = _linked(declaration.limits, [each.name for each in own])
+        page = Path("docs/audits", f"{declaration.name}.md")
+        found[page] = {"head": _head((function, declaration), file), "limits": limits}
+    return {path: _filled(root / path, parts) for path, parts in found.items()}
+
+
+def _filled(path: Path, parts: dict[str, str]) -> str:
+    """Return the file's text with these parts between their marks."""
+    text = path.read_text(encoding="utf-8") if path.exists() else _NEW
+    for part, written in parts.items():
+        marks = rf"^( *\S+ {part}: {re.escape(_MARK)}.*\n)[\s\S]*?^( *\S+ {part}: end)"
+        found = list(re.finditer(marks, text, re.MULTILINE))
+        if len(found) != 1:
+            message = f"{path}: {len(found)} parts are marked {part!r}, allowed: one, between"
+            raise ValueError(f"{message} '{part}: {_MARK}' and '{part}: end'")
+        (own,) = found
+        body = (
+            f"\n{written}\n" if path.suffix == ".md" else written
+        )  # Markdown's blocks stand apart
+        text = text[: own.end(1)] + body + text[own.start(2) :]
+    return text
+
+
+def _order(audit: Audit) -> tuple[bool, str]:
+    return audit[1].severity is not Severity.GATE, audit[1].title
+
+
+def _table(audits: Iterable[Audit]) -> str:
+    rows = ["| audit | question | passes | needs |", "| --- | --- | --- | --- |"]
+    for function, audit in audits:
+        link = f"[{audit.title}](audits/{audit.name}.md), `{audit.name}`"
+        rows.append(f"| {link} | {audit.question} | {audit.bound} | {_needs(function)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _entry(audit: Declaration) -> str:
+    return f'    {{ "{audit.title}" = "audits/{audit.name}.md" }},\n'
+
+
+def _head(audit: Audit, file: Path) -> str:
+    function, declaration = audit
+    needs = _needs(function)
+    lines = {
+        "Audit": f"`{declaration.name}`, declared in `{file.as_posix()}`",
+        "Claim": declaration.claim,
+        "Passes": f"where the whole 95 % interval lies {declaration.bound}",
+        "Effect": _EFFECT[declaration.severity],
+        "Findings": _findings(declaration),
+        "Needs": f"{needs}; without it the audit is not run" if needs else "",
+        "Source": declaration.source,
+    }
+    rows = [f"| {name} | {text} |" for name, text in lines.items() if text]
+    table = "\n".join(["| | |", "| --- | --- |", *rows])
+    return f"# {declaration.title}\n\n**{declaration.question}**\n\n{table}\n"
+
+
+def _findings(audit: Declaration) -> str:
+    names = [prompt.name for prompt in audit.prompts]
+    over = ", ".join(f"`{name}`" for name in names)
+    over = f"{len(names)} prompts" if len(names) > _MOST else over
+    if not names:
+        return "one for a model, over the prompts of the pairs"
+    return f"one for a model, over {over}" if audit.joint else f"one for each of {over}"
+
+
+def _needs(function: object) -> str:
+    asked = inspect.signature(function).parameters if callable(function) else ()
+    return ", ".join(need for fixture, need in _NEEDS.items() if fixture in asked)
+
+
+def _linked(limits: Iterable[str], names: Iterable[str]) -> str:
+    """Return the heading and a line for each limit, in which audits are links."""
+    known = re.compile(rf"\b({'|'.join(names)})\b")
+    linked = [known.sub(r"[\1](\1.md)", limit) for limit in limits]
+    lines = "".join(f"- {limit}\n" for limit in linked)
+    return f"## What it does not show\n\n{lines}"
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        (ROOT / path).write_text(text, encoding="utf-8")

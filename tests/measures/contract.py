@@ -1,0 +1,118 @@
+"""What a measure shows to the contract that all measures share, and toys to show it on.
+
+A file of tests of a measure that an audit uses has a `Contract`: `test_contract.py` finds it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.measures.joined import Answers
+from rmaudit.verdicts.records import Estimate
+
+Floats = NDArray[np.float64]
+
+LETTERS = "bcdfghjklmnp"
+WORDS = ["".join(three) for three in product(LETTERS, "aeiou", LETTERS)][::6]  # 120
+TEXTS = [text for word in WORDS for text in (word, f" {word.capitalize()}")]
+OF_WORD = {text: place // 2 for place, text in enumerate(TEXTS)}
+KNOWN = np.random.default_rng(7).normal(size=(12, len(WORDS)))  # what is known of each word
+VALENCE, ZIPF, RATING = (
+    pd.Series(column, index=WORDS, name=name)
+    for column, name in zip(KNOWN, ("toy", "zipf", "elo"), strict=False)
+)
+SCORES = np.repeat(KNOWN[:4].sum(axis=0) + KNOWN[4], 2) + np.tile([0.0, 0.25], len(WORDS))
+SCORES += 0.01 * np.random.default_rng(8).gamma(2, size=len(SCORES))
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A measure, by its name, on toys; and what it does that not all measures do.
+
+    Attributes:
+        measure: takes texts, their scores and the noise of a score. It may strip nothing of the
+            scores, which may be NaN, one, or all alike: refusing them is the measure's task. It may
+            bring what else the measure needs of the words (`KNOWN`), and another prompt (`turned`).
+        turned: the sign that the value gets where scores are turned round; 0 where the other end
+            answers then, as with the best or the least of something.
+        noise: whether noise widens its interval.
+        gaps: whether words without a score are left out; else each score counts, and one that is
+            missing is refused.
+        by_place: whether the toy says by place what a text is, so that rows have an order.
+        chart: whether it has evidence for a chart.
+        few: whether it may be of one or two texts.
+        in_unit: whether `measure` also takes `unit=`, the unit of one of its prompts.
+    """
+
+    name: str
+    measure: Callable[..., Estimate]
+    turned: int
+    noise: bool = True
+    gaps: bool = True
+    by_place: bool = False
+    chart: bool = True
+    few: bool = False
+    in_unit: bool = False
+
+
+def rng() -> np.random.Generator:
+    """The same draws each time."""
+    return np.random.default_rng(0)
+
+
+def of(column: Floats, texts: list[str]) -> Floats:
+    """What is known of the words of these texts."""
+    return np.array([column[OF_WORD[text.strip(".")]] for text in texts])
+
+
+def frame(texts: list[str], scores: Floats) -> pd.DataFrame:
+    """A sweep of these texts."""
+    named = pd.Series(texts, dtype="str")
+    return pd.DataFrame({"token_id": range(len(texts)), "text": named, "score": scores})
+
+
+def turned(texts: list[str], scores: Floats, *, by: float = -1.5, row: int = 0) -> Floats:
+    """The scores under another prompt: changed by something of the words, in the scores' units."""
+    known, scored = of(KNOWN[0], texts), ~np.isnan(scores)
+    x, y = known[scored], scores[scored]
+    unit = float((x - x.mean()) @ (y - y.mean())) / len(x) if len(x) else 0.0
+    return np.asarray(scores + by * unit * of(KNOWN[row], texts))
+
+
+def answers(texts: list[str], scores: Floats, noise: float) -> dict[str, Answers]:
+    """The scores under a frame and its opposite."""
+    return {
+        "best": Answers(frame(texts, scores), +1, noise),
+        "worst": Answers(frame(texts, turned(texts, scores)), -1, noise),
+    }
+
+
+def second(texts: list[str]) -> Floats:
+    """Return 1 for the second spelling of a word, 0 for the first."""
+    return np.array([text.startswith(" ") for text in texts], float)
+
+
+def split(texts: list[str], scores: Floats) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Strings, real answers and a sweep."""
+    every = frame(texts, scores)
+    return every.iloc[:5], every.iloc[5:9], every
+
+
+def in_pairs(texts: list[str]) -> pd.DataFrame:
+    """Two spellings of a word are a pair of answers, of which one was chosen."""
+    words = [text.strip(" .").lower() for text in texts]
+    about = {
+        "line": words,
+        "prompt": "",
+        "turns": "",
+        "response": texts,
+        "subset": "",
+        "group": words,
+    }
+    return pd.DataFrame({**about, "chosen": [text.startswith(" ") for text in texts]})
