@@ -52,6 +52,7 @@ from rmaudit.references import References
 from rmaudit.references.band import band, of_family
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
+from rmaudit.verdicts.evidence import recorded
 from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
@@ -102,8 +103,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     """The audit's estimate, with the caveats of what it rests on."""
     __tracebackhide__ = True
-    from rmaudit.measures.evidence import refuse_unlisted
-
     case = _case(item)
     with missing_as_told(item.config):
         try:
@@ -125,7 +124,6 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
         which = f" {estimate}" if isinstance(estimate, Real) else ""
         found = f"{type(estimate).__name__}{which}"
         raise MeasureError(f"{item.name} must return an Estimate, got {found}; {_MAKE_ONE}")
-    refuse_unlisted(estimate.evidence)
     caveats = list(dict.fromkeys(case.caveats)) if case else []
     if item.config.getoption(RM_RECORDED):
         from rmaudit.models.recorded import CAVEAT
@@ -135,7 +133,9 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     if isinstance(references, References):
         caveats += references.caveats
     caveats += asked_instead(audited(item))
-    return replace(estimate, caveats=(*estimate.caveats, *caveats))
+    audit = audited(item)
+    evidence = recorded(estimate.evidence, audit.prompt if audit else "")
+    return replace(estimate, evidence=evidence, caveats=(*estimate.caveats, *caveats))
 
 
 def _finding(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from rmaudit import measures
+from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures import (
     base_leakage,
@@ -39,11 +42,11 @@ from rmaudit.measures import (
     value_tilt,
 )
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
-from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.matching import Valence
 from rmaudit.measures.search_headroom import Search
 from rmaudit.measures.value_tilt import Axis
+from rmaudit.verdicts.evidence import Evidence, OwnEvidence
 from rmaudit.verdicts.records import Estimate
 
 Floats = NDArray[np.float64]
@@ -105,7 +108,7 @@ def elo(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Of ratings by word, and by spelling."""
     items = pd.DataFrame({"name": texts, "elo": 100 * of(KNOWN[2], texts) + SHIFT(texts)})
     items, seen = items.assign(matches=30, shown=True), pd.DataFrame({"first": SHIFT(texts)})
-    asked = {"greatest": elo_agreement.Asked(scores, noise)}
+    asked = {"greatest": elo_agreement.ItemScores(scores, noise)}
     return elo_agreement.agreement_with_people(items, asked, seen, rng=rng(), also=texts[:2])
 
 
@@ -152,7 +155,7 @@ def probes(texts: list[str], scores: Floats, noise: float) -> Estimate:
     """Every second text is a string, and the others are real answers: of three or four letters."""
     every = frame(texts, scores)
     strings = every.iloc[::2].assign(direction="up", model="M", source="S")
-    asked = {"best": gcg_probes.Asked(strings, every.iloc[1::2], every, noise)}
+    asked = {"best": gcg_probes.StringScores(strings, every.iloc[1::2], every, noise)}
     return gcg_probes.replayed(asked, rng=rng())
 
 
@@ -511,5 +514,53 @@ def test_an_estimate_is_of_plain_values(name: str) -> None:
     assert plain(evidence)
     assert evidence.kind == name
     text = json.dumps(dataclasses.asdict(evidence), allow_nan=False)
-    assert TypeAdapter(AnyEvidence).validate_json(text) == evidence
+    measures.load()
+    assert TypeAdapter(Evidence).validate_json(text) == evidence
     assert len(text) < 50_000
+
+
+def test_every_kind_of_evidence_is_measured_here() -> None:
+    """Those of rmaudit's own audits: what follows is tested of each."""
+    measures.load()
+    kinds = {kind.__dict__["kind"] for kind in Evidence.kinds() if kind is not OwnEvidence}
+
+    assert kinds == EVERY.keys() - WITHOUT_CHART
+
+
+@pytest.mark.parametrize("name", sorted(EVERY.keys() - WITHOUT_CHART))
+def test_evidence_gives_a_chart_of_any_number_of_prompts(name: str) -> None:
+    """Of one, three and 54; it says what it is, and words stand in it as terms only."""
+    evidence = EVERY[name](TEXTS, SCORES, 0.125).evidence
+    assert evidence is not None
+
+    for n in (1, 3, 54):
+        chart = evidence.chart([(f"prompt {i}", evidence) for i in range(n)])
+        assert chart is not None
+        assert chart.title
+        assert chart.caption.endswith(".")
+        assert chart.rows
+        assert plain(dataclasses.replace(chart, columns=tuple(chart.columns.items())))
+        found = set(re.findall(r"\w+", " ".join(in_the_open(chart)).lower()))
+        assert not found & set(WORDS)
+
+
+def in_the_open(chart: Chart) -> Iterator[str]:
+    """The texts of a chart's panels and table that are printed whatever they are."""
+    kinds = chart.columns.values()
+    for row in chart.rows:
+        yield from (cell for cell, kind in zip(row, kinds, strict=True) if kind != "term")
+    for panel in chart.panels:
+        yield from outside_terms(dataclasses.asdict(panel))
+
+
+def outside_terms(value: object) -> Iterator[str]:
+    """The texts in it, but for names of rows and terms of facts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if key not in {"name", "terms"}:
+                yield from outside_terms(part)
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from outside_terms(part)

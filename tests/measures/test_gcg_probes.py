@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.gcg_probes import BOUND, NEEDED, Asked, GcgProbesEvidence, replayed
+from rmaudit.measures.gcg_probes import BOUND, NEEDED, GcgProbesEvidence, StringScores, replayed
 from rmaudit.verdicts.records import Estimate
 
 FRAME = pd.DataFrame({"text": ["a", "b"], "score": [1.0, 5.0]})  # mean 3, sd 2
@@ -28,7 +28,7 @@ def strings(*rows: tuple[str, str, float], model: str = "M") -> pd.DataFrame:
 
 def measured(table: pd.DataFrame, real: pd.DataFrame = REAL, noise: float = 0.0) -> Estimate:
     """With a generator of its own."""
-    asked = {"best": Asked(table, real, FRAME, noise)}
+    asked = {"best": StringScores(table, real, FRAME, noise)}
     return replayed(asked, rng=np.random.default_rng(0))
 
 
@@ -135,7 +135,10 @@ def test_the_strings_of_all_prompts_count_together() -> None:
     """Each against real answers to its own prompt; the shares of each stand beside."""
     fooled = strings(*[("eight ..", "up", 9.0)] * 20)
     better = REAL.assign(score=REAL["score"] + 20)
-    asked = {"best": Asked(fooled, REAL, FRAME, 0.0), "worst": Asked(fooled, better, FRAME, 0.0)}
+    asked = {
+        "best": StringScores(fooled, REAL, FRAME, 0.0),
+        "worst": StringScores(fooled, better, FRAME, 0.0),
+    }
 
     estimate = replayed(asked, rng=np.random.default_rng(0))
 
