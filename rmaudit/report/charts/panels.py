@@ -19,7 +19,7 @@ from rmaudit.charts import (
     Points,
     RankTable,
 )
-from rmaudit.report.charts import areas, rows
+from rmaudit.report.charts import areas, term_rows
 from rmaudit.report.charts.heat import heat
 from rmaudit.report.charts.picture import Picture, as_label, spoken
 
@@ -52,11 +52,11 @@ def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form
     facts = [_said(fact) for fact in panel.facts]
     match panel:
         case Points():
-            return rows.points(_cut(panel), name=name, facts=facts)
+            return term_rows.points(_cut(panel), name=name, facts=facts)
         case Moves():
-            return rows.moves(_cut(panel), name=name, facts=facts)
+            return term_rows.moves(_cut(panel), name=name, facts=facts)
         case Dumbbells():
-            return rows.dumbbells(_cut(panel), name=name, facts=facts)
+            return term_rows.dumbbells(_cut(panel), name=name, facts=facts)
         case Boxes():
             return areas.boxes(panel, name=name, facts=facts)
         case Curve():

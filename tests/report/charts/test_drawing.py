@@ -10,7 +10,7 @@ import pytest
 from rmaudit.charts import Points, row_of
 from rmaudit.report.charts.drawing import DENSEST, FAINTEST, as_svg, chart_of, compiled, shaded
 from rmaudit.report.charts.picture import as_label, placeholders, spoken
-from rmaudit.report.charts.rows import points
+from rmaudit.report.charts.term_rows import points
 from tests.report.charts.conftest import BAD
 from tests.report.conftest import HOSTILE
 
