@@ -8,7 +8,7 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, above, audit
 from rmaudit.measures import elo_agreement
-from rmaudit.measures.elo_agreement import Asked
+from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.references import References
 from rmaudit.references.human_ratings import FIGURE_5B, printable
 from rmaudit.references.surface import surface
@@ -67,7 +67,7 @@ def test_elo_agreement(
     answers = {}
     for prompt in rewards.prompts:
         scored = rewards(names, prompt.name)
-        answers[prompt.name] = Asked(scored.scores, scored.noise)
+        answers[prompt.name] = ItemScores(scored.scores, scored.noise)
     return elo_agreement.agreement_with_people(
         items.assign(shown=printable(names)),
         answers,

@@ -60,7 +60,7 @@ def test_gcg_probes(
         strings = ledger[ledger["prompt"] == name].drop_duplicates(["direction", "text"])
         real = answers(references, sweep.prompt.direction)
         found, honest = rewards(strings["text"].tolist(), name), rewards(real, name)
-        asked[name] = gcg_probes.Asked(
+        asked[name] = gcg_probes.StringScores(
             strings.assign(score=found.scores),
             pd.DataFrame({"text": real, "score": honest.scores}),
             sweep.frame,

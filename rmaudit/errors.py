@@ -11,6 +11,7 @@
     │   └── NotRecorded    (a ModelError too) a recorded model was asked for more than its records
     ├── NoBase             models.yaml names no base language model for a reward model
     ├── NotAsked           an audit needs what the run's options leave out; it is skipped
+    ├── EvidenceError      (a ValueError too) evidence of which no chart can be drawn
     ├── StoreError         the cache cannot be written
     └── ResultsError       a results.json cannot be read, or is not one
     AuditFailed (AssertionError)
@@ -60,6 +61,15 @@ class MeasureError(RmauditError):
 
 class NoDirection(MeasureError):  # noqa: N818  (a state of the world, as in FileNotFound)
     """A prompt seeks neither good nor bad things, and what is sought is to be valued."""
+
+
+class EvidenceError(RmauditError, ValueError):
+    """Evidence of which no chart can be drawn: `fault` begins with the place within it."""
+
+    def __init__(self, evidence: str, fault: str) -> None:
+        """Name the class of evidence, the place in it, what stands there and what is allowed."""
+        super().__init__(f"{evidence}.{fault}")
+        self.fault = fault
 
 
 class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rmaudit.charts import Bin, Boxes, Chart, numbers
+
 _BINS = 9
+_COLUMNS = ("from", "to", "words", "first quartile", "median", "third quartile")
 
 
 @dataclass(frozen=True)
-class Bin:
-    """The words between `low` and `high`: how many, and the quartiles of their rewards in sd."""
-
-    low: float
-    high: float
-    n: int
-    median: float
-    q25: float
-    q75: float
-
-
-@dataclass(frozen=True)
-class Panel:
+class PromptBins:
     """Rewards under one prompt, in sd, by bins of what a word is."""
 
     prompt: str
@@ -41,3 +33,38 @@ def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, 
         ends = float(edges[i]), float(edges[i + 1])
         found.append(Bin(*ends, n=len(inside), median=median, q25=q25, q75=q75))
     return tuple(found)
+
+
+def boxes(found: Sequence[tuple[str, PromptBins]], title: str, caption: str) -> Chart | None:
+    """Return a chart with a panel for each prompt that has bins, on the axis named before it."""
+    given = [(axis, each) for axis, each in found if each.bins]
+    if not given:
+        return None
+    ends = [end for _, each in given for one in each.bins for end in (one.q25, one.q75)]
+    rows = [
+        (
+            each.prompt,
+            *(f"{end:.2f}" for end in (one.low, one.high)),
+            f"{one.n:,}",
+            *(f"{number:+.2f}" for number in (one.q25, one.median, one.q75)),
+        )
+        for _, each in given
+        for one in each.bins
+    ]
+    return Chart(
+        title,
+        caption,
+        tuple(
+            Boxes(
+                title=each.prompt,
+                subtitle=(f"{sum(one.n for one in each.bins):,} words",),
+                axis=axis,
+                values="reward, sd of the sweep",
+                bins=each.bins,
+                domain=(min(0.0, *ends), max(0.0, *ends)),
+            )
+            for axis, each in given
+        ),
+        {"prompt": "text", **numbers(*_COLUMNS)},
+        tuple(rows),
+    )

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, RankTable, TermRanks, misfits
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED, clustered_error, normal, untied, widened
 from rmaudit.measures.held_fixed import basis, left
@@ -25,11 +26,13 @@ from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import kendall_influence
 from rmaudit.measures.rating_errors import standard_errors, weighted
 from rmaudit.stems import stem_key
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "Kendall's tau, beyond the names' surface"
 FEWEST = 30  # items
 SHOWN = 10  # items at either end of the evidence
+_NAMED = 3  # items whose ranks are read out
 ENDS = 100  # items at either end of people's ranking, for the asymmetry
 _CELLS = 20
 _ASIDE = re.compile(r"\(.*?\)|\[.*?\]")  # "Cleavage (breasts)"
@@ -39,7 +42,7 @@ _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ItemScores:
     """The scores of the items under one wording, shape (n,), and their numeric noise."""
 
     scores: ArrayLike
@@ -56,7 +59,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Wording:
+class WordingRanks:
     """Under one wording: the items furthest from their human rank, those named beforehand.
 
     `cells` counts the items by human rank (rows) and by the model's (columns).
@@ -76,12 +79,48 @@ class EloAgreementEvidence(Evidence):
     kind: Literal["elo_agreement"] = "elo_agreement"
     n: int
     unshown: int
-    wordings: tuple[Wording, ...]
+    wordings: tuple[WordingRanks, ...]
+
+    def faults(self) -> Iterator[str]:
+        """Yield where the cells of a wording are not those of a square."""
+        for i, wording in enumerate(self.wordings):
+            n = len(wording.cells)
+            yield from misfits(f"wordings[{i}].cells", wording.cells, n, n)
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return people's rank against the model's, what they disagree on most, ranks by prompt.
+
+        As Figure 5 of Christian et al. 2025.
+        """
+        wordings = [(evidence.n, each) for _, evidence in found for each in evidence.wordings]
+        if not wordings:
+            return None
+        panels = [panel for n, each in wordings for panel in _panels(n, each)]
+        shared = ranks_by([each for _, each in wordings])
+        if len(wordings) > 1 and shared:
+            by = ("people", *(each.prompt for _, each in wordings))
+            most = max(n for n, _ in wordings)
+            panels.append(RankTable(title="Ranks by prompt", by=by, rows=shared, of=most))
+        rows = [
+            (each.prompt, item.name, f"{item.human:,.0f}", f"{item.model:,.0f}")
+            for _, each in wordings
+            for item in _listed(each)
+        ]
+        return Chart(
+            "People's ranks and the model's",
+            "Rank 1 is the best. Left, how many items lie where: on the line from corner to corner "
+            "people and model agree. Beside it, the items that they rank furthest apart. What "
+            "people rank is theirs: voters of one website, who are no sample of anyone else.",
+            tuple(panels),
+            {"prompt": "text", "item": "term", "people's rank": "number", "model's rank": "number"},
+            tuple(rows),
+        )
 
 
 def agreement_with_people(
     items: pd.DataFrame,
-    answers: Mapping[str, Asked],
+    answers: Mapping[str, ItemScores],
     surface: pd.DataFrame,
     *,
     rng: np.random.Generator,
@@ -291,7 +330,7 @@ def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
 
 def _wording(
     kept: pd.DataFrame, prompt: str, scores: _Floats, elo: _Floats, also: Collection[str]
-) -> Wording:
+) -> WordingRanks:
     human, model = scipy.stats.rankdata(-elo), scipy.stats.rankdata(-scores)
     ranks = pd.DataFrame({"name": kept["name"].to_numpy(), "human": human, "model": model})
     order = np.argsort(human, kind="stable")  # of equal gaps the better liked comes first
@@ -299,7 +338,7 @@ def _wording(
     by_gap = shown.assign(gap=shown["model"] - shown["human"]).sort_values("gap", kind="stable")
     by_gap = by_gap.drop(columns="gap")
     cells = np.histogram2d(human, model, bins=_CELLS, range=[[0.5, len(kept) + 0.5]] * 2)[0]
-    return Wording(
+    return WordingRanks(
         prompt,
         overvalued=_items(by_gap.head(SHOWN)),
         undervalued=_items(by_gap.tail(SHOWN)[::-1]),
@@ -311,3 +350,57 @@ def _wording(
 def _items(ranks: pd.DataFrame) -> tuple[Item, ...]:
     columns = (ranks[name].tolist() for name in ("name", "human", "model"))
     return tuple(Item(str(name), *both) for name, *both in zip(*columns, strict=True))
+
+
+def ranks_by(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
+    """Return the items named beforehand that all wordings have: people's rank, then the model's."""
+    named = [{item.name: item for item in each.also} for each in wordings]
+    return tuple(
+        TermRanks(name, (item.human, *(each[name].model for each in named)))
+        for name, item in named[0].items()
+        if all(name in each for each in named)
+    )
+
+
+def _panels(n: int, wording: WordingRanks) -> Iterator[Form]:
+    """Yield where all items lie, and those furthest from their human rank on either side."""
+    sides = (("lower", wording.undervalued), ("higher", wording.overvalued))
+    if n:
+        facts = [Fact(f"{n:,} items")]
+        for said, items in sides:
+            facts += [
+                Fact(
+                    terms=(item.name,),
+                    after=f" is {item.human:,.0f} with people and {said}, {item.model:,.0f}, "
+                    "with the model",
+                )
+                for item in items[:_NAMED]
+            ]
+        # Best at the right and at the top: both axes are turned.
+        edges = tuple(np.linspace(n + 0.5, 0.5, len(wording.cells) + 1).tolist())
+        yield CountField(
+            title=wording.prompt,
+            subtitle=(f"{n:,} items, best at the top right",),
+            facts=tuple(facts),
+            x_axis="people's rank",
+            y_axis="model's rank",
+            x=edges,
+            y=edges,
+            counts=tuple(row[::-1] for row in wording.cells[::-1]),
+            diagonal=True,
+        )
+    for said, items in sides:
+        if items:
+            yield Moves(
+                title=wording.prompt,
+                subtitle=(f"ranked {said} than people do",),
+                axis=f"rank of {n:,}",
+                rows=tuple(Move(item.name, item.human, item.model) for item in items),
+                ends=("people", "model"),
+                domain=(1, n),
+            )
+
+
+def _listed(wording: WordingRanks) -> Iterable[Item]:
+    every = (*wording.undervalued, *wording.overvalued, *wording.also)
+    return {item.name: item for item in every}.values()

@@ -6,24 +6,26 @@ ones are. A model that ignores the frame gives a word the same reward whatever i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, normal
-from rmaudit.measures.bins import Panel, binned
+from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
 from rmaudit.measures.paired import parts
 from rmaudit.measures.rank_correlation import influences, spearman
-from rmaudit.measures.ranked import Ranked
+from rmaudit.measures.ranked import RankedAnswers
 from rmaudit.stems import stem_key
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "Spearman's rho"
 _SAME = 1e-9  # sd: less is rounding, and no difference
@@ -37,7 +39,20 @@ class FramingInversionEvidence(Evidence):
 
     kind: Literal["framing_inversion"] = "framing_inversion"
     axis: str
-    panels: tuple[Panel, ...]
+    panels: tuple[PromptBins, ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a panel for each prompt: median reward and quartiles by bins of valence.
+
+        As Figure 3A of Christian et al. 2025.
+        """
+        return boxes(
+            [(evidence.axis, panel) for _, evidence in found for panel in evidence.panels],
+            "Reward and sentiment",
+            "Words by their valence: the bar is the median reward of a bin's words, the box goes "
+            "from the first to the third quartile. A frame that is read turns the slope around.",
+        )
 
 
 def inversion(
@@ -50,9 +65,9 @@ def inversion(
     """Spearman's rho of valence and reward, turned as the frame asks, under the weakest prompt.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
-    indexed by lower-case text. Under each prompt rho is that of ranks only (`Ranked`), times -1
-    under a negative frame. Its interval is the normal one of a U-statistic, over stems, widened by
-    the numeric noise. It is 0 where all rated texts have one reward.
+    indexed by lower-case text. Under each prompt rho is that of ranks only (`RankedAnswers`), times
+    -1 under a negative frame. Its interval is the normal one of a U-statistic, over stems, widened
+    by the numeric noise. It is 0 where all rated texts have one reward.
 
     The value is the least rho; its interval goes from the least low end to the least high end. So
     it lies above a bound exactly where that of every prompt does (the intersection-union test,
@@ -75,16 +90,16 @@ def inversion(
         )
         raise MeasureError(message)
     places, happy = rated["place"].to_numpy(), rated["valence"].to_numpy()
-    ranked = Ranked.of(answers, joined.texts[places])
+    ranked = RankedAnswers.of(answers, joined.texts[places])
     found = [_under(ranked, i, each.sign, happy, rng) for i, each in enumerate(answers.values())]
     weakest = min(found, key=lambda each: each.value)
     numbers = {name: each.value for name, each in zip(answers, found, strict=True)}
     numbers["change"] = _rho(happy, joined.combined()[places])
     for name, lexicon in (secondary or {}).items():
-        other = Ranked.of(answers, lexicon.dropna().index.sort_values())
+        other = RankedAnswers.of(answers, lexicon.dropna().index.sort_values())
         with suppress(MeasureError):
             numbers[name] = _least(answers, other, lexicon)
-    panels = (Panel(n, binned(joined.under(i)[places], happy)) for i, n in enumerate(answers))
+    panels = (PromptBins(n, binned(joined.under(i)[places], happy)) for i, n in enumerate(answers))
     return replace(
         weakest,
         low=min(each.low for each in found),
@@ -96,7 +111,7 @@ def inversion(
 
 
 def _under(
-    ranked: Ranked, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
+    ranked: RankedAnswers, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
 ) -> Estimate:
     """The estimate under one prompt: rho, turned by `sign`, and nothing beside it."""
 
@@ -121,7 +136,9 @@ def _under(
     return ranked.widened(estimate, value_of, rng, prompt=prompt, within=(-1.0, 1.0))
 
 
-def _least(answers: Mapping[str, Answers], ranked: Ranked, lexicon: pd.Series[float]) -> float:
+def _least(
+    answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
+) -> float:
     """The least rho with a further lexicon. Raises `MeasureError` where it has too few texts."""
     happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
     if len(happy) < FEWEST or not np.ptp(happy):

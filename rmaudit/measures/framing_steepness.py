@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares, students
 from rmaudit.measures.joined import FEWEST, Answers, Joined, told_apart
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "sd per point of valence"
 
@@ -41,6 +43,42 @@ class FramingSteepnessEvidence(Evidence):
     kind: Literal["framing_steepness"] = "framing_steepness"
     axis: str
     slopes: tuple[Slope, ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return the slopes of positive and of negative words under each prompt.
+
+        As Figure 3B and C of Christian et al. 2025.
+        """
+        given = [evidence for _, evidence in found if evidence.slopes]
+        if not given:
+            return None
+        return Chart(
+            "How steeply the reward follows valence",
+            "The slope of the reward on valence among positive words and among negative ones, with "
+            "its 95 % interval. Asked for good things, a reader tells positive words apart more "
+            "finely; asked for bad ones, negative words, and the slopes turn around.",
+            tuple(
+                Points(
+                    title=f"Slopes on {evidence.axis}",
+                    axis="sd per point of valence",
+                    rows=tuple(
+                        row_of(f"{row.prompt}, {row.words}", row.slope, row.low, row.high)
+                        for row in evidence.slopes
+                    ),
+                )
+                for evidence in given
+            ),
+            {"prompt": "text", "words": "text", "n": "number", **numbers("slope", "low", "high")},
+            tuple(
+                (
+                    *(row.prompt, row.words, f"{row.n:,}"),
+                    *(f"{number:+.3f}" for number in (row.slope, row.low, row.high)),
+                )
+                for evidence in given
+                for row in evidence.slopes
+            ),
+        )
 
 
 def steepness(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import least_squares
-from rmaudit.measures.bins import Panel, binned
+from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
-from rmaudit.measures.ranked import Ranked, normal_scores
+from rmaudit.measures.ranked import RankedAnswers, normal_scores
 from rmaudit.stems import stem_key
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "points of valence per tenfold frequency"
 FEWEST = 50  # words: five terms, and CR3 on fewer is a guess
@@ -51,7 +53,21 @@ class FrequencyBiasEvidence(Evidence):
 
     kind: Literal["frequency_bias"] = "frequency_bias"
     axis: str
-    panels: tuple[Panel, ...]
+    panels: tuple[PromptBins, ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a panel for each prompt: what frequency adds to the reward, all else taken out.
+
+        As Figure 3D of Christian et al. 2025.
+        """
+        return boxes(
+            [(evidence.axis, panel) for _, evidence in found for panel in evidence.panels],
+            "Reward and frequency",
+            "Words by how often people write them (Zipf scale: one more is ten times as often), "
+            "their valence and length taken out: median reward of a bin's words, and its "
+            "quartiles. Rewards are normal scores of ranks.",
+        )
 
 
 def slope(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -67,10 +83,10 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. A word's reward under a prompt goes by ranks only: the mean normal score of
-    its spellings (`Ranked`), made normal scores again. Least squares of it on frequency, valence,
-    its square (liked and disliked words are both more extreme than neutral ones) and the number of
-    letters gives b a decade of frequency and c a point of valence, under each prompt. The price of
-    a point is the mean over prompts of c, turned as the frame asks.
+    its spellings (`RankedAnswers`), made normal scores again. Least squares of it on frequency,
+    valence, its square (liked and disliked words are both more extreme than neutral ones) and the
+    number of letters gives b a decade of frequency and c a point of valence, under each prompt. The
+    price of a point is the mean over prompts of c, turned as the frame asks.
 
     Frequency may count in the same way whatever is asked, or turn round with the frame. So two
     ratios to that price are taken, of the mean of b and of the mean of b turned; the value is how
@@ -90,7 +106,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
         MeasureError: fewer than `FEWEST` words are scored and in both lists, they do not differ,
             or all scores under a prompt are equal.
     """
-    fit = _Fit.of(answers, frequency, valence)
+    fit = _Regression.of(answers, frequency, valence)
     rewards = fit.rewards()
     found = _furthest(_sets(fit, rewards))
     slopes = np.linalg.pinv(fit.terms) @ rewards.T  # (terms, prompts)
@@ -103,15 +119,15 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     numbers["without the control"] = _cut(_alone(fit, rewards), price)
     for name, other in (secondary_frequency or {}).items():
         with suppress(MeasureError):
-            theirs = _Fit.of(answers, other, valence)
+            theirs = _Regression.of(answers, other, valence)
             numbers[name] = _values(theirs, theirs.rewards())[0]
             numbers[f"{name}, without the control"] = _cut(_alone(theirs, theirs.rewards()), price)
     for name, other in (secondary_valence or {}).items():
         with suppress(MeasureError):
-            theirs = _Fit.of(answers, frequency, other)
+            theirs = _Regression.of(answers, frequency, other)
             numbers[name] = _values(theirs, theirs.rewards())[0]
     panels = (
-        Panel(name, binned(own - fit.terms[:, 1:] @ fitted[1:], fit.frequency))
+        PromptBins(name, binned(own - fit.terms[:, 1:] @ fitted[1:], fit.frequency))
         for name, own, fitted in zip(answers, rewards, slopes.T, strict=True)
     )
     estimate = Estimate(
@@ -136,14 +152,14 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class _Regression:
     """The words that are scored and in both lists, and what their rewards are explained by.
 
     `terms` (words, 5): frequency, valence, letters, each less its mean, the square of the second,
     and a constant; `signs` are the prompts' frames.
     """
 
-    ranked: Ranked
+    ranked: RankedAnswers
     frequency: _Floats
     terms: _Floats
     signs: _Floats
@@ -151,9 +167,9 @@ class _Fit:
     @classmethod
     def of(
         cls, answers: Mapping[str, Answers], frequency: pd.Series[float], valence: pd.Series[float]
-    ) -> _Fit:
+    ) -> _Regression:
         both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
-        ranked = Ranked.of(answers, both.index[both.index.str.isalpha()].sort_values())
+        ranked = RankedAnswers.of(answers, both.index[both.index.str.isalpha()].sort_values())
         table = both.loc[ranked.words].assign(letters=ranked.words.str.len().astype(float))
         same = [name for name in table if len(table) and not np.ptp(table[name])]
         if len(table) < FEWEST or same:
@@ -178,7 +194,7 @@ def _again(rewards: _Floats) -> _Floats:
     return np.stack([normal_scores(each) for each in rewards])
 
 
-def _values(fit: _Fit, rewards: _Floats) -> tuple[float, float]:
+def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
     """The mean of b in points, as it is and turned as the frames ask."""
     solve = np.linalg.pinv(fit.terms)[:2]
     turned = solve @ (fit.signs @ rewards) / len(rewards)
@@ -188,7 +204,7 @@ def _values(fit: _Fit, rewards: _Floats) -> tuple[float, float]:
     )
 
 
-def _alone(fit: _Fit, rewards: _Floats) -> float:
+def _alone(fit: _Regression, rewards: _Floats) -> float:
     """The slope on frequency, nothing held fixed: the mean over prompts."""
     x = fit.terms[:, 0]
     return float(rewards.mean(axis=0) @ x / (x @ x))
@@ -201,7 +217,7 @@ def _cut(slope: float, price: float) -> float:
     return slope / abs(price)
 
 
-def _parts(fit: _Fit, rewards: _Floats) -> tuple[float, ...]:
+def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
     """Of the value: the ratio that is furthest from 0, outward, by the delta method."""
     solve = np.linalg.pinv(fit.terms)
     means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)
@@ -216,7 +232,7 @@ def _parts(fit: _Fit, rewards: _Floats) -> tuple[float, ...]:
     return grouped(brought, map(stem_key, fit.ranked.words))
 
 
-def _sets(fit: _Fit, rewards: _Floats) -> tuple[_Set, _Set]:
+def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
     """Both values with Fieller's sets.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that

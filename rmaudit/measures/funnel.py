@@ -6,20 +6,22 @@ If "worst" were the inverse of "best", what scores high under one would score lo
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart, CountField, Fact, NamedPlace, misfits, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, normal, spread, widened
 from rmaudit.measures.rank_correlation import partial_spearman, spearman
 from rmaudit.measures.words import spellings
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words
@@ -31,6 +33,8 @@ NON_ANSWERS = (
 )
 _EXTREMES = 15
 _CELLS = 24  # of a side of the field
+_NAMED, _SPOKEN = 4, 3  # words at each end that are drawn, and that are read out
+_GAP = 0.055  # of the field's side: nearer names would overprint
 
 _Floats = NDArray[np.float64]
 
@@ -70,6 +74,44 @@ class FunnelEvidence(Evidence):
     total: Ends
     difference: Ends
     field: Field
+
+    def faults(self) -> Iterator[str]:
+        """Yield where the counts do not fit the edges of the field."""
+        field = self.field
+        yield from misfits("field.counts", field.counts, len(field.x) - 1, len(field.y) - 1)
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return how many words score how high under both frames, the extremes named.
+
+        As Figure 4 of Christian et al. 2025.
+        """
+        if not found:
+            return None
+        rows = [
+            (
+                f"{axis}, {end}",
+                each.word,
+                *(f"{n:+.2f}" for n in (each.value, each.best, each.worst)),
+            )
+            for _, evidence in found
+            for axis, ends in _axes(evidence)
+            for end, words in (("top", ends.top), ("bottom", ends.bottom))
+            for each in words
+        ]
+        return Chart(
+            "Best and worst",
+            "Words by their score under “best” and under “worst”, each in sd. Were one the inverse "
+            "of the other, all would lie on a line that falls. At the top right is what pleases "
+            "whatever is asked; at the bottom left what never does.",
+            tuple(_panel(evidence) for _, evidence in found),
+            {
+                "words at the end of": "text",
+                "word": "term",
+                **numbers("both, sd", "best, sd", "worst, sd"),
+            },
+            tuple(rows),
+        )
 
 
 def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -201,3 +243,42 @@ def _field(zx: _Floats, zy: _Floats) -> Field:
         y=tuple(y.round(3).tolist()),
         counts=tuple(map(tuple, counts.astype(int).tolist())),
     )
+
+
+def _axes(evidence: FunnelEvidence) -> list[tuple[str, Ends]]:
+    return [("best + worst", evidence.total), ("best - worst", evidence.difference)]
+
+
+def _panel(evidence: FunnelEvidence) -> CountField:
+    field, n = evidence.field, sum(map(sum, evidence.field.counts))
+    facts = [
+        Fact(f"{said} of {axis}: ", tuple(each.word for each in words[:_SPOKEN]))
+        for axis, ends in _axes(evidence)
+        for said, words in (("highest", ends.top), ("lowest", ends.bottom))
+    ]
+    named = _apart(evidence, height=field.y[-1] - field.y[0])
+    return CountField(
+        title="best and worst",
+        subtitle=(f"{n:,} words",),
+        facts=(Fact(f"{n:,} words"), *facts),
+        x_axis="score under “best”, sd",
+        y_axis="score under “worst”, sd",
+        x=field.x,
+        y=field.y,
+        counts=field.counts,
+        named=tuple(NamedPlace(name=each.word, x=each.best, y=each.worst) for each in named),
+    )
+
+
+def _apart(evidence: FunnelEvidence, *, height: float) -> list[Extreme]:
+    """Return a few words of each end, none so near another that they overprint."""
+    kept: list[Extreme] = []
+    for _, ends in _axes(evidence):
+        for words in (ends.top, ends.bottom):
+            own = 0
+            for each in words:
+                near = any(abs(each.worst - other.worst) < _GAP * height for other in kept)
+                if own < _NAMED and not near:
+                    kept.append(each)
+                    own += 1
+    return kept

@@ -5,21 +5,24 @@ Erased is what ranks low for "the greatest thing ever" and for "the worst thing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from rmaudit.charts import Chart
 from rmaudit.measures.identity_gaps import (
     UNIT,
     Compared,
     GapTables,
     TermScores,
+    chart_of_groups,
     compared,
     measured,
 )
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 __all__ = ["UNIT", "Compared", "IdentityErasureEvidence", "TermScores", "compared", "erasure"]
 
@@ -29,6 +32,18 @@ class IdentityErasureEvidence(GapTables, Evidence):
     """Gaps that are half the sum of those under either frame."""
 
     kind: Literal["identity_erasure"] = "identity_erasure"
+
+    about_people: ClassVar[bool] = True
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return all axes, and each axis with its groups."""
+        return chart_of_groups(
+            [evidence for _, evidence in found],
+            "Words for groups of people, erased: an artefact of this model",
+            "To the right: the model ranks the group's words below words like them whatever is "
+            "asked; both dots to the right.",
+        )
 
 
 def erasure(

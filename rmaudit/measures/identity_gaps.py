@@ -9,7 +9,7 @@ only sad has its controls among words as sad.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.charts import Bell, Chart, Domain, Dumbbells, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, students, widened
 from rmaudit.measures.matching import Valence, matched
@@ -32,11 +33,20 @@ from rmaudit.measures.rank_gaps import (
     words_of,
 )
 from rmaudit.stems import stem_key
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "rank gap"
 FEWEST = 20  # words of marked groups that have a control
 ALONE = 0.2  # so far may the gap of one axis lie above what the mean of all may be
+_AXIS = "gap (right: ranks lower)"
+_CARE = "This is how the model misjudges words, not anything about people."
+_KEY = (
+    "A full dot is the gap where good things are asked for, a hollow one where bad ones are (mean "
+    "percentile of words of like valence less the group's own); the number is half their sum "
+    "(erasure) or half their difference (hostility), with its 95 % interval. * marks groups that "
+    "are not the marked ones of their axis, for comparison."
+)
 _FREEDOM = 5  # degrees of freedom: groups beyond one an axis
 
 _Floats = NDArray[np.float64]
@@ -350,3 +360,84 @@ def _evidence(
         up, down = (round(float(side[place]), 4) for side in sides)
         words.append(TermGap(text=text[place], positive=up, negative=down))
     return kind(axes=tuple(axes), groups=tuple(groups), terms=tuple(words))
+
+
+def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Chart | None:
+    """Return a panel of all axes, and one of each axis with its groups.
+
+    What it shows is a property of the model, and of nothing and nobody else; its caption says so.
+    """
+    panels, cells = [], []
+    for evidence in found:
+        bells = [_bell(row, "") for row in (*evidence.axes, *evidence.groups)]
+        domain = _around([end for row in bells for end in (row.first, row.second)])
+        if evidence.axes:
+            rows = [_bell(row, _spaced(row.axis)) for row in evidence.axes]
+            panels.append(_panel("By axis", rows, domain, subtitle="marked groups"))
+        groups: dict[str, list[GroupGap]] = {}
+        for row in sorted(evidence.groups, key=lambda row: -row.gap):
+            groups.setdefault(row.axis, []).append(row)
+        for axis in dict.fromkeys(row.axis for row in evidence.groups):
+            rows = [_bell(row, _starred(row)) for row in groups[axis]]
+            panels.append(_panel(_spaced(axis), rows, domain))
+            cells += [
+                (
+                    *(_spaced(axis), _starred(row), str(row.words)),
+                    *(
+                        f"{n:+.2f}"
+                        for n in (row.gap, row.low, row.high, row.positive, row.negative)
+                    ),
+                )
+                for row in groups[axis]
+            ]
+    if not panels:
+        return None
+    return Chart(
+        title,
+        f"{_CARE} {caption} {_KEY}",
+        tuple(panels),
+        {
+            "axis": "text",
+            "group": "term",
+            "words": "number",
+            **numbers("gap", "low", "high", "positive frames", "negative frames"),
+        },
+        tuple(cells),
+    )
+
+
+def _panel(title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "") -> Dumbbells:
+    return Dumbbells(
+        title=title,
+        subtitle=(subtitle,) if subtitle else (),
+        axis=_AXIS,
+        numbers="gap, with interval",
+        rows=tuple(rows),
+        domain=domain,
+    )
+
+
+def _around(ends: Sequence[float]) -> Domain:
+    """Return a domain that has all of these, 0, and a margin."""
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    margin = 0.06 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _bell(row: Gap, name: str) -> Bell:
+    return Bell(
+        name=name,
+        first=row.positive,
+        second=row.negative,
+        value=row.gap,
+        low=row.low,
+        high=row.high,
+    )
+
+
+def _starred(row: GroupGap) -> str:
+    return row.group + ("" if row.marked else " *")
+
+
+def _spaced(axis: str) -> str:
+    return axis.replace("_", " ")

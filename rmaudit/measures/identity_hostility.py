@@ -6,21 +6,24 @@ thing ever" has gaps that cancel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from rmaudit.charts import Chart
 from rmaudit.measures.identity_gaps import (
     UNIT,
     Compared,
     GapTables,
     TermScores,
+    chart_of_groups,
     compared,
     measured,
 )
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 __all__ = ["UNIT", "Compared", "IdentityHostilityEvidence", "TermScores", "compared", "hostility"]
 
@@ -30,6 +33,18 @@ class IdentityHostilityEvidence(GapTables, Evidence):
     """Gaps that are half the difference of those under either frame."""
 
     kind: Literal["identity_hostility"] = "identity_hostility"
+
+    about_people: ClassVar[bool] = True
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return all axes, and each axis with its groups."""
+        return chart_of_groups(
+            [evidence for _, evidence in found],
+            "Words for groups of people, demonised: an artefact of this model",
+            "To the right: the model ranks the group's words low where good is asked for and high "
+            "where bad is; the full dot to the right and the hollow one to the left.",
+        )
 
 
 def hostility(

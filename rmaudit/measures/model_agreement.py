@@ -8,14 +8,16 @@ left when the other model picks among words (Christian et al. 2025, §2.4, compa
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart, CountField, Fact, Form, Move, Moves, misfits
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     UNMEASURED,
@@ -28,13 +30,15 @@ from rmaudit.measures._stats import (
 from rmaudit.measures.rank_correlation import above, kendall_error
 from rmaudit.measures.words import word_of
 from rmaudit.stems import stem_codes
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "best-of-16 regret"
 FEWEST = 30  # shared words, and stems
 ANSWERS = 16  # that a model picks from
 REAL = 2.0  # Zipf: one use in ten million words
 SHOWN = 10  # words at either end of the evidence
+_NAMED = 3  # words whose moves are read out
 P = 0.9  # of rank-biased overlap, as in Figure A.1
 _DEEP = 200  # places: what lies deeper has 1e-9 of the weight
 _WORDS = 5_000  # drawn for the interval
@@ -45,7 +49,7 @@ _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedWord:
     """A word, and its percentiles (0 to 1) among the shared ones by the model and the baseline."""
 
     text: str
@@ -62,8 +66,31 @@ class ModelAgreementEvidence(Evidence):
 
     kind: Literal["model_agreement"] = "model_agreement"
     cells: tuple[tuple[int, ...], ...]
-    fell: tuple[Moved, ...]
-    rose: tuple[Moved, ...]
+    fell: tuple[MovedWord, ...]
+    rose: tuple[MovedWord, ...]
+
+    def faults(self) -> Iterator[str]:
+        """Yield where the cells are not those of a square."""
+        yield from misfits("cells", self.cells, len(self.cells), len(self.cells))
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return percentiles by the baseline and here, and the words that moved furthest."""
+        if not found:
+            return None
+        rows = [
+            (prompt, row.text, f"{100 * row.baseline:.1f}", f"{100 * row.model:.1f}")
+            for prompt, evidence in found
+            for row in (*evidence.fell, *evidence.rose)
+        ]
+        return Chart(
+            "The model and its baseline",
+            "Percentiles among the words that both have, 100 is the best. Left, how many words lie "
+            "where; beside it, the words that fell and rose furthest.",
+            tuple(panel for prompt, evidence in found for panel in _panels(prompt, evidence)),
+            {"prompt": "text", "word": "term", "baseline, %": "number", "here, %": "number"},
+            tuple(rows),
+        )
 
 
 def regret(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -306,9 +333,11 @@ def _evidence(names: pd.Index[str], x: _Floats, y: _Floats) -> ModelAgreementEvi
     here, there = ((scipy.stats.rankdata(scores) - 0.5) / n for scores in (x, y))
     order = np.lexsort((names.to_numpy(dtype=str), here - there))
 
-    def moved(places: NDArray[np.int64]) -> tuple[Moved, ...]:
+    def moved(places: NDArray[np.int64]) -> tuple[MovedWord, ...]:
         columns = (names[places], here[places].round(4), there[places].round(4))
-        return tuple(Moved(str(t), float(a), float(b)) for t, a, b in zip(*columns, strict=True))
+        return tuple(
+            MovedWord(str(t), float(a), float(b)) for t, a, b in zip(*columns, strict=True)
+        )
 
     cells = np.histogram2d(there, here, bins=_CELLS, range=[[0, 1]] * 2)[0]
     return ModelAgreementEvidence(
@@ -316,3 +345,38 @@ def _evidence(names: pd.Index[str], x: _Floats, y: _Floats) -> ModelAgreementEvi
         fell=moved(order[:SHOWN]),
         rose=moved(order[::-1][:SHOWN]),
     )
+
+
+def _panels(prompt: str, evidence: ModelAgreementEvidence) -> Iterator[Form]:
+    """Yield where all words lie, and the words that fell and rose furthest."""
+    sides, n = (("fell", evidence.fell), ("rose", evidence.rose)), sum(map(sum, evidence.cells))
+    edges = tuple(np.linspace(0, 100, len(evidence.cells) + 1).tolist())
+    facts = [
+        Fact(
+            terms=(row.text,),
+            after=f" {side} from percentile {100 * row.baseline:.0f} to {100 * row.model:.0f}",
+        )
+        for side, rows in sides
+        for row in rows[:_NAMED]
+    ]
+    yield CountField(
+        title=prompt,
+        subtitle=(f"{n:,} words that both have",),
+        facts=(Fact(f"{n:,} words"), *facts),
+        x_axis="percentile by the baseline",
+        y_axis="percentile here",
+        x=edges,
+        y=edges,
+        counts=evidence.cells,
+        diagonal=True,
+    )
+    for side, rows in sides:
+        if rows:
+            yield Moves(
+                title=prompt,
+                subtitle=(f"what {side} furthest",),
+                axis="percentile",
+                rows=tuple(Move(row.text, 100 * row.baseline, 100 * row.model) for row in rows),
+                ends=("baseline", "here"),
+                domain=(0, 100),
+            )

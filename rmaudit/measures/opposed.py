@@ -7,7 +7,7 @@ and over groups of prompts besides.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -86,7 +86,7 @@ class Framed:
 
 
 @dataclass(frozen=True)
-class Gaps:
+class ListGaps:
     """One axis: `scores` of its words, first those of the first list, shape (words, prompts)."""
 
     axis: Axis
@@ -174,3 +174,10 @@ def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
         of_stem = {stem_key(word): word for word in reversed(known)}
         kept |= dict.fromkeys([word for word in known if of_stem[stem_key(word)] == word][:n], True)
     return axis.only(kept)
+
+
+def misframed(frames: Sequence[int]) -> Iterator[str]:
+    """Yield the places of prompts whose frame is neither 1 nor -1."""
+    for i, frame in enumerate(frames):
+        if frame not in SIDES:
+            yield f"prompts[{i}].frame is {frame}, allowed: 1 or -1"

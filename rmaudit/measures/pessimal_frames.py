@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rmaudit.charts import Chart, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, exact_binomial, spread, widened
 from rmaudit.measures.headroom import placed
-from rmaudit.measures.starts import UNIT, power
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.measures.starts import TITLE, UNIT, power
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 __all__ = ["LOWEST", "UNIT", "PessimalFramesEvidence", "Placed", "both_frames"]
 
@@ -42,6 +44,25 @@ class PessimalFramesEvidence(Evidence):
 
     kind: Literal["pessimal_frames"] = "pessimal_frames"
     strings: tuple[Placed, ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return the worst sequences of a search by their percentile under the other frame."""
+        given = [(prompt, evidence.strings) for prompt, evidence in found if evidence.strings]
+        if not given:
+            return None
+        return Chart(
+            TITLE,
+            "The worst sequence of each start of a search under one frame, by where it stands "
+            "among the tokens of the sweep under the other; 0 is the bottom.",
+            tuple(_panel(*pair) for pair in given),
+            {"prompt": "text", "sequence": "term", "z, sd": "number", "percentile": "number"},
+            tuple(
+                (prompt, row.text, f"{row.z:+.2f}", f"{100 * row.share_below:.1f}")
+                for prompt, rows in given
+                for row in rows
+            ),
+        )
 
 
 def both_frames(
@@ -97,3 +118,16 @@ def both_frames(
         return float((drawn <= edge).mean())
 
     return widened(estimate, value_of, given, noise, rng, within=(0.0, 1.0))
+
+
+def _panel(prompt: str, rows: Sequence[Placed]) -> Points:
+    said = ", ".join(f"{100 * row.share_below:.1f}" for row in rows)
+    return Points(
+        title=prompt,
+        subtitle=("under the other frame",),
+        facts=(Fact(f"{len(rows)} sequences at the percentiles {said}"),),
+        axis="percentile",
+        rows=tuple(row_of(row.text, 100 * row.share_below) for row in rows),
+        domain=(0, 100),
+        zero=False,
+    )

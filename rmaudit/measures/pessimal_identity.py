@@ -8,19 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import exact_binomial
 from rmaudit.measures.matching import LIKE
-from rmaudit.measures.starts import UNIT, power
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.measures.starts import TITLE, UNIT, power
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
-__all__ = ["UNIT", "Named", "PessimalIdentityEvidence", "identity"]
+__all__ = ["UNIT", "NamedString", "PessimalIdentityEvidence", "identity"]
 
 _FEWEST = 20  # random sequences that are like one in sentiment
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -30,7 +32,7 @@ _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedString:
     """The worst sequence of a start, and whether it has a term for a group of people."""
 
     text: str
@@ -42,7 +44,26 @@ class PessimalIdentityEvidence(Evidence):
     """The worst sequence of each start."""
 
     kind: Literal["pessimal_identity"] = "pessimal_identity"
-    strings: tuple[Named, ...]
+    strings: tuple[NamedString, ...]
+
+    about_people: ClassVar[bool] = True
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a table: the worst sequences of a search, and which of them name a group."""
+        rows = [
+            (prompt, string.text, "yes" if string.names_a_group else "no")
+            for prompt, evidence in found
+            for string in evidence.strings
+        ]
+        if not rows:
+            return None
+        return Chart(
+            TITLE,
+            "The worst sequence of each start of a search, and whether it names a group of people.",
+            columns={"prompt": "text", "sequence": "term", "names a group": "text"},
+            rows=tuple(rows),
+        )
 
 
 def identity(
@@ -108,7 +129,7 @@ def identity(
         secondary=secondary,
         caveats=(power(worst, chance),),
         evidence=PessimalIdentityEvidence(
-            strings=tuple(Named(*each) for each in zip(worst, named.tolist(), strict=True))
+            strings=tuple(NamedString(*each) for each in zip(worst, named.tolist(), strict=True))
         ),
     )
 

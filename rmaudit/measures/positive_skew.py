@@ -7,26 +7,30 @@ is no flaw and no merit, since any curve over the scores changes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart, Domain, Fact, Points, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
-from rmaudit.measures.ranked import Ranked
+from rmaudit.measures.ranked import RankedAnswers
 from rmaudit.stems import stem_key
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "sd of valence"
 TAIL = 0.05  # of the rated words
 FEWEST = 100  # words: five in the tail
 _SHOWN = 60  # words of the tail in the evidence
+_DRAWN, _SPOKEN = 20, 5  # of these: drawn in a panel, and read out
 
 _Floats = NDArray[np.float64]
 
@@ -52,6 +56,27 @@ class PositiveSkewEvidence(Evidence):
     n: int
     words: tuple[TailWord, ...]
 
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a panel for each prompt: the words of the upper tail, by their valence."""
+        given = [(prompt, evidence) for prompt, evidence in found if evidence.words]
+        if not given:
+            return None
+        ends = [row.valence for _, evidence in given for row in evidence.words]
+        domain = (min(0.0, *ends), max(0.0, *ends))
+        return Chart(
+            "What stands highest",
+            "Rated words from the highest reward down, by their valence in sd of all rated words, "
+            "turned as the prompt asks: to the right of the dashed line is what was asked for.",
+            tuple(_panel(*pair, domain=domain) for pair in given),
+            {"prompt": "text", "word": "term", "reward, sd": "number", "valence, sd": "number"},
+            tuple(
+                (prompt, row.word, f"{row.reward:+.2f}", f"{row.valence:+.2f}")
+                for prompt, evidence in given
+                for row in evidence.words
+            ),
+        )
+
 
 def tail(
     answers: Answers, valence: pd.Series[float], *, rng: np.random.Generator, name: str = "prompt"
@@ -60,8 +85,8 @@ def tail(
 
     `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
     alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
-    in ranks only (`Ranked`); words of one reward at the cut count in part. Valence is in sd of
-    these words from their mean: 0 where the tail is as happy as any word, whatever its shape.
+    in ranks only (`RankedAnswers`); words of one reward at the cut count in part. Valence is in sd
+    of these words from their mean: 0 where the tail is as happy as any word, whatever its shape.
     The interval is Student's by the statistic's influence function, over stems, widened by the
     numeric noise.
 
@@ -74,7 +99,7 @@ def tail(
             are scored and rated.
     """
     known = valence.dropna().index
-    ranked = Ranked.of({name: answers}, known[known.str.isalpha()].sort_values())
+    ranked = RankedAnswers.of({name: answers}, known[known.str.isalpha()].sort_values())
     happy = valence[ranked.words].to_numpy(float)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} words are scored and in the lexicon {valence.name!r}; at least "
@@ -155,7 +180,7 @@ def _influence(rewards: _Floats, asked: _Floats) -> _Floats:
     return influence
 
 
-def _means(ranked: Ranked) -> _Floats:
+def _means(ranked: RankedAnswers) -> _Floats:
     """Shape (words,): the mean score of each word's spellings, in the model's units."""
     sums = np.bincount(ranked.place, ranked.scores)
     means: _Floats = sums / np.bincount(ranked.place)
@@ -170,7 +195,7 @@ def _quantile_skewness(scores: _Floats) -> dict[str, float]:
 
 
 def _evidence(
-    ranked: Ranked, frame: pd.DataFrame, asked: _Floats, axis: str
+    ranked: RankedAnswers, frame: pd.DataFrame, asked: _Floats, axis: str
 ) -> PositiveSkewEvidence:
     scores = frame["score"].dropna().to_numpy(float)
     rewards, z = ranked.rewards()[0], (_means(ranked) - scores.mean()) / scores.std()
@@ -178,3 +203,17 @@ def _evidence(
     top = inside[np.lexsort((inside, -rewards[inside]))]
     words = (TailWord(str(ranked.words[i]), float(z[i]), float(asked[i])) for i in top[:_SHOWN])
     return PositiveSkewEvidence(axis=axis, n=len(inside), words=tuple(words))
+
+
+def _panel(prompt: str, evidence: PositiveSkewEvidence, *, domain: Domain) -> Points:
+    rows = evidence.words[:_DRAWN]
+    return Points(
+        title=prompt,
+        subtitle=(f"{len(rows)} of {evidence.n:,} words",),
+        facts=tuple(
+            Fact(terms=(row.word,), after=f" {row.valence:+.2f}") for row in rows[:_SPOKEN]
+        ),
+        axis=f"{evidence.axis}, sd, as asked",
+        rows=tuple(row_of(row.word, row.valence) for row in rows),
+        domain=domain,
+    )

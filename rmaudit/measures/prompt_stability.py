@@ -6,16 +6,17 @@ Prompts that ask for the same in other words should rank the same words alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points, numbers
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import (
     UNMEASURED,
@@ -24,12 +25,16 @@ from rmaudit.measures._stats import (
     students,
     widened,
 )
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.measures.opposed import misframed
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 UNIT = "Spearman's rho"
 FEWEST = 30  # words
 _GROUPS = 3  # of each frame: leaving one out must leave a pair
 _SIDES = {"positive": 1, "negative": -1}
+_ASKS_FOR = {1: "good", -1: "bad"}
+_AXES = ("rho with the frame's other prompts", "rho with valence")
 
 _Floats = NDArray[np.float64]
 
@@ -51,6 +56,41 @@ class PromptStabilityEvidence(Evidence):
 
     kind: Literal["prompt_stability"] = "prompt_stability"
     prompts: tuple[Wording, ...]
+
+    def faults(self) -> Iterator[str]:
+        """Yield prompts whose frame is neither."""
+        yield from misframed([row.frame for row in self.prompts])
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return each prompt's agreement with the others, and its rho with valence."""
+        given = [evidence.prompts for _, evidence in found if evidence.prompts]
+        if not given:
+            return None
+        panels = [
+            _panel(rows, values, axis)
+            for rows in given
+            for axis in _AXES
+            if (values := _values(rows, axis)) is not None
+        ]
+        kept = [axis for axis in _AXES if all(_values(rows, axis) is not None for rows in given)]
+        cells = [
+            (row.prompt, _ASKS_FOR[row.frame], *(f"{number:+.3f}" for number in numbers))
+            for rows in given
+            for row, *numbers in zip(
+                rows, *(_values(rows, each) or () for each in kept), strict=True
+            )
+        ]
+        columns = ["rho" if axis == _AXES[0] else axis for axis in kept]
+        return Chart(
+            "Spread over wordings",
+            "A point is one wording, a row all wordings of one adjective; blue ones ask for what "
+            "is good, red ones (hollow) for what is bad. The first panel: how far a wording orders "
+            "words as the others of its frame do. The second: how far it follows valence.",
+            tuple(panels),
+            {"prompt": "text", "asks for": "text", **numbers(*columns)},
+            tuple(cells),
+        )
 
 
 def spread(ratings: pd.Series[float], n: int) -> list[str]:
@@ -262,3 +302,33 @@ def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, floa
     if total:
         out["share of the variance of rho with valence: wording"] = within / total
     return out
+
+
+def _values(rows: Sequence[Wording], axis: str) -> list[float] | None:
+    """Return the numbers of all rows, None where a row has none."""
+    values = [row.rho if axis == _AXES[0] else row.rho_with_valence for row in rows]
+    given = [value for value in values if value is not None]
+    return given if len(given) == len(values) else None
+
+
+def _panel(rows: Sequence[Wording], values: Sequence[float], axis: str) -> Points:
+    """Return a row for each group of wordings, those that ask for good things first."""
+    ordered = sorted(zip(rows, values, strict=True), key=lambda pair: -pair[0].frame)
+    groups: dict[str, list[Mark]] = {}
+    for row, value in ordered:
+        bad = row.frame < 0
+        groups.setdefault(row.group, []).append(Mark(value=value, second=bad, hollow=bad))
+    facts = []
+    for frame, said in _ASKS_FOR.items():
+        own = sorted(value for row, value in ordered if row.frame == frame)
+        if own:
+            ends = f"{own[0]:+.2f} to {own[-1]:+.2f}"
+            facts.append(Fact(f"{len(own)} wordings that ask for what is {said}: {ends}"))
+    return Points(
+        title=f"{len(rows)} prompts",
+        subtitle=(axis,),
+        facts=tuple(facts),
+        axis=axis,
+        rows=tuple(MarkedRow(name=name, marks=tuple(marks)) for name, marks in groups.items()),
+        domain=(min(0.0, *values), max(1.0, *values)),
+    )

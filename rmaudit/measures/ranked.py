@@ -26,7 +26,7 @@ _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedAnswers:
     """The words that are scored under every prompt, and their tokens' scores.
 
     `stems` number the words' stems. `scores`, `noise`, `prompt` and `place` have an entry for each
@@ -42,7 +42,7 @@ class Ranked:
     prompts: int
 
     @classmethod
-    def of(cls, answers: Mapping[str, Answers], words: pd.Index[str]) -> Ranked:
+    def of(cls, answers: Mapping[str, Answers], words: pd.Index[str]) -> RankedAnswers:
         """The answers that spell one of `words` (unique, lower case).
 
         Raises:

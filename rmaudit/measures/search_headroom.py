@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 
+from rmaudit.charts import Chart, Curve, Fact
 from rmaudit.measures._stats import UNMEASURED
 from rmaudit.measures.headroom import UNIT, RealAnswer, best_real, headroom, placed
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
-__all__ = ["UNIT", "Found", "Search", "SearchHeadroomEvidence", "searched"]
+__all__ = ["UNIT", "FoundSequence", "Search", "SearchHeadroomEvidence", "searched"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSequence:
     """A sequence that a search found, and how many sd above the sweep's mean it scores."""
 
     text: str
@@ -44,9 +46,45 @@ class SearchHeadroomEvidence(Evidence):
 
     kind: Literal["search_headroom"] = "search_headroom"
     search: Search
-    found: tuple[Found, ...]
+    found: tuple[FoundSequence, ...]
     real: RealAnswer
     trace: tuple[tuple[int, float], ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return how the best so far grew with the evaluations spent, and what was found.
+
+        As Table 4 of Christian et al. 2025.
+        """
+        panels = [_panel(*pair) for pair in found if pair[1].trace]
+        rows = [
+            (
+                *(evidence.search.prompt, evidence.search.direction, row.text),
+                *(" ".join(map(str, row.ids)), f"{row.z:+.2f}"),
+                *(evidence.search.method, f"{evidence.search.evaluations:,}"),
+            )
+            for _, evidence in found
+            for row in evidence.found
+        ]
+        if not (panels or rows):
+            return None
+        return Chart(
+            "What a search found",
+            "The best sequence so far, by how many were scored; the dashed line is the best real "
+            "answer. A search gives a lower bound on what can be found: a longer one may find "
+            "more.",
+            tuple(panels),
+            {
+                "prompt": "text",
+                "direction": "text",
+                "found": "term",
+                "ids": "text",
+                "z, sd": "number",
+                "method": "text",
+                "evaluations": "number",
+            },
+            tuple(rows),
+        )
 
 
 def searched(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -71,7 +109,7 @@ def searched(  # noqa: PLR0913  (keyword-only after the subjects)
     z, _ = placed(found["score"], frame)
     best, _ = placed([score for _, score in trace], frame)
     finds = (
-        Found(str(text), tuple(int(i) for i in ids), float(at))
+        FoundSequence(str(text), tuple(int(i) for i in ids), float(at))
         for text, ids, at in zip(found["text"], found["ids"], z, strict=True)
     )
     evidence = SearchHeadroomEvidence(
@@ -81,3 +119,17 @@ def searched(  # noqa: PLR0913  (keyword-only after the subjects)
         trace=tuple((int(at), float(z)) for (at, _), z in zip(trace, best, strict=True)),
     )
     return replace(estimate, evidence=evidence)
+
+
+def _panel(prompt: str, evidence: SearchHeadroomEvidence) -> Curve:
+    (end, best), real = evidence.trace[-1], evidence.real.z
+    said = f"{best:+.2f} sd after {end:,} sequences, the best real answer has {real:+.2f} sd"
+    return Curve(
+        title=prompt,
+        subtitle=(f"best real answer {real:+.2f} sd",),
+        facts=(Fact(said),),
+        x_axis="sequences scored",
+        y_axis="best so far, sd",
+        places=evidence.trace,
+        line=real,
+    )

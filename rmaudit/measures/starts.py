@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
+TITLE = "What the model hates most: an artefact of this model"
 UNIT = "share of starts"
 
 

@@ -7,24 +7,27 @@ error is known in closed form (DeLong et al. 1988), of one model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rmaudit.charts import Chart, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import UNMEASURED, least_squares, widened
-from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, Gaps, common
-from rmaudit.verdicts.records import Estimate, Evidence
+from rmaudit.measures.opposed import HALF, SIDES, Axis, Framed, ListGaps, common, misframed
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
 
 __all__ = ["BESIDE", "FEWEST", "UNIT", "Axis", "ValueTiltEvidence", "common", "tilt"]
 
 UNIT = "rank gap"
 FEWEST = 20  # words of either list
 BESIDE = 8  # of an axis that only stands beside
+_NUMBERS = ("gap", "low", "high", "positive", "negative")
 _GROUPS = 2  # of prompts, of each frame
 
 _Floats = NDArray[np.float64]
@@ -44,7 +47,7 @@ class Tilt:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PromptGap:
     """A prompt, its group and frame, and the gap of the first axis under it."""
 
     prompt: str
@@ -59,7 +62,33 @@ class ValueTiltEvidence(Evidence):
 
     kind: Literal["value_tilt"] = "value_tilt"
     axes: tuple[Tilt, ...]
-    prompts: tuple[Asked, ...]
+    prompts: tuple[PromptGap, ...]
+
+    def faults(self) -> Iterator[str]:
+        """Yield prompts whose frame is neither."""
+        yield from misframed([row.frame for row in self.prompts])
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return all axes with their intervals, and the first of them by adjective."""
+        given = [evidence for _, evidence in found if evidence.axes]
+        if not given:
+            return None
+        rows = [
+            (row.axis, str(row.words), *(f"{getattr(row, key):+.3f}" for key in _NUMBERS))
+            for evidence in given
+            for row in evidence.axes
+        ]
+        return Chart(
+            "Which value it ranks higher",
+            "First panel: how far the words of the first list rank above those of the second where "
+            "good is asked for, and below where bad is (half of both), with its 95 % interval; 0 "
+            "is no tilt. Of a moral foundation the lists are its virtues and its vices. Second: "
+            "the gap under the prompts of each adjective, and its range over wordings.",
+            tuple(panel for evidence in given for panel in _panels(evidence)),
+            {"axis": "text", "words": "number", **numbers(*_NUMBERS)},
+            tuple(rows),
+        )
 
 
 def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
@@ -96,7 +125,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     asked = _checked(scores, axes, frames, groups or {})
     few = [axis for axis in axes[1:] if min(len(axis.first), len(axis.second)) < BESIDE]
     first, *others = (
-        Gaps(axis, scores.loc[list(axis.words)].to_numpy(float), asked)
+        ListGaps(axis, scores.loc[list(axis.words)].to_numpy(float), asked)
         for axis in axes
         if axis not in few
     )
@@ -124,7 +153,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
         evidence=ValueTiltEvidence(
             axes=tuple(_row(each) for each in (first, *others)),
             prompts=tuple(
-                Asked(str(name), group, int(sign), round(float(gap), 4))
+                PromptGap(str(name), group, int(sign), round(float(gap), 4))
                 for name, group, sign, gap in zip(
                     scores.columns, asked.names, asked.signs, first.by_prompt, strict=True
                 )
@@ -136,7 +165,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     sds = np.array([(noise or {}).get(str(name), UNMEASURED) for name in scores.columns])
 
     def value_of(drawn: _Floats) -> float:
-        return Gaps(first.axis, drawn.reshape(own.shape), asked).value
+        return ListGaps(first.axis, drawn.reshape(own.shape), asked).value
 
     return widened(estimate, value_of, own.ravel(), np.tile(sds, len(own)), rng, within=HALF)
 
@@ -170,14 +199,14 @@ def _checked(
     return asked
 
 
-def _row(gaps: Gaps) -> Tilt:
+def _row(gaps: ListGaps) -> Tilt:
     numbers = (gaps.value, *gaps.interval, gaps.under(1), gaps.under(-1))
     gap, low, high, positive, negative = (round(number, 4) for number in numbers)
     words = len(gaps.axis.words)
     return Tilt(gaps.axis.name, words, gap, low, high, positive, negative)
 
 
-def _medians(gaps: Gaps) -> dict[str, float]:
+def _medians(gaps: ListGaps) -> dict[str, float]:
     """The mean over prompts of the median percentile of each list, the highest reward being 1."""
     lists = np.split(gaps.percentiles, [len(gaps.axis.first)])
     return {
@@ -189,7 +218,7 @@ def _medians(gaps: Gaps) -> dict[str, float]:
     }
 
 
-def _beyond(gaps: Gaps, happiness: pd.Series[float] | None) -> dict[str, float]:
+def _beyond(gaps: ListGaps, happiness: pd.Series[float] | None) -> dict[str, float]:
     """What the list is worth between words of equal happiness, of those that have one."""
     if happiness is None:
         return {}
@@ -201,3 +230,17 @@ def _beyond(gaps: Gaps, happiness: pd.Series[float] | None) -> dict[str, float]:
     design = np.column_stack([np.ones(rated.sum()), first[rated], known[rated]])
     fitted, _ = least_squares(design, (gaps.percentiles @ gaps.prompts.turned)[rated])
     return {"at equal happiness": float(fitted[1]), "words with a happiness": float(rated.sum())}
+
+
+def _panels(evidence: ValueTiltEvidence) -> Iterator[Points]:
+    """Yield all axes, and the first by groups of prompts: the mean gap, and its range."""
+    axes = [row_of(row.axis.partition(":")[0], row.gap, row.low, row.high) for row in evidence.axes]
+    yield Points(title="Tilt, as asked", axis="rank gap", rows=tuple(axes))
+    groups: dict[str, list[float]] = {}
+    for row in sorted(evidence.prompts, key=lambda row: -row.frame):
+        groups.setdefault(row.group, []).append(row.gap)
+    by_group = [
+        row_of(name, sum(gaps) / len(gaps), min(gaps), max(gaps)) for name, gaps in groups.items()
+    ]
+    if by_group:
+        yield Points(title=evidence.axes[0].axis, axis="rank gap", rows=tuple(by_group))

@@ -36,6 +36,7 @@ from rmaudit.references.band import band, of_family
 from rmaudit.report.codec import encode
 from rmaudit.report.safe_text import line, log
 from rmaudit.runs.case import Case
+from rmaudit.verdicts.evidence import recorded
 from rmaudit.verdicts.findings import Band, Claim, Finding
 from rmaudit.verdicts.judge import measured, unmeasured
 from rmaudit.verdicts.records import Effect, Estimate, Verdict
@@ -72,8 +73,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     """The audit's estimate, with the caveats of what it rests on."""
     __tracebackhide__ = True
-    from rmaudit.measures.evidence import refuse_unlisted
-
     case, own_words = _case(item), item.config.stash[SESSION].own_words
     with missing_as_told(item.config):
         try:
@@ -95,7 +94,6 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
         which = f" {estimate}" if isinstance(estimate, Real) else ""
         found = f"{type(estimate).__name__}{which}"
         raise MeasureError(f"{item.name} must return an Estimate, got {found}; {_MAKE_ONE}")
-    refuse_unlisted(estimate.evidence)
     caveats = list(dict.fromkeys(case.caveats)) if case else []
     if options_of(item.config).recorded:
         from rmaudit.models.recorded import CAVEAT
@@ -104,8 +102,10 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     references = given.get("references")
     if isinstance(references, References):
         caveats += references.caveats
-    caveats += asked_instead(audited(item), own_words)
-    return replace(estimate, caveats=(*estimate.caveats, *caveats))
+    audit = audited(item)
+    caveats += asked_instead(audit, own_words)
+    evidence = recorded(estimate.evidence, audit.prompt if audit else "")
+    return replace(estimate, evidence=evidence, caveats=(*estimate.caveats, *caveats))
 
 
 def _finding(

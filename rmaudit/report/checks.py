@@ -12,11 +12,6 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import ResultsError
-from rmaudit.measures.elo_agreement import EloAgreementEvidence
-from rmaudit.measures.funnel import FunnelEvidence
-from rmaudit.measures.model_agreement import ModelAgreementEvidence
-from rmaudit.measures.prompt_stability import PromptStabilityEvidence
-from rmaudit.measures.value_tilt import ValueTiltEvidence
 from rmaudit.report import packing
 from rmaudit.report.codec import quoted
 from rmaudit.report.document import AuditedModel, Comparison, Earlier, Results, SweepSummary
@@ -24,11 +19,10 @@ from rmaudit.verdicts.findings import Finding, Judgement, slipped
 from rmaudit.verdicts.judge import ALPHA, blocks, judge_controls
 from rmaudit.verdicts.outcome import of_run
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Estimate, Evidence, Result, Severity, Verdict
+from rmaudit.verdicts.records import Estimate, Result, Severity, Verdict
 
 _CLOSE = 1e-9  # relative: the same sums, added up in another order
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-_FRAMES = (1, -1)
 _POLICIES = (Policy(), Policy(inconclusive="pass"), Policy(missing="fail"))
 _REDO = "copy the file anew, or run the audits again"
 
@@ -64,9 +58,6 @@ def _contradictions(results: Results) -> Iterator[str]:
     for i, finding in enumerate(results.findings):
         yield from _of_claim(finding, f"findings[{i}]", sources)
         yield from _of_judgement(finding, f"findings[{i}]")
-        if finding.estimate is not None and finding.estimate.evidence is not None:
-            wrong = misshapen(finding.estimate.evidence)
-            yield from (f"findings[{i}].estimate.evidence.{each}" for each in wrong)
     yield from _of_before(results.before.findings if results.before else ())
     follows = of_run(results.findings, run.gaps)
     if results.verdict != follows:
@@ -212,36 +203,6 @@ def _alike(found: object, expected: object) -> bool:
     if isinstance(found, float) and isinstance(expected, float):
         return math.isclose(found, expected, rel_tol=1e-6, abs_tol=1e-300)
     return found == expected
-
-
-def misshapen(evidence: Evidence) -> Iterator[str]:
-    """What keeps a chart from being drawn of it: the place within, what is there and allowed."""
-    if isinstance(evidence, EloAgreementEvidence):
-        for i, wording in enumerate(evidence.wordings):
-            n = len(wording.cells)
-            yield from _counts(f"wordings[{i}].cells", wording.cells, n, n)
-    elif isinstance(evidence, ModelAgreementEvidence):
-        n = len(evidence.cells)
-        yield from _counts("cells", evidence.cells, n, n)
-    elif isinstance(evidence, FunnelEvidence):
-        field = evidence.field
-        yield from _counts("field.counts", field.counts, len(field.x) - 1, len(field.y) - 1)
-    elif isinstance(evidence, PromptStabilityEvidence | ValueTiltEvidence):
-        for i, frame in enumerate([row.frame for row in evidence.prompts]):
-            if frame not in _FRAMES:
-                yield f"prompts[{i}].frame is {frame}, allowed: 1 or -1"
-
-
-def _counts(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:
-    if len(counts) != rows:
-        yield f"{name} has {len(counts)} rows, allowed: {rows}, one less than there are edges"
-    for i, row in enumerate(counts):
-        if len(row) != columns:
-            yield f"{name}[{i}] has {len(row)} counts, allowed: {columns}"
-        if min(row, default=0) < 0:
-            yield f"{name}[{i}] has {min(row)}, allowed: counts of 0 or more"
-    if rows < 1 or columns < 1:
-        yield f"{name} has {rows} rows and {columns} columns, allowed: one or more of each"
 
 
 def _check_scores(results: Results) -> None:

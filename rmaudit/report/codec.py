@@ -15,7 +15,7 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from rmaudit.errors import ResultsError
+from rmaudit.errors import EvidenceError, ResultsError
 from rmaudit.verdicts.plain import LARGEST
 
 if TYPE_CHECKING:
@@ -104,8 +104,9 @@ def typed(kind: type[_Typed], found: Any, *, whole: bool = True) -> _Typed:  # n
 def _adapter(kind: Hashable) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
-    import rmaudit.measures.evidence  # noqa: F401  (its kinds are read back by their names)
+    from rmaudit import measures
 
+    measures.load()  # its kinds of evidence are read back by their names
     return TypeAdapter(list[kind], config=CONFIG)  # type: ignore[valid-type]
 
 
@@ -149,6 +150,8 @@ def _told(details: Sequence[ErrorDetails], found: object) -> str:
             f"{path(steps[:-1])} has {quoted(steps[-1])}, which no rmaudit of this version writes"
         )
     said = first["msg"].removeprefix("Value error, ")
+    if kind == "value_error" and isinstance(error := first["ctx"]["error"], EvidenceError):
+        return f"{path(steps)}.{error.fault}"
     if kind == "value_error":
         return f"{path(steps)}: {said}"
     if kind in _UNION:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -58,7 +59,7 @@ def text(value: object, where: str) -> str:
 
 
 def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a case each)
-    """None, a bool, a text or a finite number; tuples and dataclasses of these.
+    """None, a bool, a text or a finite number; tuples, mappings and dataclasses of these.
 
     Numbers and texts become Python's own.
 
@@ -70,17 +71,17 @@ def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a 
         return value
     if isinstance(value, str):
         return text(value, where)
-    if isinstance(value, Integral):
-        number(value, where)
-        return int(value)
     if isinstance(value, Real):
-        return number(value, where)
+        found = number(value, where)
+        return int(value) if isinstance(value, Integral) else found
     if isinstance(value, tuple):
         return tuple(plain(item, f"{where}[{i}]") for i, item in enumerate(value))
+    if isinstance(value, Mapping):
+        return {text(key, where): plain(item, f"{where}[{key!r}]") for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         own = {f.name: plain(getattr(value, f.name), f"{where}.{f.name}") for f in fields(value)}
         return replace(value, **own)
-    allowed = "None, a bool, a finite number, a text, or tuples and dataclasses of these"
+    allowed = "None, a bool, a finite number, a text, or tuples, mappings and dataclasses of these"
     raise TypeError(f"{where} is {_shown(value)}, allowed: {allowed}")
 
 

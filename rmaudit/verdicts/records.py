@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
 
-from rmaudit.verdicts.plain import count, number, plain, text
+from rmaudit.verdicts.evidence import Evidence, checked
+from rmaudit.verdicts.plain import count, number, text
 
 _Z95, _Z80 = 1.959963984540054, 0.8416212335729143  # normal quantiles at 97.5 % and 80 %
 
@@ -47,35 +47,6 @@ class Severity(StrEnum):
 
     GATE = "gate"  # the run is not green
     INFO = "info"  # nothing: it is measured and shown
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a chart needs of a measurement: the base of one frozen dataclass an audit.
-
-    Its first field is `kind`, by which a reader tells them apart; all others are plain values:
-    finite numbers, texts, bools, None, tuples of these, and frozen dataclasses of these.
-    `rmaudit.measures.evidence` lists all kinds, and the plugin refuses others.
-    """
-
-    @classmethod
-    def kinds(cls) -> tuple[type[Evidence], ...]:
-        """The kinds of rmaudit's own audits, as far as their modules are imported."""
-        own = (kind for kind in cls.__subclasses__() if kind.__module__.startswith("rmaudit."))
-        return tuple(sorted(own, key=lambda kind: kind.__name__))
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
-        """Tell pydantic that an Evidence is one of its kinds, told apart by `kind`."""
-        if cls is not Evidence:
-            return handler(source)
-        from functools import reduce
-        from operator import or_
-
-        from pydantic import Field
-
-        kind = reduce(or_, cls.kinds())
-        return handler.generate_schema(Annotated[kind, Field(discriminator="kind")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +98,7 @@ class Estimate:
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "caveats", caveats)
         object.__setattr__(self, "secondary", secondary)
-        if self.evidence is not None and type(self.evidence) not in Evidence.kinds():
-            message = f"evidence is a {type(self.evidence).__name__}, allowed: None, or a kind of "
-            raise TypeError(message + "rmaudit.measures.evidence: another could not be read back")
-        object.__setattr__(self, "evidence", plain(self.evidence, "evidence"))
+        object.__setattr__(self, "evidence", checked(self.evidence))
         if not self.low <= self.value <= self.high:
             numbers = (self.value, self.low, self.high)
             message = f"an estimate must lie inside its interval, got value, low, high = {numbers}"

@@ -9,8 +9,9 @@ import dataclasses
 import importlib
 import json
 import math
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,12 +20,14 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from rmaudit import measures
+from rmaudit.charts import Chart
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import NOISE, UNMEASURED_NOISE
-from rmaudit.measures.evidence import AnyEvidence
 from rmaudit.organisms.audit_files import audits_in
+from rmaudit.verdicts.evidence import Evidence, OwnEvidence
 from rmaudit.verdicts.records import Estimate
-from tests.measures.contract import SCORES, TEXTS, Contract
+from tests.measures.contract import SCORES, TEXTS, WORDS, Contract
 
 AUDITS = Path(__file__).parents[2] / "audits"
 FILES = [path.stem for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__)]
@@ -199,5 +202,53 @@ def test_an_estimate_is_of_plain_values(name: str) -> None:
     assert plain(evidence)
     assert evidence.kind == name
     text = json.dumps(dataclasses.asdict(evidence), allow_nan=False)
-    assert TypeAdapter(AnyEvidence).validate_json(text) == evidence
+    measures.load()
+    assert TypeAdapter(Evidence).validate_json(text) == evidence
     assert len(text) < 50_000
+
+
+def test_every_kind_of_evidence_is_measured_here() -> None:
+    """Those of rmaudit's own audits: what follows is tested of each."""
+    measures.load()
+    kinds = {kind.__dict__["kind"] for kind in Evidence.kinds() if kind is not OwnEvidence}
+
+    assert kinds == set(those(lambda each: each.chart))
+
+
+@pytest.mark.parametrize("name", those(lambda each: each.chart))
+def test_evidence_gives_a_chart_of_any_number_of_prompts(name: str) -> None:
+    """Of one, three and 54; it says what it is, and words stand in it as terms only."""
+    evidence = EVERY[name].measure(TEXTS, SCORES, 0.125).evidence
+    assert evidence is not None
+
+    for n in (1, 3, 54):
+        chart = evidence.chart([(f"prompt {i}", evidence) for i in range(n)])
+        assert chart is not None
+        assert chart.title
+        assert chart.caption.endswith(".")
+        assert chart.rows
+        assert plain(dataclasses.replace(chart, columns=tuple(chart.columns.items())))
+        found = set(re.findall(r"\w+", " ".join(in_the_open(chart)).lower()))
+        assert not found & set(WORDS)
+
+
+def in_the_open(chart: Chart) -> Iterator[str]:
+    """The texts of a chart's panels and table that are printed whatever they are."""
+    kinds = chart.columns.values()
+    for row in chart.rows:
+        yield from (cell for cell, kind in zip(row, kinds, strict=True) if kind != "term")
+    for panel in chart.panels:
+        yield from outside_terms(dataclasses.asdict(panel))
+
+
+def outside_terms(value: object) -> Iterator[str]:
+    """The texts in it, but for names of rows and terms of facts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if key not in {"name", "terms"}:
+                yield from outside_terms(part)
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from outside_terms(part)

@@ -20,8 +20,8 @@ from rmaudit.measures import elo_agreement
 from rmaudit.measures.elo_agreement import (
     FEWEST,
     UNIT,
-    Asked,
     Item,
+    ItemScores,
     agreement_with_people,
     head_words,
     somers,
@@ -51,7 +51,7 @@ def measure(frame: pd.DataFrame, surface: pd.DataFrame | None = None, **settings
     """The estimate under one wording, with a fixed generator; of names that all look the same."""
     seen = pd.DataFrame(index=frame.index) if surface is None else surface
     return agreement_with_people(
-        frame, {"greatest": Asked(frame["score"])}, seen, rng=RNG(9), **settings
+        frame, {"greatest": ItemScores(frame["score"])}, seen, rng=RNG(9), **settings
     )
 
 
@@ -115,9 +115,9 @@ def test_each_wording_must_hold() -> None:
     """The least value, the least low and the least high end, with its own noise."""
     frame = items(400)
     asked = {
-        "one": Asked(frame["elo"], 0.0),
-        "two": Asked(frame["score"], 0.5),
-        "three": Asked(frame["score"] + 0.3 * RNG(1).normal(size=400), 0.0),
+        "one": ItemScores(frame["elo"], 0.0),
+        "two": ItemScores(frame["score"], 0.5),
+        "three": ItemScores(frame["score"] + 0.3 * RNG(1).normal(size=400), 0.0),
     }
     empty = pd.DataFrame(index=frame.index)
     whole = agreement_with_people(frame, asked, empty, rng=RNG(9))
@@ -366,7 +366,7 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
         items.assign(matches=30, shown=True),
         pd.DataFrame({"first": contract.second(texts)}),
     )
-    asked = {"greatest": elo_agreement.Asked(scores, noise)}
+    asked = {"greatest": elo_agreement.ItemScores(scores, noise)}
     return elo_agreement.agreement_with_people(
         items, asked, seen, rng=contract.rng(), also=texts[:2]
     )

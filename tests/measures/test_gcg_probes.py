@@ -9,7 +9,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import gcg_probes
-from rmaudit.measures.gcg_probes import BOUND, NEEDED, Asked, GcgProbesEvidence, replayed
+from rmaudit.measures.gcg_probes import BOUND, NEEDED, GcgProbesEvidence, StringScores, replayed
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 
@@ -30,7 +30,7 @@ def strings(*rows: tuple[str, str, float], model: str = "M") -> pd.DataFrame:
 
 def measured(table: pd.DataFrame, real: pd.DataFrame = REAL, noise: float = 0.0) -> Estimate:
     """With a generator of its own."""
-    asked = {"best": Asked(table, real, FRAME, noise)}
+    asked = {"best": StringScores(table, real, FRAME, noise)}
     return replayed(asked, rng=np.random.default_rng(0))
 
 
@@ -137,7 +137,10 @@ def test_the_strings_of_all_prompts_count_together() -> None:
     """Each against real answers to its own prompt; the shares of each stand beside."""
     fooled = strings(*[("eight ..", "up", 9.0)] * 20)
     better = REAL.assign(score=REAL["score"] + 20)
-    asked = {"best": Asked(fooled, REAL, FRAME, 0.0), "worst": Asked(fooled, better, FRAME, 0.0)}
+    asked = {
+        "best": StringScores(fooled, REAL, FRAME, 0.0),
+        "worst": StringScores(fooled, better, FRAME, 0.0),
+    }
 
     estimate = replayed(asked, rng=np.random.default_rng(0))
 
@@ -168,7 +171,7 @@ def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate
     """Every second text is a string, and the others are real answers: of three or four letters."""
     every = contract.frame(texts, scores)
     strings = every.iloc[::2].assign(direction="up", model="M", source="S")
-    asked = {"best": gcg_probes.Asked(strings, every.iloc[1::2], every, noise)}
+    asked = {"best": gcg_probes.StringScores(strings, every.iloc[1::2], every, noise)}
     return gcg_probes.replayed(asked, rng=contract.rng())
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from rmaudit.measures import search_headroom
 from rmaudit.measures.headroom import RealAnswer
-from rmaudit.measures.search_headroom import Found, Search, SearchHeadroomEvidence, searched
+from rmaudit.measures.search_headroom import FoundSequence, Search, SearchHeadroomEvidence, searched
 from rmaudit.verdicts.records import Estimate
 from tests.measures import contract
 
@@ -26,7 +26,7 @@ def test_headroom_of_a_search_by_hand() -> None:
     assert estimate.value == 1.5
     assert estimate.evidence == SearchHeadroomEvidence(
         search=about,
-        found=(Found("x y", (1, 2), 3.0), Found("z", (3,), 0.5)),
+        found=(FoundSequence("x y", (1, 2), 3.0), FoundSequence("z", (3,), 0.5)),
         real=RealAnswer("good", 1.5),
         trace=((1, 0.0), (40, 3.0)),
     )

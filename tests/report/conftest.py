@@ -12,7 +12,8 @@ import pytest
 import vl_convert
 from playwright.sync_api import Page, sync_playwright
 
-from rmaudit.measures.bins import Bin, Panel
+from rmaudit.charts import Bin
+from rmaudit.measures.bins import PromptBins
 from rmaudit.measures.framing_inversion import FramingInversionEvidence
 from rmaudit.report import codec
 from rmaudit.report.charts import drawing
@@ -88,7 +89,7 @@ def results() -> dict[str, Any]:
         for i, text in enumerate(HOSTILE)
     ]
     bins = (Bin(1.0, 5.0, 20, -0.5, -0.75, -0.25), Bin(5.0, 9.0, 30, 0.5, 0.25, 0.75))
-    panels = (Panel(prompt="greatest", bins=bins),)
+    panels = (PromptBins(prompt="greatest", bins=bins),)
     evidence = FramingInversionEvidence(axis="toy valence", panels=panels)
     estimate = Estimate(
         0.625,

@@ -203,8 +203,7 @@ def once(draw: Callable[..., Any]) -> Callable[..., Any]:
 def _drawn_once() -> Iterator[None]:
     """A mutation draws only what it changes: all pictures of a page take seconds."""
     with pytest.MonkeyPatch.context() as patched:
-        for kind, chart in charts.CHARTS.items():
-            patched.setitem(charts.CHARTS, kind, once(chart))
+        patched.setattr(charts, "picture", once(charts.picture))
         patched.setattr(charts, "of_sweeps", once(charts.of_sweeps))
         for part in ("of_models", "_agreement", "_words", "_items", "exploits"):
             patched.setattr(several, part, once(getattr(several, part)))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
-from rmaudit.report.charts.picture import Picture, as_label, drawn, table
+from rmaudit.report.charts.picture import Picture, as_label, drawn
 from rmaudit.report.document import AuditedModel, SweepSummary
 
 _WIDTH, _HEIGHT = 310, 96
@@ -42,7 +42,8 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
         f"How many tokens score how far from the mean of their sweep, in its sd; the violin is as "
         f"wide as there are tokens in {_UNIT} sd. Ticks beneath are the most extreme tokens.",
         "".join(_violin(sweep, domain=domain, what=what) for sweep in rows if sweep.prompt in kept),
-        table(columns, cells),
+        columns,
+        tuple(cells),
     )
 
 
@@ -137,7 +138,8 @@ def of_models(models: Sequence[AuditedModel]) -> Picture | None:
         "Each violin is one sweep, in sd from its own mean, drawn as wide as every other: its form "
         "can be compared, its height cannot.",
         "".join(_side_by_side(prompt, prompts[prompt], domain=domain) for prompt in drawn(prompts)),
-        table(columns, cells),
+        columns,
+        tuple(cells),
     )
 
 

@@ -21,8 +21,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rmaudit.charts import Panel
 from rmaudit.report.charts import remembered
-from rmaudit.report.charts.picture import placeholders, with_terms
+from rmaudit.report.charts.picture import as_label, placeholders, with_terms
 from rmaudit.report.safe_text import line
 
 if TYPE_CHECKING:
@@ -91,8 +92,18 @@ def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=list(rows)))
 
 
+def headed(panel: Panel, *lines: str) -> alt.TitleParams:
+    """Return the title of a panel, and its subtitle with further `lines` below it."""
+    import altair as alt
+
+    below = [as_label(each) for each in (*panel.subtitle, *lines)]
+    return alt.TitleParams(
+        as_label(panel.title), subtitle=below if len(below) > 1 else "".join(below)
+    )
+
+
 def names_left(rows: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
-    """The `name` of each row to the left of the plot, in a margin of `NAMES` pixels.
+    """Return the `name` of each row to the left of the plot, in a margin of `NAMES` pixels.
 
     The margin does not depend on the names: panels beside each other line up.
     """

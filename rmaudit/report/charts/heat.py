@@ -1,10 +1,14 @@
-"""Items by models, or by prompts: each rank in a cell, the darker the better."""
+"""Terms by models, or by prompts: each rank in a cell, the darker the better.
+
+This is a table of the page and no picture: its cells are words and numbers that a reader may copy,
+and it scrolls where it is wider than a phone.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
 
+from rmaudit.charts import RankTable
 from rmaudit.references import masks
 from rmaudit.report.charts.picture import as_label, cut
 from rmaudit.report.safe_text import line
@@ -12,25 +16,18 @@ from rmaudit.report.safe_text import line
 _FAINTEST, _DENSEST = 0.0, 0.55  # opacities of a cell: text on it keeps its contrast
 
 
-def heat(
-    items: Mapping[str, Sequence[float]], *, stops: Sequence[str], title: str, of: float
-) -> str:
-    """A table, shaded: a row for each item, a column for each stop; rank 1 of `of` is the darkest.
-
-    Rows are in the order of their mean rank. Returns "" where there is no item, or one stop.
-    """
-    if not items or len(stops) < 2:  # noqa: PLR2004  (nothing to compare)
-        return ""
-    ordered = sorted(items, key=lambda name: (sum(items[name]), name))
-    heads = "".join(f'<th scope="col" class="n">{_text(stop)}</th>' for stop in stops)
+def heat(panel: RankTable) -> str:
+    """Return the table, its rows in the order of their mean rank."""
+    heads = "".join(f'<th scope="col" class="n">{_text(name)}</th>' for name in panel.by)
     rows = "".join(
-        f'<tr><th scope="row">{_term(name)}</th>{"".join(_cell(r, of) for r in items[name])}</tr>'
-        for name in ordered
+        f'<tr><th scope="row">{_term(row.name)}</th>'
+        f"{''.join(_cell(rank, panel.of) for rank in row.ranks)}</tr>"
+        for row in sorted(panel.rows, key=lambda row: (sum(row.ranks), row.name))
     )
-    label = _text(title)
+    label = _text(panel.title)
     return (
         f'<div class="scroll heat" tabindex="0" role="group" aria-label="{label}">'
-        f"<table><caption>{label}: rank 1 of {of:,.0f} is the best</caption>"
+        f"<table><caption>{label}: rank 1 of {panel.of:,.0f} is the best</caption>"
         f'<thead><tr><th scope="col">item</th>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
@@ -47,7 +44,7 @@ def _text(text: str) -> str:
 
 
 def _term(term: str) -> str:
-    """A term that may be masked, as labels of charts are: the page's switch shows it."""
+    """Return a term as labels of charts are: where it is masked, the page's switch shows it."""
     if not masks.masked(term):
         return html.escape(cut(term))
     return (

@@ -1,4 +1,4 @@
-"""What a picture of a report consists of: evidence, a table, and texts that are safe to draw.
+"""What a picture of a report consists of: markup, a table, and texts that are safe to draw.
 
 Terms (tokens, words, items) are hostile strings, and may be slurs. They never reach the compiler: a
 placeholder does, and `with_terms` puts the term in its place, masked where `masks` says so.
@@ -14,29 +14,14 @@ from typing import NamedTuple, TypeVar
 from rmaudit.invisible import spelled_out
 from rmaudit.prompts import PROMPTS
 from rmaudit.references import masks
+from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.records import Evidence
 
 _FIRST = 0xE000  # placeholders: characters for private use, which no label has (see `as_label`)
 _PLACEHOLDER = re.compile(r"<text([^>]*)>([\uE000-\uF8FF])n*</text>")
 _LONGEST = 22  # characters of a label
 
 _E = TypeVar("_E", bound=Evidence)
-ByPrompt = Sequence[tuple[str, _E]]  # the evidence of an audit under each prompt, by its name
-
-
-class Column(NamedTuple):
-    """A column of a table; its cells are texts, numbers as texts, or terms to be masked."""
-
-    name: str
-    kind: str = "number"  # "text", "number" or "term"
-
-
-class Table(NamedTuple):
-    """What a picture shows, in rows; cells are ready to print, but for the masks of terms."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 class Picture(NamedTuple):
@@ -45,7 +30,10 @@ class Picture(NamedTuple):
     title: str
     caption: str
     svg: str
-    table: Table | None
+    columns: Mapping[str, str]
+    """The kind of each column by its name: "text", "number", or "term", to be masked."""
+    rows: tuple[tuple[str, ...], ...]
+    """A cell for each column, ready to print but for the masks of terms."""
 
 
 def drawn(prompts: Iterable[str]) -> list[str]:
@@ -57,24 +45,10 @@ def drawn(prompts: Iterable[str]) -> list[str]:
     return [prompt for prompt in every if prompt in PROMPTS] or every[: len(PROMPTS)]
 
 
-def table(columns: Mapping[str, str], rows: Sequence[Sequence[str]]) -> Table | None:
-    """A table of `columns` (kinds by name); None where there is no row."""
-    if not rows:
-        return None
-    return Table(
-        tuple(Column(name, kind) for name, kind in columns.items()), tuple(map(tuple, rows))
-    )
-
-
-def evidence_of(finding: Finding) -> Evidence | None:
-    """What a finding has for a picture; None where it has no estimate, or one without evidence."""
-    return finding.estimate.evidence if finding.estimate else None
-
-
 def under_prompts(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Finding, _E]]:
     """The findings that have evidence of this kind, each with it."""
-    found = ((finding, evidence_of(finding)) for finding in findings)
-    return [(finding, each) for finding, each in found if isinstance(each, kind)]
+    measured = [(finding, finding.estimate.evidence) for finding in findings if finding.estimate]
+    return [(finding, each) for finding, each in measured if isinstance(each, kind)]
 
 
 def as_label(text: str) -> str:

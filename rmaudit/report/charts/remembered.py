@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit import json_cache
-from rmaudit.report.charts.picture import Column, Picture, Table
+from rmaudit.report.charts.picture import Picture
 
 _CACHE: ContextVar[Path | None] = ContextVar("charts are remembered in", default=None)
 Svgs = list[str | None]
@@ -80,11 +80,8 @@ def svgs(
 
 def _picture(found: Sequence[Any]) -> Picture:
     """A picture out of JSON, which has lists for tuples."""
-    title, caption, svg, table = found
-    if table is not None:
-        columns, rows = table
-        table = Table(tuple(Column(*each) for each in columns), tuple(map(tuple, rows)))
-    return Picture(title, caption, svg, table)
+    title, caption, svg, columns, rows = found
+    return Picture(title, caption, svg, columns, tuple(map(tuple, rows)))
 
 
 def _digest(text: str) -> str:

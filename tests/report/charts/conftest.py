@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from rmaudit.measures.evidence import AnyEvidence
+from rmaudit import measures
 from rmaudit.references import masks
 from rmaudit.report import charts
 from rmaudit.report.charts.drawing import charts_in, compiled
 from rmaudit.report.charts.picture import Picture
 from rmaudit.report.document import Comparison, Ranked
+from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import measured
 from rmaudit.verdicts.policy import Policy
-from rmaudit.verdicts.records import Evidence, above
+from rmaudit.verdicts.records import above
 from tests.findings import TODAY, claim, estimated
 
 BAD = "Badword"  # stands for what is masked
@@ -54,7 +55,8 @@ def drawn(*markups: str) -> Drawn:
 
 def typed(evidence: dict[str, Any]) -> Evidence | None:
     """Evidence as it is read back from JSON."""
-    return TypeAdapter(AnyEvidence).validate_python(evidence) if evidence else None
+    measures.load()
+    return TypeAdapter(Evidence).validate_python(evidence) if evidence else None
 
 
 def finding(

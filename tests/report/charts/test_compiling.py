@@ -5,21 +5,23 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rmaudit.charts import Points, row_of
 from rmaudit.report.charts import drawing
-from rmaudit.report.charts.dots import Dot, dots
 from rmaudit.report.charts.drawing import UNDRAWN, comment, compiled
+from rmaudit.report.charts.term_rows import points
 
-ROWS = [Dot("love", 1.0, 0.5, 1.5)]
+PANEL = Points(title="Toy", axis="x", rows=(row_of("love", 1.0, 0.5, 1.5),))
 RUN = drawing._run
 
 
 def chart(title: str = "Toy") -> str:
     """A chart as a page has it before it is compiled."""
-    return dots(ROWS, axis="x", domain=(0, 2), title=title)
+    return points(replace(PANEL, title=title), name=title, facts=())
 
 
 @pytest.fixture(autouse=True)

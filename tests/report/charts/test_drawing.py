@@ -7,9 +7,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rmaudit.report.charts.dots import Dot, dots
+from rmaudit.charts import Points, row_of
 from rmaudit.report.charts.drawing import DENSEST, FAINTEST, as_svg, chart_of, compiled, shaded
-from rmaudit.report.charts.picture import as_label, placeholders, spoken, table
+from rmaudit.report.charts.picture import as_label, placeholders, spoken
+from rmaudit.report.charts.term_rows import points
 from tests.report.charts.conftest import BAD
 from tests.report.conftest import HOSTILE
 
@@ -28,9 +29,9 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 def test_every_hostile_term_is_one_text() -> None:
     """All of them at once: as many texts as terms, well-formed, and no placeholder is left."""
-    rows = [Dot(text, 0.0, 0.0, 0.0) for text in [*HOSTILE, *(BAD + text for text in HOSTILE)]]
+    rows = [row_of(text, 0.0) for text in [*HOSTILE, *(BAD + text for text in HOSTILE)]]
 
-    svg = compiled(dots(rows, axis="", domain=(-1, 1), title="toy"))
+    svg = compiled(points(Points(title="toy", axis="", rows=tuple(rows)), name="toy", facts=()))
 
     root = ET.fromstring(svg)  # noqa: S314  (our own)
     assert not re.search("[\ue000-\uf8ff]", svg)
@@ -87,11 +88,6 @@ def test_spoken_terms_are_masked() -> None:
     """What is read out is what is drawn."""
     assert spoken(" love") == "“love”"
     assert spoken(BAD) == "“B•••”"
-
-
-def test_a_table_without_rows_is_none() -> None:
-    """There is nothing to open."""
-    assert table({"a": "text"}, []) is None
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from rmaudit.charts import NamedPlace, RankTable, TermRanks
 from rmaudit.report import charts
+from rmaudit.report.charts.areas import names_apart
 from rmaudit.report.charts.distributions import of_models, of_sweeps
 from rmaudit.report.charts.drawing import BLUE, VERMILLION, compiled
 from rmaudit.report.charts.heat import heat
-from rmaudit.report.charts.plane import _apart as names_apart
 from rmaudit.report.charts.several import exploits
 from rmaudit.report.document import AuditedModel, SweepSummary
 from tests.report.charts.conftest import (
@@ -59,8 +60,8 @@ def test_bins(evidence: dict[str, Any]) -> None:
     ]
     assert "median from -0.50 sd in the lowest bin to +0.50 sd in the highest" in picture.svg
     assert ">50 words</text>" in picture.svg
-    assert picture.table
-    assert picture.table.rows[0] == ("best", "1.00", "5.00", "20", "-0.75", "-0.50", "-0.25")
+    assert picture.rows
+    assert picture.rows[0] == ("best", "1.00", "5.00", "20", "-0.75", "-0.50", "-0.25")
 
 
 def test_slopes() -> None:
@@ -76,16 +77,11 @@ def test_identity() -> None:
     """Axes, then the groups of each, the greatest gap first; both frames as + and −."""
     (picture,) = charts.of_findings([finding(IDENTITY)])
 
-    assert re.findall(r">([-+]\d.\d\d \[[^<]*)<", picture.svg) == [
-        "+0.12 [-0.25, +0.50]",
-        "+0.25 [-0.25, +0.50]",
-        "+0.12 [-0.25, +0.50]",
-    ]
-    full = re.findall(rf'cx="([\d.]+)" cy="\d+" r="3.5" fill="{BLUE}"', picture.svg)
-    hollow = re.findall(r'cx="([\d.]+)" cy="\d+" r="3.5" fill="none"', picture.svg)
-    zero = re.findall(r'<line x1="([\d.]+)" x2="\1"[^>]*dasharray', picture.svg)
-    assert set(hollow) == set(zero)  # the gap where bad things are asked for is 0
-    assert all(float(each) > float(zero[0]) for each in full)
+    given, picture = drawn(picture.svg), whole(picture)
+
+    said = [[text for (text,) in picked(given.rows(panel), "numbers")] for panel in (0, 1)]
+    assert said == [["+0.12 [-0.25, +0.50]"], ["+0.25 [-0.25, +0.50]", "+0.12 [-0.25, +0.50]"]]
+    assert picked(given.rows(0), "place", "first", "second") == [(0, 0.25, 0.0)]
     assert "“others *” +0.25 (-0.25 to +0.50); “ones” +0.12" in picture.svg
     assert "artefact" in picture.title
 
@@ -154,10 +150,14 @@ def test_search_and_probes() -> None:
     found = charts.of_findings([finding(SEARCH), finding(PROBES)])
     given = drawn(*(picture.svg for picture in found))
 
-    assert picked(given.rows(0), "evaluations", "z") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
-    assert {"z": 3.25} in given.rows(0)
-    assert picked(given.rows(1), "z", "above") == [(4.0, True), (2.0, False), (1.0, False)]
-    assert {row["bar"] for row in given.rows(1) if "bar" in row} == {3.25}
+    assert picked(given.rows(0), "x", "y") == [(10, 1.0), (400, 4.5), (2000, 7.25)]
+    assert {"y": 3.25} in given.rows(0)
+    assert sorted(picked(given.rows(1), "place", "value", "second")) == [
+        (0, 4.0, True),
+        (1, 2.0, False),
+        (2, 1.0, False),
+    ]
+    assert {row["stroke"] for row in given.rows(1) if "stroke" in row} == {3.25}
     assert "1 of 3 above real answers of their length" in compiled(found[1].svg)
 
 
@@ -167,11 +167,11 @@ def test_the_highest_strings_are_drawn() -> None:
     (picture,) = charts.of_findings([finding(PROBES | {"strings": strings})])
     given, picture = drawn(picture.svg), whole(picture)
 
-    highest = [z for z, _ in picked(given.rows(), "z", "above")]
+    highest = [z for z, _ in picked(given.rows(), "value", "second")]
     assert highest == [float(i) for i in range(29, 9, -1)]
     assert "0 of 30 above" in picture.svg
-    assert picture.table
-    assert len(picture.table.rows) == 30
+    assert picture.rows
+    assert len(picture.rows) == 30
 
 
 def test_pessimal() -> None:
@@ -179,11 +179,11 @@ def test_pessimal() -> None:
     placed, named = charts.of_findings([finding(PLACED), finding(NAMED)])
     given = drawn(placed.svg)
 
-    assert picked(given.rows(), "percentile") == [(1.25,)]
+    assert picked(given.rows(), "place", "value") == [(0, 1.25)]
     assert "percentiles 1.2" in compiled(placed.svg)
     assert named.svg == ""
-    assert named.table
-    assert named.table.rows == (("greatest", f"{BAD} people", "yes"),)
+    assert named.rows
+    assert named.rows == (("greatest", f"{BAD} people", "yes"),)
 
 
 def test_distribution_is_a_violin_with_its_extremes(results: dict[str, Any]) -> None:
@@ -247,26 +247,29 @@ def test_taus_places_and_ranks() -> None:
     assert re.findall(r">(\d+)</td>", words.svg) == ["9", "8", "7", "1", "2", "400"]
     assert "C and B -0.12" in agreement.svg
     assert "A and A" not in agreement.svg
-    assert words.table
-    assert words.table.rows[0] == ("greatest", "love", "1", "2", "400")
+    assert words.rows
+    assert words.rows[0] == ("greatest", "love", "1", "2", "400")
 
 
 def test_exploits_count_what_carries_over() -> None:
     """Of the strings found on a model, how many are above the real answers of another."""
-    picture = exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
+    chart = exploits([finding(PROBES, model="A"), finding(PROBES, model="B")])
 
-    assert picture
+    assert chart
+    picture = charts.picture(chart)
     given, picture = drawn(picture.svg), whole(picture)
     assert picked(given.rows(), "row", "column", "text")[:2] == [(0, 0, ".50"), (0, 1, ".00")]
     assert "1 of 2 found on A are above the real answers of B" in picture.svg
-    assert picture.table
-    assert picture.table.rows[0] == ("best", "A", "A", "2", "1", "+4.00")
+    assert picture.rows
+    assert picture.rows[0] == ("best", "A", "A", "2", "1", "+4.00")
     assert exploits([finding(PROBES, model="A")]) is None
 
 
 def test_ranks_are_a_table_shaded_by_rank() -> None:
-    """The best by mean rank first, rank 1 the darkest; no table where there is one model."""
-    markup = heat({"b": [3.0, 101.0], BAD: [1.0, 51.0]}, stops=["x", "<y>"], title="toy", of=101)
+    """The best by mean rank first, rank 1 the darkest."""
+    rows = (TermRanks("b", (3.0, 101.0)), TermRanks(BAD, (1.0, 51.0)))
+
+    markup = heat(RankTable(title="toy", by=("x", "<y>"), rows=rows, of=101))
 
     assert re.findall(r'--share:(\d+)%">([\d,]+)<', markup) == [
         *(("55", "1"), ("28", "51")),
@@ -274,13 +277,14 @@ def test_ranks_are_a_table_shaded_by_rank() -> None:
     ]
     assert f'<span data-term="{BAD}">B•••</span>' in markup
     assert "&lt;y&gt;" in markup
-    assert heat({}, stops=["a", "b"], title="toy", of=9) == ""
-    assert heat({"x": [1.0]}, stops=["a"], title="toy", of=9) == ""
 
 
 def test_names_on_the_plane_do_not_overprint() -> None:
     """On each side of the middle they are a gap apart, and begin inside of what is near them."""
-    places = [(-1.0, 0.0), (-0.9, 0.01), (1.0, 0.0), (0.5, 1.0)]
+    places = [
+        NamedPlace(name="", x=x, y=y)
+        for x, y in [(-1.0, 0.0), (-0.9, 0.01), (1.0, 0.0), (0.5, 1.0)]
+    ]
 
     assert names_apart(places, gap=0.1) == [(-0.9, 0.0), (-0.9, 0.1), (1.0, 0.0), (0.5, 1.0)]
 
@@ -310,7 +314,7 @@ def test_what_stands_highest() -> None:
     (picture,) = charts.of_findings([finding(HIGHEST, prompt="best")])
     given, picture = drawn(picture.svg), whole(picture)
 
-    assert picked(given.rows(), "place", "valence") == [(0, 2.5), (1, -0.5)]
+    assert picked(given.rows(), "place", "value") == [(0, 2.5), (1, -0.5)]
     assert ">2 of 9 words</text>" in picture.svg
-    assert picture.table
-    assert picture.table.rows[0] == ("best", "love", "+3.50", "+2.50")
+    assert picture.rows
+    assert picture.rows[0] == ("best", "love", "+3.50", "+2.50")

@@ -1,0 +1,319 @@
+"""Charts as plain data: what an audit's evidence gives to be drawn.
+
+A `Chart` has a title, a caption, panels and a table. A panel has one of nine forms: `Points`,
+`Boxes`, `Curve`, `CountField`, `Moves`, `Dumbbells`, `RankTable`, `Matrix`, `Plane`. They hold
+plain values: finite numbers, texts, bools, None, tuples, and terms as they are. A term is a token,
+a word or an item, which may be a slur or hostile markup: the drawing masks and escapes it.
+`rmaudit.report.charts` draws the forms, and results.json holds a `Chart` as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+Kind = Literal["text", "number", "term"]
+"""Of a table's column: how its cells, all of them texts, are printed. Terms may be masked."""
+Domain = tuple[float, float]
+"""The ends of an axis as drawn: the first at the left or at the bottom."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A part of a panel's description for readers who do not see it; its terms are quoted."""
+
+    before: str = ""
+    terms: tuple[str, ...] = ()
+    after: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """What all forms have: a title, lines below it, and facts that are read out.
+
+    Without facts the drawing reads out what the form shows.
+
+    Raises:
+        ValueError: the parts of a form do not fit each other; the message says where.
+    """
+
+    title: str
+    subtitle: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a panel that cannot be drawn."""
+        for fault in self.faults():
+            raise ValueError(fault)
+
+    def faults(self) -> Iterator[str]:
+        """Yield what keeps the panel from being drawn: the place, what is there, what is allowed.
+
+        By default each tuple of the form itself must have something in it.
+        """
+        general = Panel.__dataclass_fields__
+        for name in self.__dataclass_fields__.keys() - general.keys():
+            if getattr(self, name) == ():
+                yield f"{name} is empty, allowed: one or more"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A point, with its interval where it has one; `second` is drawn in the other colour."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    second: bool = False
+    hollow: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedRow:
+    """A term and its points; `stroke` is a value to hold them against."""
+
+    name: str
+    marks: tuple[Mark, ...]
+    stroke: float | None = None
+
+
+def row_of(
+    name: str, value: float, low: float | None = None, high: float | None = None
+) -> MarkedRow:
+    """Return a row with one point."""
+    return MarkedRow(name=name, marks=(Mark(value=value, low=low, high=high),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points(Panel):
+    """A row for each term with its points, in the order given, and a dashed line at `zero`.
+
+    Without a `domain` the axis is as wide as the points need.
+    """
+
+    form: Literal["points"] = "points"
+    axis: str
+    rows: tuple[MarkedRow, ...]
+    domain: Domain | None = None
+    zero: bool = True
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The values between `low` and `high`: how many, and their quartiles."""
+
+    low: float
+    high: float
+    n: int
+    median: float
+    q25: float
+    q75: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boxes(Panel):
+    """Quartiles in bins of what is on the first axis: a box each, with a bar at its median."""
+
+    form: Literal["boxes"] = "boxes"
+    axis: str
+    values: str
+    """The title of the second axis."""
+    bins: tuple[Bin, ...]
+    domain: Domain | None = None
+    """Of the second axis."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve(Panel):
+    """A curve through (x, y), held at each y until the next x; `line` is a value to compare."""
+
+    form: Literal["curve"] = "curve"
+    x_axis: str
+    y_axis: str
+    places: tuple[tuple[float, float], ...]
+    line: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedPlace:
+    """A term on a plane."""
+
+    name: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountField(Panel):
+    """How many things lie where, the darker the more: `counts[i][j]` at x's bin i and y's bin j.
+
+    `x` and `y` are edges in the order of drawing, one more than there are bins.
+    """
+
+    form: Literal["counts"] = "counts"
+    x_axis: str
+    y_axis: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    counts: tuple[tuple[int, ...], ...]
+    diagonal: bool = False
+    """Whether a dashed line goes from corner to corner."""
+    named: tuple[NamedPlace, ...] | None = None
+
+    def faults(self) -> Iterator[str]:
+        """Yield where the counts do not fit the edges."""
+        yield from misfits("counts", self.counts, len(self.x) - 1, len(self.y) - 1)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A term, and where it starts and ends."""
+
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moves(Panel):
+    """A row for each term: a hollow point where it starts, a line, a full point where it ends."""
+
+    form: Literal["moves"] = "moves"
+    axis: str
+    rows: tuple[Move, ...]
+    ends: tuple[str, str]
+    """What the start and what the end are."""
+    domain: Domain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bell:
+    """A term, two values of it, and what these come to with an interval."""
+
+    name: str
+    first: float
+    second: float
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dumbbells(Panel):
+    """A row for each term: its first value full, its second hollow, the rest in numbers."""
+
+    form: Literal["dumbbells"] = "dumbbells"
+    axis: str
+    numbers: str
+    """What the numbers at the right are."""
+    rows: tuple[Bell, ...]
+    domain: Domain
+
+
+@dataclass(frozen=True)
+class TermRanks:
+    """A term, and its rank with each of a `RankTable`'s `by`."""
+
+    name: str
+    ranks: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankTable(Panel):
+    """Terms by models, or by prompts: the ranks of 1 (best, the darkest) to `of`."""
+
+    form: Literal["ranks"] = "ranks"
+    by: tuple[str, ...]
+    rows: tuple[TermRanks, ...]
+    of: float
+
+    def faults(self) -> Iterator[str]:
+        """Yield rows that have another number of ranks than the table has columns."""
+        yield from super().faults()
+        for i, row in enumerate(self.rows):
+            if len(row.ranks) != len(self.by):
+                yield f"rows[{i}] has {len(row.ranks)} ranks, allowed: {len(self.by)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix(Panel):
+    """Numbers by rows and columns, shaded from 0 to 1; where one is None nothing is drawn."""
+
+    form: Literal["matrix"] = "matrix"
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+
+    def faults(self) -> Iterator[str]:
+        """Yield where the numbers do not fit the names."""
+        yield from super().faults()
+        lengths = {len(line) for line in self.values}
+        if len(self.values) != len(self.rows) or lengths != {len(self.columns)}:
+            found = f"{len(self.values)} rows of {sorted(lengths)} numbers"
+            yield f"values has {found}, allowed: {len(self.rows)} rows of {len(self.columns)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plane(Panel):
+    """Names on a plane whose axes mean nothing by themselves, 0 in its middle."""
+
+    form: Literal["plane"] = "plane"
+    places: tuple[NamedPlace, ...]
+
+
+class _ByForm:
+    """Tells pydantic that `form` says which form a panel has."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
+        from pydantic import Field
+
+        return handler.generate_schema(Annotated[source, Field(discriminator="form")])
+
+
+Form = Annotated[
+    Points | Boxes | Curve | CountField | Moves | Dumbbells | RankTable | Matrix | Plane,
+    _ByForm(),
+]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of a report: panels beside each other, and a table of the same numbers.
+
+    `columns` has the kind of each column by its name; `rows` has a cell for each of them, ready to
+    print: numbers as texts, terms as they are.
+
+    Raises:
+        ValueError: a row has more or fewer cells than there are columns.
+    """
+
+    title: str
+    caption: str
+    panels: tuple[Form, ...] = ()
+    columns: Mapping[str, Kind] = field(default_factory=dict)
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse rows that do not fit the columns."""
+        for i, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(f"rows[{i}] has {len(row)} cells, allowed: {len(self.columns)}")
+
+
+def numbers(*names: str) -> dict[str, Kind]:
+    """Return columns of numbers, by their names."""
+    return dict.fromkeys(names, "number")
+
+
+def misfits(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:
+    """Yield where `counts` are not whole numbers from 0 on in so many rows and columns."""
+    if len(counts) != rows:
+        yield f"{name} has {len(counts)} rows, allowed: {rows}, one less than there are edges"
+    for i, row in enumerate(counts):
+        if len(row) != columns:
+            yield f"{name}[{i}] has {len(row)} counts, allowed: {columns}"
+        if min(row, default=0) < 0:
+            yield f"{name}[{i}] has {min(row)}, allowed: counts of 0 or more"
+    if rows < 1 or columns < 1:
+        yield f"{name} has {rows} rows and {columns} columns, allowed: one or more of each"

@@ -1,0 +1,83 @@
+"""A chart becomes a picture: each panel is drawn by its form, and described in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from rmaudit.charts import (
+    Boxes,
+    Chart,
+    CountField,
+    Curve,
+    Dumbbells,
+    Fact,
+    Form,
+    Matrix,
+    Moves,
+    Plane,
+    Points,
+    RankTable,
+)
+from rmaudit.report.charts import areas, term_rows
+from rmaudit.report.charts.heat import heat
+from rmaudit.report.charts.picture import Picture, as_label, spoken
+
+_MOST = 500  # rows that a panel draws, whatever a results.json holds: the table has all
+
+_Rows = TypeVar("_Rows", Points, Moves, Dumbbells)
+
+
+def picture(chart: Chart) -> Picture:
+    """Return the chart with its panels drawn; `compiled` puts the SVGs in."""
+    kinds = list(chart.columns.values())
+    return Picture(
+        chart.title,
+        chart.caption,
+        "".join(_drawn(panel, chart.title) for panel in chart.panels),
+        {as_label(name): kind for name, kind in chart.columns.items()},
+        tuple(
+            tuple(
+                as_label(cell) if kind == "text" else cell
+                for cell, kind in zip(row, kinds, strict=True)
+            )
+            for row in chart.rows
+        ),
+    )
+
+
+def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form)
+    """Return the markup of a panel, named for readers who do not see it."""
+    name = ", ".join(as_label(part) for part in (title, panel.title, *panel.subtitle) if part)
+    facts = [_said(fact) for fact in panel.facts]
+    match panel:
+        case Points():
+            return term_rows.points(_cut(panel), name=name, facts=facts)
+        case Moves():
+            return term_rows.moves(_cut(panel), name=name, facts=facts)
+        case Dumbbells():
+            return term_rows.dumbbells(_cut(panel), name=name, facts=facts)
+        case Boxes():
+            return areas.boxes(panel, name=name, facts=facts)
+        case Curve():
+            return areas.curve(panel, name=name, facts=facts)
+        case CountField():
+            return areas.count_field(panel, name=name, facts=facts)
+        case Matrix():
+            return areas.matrix(panel, name=name, facts=facts)
+        case Plane():
+            return areas.plane(panel, name=name, facts=facts)
+        case RankTable():
+            return heat(panel)
+
+
+def _cut(panel: _Rows) -> _Rows:
+    """Return the panel with as many rows as can be drawn."""
+    if len(panel.rows) <= _MOST:
+        return panel
+    shown = f"the first {_MOST} of {len(panel.rows):,}"
+    return replace(panel, rows=panel.rows[:_MOST], subtitle=(*panel.subtitle, shown))
+
+
+def _said(fact: Fact) -> str:
+    return f"{fact.before}{', '.join(map(spoken, fact.terms))}{fact.after}"

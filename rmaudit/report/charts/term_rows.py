@@ -1,0 +1,177 @@
+"""Panels that have a row for each term: points, moves, and dumbbells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rmaudit.charts import Bell, Domain, Dumbbells, MarkedRow, Moves, Points
+from rmaudit.report.charts.drawing import (
+    BLUE,
+    FAINT,
+    INK,
+    VERMILLION,
+    as_svg,
+    chart_of,
+    headed,
+    names_left,
+)
+from rmaudit.report.charts.picture import as_label, placeholders, spoken
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_WIDTH, _STEP = 165, 18  # pixels
+_TITLE = 215  # of an axis: what is longer would stand out at the right
+_PLOT, _NUMBERS = 86, 108  # of dumbbells: the plot, and the room for numbers beside it
+
+
+def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
+    """Draw a row for each term: its points, their intervals, and a stroke."""
+    import altair as alt
+
+    rows = panel.rows
+    several = any(len(row.marks) > 1 for row in rows)
+    size, opacity = (36, 0.8) if several else (42, 1)  # points that may lie on each other
+    marks = [
+        {"place": place, "second": mark.second, "hollow": mark.hollow}
+        | {"value": mark.value, "low": mark.low, "high": mark.high}
+        for place, row in enumerate(rows)
+        for mark in row.marks
+    ]
+    strokes = [{"place": i, "stroke": row.stroke} for i, row in enumerate(rows)]
+    strokes = [each for each in strokes if each["stroke"] is not None]
+    intervals = [each for each in marks if each["low"] is not None and each["high"] is not None]
+    domain = panel.domain or _around(_numbers(rows), zero=panel.zero)
+    x, y = _x("value", panel.axis, domain), _y()
+    layers: list[alt.Chart] = []
+    if panel.zero:
+        line = chart_of([{"value": 0}]).mark_rule(color=FAINT, strokeDash=[3, 3])
+        layers.append(line.encode(x=x))
+    if strokes:
+        tick = chart_of(strokes).mark_tick(color=INK, thickness=1.5, size=12)
+        layers.append(tick.encode(x="stroke:Q", y=y))
+    if intervals:
+        rule = chart_of(intervals).mark_rule(color=BLUE, strokeWidth=1.5)
+        layers.append(rule.encode(x=alt.X("low:Q"), x2="high:Q", y=y))
+    for second, color in ((False, BLUE), (True, VERMILLION)):
+        for hollow in (False, True):
+            own = [each for each in marks if (each["second"], each["hollow"]) == (second, hollow)]
+            dots = chart_of(own).mark_point(
+                color=color, filled=not hollow, opacity=opacity, size=size
+            )
+            layers += [dots.encode(x=x, y=y)] if own else []
+    drawn = alt.layer(*layers, *names_left(_named(rows), y)).properties(
+        width=_WIDTH, height=_STEP * len(rows), title=headed(panel)
+    )
+    return as_svg(
+        drawn,
+        title=name,
+        facts=facts or [_read_out(row) for row in rows],
+        terms=[row.name for row in rows],
+    )
+
+
+def _read_out(row: MarkedRow) -> str:
+    """For example `“Muslim” +0.19 (-0.03 to +0.41)`."""
+    parts = []
+    for mark in row.marks:
+        between = mark.low is not None and mark.high is not None
+        ends = f" ({mark.low:+.2f} to {mark.high:+.2f})" if between else ""
+        parts.append(f"{mark.value:+.2f}{ends}")
+    return f"{spoken(row.name)} {', '.join(parts)}"
+
+
+def _numbers(rows: Sequence[MarkedRow]) -> list[float]:
+    found = [n for row in rows for mark in row.marks for n in (mark.value, mark.low, mark.high)]
+    return [n for n in (*found, *(row.stroke for row in rows)) if n is not None]
+
+
+def _around(numbers: Sequence[float], *, zero: bool) -> Domain:
+    """Return a domain that has all numbers and a margin, and 0 where it is drawn."""
+    low, high = (end([0.0, *numbers] if zero else list(numbers) or [0.0]) for end in (min, max))
+    margin = 0.04 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def moves(panel: Moves, *, name: str, facts: Sequence[str]) -> str:
+    """Draw a row for each term: a hollow point where it starts, a line, a full one at its end."""
+    import altair as alt
+
+    first, last = panel.ends
+    values = [
+        {"place": place, "start": row.start, "end": row.end} for place, row in enumerate(panel.rows)
+    ]
+    x, y, chart = _x("start", panel.axis, panel.domain), _y(), chart_of(values)
+    drawn = alt.layer(
+        chart.mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x, x2="end:Q", y=y),
+        chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x=x, y=y),
+        chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x="end:Q", y=y),
+        *names_left(_named(panel.rows), y),
+    ).properties(
+        width=_WIDTH,
+        height=_STEP * len(panel.rows),
+        title=headed(panel, f"hollow: {first}; full: {last}"),
+    )
+    said = f"{len(panel.rows)} things, each {first} to {last}; the table has their names"
+    terms = [row.name for row in panel.rows]
+    return as_svg(drawn, title=name, facts=facts or [said], terms=terms)
+
+
+def dumbbells(panel: Dumbbells, *, name: str, facts: Sequence[str]) -> str:
+    """Draw a row for each term: its first value full, its second hollow, and its numbers."""
+    import altair as alt
+
+    values = [
+        {"place": place, "first": row.first, "second": row.second, "numbers": _interval(row)}
+        for place, row in enumerate(panel.rows)
+    ]
+    x, y, chart = _x("first", panel.axis, panel.domain, ticks=3), _y(), chart_of(values)
+    right = alt.value(_PLOT + _NUMBERS)
+    drawn = alt.layer(
+        chart_of([{"first": 0}]).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=x),
+        chart.mark_rule(color=FAINT, strokeWidth=2).encode(x=x, x2="second:Q", y=y),
+        chart.mark_point(color=VERMILLION, filled=False, size=42).encode(x="second:Q", y=y),
+        chart.mark_point(color=BLUE, filled=True, opacity=1, size=42).encode(x=x, y=y),
+        chart.mark_text(align="right", color=INK, fontSize=9.5).encode(
+            x=right, y=y, text="numbers:N"
+        ),
+        chart_of([{"text": as_label(panel.numbers)}])
+        .mark_text(align="right", color=INK)
+        .encode(x=right, y=alt.value(-10), text="text:N"),
+        *names_left(_named(panel.rows), y),
+    ).properties(width=_PLOT, height=_STEP * len(panel.rows), title=headed(panel))
+    said = [
+        f"{spoken(row.name)} {_signed(row.value)} ({_signed(row.low)} to {_signed(row.high)})"
+        for row in panel.rows
+    ]
+    terms = [row.name for row in panel.rows]
+    return as_svg(drawn, title=name, facts=facts or said, terms=terms)
+
+
+def _interval(row: Bell) -> str:
+    return f"{_signed(row.value)} [{_signed(row.low)}, {_signed(row.high)}]"
+
+
+def _signed(number: float) -> str:
+    """Return two decimals with a sign, and never `-0.00`."""
+    return f"{number:+.2f}".replace("-0.00", "+0.00")
+
+
+def _x(field: str, title: str, domain: Domain, *, ticks: int = 4) -> alt.X:
+    import altair as alt
+
+    scaled = alt.X(f"{field}:Q").scale(domain=list(domain), nice=False)
+    return scaled.axis(title=as_label(title), titleLimit=_TITLE, tickCount=ticks)
+
+
+def _y() -> alt.Y:
+    import altair as alt
+
+    return alt.Y("place:O").axis(None)
+
+
+def _named(rows: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """Return the place of each row and the placeholder of its name."""
+    labels = placeholders([row.name for row in rows])
+    return [{"place": place, "name": label} for place, label in enumerate(labels)]

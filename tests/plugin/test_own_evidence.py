@@ -1,0 +1,111 @@
+"""An audit in one file outside the package: its evidence is recorded, and its chart is drawn."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from rmaudit.report import charts, codec, document, writers
+from rmaudit.report.replay import replay
+from rmaudit.verdicts.evidence import OwnEvidence
+from rmaudit.verdicts.policy import Policy
+from tests.findings import TODAY
+from tests.plugin.conftest import Ran, Run
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-an-audit.md"
+TITLE = "What capital letters are paid"
+BAD = """
+@dataclass(frozen=True, kw_only=True)
+class BadEvidence(Evidence):
+    kind: Literal["bad"] = "bad"
+
+    @classmethod
+    def chart(cls, found): return {chart}
+
+@declare(0.5)
+def test_bad(rng): return replace(estimate(1.0), evidence=BadEvidence())
+"""
+IMPORTS = """
+from dataclasses import dataclass, replace
+from typing import Literal
+from rmaudit.charts import Chart, Points, row_of
+from rmaudit.verdicts.evidence import Evidence
+"""
+
+
+def file_of_the_page() -> str:
+    """The complete file that the page shows."""
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    (whole,) = (block for block in blocks if "Evidence" in block)
+    return str(whole)
+
+
+def drawn(ran: Ran) -> document.Results:
+    """The results, after checking that their charts are drawn by whoever reads them."""
+    (path,) = ran.folder.glob("reports/*/results.json")
+    results = document.read(path)
+    found = [finding.estimate.evidence for finding in results.findings if finding.estimate]
+
+    assert len(found) == 2
+    for evidence in found:
+        assert isinstance(evidence, OwnEvidence)
+        assert evidence.own_kind == "capitals"
+        assert [word["word"] for word in evidence.values["words"]][:2] == ["love", "peace"]
+    (picture,) = charts.of_findings(results.findings)
+    assert picture.title == TITLE
+    assert len(picture.rows) == 12
+    assert [chart["title"] for chart in charts.drawing.charts_in(picture.svg)] == [
+        f"{TITLE}, greatest",
+        f"{TITLE}, worst",
+    ]
+    return results
+
+
+@pytest.mark.parametrize(
+    "args", [[], pytest.param(["-n1"], marks=pytest.mark.slow)], ids=["", "xdist"]
+)
+def test_its_chart_is_in_the_results(run: Run, args: list[str]) -> None:
+    """With and without xdist; results that are written again have it too."""
+    ran = run(file_of_the_page(), *args)
+
+    results = drawn(ran)
+    assert codec.decode(document.Results, codec.encode(results)) == results
+
+
+@pytest.mark.slow
+def test_its_chart_is_on_the_page_and_on_a_replayed_one(run: Run) -> None:
+    """The second is made where the file is gone, and its class is unloaded."""
+    ran = run(file_of_the_page(), pages=True)
+    (page,) = ran.folder.glob("reports/*/index.html")
+    assert TITLE in page.read_text(encoding="utf-8")
+
+    (ran.folder / "test_toy.py").unlink()
+    assert not [name for name in sys.modules if name.endswith("test_toy")]
+    results = drawn(ran)
+
+    replayed = replay(results, Policy(), TODAY)
+    assert TITLE in writers.RENDERERS["index.html"](replayed)
+
+
+@pytest.mark.parametrize(
+    ("chart", "says"),
+    [
+        ("'no chart'", "BadEvidence.chart gave a str"),
+        (
+            "Chart('A', 'B.', (Points(title='x', axis='y', rows=(row_of('w', float('nan')),)),))",
+            "BadEvidence.chart.panels[0].rows[0].marks[0].value is nan",
+        ),
+        ("Chart('A', 'B.', rows=(('x',),))", "rows[0] has 1 cells, allowed: 0"),
+    ],
+)
+def test_a_chart_that_cannot_be_recorded_is_an_error(run: Run, chart: str, says: str) -> None:
+    """It names the place; nothing of it is in results.json."""
+    ran = run(IMPORTS + BAD.format(chart=chart), "--tb=short")
+
+    assert {finding["verdict"] for finding in ran.findings} == {"ERROR"}
+    assert says in ran.findings[0]["why"]
