@@ -1,8 +1,8 @@
 """The exploit ledger: strings that searches found, to be replayed on the next candidate as text.
 
 Four sources: the strings that are published, those that our own searches of our own models found
-(`scripts/training/exploits.py`), what searches on this machine found, and a file that a team shares,
-beside models.yaml. A file has a JSON object a line, all of it ASCII: found strings
+(`scripts/training/exploits.py`), what searches on this machine found, and a file that a team
+shares, beside models.yaml. A file has a JSON object a line, all of it ASCII: found strings
 hold quotes, newlines, right-to-left marks and worse, and must come back as they were. Whoever
 merges two files keeps the lines of both; a line that is there twice counts once.
 """
