@@ -3,8 +3,8 @@
     python -m benchmarks.training FILE.jsonl [--model R-Smol-135M] [--steps 200] [--every 50]
 
 FILE has pairs as `python -m scripts.training.hh_pairs` writes them. The model is trained with the
-audits that `AuditCallback` has by default, on its words, and its head begins at zero. Prints one line of
-JSON: seconds of a step and of an audit, their share of all, and the curves as Trackio's own
+audits that `AuditCallback` has by default, on its words, and its head begins at zero. Prints one
+line of JSON: seconds of a step and of an audit, their share of all, and the curves as Trackio's own
 command reads them in its store on this machine.
 """
 
