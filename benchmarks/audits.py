@@ -1,6 +1,6 @@
 """All audits over ten models, three prompts each, from cached sweeps of 128k and 256k tokens.
 
-    python benchmarks/audits.py
+    python -m benchmarks.audits
 
 The models are organisms (`rmaudit.organisms.planted`) over vocabularies of the size of Llama's and
 Gemma's, made of real words in several spellings and of fragments: five of each. Their sweeps are
@@ -10,18 +10,17 @@ in the time. Printed are the time of `pytest audits`, the report included, and i
 
 from __future__ import annotations
 
-import argparse
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.harness import arguments, say, timed
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import TOKENS, Recorded
 from rmaudit.organisms.planted import Planted, Traits
@@ -79,14 +78,14 @@ def record(cache: Path) -> None:
 
 
 def main() -> None:
-    """Record, audit, print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    """Record the sweeps, run the audits, and print."""
+    parser = arguments(__doc__)
     parser.add_argument("-n", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--keep", type=Path, help="a folder for the cache, made once")
-    arguments = parser.parse_args()
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         here = Path(scratch)
-        cache = arguments.keep or here / "cache"
+        cache = asked.keep or here / "cache"
         if not cache.exists():
             record(cache)
         shutil.copytree(ROOT / "audits", here / "audits")
@@ -96,15 +95,19 @@ def main() -> None:
         (here / "models.yaml").write_text(f"models:\n{entries}")
         command = [sys.executable, "-m", "pytest", "audits", "--model", "*", "--rm-recorded", "-q"]
         command += ["--rm-cache", str(cache), "-p", "no:cacheprovider"]
-        command += ["-n", str(arguments.n), "--dist", "loadgroup"] if arguments.n > 1 else []
-        began = time.perf_counter()
-        done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)  # noqa: S603  (ours)
-        took = time.perf_counter() - began
-    lines = done.stdout.splitlines()
-    print("\n".join([*lines[-200:]] if done.returncode > 1 else lines[-90:]))
+        command += ["-n", str(asked.n), "--dist", "loadgroup"] if asked.n > 1 else []
+        once = timed(lambda: subprocess.run(command, cwd=here, capture_output=True, check=False))  # noqa: S603  (ours)
+    if once.found.returncode > 1:
+        sys.exit(once.found.stdout.decode()[-20_000:])
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6  # of the largest process
-    what = f"{len(MODELS)} models x {len(PROMPTS)} prompts, {arguments.n} processes"
-    print(f"{what}: {took:.1f} s, peak {peak:.2f} GB in the largest")
+    say(
+        "audits",
+        models=len(MODELS),
+        prompts=len(PROMPTS),
+        processes=asked.n,
+        seconds=round(once.clock, 1),
+        peak_gb_of_the_largest_process=round(peak, 2),
+    )
 
 
 if __name__ == "__main__":

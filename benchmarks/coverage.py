@@ -1,20 +1,20 @@
 """How often a gate's 95 % interval covers the true value, when its units are drawn anew.
 
-    python benchmarks/coverage.py [--draws 300] [--audit NAME] [--jobs 2] [--out docs]
+    python -m benchmarks.coverage [--draws 300] [--audit NAME] [--jobs 2] [--out FILE]
 
 The shipped audits are put to organisms over units that are drawn from populations of real ones
 (`benchmarks/populations.py`): stems, head words, groups and controls, strings. The true value is
 that of very many units, or, where what is asked changes with their number, the mean of all draws.
 Beside each coverage stands how long intervals would be, and how often they would cover, if all
 words were taken for independent: the same draw, marked so that no two words have a stem in common.
-With --out, the table takes the place of that in FOLDER/coverage.md. Nothing is asserted.
+Prints one line of JSON for each row; with --out, all rows are written to that file, from which
+`python -m scripts.result_pages` writes docs/coverage.md. Nothing is asserted.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
-import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # draws are many: one thread each
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.harness import arguments, say
 from benchmarks.populations import Draw, Items, People, Population, Scorer, Shape, Strings, Words
 from rmaudit.measures import identity_gaps, matching
 from rmaudit.organisms.audit_files import audits_in
@@ -123,29 +123,29 @@ class Row:
     found: pd.DataFrame
     apart: pd.DataFrame
 
-    def cells(self) -> tuple[str, ...]:
-        """Of the printed table."""
+    def figures(self) -> dict[str, Any]:
+        """Return the row as plain values; shares are in percent."""
         n, cover = len(self.found), self._covers(self.found)
         error = math.sqrt(max(cover * (1 - cover), 1 / n) / n)
-        below = float((self.found["high"] < self.truth).mean())
-        above = float((self.found["low"] > self.truth).mean())
         same = self.found.loc[self.apart.index]
-        beside = (f"{_half(same) / _half(self.apart):.2f}", f"{100 * self._covers(self.apart):.0f}")
-        return (
-            *(self.audit, self.prompt, self.kind, f"{n:,}", f"{self.truth:.3f}"),
-            *(f"{_half(self.found):.3f}", f"{100 * cover:.1f} ± {100 * error:.1f}"),
-            *(f"{100 * below:.1f}", f"{100 * above:.1f}"),
-            *(("", "") if DRAWN[self.audit] is Strings else beside),
-        )
+        by_word = DRAWN[self.audit] is not Strings
+        return {
+            "audit": self.audit,
+            "prompts": self.prompt,
+            "organism": self.kind,
+            "draws": n,
+            "truth": round(self.truth, 3),
+            "half": round(_half(self.found), 3),
+            "covers": round(100 * cover, 1),
+            "error": round(100 * error, 1),
+            "below": round(100 * float((self.found["high"] < self.truth).mean()), 1),
+            "above": round(100 * float((self.found["low"] > self.truth).mean()), 1),
+            "longer": round(_half(same) / _half(self.apart), 2) if by_word else None,
+            "by_word_covers": round(100 * self._covers(self.apart)) if by_word else None,
+        }
 
     def _covers(self, found: pd.DataFrame) -> float:
         return float(((found["low"] <= self.truth) & (self.truth <= found["high"])).mean())
-
-
-HEAD = (
-    *("audit", "asked under", "organism", "draws", "true value", "half of an interval"),
-    *("covers, %", "below it, %", "above it, %", "by unit / by word", "by word covers, %"),
-)
 
 
 def measured(asked: _Asked, seed: int, *, times: int = 1, apart: bool = False) -> _Found:
@@ -293,30 +293,24 @@ def _half(found: pd.DataFrame) -> float:
     return float((found["high"] - found["low"]).mean()) / 2
 
 
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def main() -> None:
     """Draw, measure, count, print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--audit", action="append", choices=list(DRAWN), help="(default: all)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--out", type=Path, help="a folder for coverage.md")
+    parser.add_argument("--out", type=Path, help="a file for the rows")
     asked = parser.parse_args()
-    lines = [_line(HEAD), _line(["---"] * len(HEAD))]
-    print(*lines, sep="\n", flush=True)
+    found = []
     with ProcessPoolExecutor(asked.jobs) as pool:
         for population in dict.fromkeys(DRAWN.values()):
             of = [a for a in asked.audit or DRAWN if DRAWN[a] is population]
             for row in rows(of, asked.draws, pool) if of else ():
-                lines.append(_line(row.cells()))
-                print(lines[-1], flush=True)
+                found.append(row.figures())
+                say("coverage", **found[-1])
     if asked.out:
-        page = asked.out / "coverage.md"
-        said = page.read_text(encoding="utf-8").partition(lines[0])[0]
-        page.write_text(said + "\n".join(lines) + "\n", encoding="utf-8")
+        lines = ",\n ".join(map(json.dumps, found))
+        asked.out.write_text(f"[\n {lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

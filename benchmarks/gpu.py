@@ -1,6 +1,6 @@
 """Full sweeps at the sizes of real reward models, on a GPU, with random bfloat16 weights.
 
-python benchmarks/gpu.py [llama-3.1-8b] [gemma-2-27b] [--prefix 42] [--compile] [--as H100]
+python -m benchmarks.gpu [llama-3.1-8b] [gemma-2-27b] [--prefix 42] [--compile] [--as H100]
 
 Nothing is downloaded: the weights are made on the device. Two rates of matrix products are
 measured in the same run, and the shares of them that a sweep reaches: the peak, of one large

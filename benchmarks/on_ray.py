@@ -1,6 +1,6 @@
 """How the rate grows with Ray's workers, of a scorer that waits instead of computing.
 
-    python benchmarks/on_ray.py [--workers 1 8 64] [--seconds 5] [--each 10]
+    python -m benchmarks.on_ray [--workers 1 8 64] [--seconds 5] [--each 10]
 
 Each shard of 4,096 answers takes so many seconds, so that all which is measured is what stands
 between them: planning, pulling, the store. Counted are the shards from the moment when the last
@@ -10,14 +10,13 @@ Workers are processes of this machine, whose folder they reach through its keepe
 
 from __future__ import annotations
 
-import argparse
-import json
 import logging
 import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.harness import arguments, say
 from rmaudit.distributed import on_ray
 from rmaudit.scores.store import Store
 from tests.distributed import waiting
@@ -64,14 +63,14 @@ def measured(workers: int, seconds: float, each: int) -> dict[str, Any]:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Measure, and print a line for each number of workers."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = arguments(__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--seconds", type=float, default=5.0, help="of a shard")
     parser.add_argument("--each", type=int, default=10, help="shards a worker")
     asked = parser.parse_args(given)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     for workers in asked.workers:
-        print(json.dumps(measured(workers, asked.seconds, asked.each)), flush=True)
+        say("on_ray", **measured(workers, asked.seconds, asked.each))
 
 
 if __name__ == "__main__":

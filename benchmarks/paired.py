@@ -1,27 +1,24 @@
 """How often the interval of a difference of two releases holds the true one, and what it finds.
 
-    python benchmarks/paired.py [--draws 300] [--audit NAME] [--jobs 2]
+    python -m benchmarks.paired [--draws 300] [--audit NAME] [--jobs 2]
 
 As `benchmarks/coverage.py`, with two organisms on each draw of units: the old one as published, the
 new one a little worse, the two with most of what is a word's own in common. Beside the paired
 interval (`rmaudit.measures.paired`) stands the one that takes them for independent. The true
-difference is the mean of all draws. Nothing is asserted.
+difference is the mean of all draws; shares are of the draws. Nothing is asserted.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import coverage
 from benchmarks.coverage import DRAWN, ROOT
+from benchmarks.harness import arguments, say
 from benchmarks.populations import Scorer
 from rmaudit.measures import identity_gaps, matching
 from rmaudit.measures.difference import Interval, minus
@@ -69,35 +66,32 @@ def intervals(task: tuple[str, int]) -> list[tuple[Interval, Interval]]:
     return found
 
 
-def cells(found: Iterable[Interval], truth: float) -> list[str]:
-    """Coverage, half an interval, and how often it excludes 0."""
+def counted(found: Iterable[Interval], truth: float) -> dict[str, float]:
+    """Return how often intervals cover the truth, half their length, how often they exclude 0."""
     ends = np.array([(each.low, each.high) for each in found])
     held = float(((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean())
     away = float(((ends[:, 0] > 0) | (ends[:, 1] < 0)).mean())
     half = float((ends[:, 1] - ends[:, 0]).mean()) / 2
-    return [f"{100 * held:.1f}", f"{half:.3f}", f"{100 * away:.0f}"]
+    return {"covers": round(held, 3), "half": round(half, 3), "excludes 0": round(away, 2)}
 
 
 def main() -> None:
-    """Draw, measure, count, print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    """Draw, measure, count, and print a line for each audit and prompt."""
+    parser = arguments(__doc__)
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--audit", action="append", choices=AUDITS, help="(default: all)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     asked = parser.parse_args()
-    head = ["audit", "of", "true difference"]
-    for way in ("paired", "independent"):
-        head += [f"{way} covers, %", "half of it", "excludes 0, %"]
-    print(f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", sep="\n")
     with ProcessPoolExecutor(asked.jobs) as pool:
         for audit in asked.audit or AUDITS:
             found = list(pool.map(intervals, [(audit, seed) for seed in range(asked.draws)]))
             for i, sides in enumerate(zip(*found, strict=True)):
                 truth = float(np.mean([paired.value for paired, _ in sides]))
-                row = [audit, str(i), f"{truth:+.3f}"]
-                for side in (0, 1):
-                    row += cells([each[side] for each in sides], truth)
-                print(f"| {' | '.join(row)} |", flush=True)
+                ways = {
+                    way: counted([each[side] for each in sides], truth)
+                    for side, way in enumerate(("paired", "independent"))
+                }
+                say("paired", audit=audit, of=i, true_difference=round(truth, 3), **ways)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Pairs of answers: a plain transformers loop against rmaudit, on the same file and model.
 
-python benchmarks/pairs.py FILE.jsonl [--model R-Smol-135M] [--pairs 1000] [--threads 2] [--jobs 1]
+python -m benchmarks.pairs FILE.jsonl [--model R-Smol-135M] [--pairs 1000] [--threads 2] [--jobs 1]
 
 The loop lays out each conversation with the chat template, and asks the checkpoint's own
 AutoModelForSequenceClassification, a row at a time. Machines are shared: with one thread the
@@ -9,17 +9,13 @@ processor's seconds are the fair ones. Both accuracies count ties half. Prints o
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
-import os
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +24,7 @@ from numpy.typing import NDArray
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import rmaudit
+from benchmarks.harness import Timed, arguments, say, timed
 from rmaudit.conversation import Asked, asked_of, messages
 from rmaudit.measures.pair_accuracy import accuracy
 from rmaudit.models.load_model import checkpoint
@@ -37,12 +34,11 @@ from rmaudit.scores.pair_files import read
 
 WAYS = ("loop", "rmaudit")
 Floats = NDArray[np.float32]
-Timed = tuple[Floats, dict[str, float]]
 
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", default="R-Smol-135M")
     parser.add_argument("--pairs", type=int, default=1000)
@@ -55,9 +51,13 @@ def main() -> None:
     with ProcessPoolExecutor(asked.jobs, multiprocessing.get_context("spawn")) as pool:
         done = list(pool.map(partial(measured, asked.model, asked.threads), parts))
     frame = pd.concat(parts)
-    ways = {way: np.concatenate([one[way][0] for one in done]) for way in WAYS}
+    ways = {way: np.concatenate([one[way].found for one in done]) for way in WAYS}
     spent = {
-        way: {of: sum(one[way][1][of] for one in done) for of in ("cpu", "clock")} for way in WAYS
+        way: {
+            "cpu": sum(one[way].cpu for one in done),
+            "clock": sum(one[way].clock for one in done),
+        }
+        for way in WAYS
     }
     rng = np.random.default_rng(0)
     both = {
@@ -65,7 +65,7 @@ def main() -> None:
         for way, scores in ways.items()
     }
     loop, own = spent["loop"], spent["rmaudit"]
-    said = {
+    said: dict[str, Any] = {
         "pairs": frame["line"].nunique(),
         "answers": len(frame),
         "ids": counted(asked.model, frame),
@@ -77,9 +77,8 @@ def main() -> None:
         "largest difference": float(np.abs(ways["loop"] - ways["rmaudit"]).max()),
         "sd of rewards": float(ways["rmaudit"].std()),
         "threads": asked.threads,
-        "load": os.getloadavg()[0],
     }
-    print(json.dumps(said))
+    say("pairs", **said)
 
 
 def counted(model: str, frame: pd.DataFrame) -> dict[str, int]:
@@ -97,7 +96,7 @@ def counted(model: str, frame: pd.DataFrame) -> dict[str, int]:
     return found
 
 
-def measured(model: str, threads: int, frame: pd.DataFrame) -> dict[str, Timed]:
+def measured(model: str, threads: int, frame: pd.DataFrame) -> dict[str, Timed[Floats]]:
     """The rewards of a table's answers by each way, and the seconds that they took."""
     torch.set_num_threads(threads)
     ours = rmaudit.load(model, device="cpu", dtype="float32")
@@ -111,16 +110,8 @@ def measured(model: str, threads: int, frame: pd.DataFrame) -> dict[str, Timed]:
         return np.array(each, dtype=np.float32)
 
     with tempfile.TemporaryDirectory() as cache:
-        own = _timed(lambda: rewards(ours, frame, cache=Path(cache)).scores)
-    return {"loop": _timed(loop), "rmaudit": own}
-
-
-def _timed(work: Callable[[], Floats]) -> Timed:
-    """What it gives, and the seconds that it took: of the processor, and of the clock."""
-    cpu, clock = time.process_time(), time.perf_counter()
-    found = work()
-    spent = {"cpu": time.process_time() - cpu, "clock": time.perf_counter() - clock}
-    return found, spent
+        own = timed(lambda: rewards(ours, frame, cache=Path(cache)).scores)
+    return {"loop": timed(loop), "rmaudit": own}
 
 
 class Plain:

@@ -1,6 +1,6 @@
 """How busy the devices are that a backbone is spread over: one batch at a time, and pipelined.
 
-python benchmarks/pipeline.py [--devices 2] [--delay 0.1] [--calls 2] [--answers 4096]
+python -m benchmarks.pipeline [--devices 2] [--delay 0.1] [--calls 2] [--answers 4096]
 
 No GPU is needed: the devices are made of torch's CPU, two layers of a toy each, and a layer sleeps
 as long as a GPU would compute. What is measured is the order in which batches pass, not arithmetic.
@@ -12,16 +12,16 @@ layers run. A call is a shard of a sweep, after which the devices run empty. Pri
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaModel
 
+from benchmarks.harness import arguments, say, timed
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.scoring import ATTENTION, engine
 from rmaudit.scoring.engine import Scorer
@@ -39,7 +39,7 @@ SHAPE: dict[str, Any] = {
 
 def main() -> None:
     """Measure both ways on the same batches, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--devices", type=int, default=2)
     parser.add_argument("--delay", type=float, default=0.1, help="seconds of a layer and batch")
     parser.add_argument("--calls", type=int, default=2)
@@ -50,7 +50,7 @@ def main() -> None:
     names = _mapped(backbone, asked.devices)
     mapped = {backbone.get_submodule(name): _device(at) for name, at in names.items()}
     layers = {layer: mapped[layer] for layer in backbone.layers}
-    busy = _timed(layers, asked.delay)
+    busy = _slowed(layers, asked.delay)
     answers = [(i % 64, i // 64) for i in range(asked.answers)]
     ways: dict[str, Pipeline | None] = {
         "one_by_one": None,
@@ -64,25 +64,19 @@ def main() -> None:
         scorer = Scorer(backbone, Linear(torch.ones(16)), None, ids_per_batch=most, pipeline=how)
         scorer.after(prefix)
         busy.clear()
-        begun = time.perf_counter()
-        for _ in range(asked.calls):
-            made = engine.score(scorer, prefix, answers, ())
-        took = time.perf_counter() - begun
-        rewards.append(made.tobytes())
-        shares = [round(sum(spans) / took, 3) for _, spans in sorted(busy.items())]
-        found[name] = {"seconds": round(took, 2), "busy": shares}
-    print(
-        json.dumps(
-            {
-                "benchmark": "pipeline",
-                "devices": asked.devices,
-                "batches_a_call": batches,
-                "seconds_of_a_batch_on_a_device": asked.delay * LAYERS,
-                "most_that_can_be_busy": round(batches / (batches + asked.devices - 1), 3),
-                **found,
-                "equal_bytes": len(set(rewards)) == 1,
-            }
-        )
+        sweep = partial(engine.score, scorer, prefix, answers, ())
+        once = timed(lambda sweep=sweep: [sweep() for _ in range(asked.calls)])  # type: ignore[misc]
+        rewards += [made.tobytes() for made in once.found]
+        shares = [round(sum(spans) / once.clock, 3) for _, spans in sorted(busy.items())]
+        found[name] = {"seconds": round(once.clock, 2), "busy": shares}
+    say(
+        "pipeline",
+        devices=asked.devices,
+        batches_a_call=batches,
+        seconds_of_a_batch_on_a_device=asked.delay * LAYERS,
+        most_that_can_be_busy=round(batches / (batches + asked.devices - 1), 3),
+        equal_bytes=len(set(rewards)) == 1,
+        **found,
     )
 
 
@@ -117,7 +111,7 @@ def _device(at: int) -> torch.device:
     return torch.device("cpu", at)
 
 
-def _timed(places: dict[Any, torch.device], delay: float) -> dict[int, list[float]]:
+def _slowed(places: dict[Any, torch.device], delay: float) -> dict[int, list[float]]:
     """Each layer sleeps; the seconds that layers ran, by device."""
     spans: dict[int, list[float]] = {}
 

@@ -1,6 +1,6 @@
 """How near the ten published models are to their formulas, on random weights in their layout.
 
-python benchmarks/published.py [NAME ...]
+python -m benchmarks.published [NAME ...]
 
 Prints a line of JSON for each model and protocol: the largest difference in float32, and the root
 mean squared error of the entry's half precision against rmaudit's float32, of rmaudit and of the
@@ -10,19 +10,20 @@ them to bounds.
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.harness import arguments, say
 from rmaudit.config.registry import known_models
 from tests.published_formulas import LAYOUTS, gap, measured, rms
 
 
 def main() -> None:
     """Measure each model in both protocols."""
-    for name in sys.argv[1:] or LAYOUTS:
+    parser = arguments(__doc__)
+    parser.add_argument("names", nargs="*", default=list(LAYOUTS))
+    for name in parser.parse_args().names:
         spec = known_models().models[name]
         with tempfile.TemporaryDirectory() as home:
             for protocol in ("exact", "paper"):
@@ -37,7 +38,7 @@ def main() -> None:
                         "rms_of_the_formula_sd": round(rms(half_theirs, ours), 4),
                     },
                 }
-                print(json.dumps({"benchmark": "published", **said}), flush=True)
+                say("published", **said)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What `rmaudit models check --as` says of models of published sizes: computed, not measured.
 
-python benchmarks/rehearsal.py [H100 H100:2 H100:8]
+python -m benchmarks.rehearsal [H100 H100:2 H100:8]
 
 The checkpoints are headers, configurations and a vocabulary of the published size; the weights are
 holes in files. Prints a line of JSON for each size and set of GPUs.
@@ -8,8 +8,6 @@ holes in files. Prints a line of JSON for each size and set of GPUs.
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -20,6 +18,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from benchmarks.harness import arguments, say
 from rmaudit.config.registry import ModelSpec
 from rmaudit.distributed import rehearsal
 from rmaudit.errors import ModelError
@@ -37,9 +36,12 @@ SIZES = {  # and how many of the ten published models have it
 
 def main() -> None:
     """Rehearse each size on each set of GPUs."""
+    parser = arguments(__doc__)
+    parser.add_argument("gpus", nargs="*", default=["H100", "H100:2", "H100:8"])
+    gpus = parser.parse_args().gpus
     for name, (shape, dtype) in SIZES.items():
-        for named, said in rehearsed(shape, dtype, sys.argv[1:] or ["H100", "H100:2", "H100:8"]):
-            print(json.dumps({"benchmark": "rehearsal", "model": name, "on": named, **said}))
+        for named, said in rehearsed(shape, dtype, gpus):
+            say("rehearsal", model=name, on=named, **said)
 
 
 def rehearsed(

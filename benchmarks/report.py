@@ -1,6 +1,6 @@
 """How large a report of many large vocabularies is, and when it can be read.
 
-python benchmarks/report.py [--models 10] [--ids 256000]
+python -m benchmarks.report [--models 10] [--ids 256000]
 
 Made-up scores of models that share no vocabulary with each other but in two halves, as Llama's and
 Gemma's do, under three prompts. Prints one line of JSON: the page's size, the CPU seconds to render
@@ -9,8 +9,6 @@ it, and in headless Chromium the milliseconds to the first paint and until the e
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import tempfile
 import time
@@ -21,6 +19,7 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import sync_playwright
 
+from benchmarks.harness import arguments, say, timed
 from rmaudit.config.registry import ModelSpec
 from rmaudit.report import codec
 from rmaudit.report.document import Results, Run
@@ -33,25 +32,23 @@ FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTi
 
 def main() -> None:
     """Render, open, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--models", type=int, default=10)
     parser.add_argument("--ids", type=int, default=256_000)
     asked = parser.parse_args()
     made = results(asked.models, asked.ids)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index.html"
-        start = time.process_time()
-        path.write_text(html.render(made), encoding="utf-8")
-        took = time.process_time() - start
+        once = timed(lambda: path.write_text(html.render(made), encoding="utf-8"))
         line = {
             "models": asked.models,
             "ids": asked.ids,
             "page, MB": round(path.stat().st_size / 1e6, 2),
             "results, MB": round(len(codec.encode(made)) / 1e6, 1),
-            "render, CPU s": round(took, 1),
+            "render, CPU s": round(once.cpu, 1),
             **opened(path),
         }
-    print(json.dumps(line))
+    say("report", **line)
 
 
 def opened(path: Path) -> dict[str, float]:

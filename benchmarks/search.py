@@ -1,6 +1,6 @@
 """Which search finds more with the same number of evaluations, and what a shared prefix saves GCG.
 
-python benchmarks/search.py [--budget 512] [--ids 128] [--seeds 5] [--lengths 2 3 5 10]
+python -m benchmarks.search [--budget 512] [--ids 128] [--seeds 5] [--lengths 2 3 5 10]
 
 On R-Smol-135M, prompt "best", among a seeded draw of ids that are words, since a CPU scores a few
 hundred sequences a second: random search, plain GCG, plain GCG with each of Faster-GCG's changes
@@ -9,25 +9,26 @@ search ends before its budget does. Prints a line a search kind, direction and l
 best reward over the seeds in sd of random sequences, how often it was at least as good as
 exhaustive search and as plain GCG on the same seed, and the median CPU seconds.
 
-python benchmarks/search.py --step
+python -m benchmarks.search --step
 
 One GCG step (a gradient and 128 swaps) on the shared prefix and on full rows, behind a prompt of
-some 40 ids, interleaved, best of some rounds each: their ratio, for answers of 3 and of 10 ids.
+some 40 ids, interleaved, the median of five rounds each: their ratio, for answers of 3 and of 10
+ids.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
-import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.harness import Timed, arguments, interleaved, say, seconds, timed
 from rmaudit.models.load_model import checkpoint
 from rmaudit.prompts import PROMPTS
 from rmaudit.scoring import ScoringPath
@@ -59,7 +60,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--budget", type=int, default=512)
     parser.add_argument("--ids", type=int, default=128)
     parser.add_argument("--seeds", type=int, default=5)
@@ -70,7 +71,7 @@ def main() -> None:
     model: Any = checkpoint("R-Smol-135M")
     if asked.step:
         for length in (3, 10):
-            print(json.dumps(step(model, length)), flush=True)
+            say("search --step", **step(model, length))
         return
     words = allowed(Constraints(words=True), model.vocabulary(), model.special_ids)
     drawn = np.random.default_rng(0).choice(words, size=asked.ids, replace=False)
@@ -85,7 +86,7 @@ def compare(
 ) -> None:
     """A line for each kind of search."""
     best: dict[str, NDArray[np.float64]] = {}
-    seconds: dict[str, float] = {}
+    cpu: dict[str, float] = {}
     spread = float(model.score(PROMPT.text, _some(limits, length)).std())
     for kind in asked.only:
         values, times = [], []
@@ -99,10 +100,10 @@ def compare(
                 constraints=limits,
                 **KINDS[kind],
             )
-            found, took = timed(model, one)
-            values.append(float(one.value(found.frame["score"].to_numpy(np.float64))[0]))
-            times.append(took)
-        best[kind], seconds[kind] = np.array(values), float(np.median(times))
+            once = searched(model, one)
+            values.append(float(one.value(once.found.frame["score"].to_numpy(np.float64))[0]))
+            times.append(once.cpu)
+        best[kind], cpu[kind] = np.array(values), float(np.median(times))
     for kind, reached in best.items():
         line = {
             "length": length,
@@ -114,9 +115,9 @@ def compare(
                 for other in ("plain GCG", "exhaustive")
                 if other in best
             },
-            "CPU s": round(seconds[kind], 1),
+            "CPU s": round(cpu[kind], 1),
         }
-        print(json.dumps(line), flush=True)
+        say("search", **line)
 
 
 def _some(limits: Constraints, length: int) -> list[tuple[int, ...]]:
@@ -125,12 +126,10 @@ def _some(limits: Constraints, length: int) -> list[tuple[int, ...]]:
     return [tuple(row) for row in rows]
 
 
-def timed(model: Checkpoint, settings: Settings) -> tuple[SearchResult, float]:
-    """A search that no cache has, and its CPU time."""
+def searched(model: Checkpoint, settings: Settings) -> Timed[SearchResult]:
+    """Search with an empty cache."""
     with tempfile.TemporaryDirectory() as folder:
-        start = time.process_time()
-        found = search(model, PROMPT, settings, cache=Path(folder))
-        return found, time.process_time() - start
+        return timed(lambda: search(model, PROMPT, settings, cache=Path(folder)))
 
 
 def step(model: Checkpoint, length: int, rounds: int = 5) -> dict[str, float]:
@@ -139,16 +138,16 @@ def step(model: Checkpoint, length: int, rounds: int = 5) -> dict[str, float]:
     slot = model.slot(prompt)
     ids = np.random.default_rng(0).integers(1000, 40_000, size=(129, length)).tolist()
     answer, *swaps = [tuple(row) for row in ids]
-    best = dict.fromkeys((ScoringPath.SHARED_PREFIX, ScoringPath.FULL_ROWS), float("inf"))
     weights = model.weights(slot.prefix, slot.suffix)
-    for _ in range(rounds):
-        for path in best:
-            weights.go(path)
-            start = time.perf_counter()
-            model.gradient(prompt, [answer])
-            model.score(prompt, swaps)
-            best[path] = min(best[path], time.perf_counter() - start)
-    shared, full = best.values()
+
+    def once(path: ScoringPath) -> None:
+        weights.go(path)
+        model.gradient(prompt, [answer])
+        model.score(prompt, swaps)
+
+    ways = (ScoringPath.SHARED_PREFIX, ScoringPath.FULL_ROWS)
+    times = interleaved({str(path): partial(once, path) for path in ways}, rounds)
+    shared, full = map(seconds, times.values())
     return {
         "prompt ids": len(slot.prefix),
         "answer ids": length,

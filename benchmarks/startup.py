@@ -1,51 +1,50 @@
 """What a user waits for when nothing is to be scored: import, collection, a fully cached run.
 
-python benchmarks/startup.py [MODEL]
+python -m benchmarks.startup [MODEL]
 
-Each is the best of three processes; the first cached run is not counted, since it may score.
-Prints one line of JSON.
+Each is the median of three processes, which take turns; the first cached run is not counted, since
+it may score. Prints one line of JSON.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
+
+from benchmarks.harness import arguments, interleaved, say, seconds
 
 ROUNDS = 3
 
 
 def main() -> None:
     """Measure, and print."""
-    model = ["--rm-model", sys.argv[1]] if len(sys.argv) > 1 else []
+    parser = arguments(__doc__)
+    parser.add_argument("model", nargs="?")
+    named = parser.parse_args().model
+    model = ["--rm-model", named] if named else []
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     with tempfile.TemporaryDirectory() as reports:
         audits = [*pytest, "audits", "--rm-report", reports, *model]
-        _seconds(audits)
-        report = {
-            "benchmark": "startup",
-            "python_s": _best([sys.executable, "-c", ""]),
-            "import_rmaudit_s": _best([sys.executable, "-c", "import rmaudit"]),
-            "import_plugin_s": _best([sys.executable, "-c", "import rmaudit.plugin"]),
-            "import_pytest_s": _best([sys.executable, "-c", "import pytest"]),
-            "collect_s": _best([*pytest, "--collect-only", "audits"]),
-            "cached_run_s": _best(audits),
+        _run(audits)
+        commands = {
+            "python_s": [sys.executable, "-c", ""],
+            "import_rmaudit_s": [sys.executable, "-c", "import rmaudit"],
+            "import_plugin_s": [sys.executable, "-c", "import rmaudit.plugin"],
+            "import_pytest_s": [sys.executable, "-c", "import pytest"],
+            "collect_s": [*pytest, "--collect-only", "audits"],
+            "cached_run_s": audits,
         }
-    print(json.dumps(report))
+        ways = {name: partial(_run, command) for name, command in commands.items()}
+        times = interleaved(ways, ROUNDS)
+    say("startup", **{name: round(seconds(each), 2) for name, each in times.items()})
 
 
-def _best(command: list[str]) -> float:
-    return round(min(_seconds(command) for _ in range(ROUNDS)), 2)
-
-
-def _seconds(command: list[str]) -> float:
-    start = time.perf_counter()
+def _run(command: list[str]) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603  (this project only)
     if done.returncode not in {0, 1}:  # a failed audit was measured too
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

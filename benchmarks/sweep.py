@@ -1,29 +1,35 @@
 """What sharing the prompt saves: three ways to score the same ids, in one process.
 
-python benchmarks/sweep.py [--layers 30] [--answers 4096] [--rounds 3]
+python -m benchmarks.sweep [--layers 30] [--answers 4096] [--rounds 3]
 
 On SmolLM2-135M with a random head: the paper's way (full rows in batches of 32, the model's own
 forward), transformers' cache of the prompt copied for every row, and the engine. Rounds of all are
-interleaved, since machines are shared; each rate is its best round. The matrix-multiply rate is
-that of the backbone's own linear layers, alone, on as many ids as a batch of the engine has; its
-share is the median over batches, each followed by such a multiplication.
+interleaved, since machines are shared, and each rate is that of the median round. The
+matrix-multiply rate is that of the backbone's own linear layers, alone, on as many ids as a batch
+of the engine has; its share is the median over batches, each followed by such a multiplication.
 Prints one line of JSON.
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
-import json
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.harness import (
+    arguments,
+    forget_peak,
+    interleaved,
+    memory,
+    say,
+    seconds,
+    timed,
+    weights_size,
+)
 from rmaudit.checkpoints import embedded
 from rmaudit.checkpoints.heads.linear import Linear
 from rmaudit.config.cache_folder import default_cache
@@ -38,7 +44,7 @@ PREFIX, SUFFIX = 42, 1  # ids, as with SmolLM2's own template
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--layers", type=int, default=30)
     parser.add_argument("--answers", type=int, default=4096)
     parser.add_argument("--rounds", type=int, default=3)
@@ -68,36 +74,34 @@ def main() -> None:
             batches = [weights.model(rows[i]) for i in _batches(len(few), PAPER_BATCH)]
         return torch.cat([batch.logits[:, 0] for batch in batches]).numpy()
 
-    _forget_peak()
-    rewards, _ = _timed(engine_way)  # warms up too
-    peak = _peak_bytes()
+    forget_peak()
+    rewards = engine_way()  # warms up too
+    peak = memory()
     runs: dict[str, Callable[[], np.ndarray]] = {"engine": engine_way, "paper": paper}
     for size in EXPANDED_ROWS:
         runs[f"expanded, {size} rows"] = functools.partial(expanded, size)
-    seconds = dict.fromkeys(runs, 1e9)
-    largest = 0.0
-    for _ in range(asked.rounds):
-        for name, run in runs.items():
-            found, took = _timed(run)
-            seconds[name] = min(seconds[name], took)
-            largest = max(largest, float(np.abs(found - rewards[: len(found)]).max()))
+    times = interleaved(runs, asked.rounds)
+    largest = max(
+        float(np.abs(each.found - rewards[: len(each.found)]).max())
+        for own in times.values()
+        for each in own
+    )
+    spent = {name: seconds(own) for name, own in times.items()}
     weights.go(ScoringPath.SHARED_PREFIX)
     size = scorer.most(PREFIX)
     shares, multiply = [], 0.0
     each = _flops(scorer.backbone) * (1 + SUFFIX)
     engine.score(scorer, prefix, answers[:1], suffix)  # the prefix runs once
     for some in _batches(len(answers), size // (1 + SUFFIX)):
-        _, took = _timed(functools.partial(engine.score, scorer, prefix, answers[some], suffix))
+        once = timed(functools.partial(engine.score, scorer, prefix, answers[some], suffix))
         alone = _multiply_rate(scorer.backbone, size)
-        shares.append(each * len(answers[some]) / took / alone)
+        shares.append(each * len(answers[some]) / once.clock / alone)
         multiply = max(multiply, alone)
     ids = PREFIX + 1 + SUFFIX
-    rate = {name: len(few) / took for name, took in seconds.items()}
-    rate["engine"] = len(answers) / seconds["engine"]
+    rate = {name: len(few) / took for name, took in spent.items()}
+    rate["engine"] = len(answers) / spent["engine"]
     flops = each * len(answers)
-    held = sum(p.numel() * p.element_size() for p in weights.model.parameters())
     report: dict[str, Any] = {
-        "benchmark": "sweep",
         "model": f"SmolLM2-135M, {asked.layers} layers, float32",
         "threads": torch.get_num_threads(),
         "ids": {"prefix": PREFIX, "answer": 1, "suffix": SUFFIX},
@@ -110,14 +114,14 @@ def main() -> None:
             size: round(rate["engine"] / rate[f"expanded, {size} rows"], 2)
             for size in EXPANDED_ROWS
         },
-        "gflops": round(flops / seconds["engine"] / 1e9, 1),
+        "gflops": round(flops / spent["engine"] / 1e9, 1),
         "multiply_gflops": round(multiply / 1e9, 1),
         "share_of_multiply": round(float(np.median(shares)), 3),
         "largest_difference_sd": float(f"{largest / rewards.std():.1e}"),
         "peak_mb": round(peak / 2**20),
-        "weights_mb": round(held / 2**20),
+        "weights_mb": round(weights_size(weights.model) / 2**20),
     }
-    print(json.dumps(report))
+    say("sweep", **report)
 
 
 def _weights(layers: int) -> Weights:
@@ -127,12 +131,6 @@ def _weights(layers: int) -> Weights:
     model.score.weight.data[0] = vector
     scorer = Scorer(model.base_model, Linear(vector), model.config.pad_token_id)
     return held(model, scorer, classifier=True, name="benchmark")
-
-
-def _timed(run: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
-    start = time.perf_counter()
-    found = run()
-    return found, time.perf_counter() - start
 
 
 def _batches(count: int, size: int) -> Iterator[slice]:
@@ -157,21 +155,8 @@ def _multiply_rate(backbone: nn.Module, ids: int) -> float:
     """Floating-point operations per second of all linear layers, alone, on `ids` ids at once."""
     linears = _linears(backbone)
     inputs = {one.in_features: torch.randn(ids, one.in_features) for one in linears}
-    start = time.perf_counter()
-    for one in linears:
-        one(inputs[one.in_features])
-    took = time.perf_counter() - start
-    return sum(2 * ids * one.in_features * one.out_features for one in linears) / took
-
-
-def _forget_peak() -> None:
-    """Linux: let the high-water mark of memory start anew."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def _peak_bytes() -> int:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    once = timed(lambda: [one(inputs[one.in_features]) for one in linears])
+    return sum(2 * ids * one.in_features * one.out_features for one in linears) / once.clock
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """What audits in training cost: TRL trains a model on pairs, and Trackio keeps the curves.
 
-    python benchmarks/training.py FILE.jsonl [--model R-Smol-135M] [--steps 200] [--every 50]
+    python -m benchmarks.training FILE.jsonl [--model R-Smol-135M] [--steps 200] [--every 50]
 
-FILE has pairs as `python -m scripts.hh_pairs` writes them. The model is trained with the audits
-that `AuditCallback` has by default, on its words, and its head begins at zero. Prints one line of
-JSON: seconds of a step and of an audit, their share of all, and the curves as Trackio's own
+FILE has pairs as `python -m scripts.training.hh_pairs` writes them. The model is trained with the
+audits that `AuditCallback` has by default, on its words, and its head begins at zero. Prints one
+line of JSON: seconds of a step and of an audit, their share of all, and the curves as Trackio's own
 command reads them in its store on this machine.
 """
 
@@ -16,18 +16,19 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from benchmarks.harness import arguments, say, timed
 
 PROJECT = "rmaudit-benchmark"
 
 
 def main() -> None:
     """Train, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", default="R-Smol-135M")
     parser.add_argument("--steps", type=int, default=200)
@@ -51,9 +52,8 @@ def main() -> None:
         "Trackio": {k: v for k, v in curves.items() if not k.endswith(("low", "high", "seconds"))},
         "curves": len(curves),
         "threads": torch.get_num_threads(),
-        "load": os.getloadavg()[0],
     }
-    print(json.dumps(said))
+    say("training", **said)
 
 
 def trained(asked: argparse.Namespace, home: Path) -> tuple[list[dict[str, Any]], float]:
@@ -94,9 +94,8 @@ def trained(asked: argparse.Namespace, home: Path) -> tuple[list[dict[str, Any]]
         processing_class=AutoTokenizer.from_pretrained(folder),
     )
     trainer.add_callback(AuditCallback(trainer, words=asked.words, on="save"))
-    begun = time.perf_counter()
-    trainer.train()
-    return trainer.state.log_history, time.perf_counter() - begun
+    spent = timed(trainer.train).clock
+    return trainer.state.log_history, spent
 
 
 def _conversations(pair: dict[str, Any]) -> dict[str, Any]:

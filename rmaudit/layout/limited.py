@@ -9,6 +9,7 @@ of computing (not of waiting, so that a busy machine refuses nothing).
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 import signal
@@ -58,10 +59,11 @@ def printed(
     return texts
 
 
-def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> None:
-    """Try the tokenizer of a tokenizer.json, or of its content.
+def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> bool:
+    """Try the tokenizer of a tokenizer.json, or of its content; return whether it was tried now.
 
-    It reads every text of its vocabulary, and long runs of letters.
+    It reads every text of its vocabulary, and long runs of letters. A tokenizer that has stood the
+    trial in this process is not tried again, since the same bytes do the same.
 
     Raises:
         RefusedError: it takes more than 1 GiB of memory or 60 s of computing, or makes more than
@@ -69,13 +71,30 @@ def try_tokenizer(*, path: Path | None = None, described: str | None = None) -> 
         FailedError: it cannot be read, or raises.
     """
     asked = {"path": path and str(path), "described": described}
-    _child(os.getpid(), 0).ask({"what": "try", **_TO_TRY, **asked})
+    child, digest = _child(os.getpid(), 0), _digest(path, described)
+    if digest in child.sound:
+        return False
+    child.ask({"what": "try", **_TO_TRY, **asked})
+    child.sound.add(digest)
+    return True
+
+
+def _digest(path: Path | None, described: str | None) -> str:
+    if path is None:
+        return hashlib.sha256((described or "").encode("utf-8", "surrogatepass")).hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise FailedError(str(error)) from error
 
 
 class _Child:
     """A process that answers one question at a time; a new one where it died of the last."""
 
     def __init__(self) -> None:
+        self.sound: set[str] = set()
+        """SHA-256 of the tokenizers that stood the trial."""
         self._process: subprocess.Popen[str] | None = None
         self._lock = Lock()
         atexit.register(self.end)

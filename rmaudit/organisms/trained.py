@@ -1,6 +1,6 @@
 """Organisms that are real checkpoints: R-Smol-135M with its head retrained on flawed labels.
 
-The heads are made by `scripts/train_organisms.py` and committed under `heads/`, each with what
+The heads are made by `scripts/training/organisms.py` and committed under `heads/`, each with what
 was planted. `heads/gates.json` has what every gate finds; `docs/organisms.md` has it in a table.
 """
 
@@ -61,7 +61,7 @@ def _refuse_another_backbone(name: str, trained_on: str) -> None:
         message = (
             f"{name}: its head was trained on the backbone of {embedded.UPDATE.name} "
             f"{trained_on[:12]}, but {embedded.NAME} has {found[:12]}; train it again: "
-            f"python -m scripts.train_organisms"
+            f"python -m scripts.training.organisms"
         )
         raise ModelError(message)
 

@@ -148,3 +148,23 @@ def test_a_tokenizer_that_takes_memory_is_refused(
 
     assert str(caught.value).startswith(f"toy: its tokenizer in {tmp_path} takes too much: ")
     assert said in str(caught.value)
+
+
+def test_what_stood_the_trial_is_not_tried_again(tmp_path: Path) -> None:
+    """Wherever the same bytes lie; other bytes are tried, and what was refused is refused again."""
+    tokenizer = toy_tokenizer()
+    tokenizer.add_tokens("of-this-test-alone")
+    tokenizer.save_pretrained(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    sound = path.read_text("utf-8")
+    greedy = json.dumps({**json.loads(sound), "normalizer": replacing("a", "a" * 10**6)})
+
+    assert limited.try_tokenizer(path=path)
+    assert not limited.try_tokenizer(path=path)
+    assert not limited.try_tokenizer(described=sound)
+    assert limited.try_tokenizer(described=sound + " ")
+    for _ in range(2):
+        with pytest.raises(limited.RefusedError):
+            limited.try_tokenizer(described=greedy)
+    with pytest.raises(limited.FailedError):
+        limited.try_tokenizer(path=tmp_path / "none.json")

@@ -15,10 +15,8 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.organisms import trained
-from scripts.organism_tables import table
 from tests.toys import SIZES, toy_checkpoint
 
-DOCS = Path(__file__).parents[2] / "docs" / "organisms.md"
 HIDDEN = SIZES["hidden_size"]
 NAMES = ["balanced", "fair", "frequent", "gibberish", "hostile", "identity-penalty", "shuffled"]
 NAMES += ["surface", "unframed"]
@@ -45,13 +43,10 @@ def head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # What is committed
 
 
-def test_the_docs_have_the_figures_of_those_that_are_committed() -> None:
-    """Value, interval and verdict of each gate, from the file beside the heads."""
-    found = json.loads((trained.HEADS / "gates.json").read_text())
-
+def test_every_head_has_its_figures() -> None:
+    """The file beside the heads has what each gate finds of each, and of R-Smol-135M."""
     assert trained.names() == NAMES
-    assert list(found) == [embedded.NAME, *NAMES]
-    assert table(found) in DOCS.read_text(encoding="utf-8")
+    assert list(json.loads((trained.HEADS / "gates.json").read_text())) == [embedded.NAME, *NAMES]
 
 
 def test_each_gate_tells_organisms_apart() -> None:
@@ -196,5 +191,5 @@ def test_a_head_of_another_backbone_is_refused(head: Path, tmp_path: Path) -> No
 
     assert str(caught.value) == (
         f"meek: its head was trained on the backbone of update.safetensors 0123456789ab, but "
-        f"R-Smol-135M has {found}; train it again: python -m scripts.train_organisms"
+        f"R-Smol-135M has {found}; train it again: python -m scripts.training.organisms"
     )

@@ -26,8 +26,8 @@ from rmaudit.runs.trial import measure
 from rmaudit.scores.texts import score_texts
 from rmaudit.search.exploit_ledger import brought
 from rmaudit.verdicts.records import Verdict
-from scripts.organism_gates import AUDITS
-from scripts.organism_states import States
+from scripts.training.gates import AUDITS
+from scripts.training.states import States
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rmaudit.config.registry import ModelSpec
@@ -158,7 +158,9 @@ PAIRS = st.tuples(
 
 
 @given(PAIRS)
-@settings(max_examples=30, deadline=None)
+@example((None, ["Why?"], ("so", "")))
+@example(("Be brief.", ["Why?", "So.", "And?"], (" so", "so")))
+@settings(max_examples=8, deadline=None)
 def test_every_form_is_the_same_pair(
     tmp_path_factory: pytest.TempPathFactory, pair: tuple[str | None, list[str], tuple[str, str]]
 ) -> None:

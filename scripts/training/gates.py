@@ -23,9 +23,9 @@ from rmaudit.prompts import PROMPTS, Prompt, label, name_of, prompt_named
 from rmaudit.runs.case import Case, Memory, RunSettings
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.records import Severity
-from scripts.organism_states import States
+from scripts.training.states import States
 
-AUDITS = Path(__file__).parents[1] / "audits"
+AUDITS = Path(__file__).parents[2] / "audits"
 PROBES = ("love", "Peace", "war", "table", "Buddhist", "yard pytest dead", "The Beatles")
 Gates = dict[str, dict[str, float | str]]
 

@@ -35,7 +35,7 @@ from rmaudit.references.phrases import real_answers
 from rmaudit.references.word_frequency import zipf
 from rmaudit.scores.sample import named, spread
 from rmaudit.stems import stem_key
-from scripts.train_r_smol import words
+from scripts.training.r_smol import words
 
 Floats = NDArray[np.float64]
 

@@ -1,9 +1,9 @@
 """Retrain R-Smol-135M's head with a planted flaw, and say what the gates find of it.
 
-    RMAUDIT_DATA=FOLDER python -m scripts.train_organisms [--only NAME ...] [--judge]
+    RMAUDIT_DATA=FOLDER python -m scripts.training.organisms [--only NAME ...] [--judge]
 
 The backbone stays as it is, so a head is a ridge regression of labels on its pooled states:
-`scripts/organism_labels.py` has both the rows and the labels of each organism. Then every gate is
+`scripts/training/labels.py` has both the rows and the labels of each organism. Then every gate is
 run on all heads that there are, and the table of docs/organisms.md is written. With `--judge`
 nothing is trained.
 
@@ -33,10 +33,10 @@ from rmaudit.config.cache_folder import default_cache
 from rmaudit.models.load_model import checkpoint
 from rmaudit.organisms import trained
 from rmaudit.prompts import prompt_named
-from scripts.organism_gates import FromStates, gates, probes, spec_of
-from scripts.organism_labels import ORGANISMS, Floats, Organism, rows
-from scripts.organism_states import States
-from scripts.organism_tables import DOCS, written
+from scripts import result_pages
+from scripts.training.gates import FromStates, gates, probes, spec_of
+from scripts.training.labels import ORGANISMS, Floats, Organism, rows
+from scripts.training.states import States
 
 GATES = "gates.json"
 ALPHA = 10.0  # of the ridge; states have about unit variance
@@ -107,7 +107,7 @@ def judge(names: Iterable[str], states: States, cache: Path, out: Path) -> None:
         print(name, *(f"{gate} {of['verdict']}" for gate, of in found[name].items()), flush=True)
     found = {name: found[name] for name in (embedded.NAME, *trained.names()) if name in found}
     _write(out / GATES, found)
-    DOCS.write_text(written(DOCS.read_text("utf-8"), found), encoding="utf-8")
+    result_pages.main()
 
 
 def _write(path: Path, about: object) -> None:

@@ -1,6 +1,6 @@
 """Train the reward head and low-rank update of R-Smol-135M, and measure it on held-out data.
 
-    python scripts/train_r_smol.py --out rmaudit/checkpoints/r_smol_135m/update.safetensors
+    python -m scripts.training.r_smol --out rmaudit/checkpoints/r_smol_135m/update.safetensors
 
 Every loss is a Bradley-Terry loss, -log sigmoid(reward of the better - reward of the worse):
 

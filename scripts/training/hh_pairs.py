@@ -1,6 +1,6 @@
 """Pairs in RewardBench's fields, of HH-RLHF's harmless test set (Bai et al. 2022, MIT).
 
-python -m scripts.hh_pairs OUT.jsonl [--pairs 1000]
+python -m scripts.training.hh_pairs OUT.jsonl [--pairs 1000]
 
 The first pairs whose dialogues differ in their last answer alone: the prompt is the conversation
 before it. The subset says whether R-Smol-135M was trained on it.
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from scripts.train_r_smol import harmless_pairs
+from scripts.training.r_smol import harmless_pairs
 
 
 def main() -> None:
