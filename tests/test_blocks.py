@@ -22,8 +22,10 @@ from _pytest.config import get_config
 import rmaudit
 from rmaudit.cli import app
 from rmaudit.config.registry import load_registry
+from rmaudit.errors import SpecError
 from rmaudit.references import References
 from rmaudit.references.variants import BROUGHT
+from rmaudit.runs.options import OPTIONS, RunOptions
 from rmaudit.verdicts.declare import declared
 from tests.conftest import unavailable
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
@@ -40,7 +42,14 @@ SLOW = {
     "notebook",
     "outputs",
 }  # train with TRL, or write the pages of a report
-OTHERS = {"pip", "python", "just", "pre-commit", "."}  # programs that are not ours to parse
+OTHERS = {
+    "pip",
+    "python",
+    "just",
+    "pre-commit",
+    "sbatch",
+    ".",
+}  # programs that are not ours to parse
 STEMS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -212,7 +221,9 @@ def refused_by_pytest(words: Sequence[str]) -> str:
     config.pluginmanager.import_plugin("xdist.plugin")
     try:
         given = config._parser.parse([word.replace("--model", "--rm-model") for word in words])
-    except pytest.UsageError as error:
+        places = {name: each.pytest[2:].replace("-", "_") for name, each in OPTIONS.items()}
+        RunOptions.of({name: getattr(given, place, None) for name, place in places.items()})
+    except (pytest.UsageError, SpecError) as error:
         return str(error)
     for path in given.file_or_dir:
         if path != "audits" and path not in HERE and not (ROOT / path).exists():

@@ -14,7 +14,7 @@ import typer
 from rmaudit.cli.common import FAILED, AsJson, Cached, echo_json, fail, say
 from rmaudit.config.cache_folder import default_cache
 from rmaudit.config.registry import FILE
-from rmaudit.errors import RmauditError
+from rmaudit.errors import RmauditError, SpecError
 
 if TYPE_CHECKING:
     from rmaudit.organisms.planted import Traits
@@ -112,6 +112,11 @@ def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[Outcome]:
     """Yield the outcomes in order, as they are done; `jobs` does not affect results."""
     from rmaudit.organisms import selftest as test
 
+    if not [*bench.flaws(traits=True), *bench.flaws(traits=False)]:
+        message = (
+            f"{bench.audits}: no audit of this folder declares flaws=[...], so there is nothing"
+        )
+        raise SpecError(f"{message} to find; give the folder of audits that declare some")
     with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
         run: Callable[..., Iterator[Any]] = pool.map if pool else map
         for kind, clean in (("clean", test.CLEAN), ("published", test.PUBLISHED)):

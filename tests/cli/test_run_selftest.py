@@ -89,5 +89,5 @@ def test_selftest_of_a_folder_without_audits(
 
     result = runner.invoke(app, ["selftest", str(tmp_path)])
 
-    assert result.stderr.startswith(f"{tmp_path}: no audit is called 'framing_inversion'; give the")
+    assert result.stderr.startswith(f"{tmp_path}: no audit of this folder declares flaws")
     assert (result.exit_code, len(result.stderr.splitlines())) == (4, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.report import charts, codec, document, writers
+from rmaudit.report import charts, checked_results, codec, document, writers
 from rmaudit.report.replay import replay
 from rmaudit.verdicts.evidence import OwnEvidence
 from rmaudit.verdicts.policy import Policy
@@ -48,7 +48,7 @@ def file_of_the_page() -> str:
 def drawn(ran: Ran) -> document.Results:
     """The results, after checking that their charts are drawn by whoever reads them."""
     (path,) = ran.folder.glob("reports/*/results.json")
-    results = document.read(path)
+    results = checked_results.read(path)
     found = [finding.estimate.evidence for finding in results.findings if finding.estimate]
 
     assert len(found) == 2

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from rmaudit.measures.elo_agreement import Asked, agreement_with_people
+from rmaudit.measures.elo_agreement import ItemScores, agreement_with_people
 from rmaudit.references.human_ratings import FIGURE_5B
 from rmaudit.references.published_tables import items
 from rmaudit.references.sources import locate
@@ -34,7 +34,7 @@ def estimates(name: str) -> list[Estimate]:
     return [
         agreement_with_people(
             people.assign(shown=True),
-            {"asked": Asked(frame[model])},
+            {"asked": ItemScores(frame[model])},
             unseen,
             rng=np.random.default_rng(0),
         )

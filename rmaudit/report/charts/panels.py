@@ -31,11 +31,15 @@ _Rows = TypeVar("_Rows", Points, Moves, Dumbbells)
 def picture(chart: Chart) -> Picture:
     """Return the chart with its panels drawn; `compiled` puts the SVGs in."""
     kinds = list(chart.columns.values())
+    columns = dict[str, str]()
+    for name, kind in chart.columns.items():
+        label = as_label(name)  # which cuts: two long names may have one label
+        columns[label if label not in columns else f"{label} ({len(columns)})"] = kind
     return Picture(
         chart.title,
         chart.caption,
         "".join(_drawn(panel, chart.title) for panel in chart.panels),
-        {as_label(name): kind for name, kind in chart.columns.items()},
+        columns,
         tuple(
             tuple(
                 as_label(cell) if kind == "text" else cell
