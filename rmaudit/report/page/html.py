@@ -21,7 +21,7 @@ from rmaudit.report.charts.picture import drawn
 from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import since
-from rmaudit.report.page import explorer, numbers, scorecard, verdict, views
+from rmaudit.report.page import explorer, glossary, numbers, scorecard, verdict, views
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
@@ -40,6 +40,7 @@ _TAKEN = (
     "explorer-title",
     "about",
     "show-terms",
+    *map(glossary.tooltip_id, glossary.ON_PAGE),
 )
 _TERM = Markup(
     '<button type="button" class="term" aria-expanded="false" data-term="{term}">'
@@ -78,6 +79,7 @@ def environment() -> jinja2.Environment:
         "visible": visible,
         "whole": lambda control: numbers.whole(control.low, control.value, control.high),
     }
+    made.globals |= {"word": glossary.button, "meaning": glossary.TERMS}
     return made
 
 
@@ -109,6 +111,7 @@ def render(results: Results) -> str:
             anchors=anchors,
             measured=any(finding.estimate for finding in results.findings),
             names=names,
+            tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
             models=models,
             columns=views.columns(row for row in every if row.gates),
             others=views.columns(row for row in every if not row.gates),
