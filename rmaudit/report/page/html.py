@@ -1,4 +1,4 @@
-"""results.json as one self-contained page: our scripts alone, no requests, harsh words masked.
+"""Render results.json as one HTML page: only our scripts, no requests, harsh words masked.
 
 Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
 reader or a browser would not show (`safe_text`). What the page says is made in `report.page`.
@@ -50,7 +50,7 @@ _TERM = Markup(
 
 
 def environment() -> jinja2.Environment:
-    """Return the environment of all pages: everything that a template prints is escaped."""
+    """Return the Jinja environment of all pages; it escapes everything that a template prints."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -84,7 +84,7 @@ def environment() -> jinja2.Environment:
 
 
 def render(results: Results) -> str:
-    """Render the page of a run's results."""
+    """Render the results of a run as an HTML page."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
     anchors = scorecard.anchors(results.findings, names, _TAKEN)
@@ -145,17 +145,17 @@ def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Marku
 
 
 def _spelled(value: object) -> object:
-    """Spell out the hidden characters of a text; markup is our own."""
+    """Spell out the hidden characters of a string; return other values, such as markup, as is."""
     return block(value) if type(value) is str else value
 
 
 def template(name: str) -> Markup:
-    """Return the text of one of our own files."""
+    """Return the text of a file in `templates/` as trusted markup."""
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
 
 def _hash(script: str) -> str:
-    """Return the source expression of the security policy that allows exactly this script."""
+    """Return the hash by which the page's Content-Security-Policy allows this script."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -167,7 +167,7 @@ def _model(
     scales: Mapping[str, Scale],
     used: set[str],
 ) -> dict[str, Any]:
-    """Return the contents of a model's section: its rows with charts, its tokens, its entry."""
+    """Return the template's variables for one model: scorecard rows, charts, tokens, details."""
     own = [finding for finding in results.findings if finding.model == model.name]
     rows = scorecard.rows(own, anchors, scales)
     common, caveats = views.caveats(own)

@@ -31,7 +31,7 @@ def test_every_tooltip_of_the_page_is_a_sentence_of_the_glossary(results: dict[s
 def test_an_audit_may_bear_the_name_of_a_tooltip(results: dict[str, Any]) -> None:
     """Its anchor is another one, so no id stands on the page twice."""
     for finding in results["findings"]:
-        finding["audit"] = tooltip_id("pass")
+        finding["claim"]["audit"] = tooltip_id("pass")
 
     page = Reader()
     page.feed(render(typed(results)))
