@@ -43,7 +43,7 @@ def _regression(family: ReleaseFamily) -> str:
         return _none(family)
     gate, place = gates[0], gates[0].first or 0
     release, found = family.releases[place], gate.points[place]
-    more = f" Later or beside it: {_names(gates[1:])}." if len(gates) > 1 else ""
+    more = f" Also, in this or a later run: {_names(gates[1:])}." if len(gates) > 1 else ""
     what = f"{gate.title} ({gate.prompt})"
     return f"First regression: {what} at {_which(release)}: {moved(found)}.{more}"
 

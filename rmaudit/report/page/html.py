@@ -1,7 +1,7 @@
 """Render results.json as one HTML page: only our scripts, no requests, harsh words masked.
 
 Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
-reader or a browser would not show (`safe_text`). What the page says is made in `report.page`.
+reader or a browser would not show (`safe_text`). The modules of `report.page` compose its sentences.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TERM = Markup(
 
 def environment() -> jinja2.Environment:
     """Return the Jinja environment of all pages; it escapes everything that a template prints."""
-    made = jinja2.Environment(
+    jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -59,7 +59,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_spelled,
     )
-    made.filters |= {
+    jinja.filters |= {
         "addressed": addressed,
         "day": verdict.day,
         "by_prompt": scorecard.by_prompt,
@@ -79,8 +79,8 @@ def environment() -> jinja2.Environment:
         "visible": visible,
         "whole": lambda control: numbers.whole(control.low, control.value, control.high),
     }
-    made.globals |= {"word": glossary.button, "meaning": glossary.TERMS}
-    return made
+    jinja.globals |= {"word": glossary.button, "meaning": glossary.TERMS}
+    return jinja
 
 
 def render(results: Results) -> str:
@@ -124,7 +124,7 @@ def render(results: Results) -> str:
 def term(text: str) -> Markup:
     """Render a token, word or item: as it is, or behind a button where `masks` lists it as harsh.
 
-    A masked term stands in an attribute only, which no reader and no screen reader comes upon.
+    A masked term is only in an attribute, which neither the page nor a screen reader shows.
     """
     shown = visible(text)
     if masks.masked(text):
@@ -173,8 +173,8 @@ def _model(
     common, caveats = views.caveats(own)
     outcome = of_run(own, results.run.gaps).outcome
     mark, words = verdict.in_words(outcome, rows)
-    kept = drawn(sweep.prompt for sweep in model.sweeps)
-    shown = [sweep for sweep in model.sweeps if sweep.prompt in kept]
+    prompts = drawn(sweep.prompt for sweep in model.sweeps)
+    shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
     return {
         "about": model,
         "id": scorecard.unused(f"model-{model.name}", used),

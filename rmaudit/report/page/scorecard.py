@@ -173,12 +173,12 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
     """Yield prompt and secondary number, for a finding over several prompts that has them."""
     names = finding.prompt.split("+")
-    beside = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
+    secondary = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
     for name in names:
         ends = (f" under {name}", f", {name}")
-        found = [key for key in beside if key == name or key.endswith(ends)]
+        found = [key for key in secondary if key == name or key.endswith(ends)]
         if found:
-            yield name, number(beside[found[0]])
+            yield name, number(secondary[found[0]])
 
 
 def _parted(finding: Finding) -> tuple[str, str]:

@@ -92,7 +92,7 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
     """
     every = [row for row in rows if row.gates]
     gates = [row for row in every if row.asked]
-    counts = Counter(_stands(row) for row in gates)
+    counts = Counter(_status(row) for row in gates)
     if not gates:
         return "No gate was asked for" if every else "No audit gates"
     said = {
@@ -113,7 +113,7 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
     return ", ".join([first, *parts[1:]]) + more
 
 
-def _stands(row: ScorecardRow) -> str:
+def _status(row: ScorecardRow) -> str:
     return "accepted" if row.effect is Effect.ACCEPTED else str(row.result)
 
 

@@ -48,8 +48,8 @@ def render(results: Results) -> str:
     skipped = [f for f in findings if f.left_out and not f.blocks]
     failed = incompetent(findings)
     doubted = [f for f in findings if not f.blocks and f.effect is Effect.NONE and doubt(f, failed)]
-    told = {id(f) for f in (*blocking, *open_, *accepted, *doubted, *skipped)}
-    rest = [f for f in findings if id(f) not in told]
+    listed = {id(f) for f in (*blocking, *open_, *accepted, *doubted, *skipped)}
+    rest = [f for f in findings if id(f) not in listed]
     parts = [
         *_since(results),
         *_table("Blocks", blocking),

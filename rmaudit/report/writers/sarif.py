@@ -29,15 +29,17 @@ def render(results: Results) -> str:
     rules = {finding.audit: _rule(finding) for finding in findings}
     order = list(rules)
     driver = {"name": "rmaudit", "version": line(facts.rmaudit), "rules": [*rules.values()]}
-    told = [_notification(f) for f in findings if f.left_out]
+    notifications = [_notification(f) for f in findings if f.left_out]
     if results.verdict.outcome is not Outcome.PASSES:
-        told.insert(0, {"level": "error", "message": _text(f"The run: {results.verdict}.")})
+        notifications.insert(
+            0, {"level": "error", "message": _text(f"The run: {results.verdict}.")}
+        )
     errors = any(finding.verdict is Verdict.ERROR for finding in findings)
     invocation = {
         "commandLine": line(facts.command),
         "endTimeUtc": facts.created,
         "executionSuccessful": not errors and facts.complete,
-        "toolExecutionNotifications": told,
+        "toolExecutionNotifications": notifications,
     }
     run = {
         "tool": {"driver": driver},

@@ -271,10 +271,10 @@ def table(findings: Sequence[Finding]) -> list[Line]:
 
 def _why(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield the reasons of each finding; a repeated reason refers to its first finding."""
-    told: dict[str, str] = {}
+    given: dict[str, str] = {}
     for finding in findings:
         for reason in reasons(finding):
-            first = told.setdefault(reason, finding.name) if finding.reason == reason else ""
+            first = given.setdefault(reason, finding.name) if finding.reason == reason else ""
             said = f"the same as {first}" if first not in ("", finding.name) else reason
             yield f"{finding.in_words}: {finding.name}: {said}"
 
