@@ -1,7 +1,7 @@
 """Render results.json as one HTML page: only our scripts, no requests, harsh words masked.
 
 Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
-reader or a browser would not show (`safe_text`). The modules of `report.page` compose its sentences.
+reader or a browser would not show (`safe_text`). `report.page` writes its sentences.
 """
 
 from __future__ import annotations
