@@ -3,8 +3,8 @@
 python -m scripts.audit_pages
 
 These parts are generated, each between two marks: the tables of docs/audits.md, the audits in
-zensical.toml, and in each docs/audits/NAME.md its head and its limits. The prose around them is
-written by hand. An audit without a page gets one.
+zensical.toml, in each docs/audits/NAME.md its head and its limits, and the terms of
+docs/glossary.md. The prose around them is written by hand. An audit without a page gets one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rmaudit.organisms.audit_files import Audit, audits_in
+from rmaudit.report.page import glossary
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.records import Severity
 
 ROOT = Path(__file__).parents[1]
-TABLES, SITE = Path("docs/audits.md"), Path("zensical.toml")
+TABLES, SITE, WORDS = Path("docs/audits.md"), Path("zensical.toml"), Path("docs/glossary.md")
 _MARK = "written by scripts/audit_pages.py"
 _MOST = 5  # prompts that are named
 _NEEDS = {  # by fixture of an audit, what a run must be given
@@ -48,6 +49,7 @@ def pages(root: Path = ROOT) -> dict[Path, str]:
             "others": _table(each for each in audits if each[1].severity is Severity.INFO),
         },
         SITE: {"audits": "".join(map(_entry, own))},
+        WORDS: {"terms": glossary.as_markdown()},
     }
     for function, declaration in audits:
         file = Path(inspect.getfile(function)).relative_to(root)

@@ -1,4 +1,4 @@
-"""The pictures of a report: charts in, markup with their words and their tables out.
+"""Make the pictures of a report: from a chart as data to markup, caption and table.
 
 What is drawn is what results.json holds; no picture computes a number of its own, and none knows
 an audit: evidence says which `rmaudit.charts.Chart` it gives.
@@ -42,5 +42,5 @@ def of_findings(findings: Sequence[Finding]) -> list[Picture]:
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
-    """Return the distributions of a model's sweeps, None without any: see `distributions`."""
+    """Return a picture of the reward distribution of each sweep; None without sweeps."""
     return remembered.picture("distributions", sweeps, partial(distributions.of_sweeps, sweeps))

@@ -1,4 +1,4 @@
-"""Panels with two axes: boxes, a curve, a field of counts, a matrix, and names on a plane."""
+"""Draw panels with two axes: box plots, a curve, a grid of counts, a matrix, names on a plane."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def boxes(panel: Boxes, *, name: str, facts: Sequence[str]) -> str:
 
 
 def curve(panel: Curve, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a curve in steps, and a dashed line at the value to compare."""
+    """Draw a step curve, and a dashed line at the reference value."""
     import altair as alt
 
     x = alt.X("x:Q").axis(title=as_label(panel.x_axis), tickCount=4)
@@ -64,7 +64,7 @@ def curve(panel: Curve, *, name: str, facts: Sequence[str]) -> str:
 
 
 def count_field(panel: CountField, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a field of cells, the darker the more lie in them, and what of it is named."""
+    """Draw a grid of cells, darker where more points lie in them, and label the named points."""
     import altair as alt
 
     most = max((count for row in panel.counts for count in row), default=0)
@@ -139,7 +139,7 @@ def matrix(panel: Matrix, *, name: str, facts: Sequence[str]) -> str:
 
 
 def _short(value: float) -> str:
-    """For example `.75`, `-.05` and `1`: cells are narrow."""
+    """Return a number without its leading zero, such as `.75`, `-.05`, `1`: cells are narrow."""
     return f"{value:.2f}".replace("0.", ".").replace("1.00", "1").replace("-.00", ".00")
 
 
@@ -169,7 +169,7 @@ def plane(panel: Plane, *, name: str, facts: Sequence[str]) -> str:
 
 
 def names_apart(places: Sequence[NamedPlace], *, gap: float) -> list[tuple[float, float]]:
-    """Return where each name begins: towards the middle from points near it, none on another."""
+    """Return the position of each name: beside its point, and not on another name."""
     out = [(0.0, 0.0)] * len(places)
     last = {True: -float("inf"), False: -float("inf")}
     for i in sorted(range(len(places)), key=lambda i: places[i].y):

@@ -1,4 +1,4 @@
-"""The distribution of each sweep, as Figure 1 of Christian et al. 2025: violins, lying down.
+"""Draw reward distributions as horizontal violins, as in Figure 1 of Christian et al. 2025.
 
 Those of one model have a panel each, those of several models lie under each other.
 Rewards are in sd of the model's own sweep ("sd"), counted from that sweep's mean: raw scales differ
@@ -21,7 +21,7 @@ _COLUMNS = {"prompt": "text", "tokens": "number", "mean": "number", "sd": "numbe
 
 
 def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
-    """A violin of each sweep that varies, its extreme tokens ticked beneath."""
+    """Draw a violin for each sweep whose rewards vary, with ticks at its best and worst tokens."""
     rows = [sweep for sweep in sweeps if _varies(sweep)]
     if not rows:
         return None
@@ -48,7 +48,7 @@ def of_sweeps(sweeps: Sequence[SweepSummary]) -> Picture | None:
 
 
 def _steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
-    """The histogram as steps: `sd`, and `high` and `low`, plus and minus the tokens in `_UNIT`."""
+    """Return the histogram as steps: position in sd, and plus and minus the tokens in `_UNIT`."""
     edges = [_in_sd(sweep, edge) for edge in sweep.histogram.edges]
     bins = zip(sweep.histogram.counts, edges[:-1], edges[1:], strict=True)
     heights = [_UNIT * count / (right - left) for count, left, right in bins]
@@ -57,12 +57,12 @@ def _steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
 
 
 def _varies(sweep: SweepSummary) -> bool:
-    """Without spread there is no unit to draw it in."""
+    """Return whether the rewards of a sweep vary; if not, there is no unit (sd) to draw in."""
     return bool(sweep.sd > 0 and math.isfinite(sweep.sd))
 
 
 def _domain_of(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
-    """The ends of all sweeps, in sd."""
+    """Return the lowest and highest position of all sweeps, in sd."""
     ends = [end for sweep in sweeps for end in _ends(sweep)]
     return min(ends), max(ends)
 
@@ -98,7 +98,7 @@ def _violin(sweep: SweepSummary, *, domain: tuple[float, float], what: str) -> s
 
 
 def _ticked(sweep: SweepSummary) -> list[str]:
-    """For example `bottom 25 at -2.9 sd or less`, `top 25 at +6.0 sd or more`."""
+    """Describe the tokens at both ends, such as `top 25 at +6.0 sd or more`."""
     parts = []
     if bottom := [token.z for token in sweep.bottom]:
         parts.append(f"bottom {len(bottom)} at {max(bottom):+.1f} sd or less")
@@ -117,7 +117,7 @@ def _in_sd(sweep: SweepSummary, score: float) -> float:
 
 
 def of_models(models: Sequence[AuditedModel]) -> Picture | None:
-    """A panel a prompt with a violin for each model; None unless two models have a sweep of one."""
+    """Draw a panel of violins per prompt that models share; None without a shared prompt."""
     found = [(model.name, s) for model in models for s in model.sweeps if _varies(s)]
     prompts = {}
     for prompt in dict.fromkeys(sweep.prompt for _, sweep in found):

@@ -1,4 +1,4 @@
-"""How every picture of a report is drawn: Altair's charts, compiled to inline SVG without scripts.
+"""Compile Altair charts to inline SVG without scripts: every picture of a report is drawn here.
 
 The compiler ends the process that it runs in where memory is short; a report must not go with it.
 So `as_svg` gives a comment that holds the chart's spec, and `compiled` puts SVGs in the place of
@@ -86,7 +86,7 @@ _LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """A chart of `rows`, without the types that Altair would have to guess."""
+    """Return an Altair chart of `rows` whose column types Altair does not guess."""
     import altair as alt
 
     return alt.Chart(alt.InlineData(values=list(rows)))
@@ -115,7 +115,7 @@ def names_left(rows: Sequence[Mapping[str, Any]], y: alt.Y) -> list[alt.Chart]:
 
 
 def names_beside(rows: Sequence[Mapping[str, Any]], *, middle: float) -> list[alt.Chart]:
-    """The `name` of each point at `x` and `y`, on the side of it where there is more room."""
+    """Return text marks: each point's `name` beside it, on the side with more room."""
     left = [row for row in rows if row["x"] < middle]
     right = [row for row in rows if row["x"] >= middle]
     drawn = (
@@ -126,7 +126,7 @@ def names_beside(rows: Sequence[Mapping[str, Any]], *, middle: float) -> list[al
 
 
 def shaded(share: float) -> float:
-    """The opacity of a cell for a share of 0 to 1: text on the darkest can still be read."""
+    """Return a cell's opacity for a share from 0 to 1; text on the darkest cell stays readable."""
     return FAINTEST + (DENSEST - FAINTEST) * min(max(share, 0.0), 1.0)
 
 
@@ -138,7 +138,7 @@ def as_svg(
     terms: Sequence[str] = (),
     id: str = "",  # noqa: A002  (as SVG has it)
 ) -> str:
-    """Markup of `chart`, which `compiled` draws, named for readers who do not see it.
+    """Return a placeholder for `chart` that `compiled` replaces by an SVG with a text alternative.
 
     `terms` are those that `picture.placeholders` stand for.
     """
@@ -151,7 +151,7 @@ def as_svg(
 
 
 def _drawable(part: object, kept: frozenset[str]) -> object:
-    """A part of a chart without texts at which the compiler ends the process, such as a NUL.
+    """Return part of a chart without characters that crash the compiler, such as NUL.
 
     Nor is any left that looks like a placeholder, but for those that are.
     """
@@ -163,17 +163,17 @@ def _drawable(part: object, kept: frozenset[str]) -> object:
 
 
 def comment(chart: Mapping[str, Any]) -> str:
-    """A chart as a comment of a page: `spec`, `title`, `facts`, `terms` and `id`."""
+    """Return an HTML comment that holds a chart: `spec`, `title`, `facts`, `terms` and `id`."""
     return f"<!--chart {base64.b64encode(json.dumps(chart).encode()).decode()}-->"
 
 
 def charts_in(markup: str) -> list[dict[str, Any]]:
-    """The charts that `compiled` would draw, in their order."""
+    """Return the charts that `compiled` would draw, in page order."""
     return [json.loads(base64.b64decode(found)) for found in _CHART.findall(markup)]
 
 
 def compiled(markup: str) -> str:
-    """`markup` with an SVG in the place of each chart.
+    """Return `markup` with each chart's placeholder replaced by its SVG.
 
     Where the compiler fails, there is a sentence that says so.
     """
@@ -184,7 +184,7 @@ def compiled(markup: str) -> str:
 
 
 def _svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
-    """The SVG of each; None where the compiler refuses one or dies of it."""
+    """Return the SVG of each chart; None where the compiler refuses it or crashes."""
     done: list[str | None] = []
     deaths = 0
     while len(done) < len(specs):
@@ -199,7 +199,7 @@ def _svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
 
 
 def _run(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
-    """The lines that the worker wrote, and whether it came to its end."""
+    """Run the worker; return the lines that it wrote, and whether it finished."""
     try:
         ended = subprocess.run(  # noqa: S603  (our own worker)
             [sys.executable, "-P", str(_WORKER)],
@@ -216,7 +216,7 @@ def _run(specs: Sequence[Mapping[str, Any]]) -> tuple[list[str], bool]:
 
 
 def _named(chart: Mapping[str, Any], svg: str | None) -> str:
-    """The SVG with its terms, and a name for readers who do not see it."""
+    """Return the SVG with its terms filled in and a text alternative for screen readers."""
     if svg is None:
         return UNDRAWN
     facts = f" {'; '.join(chart['facts'])}." if chart["facts"] else ""
@@ -229,7 +229,7 @@ def _named(chart: Mapping[str, Any], svg: str | None) -> str:
 
 
 def _smaller(svg: str) -> str:
-    """A third less: hundredths of a pixel, and no attribute that nothing here needs.
+    """Shrink an SVG by about a third: round coordinates and drop unneeded attributes.
 
     Nor have marks roles: a role without a name is a picture that says nothing.
     """

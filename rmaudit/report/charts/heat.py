@@ -1,4 +1,4 @@
-"""Terms by models, or by prompts: each rank in a cell, the darker the better.
+"""Draw a table of ranks, terms by models or by prompts: a darker cell is a better rank.
 
 This is a table of the page and no picture: its cells are words and numbers that a reader may copy,
 and it scrolls where it is wider than a phone.
@@ -17,7 +17,7 @@ _FAINTEST, _DENSEST = 0.0, 0.55  # opacities of a cell: text on it keeps its con
 
 
 def heat(panel: RankTable) -> str:
-    """Return the table, its rows in the order of their mean rank."""
+    """Return the table as HTML, its rows sorted by mean rank."""
     heads = "".join(f'<th scope="col" class="n">{_text(name)}</th>' for name in panel.by)
     rows = "".join(
         f'<tr><th scope="row">{_term(row.name)}</th>'
@@ -44,7 +44,7 @@ def _text(text: str) -> str:
 
 
 def _term(term: str) -> str:
-    """Return a term as labels of charts are: where it is masked, the page's switch shows it."""
+    """Return a term as a table label; a masked term appears when the reader unmasks all terms."""
     if not masks.masked(term):
         return html.escape(cut(term))
     return (

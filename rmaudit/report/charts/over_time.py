@@ -1,4 +1,4 @@
-"""A gate over releases: a point with its interval for each, the zone where it passes shaded."""
+"""Draw a gate over releases: each estimate with its interval, and the passing range shaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEFT, _RIGHT = 44, 48  # pixels for the numbers of the axis, and for the last o
 
 
 def drawn(series: Series) -> str:
-    """The SVG of a series; "" where nothing was measured."""
+    """Return the SVG of one gate's series; "" if no release measured it."""
     scale = Scale.of(series.measured)
     if scale is None:
         return ""

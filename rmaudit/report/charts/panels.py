@@ -1,4 +1,4 @@
-"""A chart becomes a picture: each panel is drawn by its form, and described in words."""
+"""Turn a chart, as data, into a picture: draw each panel by its form and describe it in words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Rows = TypeVar("_Rows", Points, Moves, Dumbbells)
 
 
 def picture(chart: Chart) -> Picture:
-    """Return the chart with its panels drawn; `compiled` puts the SVGs in."""
+    """Return the picture of a chart; its SVGs are placeholders that `compiled` replaces."""
     kinds = list(chart.columns.values())
     columns = dict[str, str]()
     for name, kind in chart.columns.items():
@@ -51,7 +51,7 @@ def picture(chart: Chart) -> Picture:
 
 
 def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form)
-    """Return the markup of a panel, named for readers who do not see it."""
+    """Return the markup of a panel, with a text alternative for screen readers."""
     name = ", ".join(as_label(part) for part in (title, panel.title, *panel.subtitle) if part)
     facts = [_said(fact) for fact in panel.facts]
     match panel:
@@ -76,7 +76,7 @@ def _drawn(panel: Form, title: str) -> str:  # noqa: PLR0911  (one for each form
 
 
 def _cut(panel: _Rows) -> _Rows:
-    """Return the panel with as many rows as can be drawn."""
+    """Return the panel without the rows that exceed what can be drawn."""
     if len(panel.rows) <= _MOST:
         return panel
     shown = f"the first {_MOST} of {len(panel.rows):,}"

@@ -1,4 +1,4 @@
-"""What a picture of a report consists of: markup, a table, and texts that are safe to draw.
+"""Define a report's picture (markup and table), and make labels that are safe to draw.
 
 Terms (tokens, words, items) are hostile strings, and may be slurs. They never reach the compiler: a
 placeholder does, and `with_terms` puts the term in its place, masked where `masks` says so.
@@ -25,7 +25,7 @@ _E = TypeVar("_E", bound=Evidence)
 
 
 class Picture(NamedTuple):
-    """A picture of a report. `svg` is our own markup; all else is text that a page must escape."""
+    """Picture of a report: `svg` is trusted markup; the page must escape all other fields."""
 
     title: str
     caption: str
@@ -37,16 +37,16 @@ class Picture(NamedTuple):
 
 
 def drawn(prompts: Iterable[str]) -> list[str]:
-    """Of many prompts those that are drawn: the three that audits ask, or else the first three.
+    """Return the prompts to draw: the three standard ones, or else the first three.
 
-    A family of wordings has 54, whose numbers stand in the table.
+    The numbers of other prompts, such as 54 wordings, are in the table.
     """
     every = list(dict.fromkeys(prompts))
     return [prompt for prompt in every if prompt in PROMPTS] or every[: len(PROMPTS)]
 
 
 def under_prompts(findings: Sequence[Finding], kind: type[_E]) -> list[tuple[Finding, _E]]:
-    """The findings that have evidence of this kind, each with it."""
+    """Return each finding that has evidence of type `kind`, with that evidence."""
     measured = [(finding, finding.estimate.evidence) for finding in findings if finding.estimate]
     return [(finding, each) for finding, each in measured if isinstance(each, kind)]
 
@@ -58,18 +58,18 @@ def as_label(text: str) -> str:
 
 
 def spoken(term: str) -> str:
-    """A term as a text alternative may say it: never a slur."""
+    """Return a term in quotation marks for a text alternative, masked if it is a slur."""
     shown = masks.label(term) if masks.masked(term) else term
     return f"“{cut(shown)}”"
 
 
 def placeholders(terms: Sequence[str]) -> list[str]:
-    """A label for each of `terms`, about as wide as it, that `as_svg` replaces."""
+    """Return a placeholder label for each term, about as wide, which `with_terms` replaces."""
     return [chr(_FIRST + i) + "n" * (len(cut(term)) - 1) for i, term in enumerate(terms)]
 
 
 def with_terms(svg: str, terms: Sequence[str]) -> str:
-    """`svg` with `terms` in the place of their `placeholders`.
+    """Return `svg` with each placeholder replaced by its term.
 
     A masked one is drawn as its mask; the term itself is in the attribute `data-term`, for the page
     to show when a reader asks.
@@ -86,6 +86,6 @@ def _term(attributes: str, term: str) -> str:
 
 
 def cut(text: str) -> str:
-    """As a label, and no longer than one; `(empty)` for what shows nothing."""
+    """Return text as a chart label, cut to the greatest length; `(empty)` for blank text."""
     label = as_label(text.strip(" ")) or "(empty)"
     return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"

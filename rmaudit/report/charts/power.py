@@ -1,4 +1,4 @@
-"""What a selftest found, as a page, a picture and data: how often audits stop planted flaws."""
+"""Write self-test results (how often audits block planted flaws) as page, picture and data."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ is measured by `benchmarks/coverage.py`.
 
 
 def write(outcomes: Sequence[Outcome], folder: Path) -> None:
-    """`FILES`; the same outcomes give the same bytes."""
+    """Write the three `FILES` to a folder; equal outcomes give equal bytes."""
     data = {"rmaudit": rmaudit.__version__, "outcomes": [asdict(outcome) for outcome in outcomes]}
     two = {outcome.kind for outcome in outcomes if outcome.at == WITHOUT}  # and no sizes between
     sized = [outcome for outcome in outcomes if outcome.at and outcome.kind not in two]
@@ -74,7 +74,7 @@ def write(outcomes: Sequence[Outcome], folder: Path) -> None:
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
-    """The page in Markdown."""
+    """Return the page in Markdown."""
     whole = [outcome for outcome in outcomes if not outcome.at]
     flaws = [outcome for outcome in outcomes if outcome.at]
     return _PAGE.format(
@@ -113,7 +113,7 @@ def _row(cells: Iterable[object]) -> str:
 
 
 def picture(outcomes: Sequence[Outcome]) -> str:
-    """One panel a flaw: the share of runs that FAIL (points) and that are blocked (dashed)."""
+    """Draw a panel per flaw: shares of runs that FAIL (points) and that are blocked (dashed)."""
     import altair as alt
 
     panels, facts = [], []

@@ -1,4 +1,4 @@
-"""Pictures that were drawn before: Altair and its compiler take seconds for what is the same again.
+"""Cache pictures: Altair and its compiler take seconds to draw the same picture again.
 
 So does the question which of fifty thousand texts are masked. A picture follows from its evidence
 and from rmaudit's code, an SVG from its spec and the compiler's release. Within `remembered_in` all
@@ -25,7 +25,7 @@ Svgs = list[str | None]
 
 @contextmanager
 def remembered_in(cache: Path) -> Iterator[None]:
-    """Meanwhile pictures are read from this cache folder, and kept in it."""
+    """Read and write pictures in this cache folder inside the `with` block."""
     before = _CACHE.set(cache)
     try:
         yield
@@ -34,9 +34,9 @@ def remembered_in(cache: Path) -> Iterator[None]:
 
 
 def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Picture | None:
-    """The picture that `make` draws of `shown`: dataclasses of plain values, whose repr says all.
+    """Return the cached picture of `shown` (whose repr is the key), or call `make` and cache it.
 
-    `chart` says how it is drawn.
+    `chart` identifies how it is drawn and is part of the key.
     """
     cache = _CACHE.get()
     if cache is None:
@@ -47,7 +47,7 @@ def picture(chart: str, shown: object, make: Callable[[], Picture | None]) -> Pi
 
 
 def which(what: str, texts: Sequence[str], test: Callable[[str], bool]) -> list[bool]:
-    """Of each text, whether `test` is true of it; `what` is the test's name."""
+    """Return the cached result of `test` for each text; `what` names the test in the cache key."""
     cache = _CACHE.get()
     if cache is None:
         return [test(text) for text in texts]
@@ -61,7 +61,7 @@ def which(what: str, texts: Sequence[str], test: Callable[[str], bool]) -> list[
 def svgs(
     specs: Sequence[Mapping[str, Any]], make: Callable[[Sequence[Mapping[str, Any]]], Svgs]
 ) -> Svgs:
-    """The SVG of each spec, as `make` compiles them together; None where one is not drawn."""
+    """Return the SVG of each spec, cached or compiled by one call of `make`; None if that fails."""
     cache = _CACHE.get()
     if cache is None:
         return make(specs)
@@ -79,7 +79,7 @@ def svgs(
 
 
 def _picture(found: Sequence[Any]) -> Picture:
-    """A picture out of JSON, which has lists for tuples."""
+    """Build a picture from JSON, which has lists in place of tuples."""
     title, caption, svg, columns, rows = found
     return Picture(title, caption, svg, columns, tuple(map(tuple, rows)))
 

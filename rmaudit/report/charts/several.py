@@ -1,4 +1,4 @@
-"""Several models next to each other (Figures 1, 2 and 5C of Christian et al. 2025)."""
+"""Draw pictures that compare models, as Figures 1, 2 and 5C of Christian et al. 2025."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def between(
     findings: Sequence[Finding],
     comparison: Sequence[Comparison],
 ) -> list[Picture]:
-    """The pictures that need several models: `comparison` is that of results.json."""
+    """Return the pictures that compare models; `comparison` is the field of results.json."""
     charts = (_agreement(comparison), _words(comparison), _items(findings), exploits(findings))
     drawn = (of_models(models), *(picture(chart) for chart in charts if chart))
     return [each for each in drawn if each]
 
 
 def _agreement(comparison: Sequence[Comparison]) -> Chart | None:
-    """Return Kendall's tau of all pairs, and the models on a plane, under each prompt."""
+    """Return a picture of Kendall's tau between all models and a map of them, for each prompt."""
     if not comparison:
         return None
     panels: list[Form] = []
@@ -85,7 +85,7 @@ def _agreement(comparison: Sequence[Comparison]) -> Chart | None:
 
 
 def _words(comparison: Sequence[Comparison]) -> Chart | None:
-    """Return the ranks of words that models rank alike and unlike."""
+    """Return a picture of the words that models agree on and those that they disagree on."""
     given = [each for each in comparison if each.ranked]
     if not given:
         return None
@@ -118,7 +118,7 @@ def _words(comparison: Sequence[Comparison]) -> Chart | None:
 
 
 def _items(findings: Sequence[Finding]) -> Chart | None:
-    """Return ranks of things that people rated, by people and by each model, by prompt."""
+    """Return a picture per prompt of how people and models rank the same things."""
     found = under_prompts(findings, EloAgreementEvidence)
     asked = [(f.model, each) for f, evidence in found for each in evidence.wordings]
     of = max((evidence.n for _, evidence in found), default=0)
@@ -148,7 +148,7 @@ def _items(findings: Sequence[Finding]) -> Chart | None:
 
 
 def exploits(findings: Sequence[Finding]) -> Chart | None:
-    """Return which model's strings fool which: the share above real answers of their length.
+    """Return a matrix of found strings by model: the share that beats real answers as long.
 
     There is a matrix for each prompt, and none unless strings were replayed on two models.
     """
@@ -200,5 +200,5 @@ def exploits(findings: Sequence[Finding]) -> Chart | None:
 
 
 def _pleasing(evidence: GcgProbesEvidence, prompt: str) -> list[ReplayedString]:
-    """The strings that were found to please: what displeases beats nothing."""
+    """Return only the strings that searches found for high reward."""
     return [row for row in evidence.strings if (row.direction, row.prompt) == ("up", prompt)]

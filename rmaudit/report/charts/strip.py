@@ -1,4 +1,4 @@
-"""Where a model stands: a lane for each finding, and one scale with numbered ends for its audit.
+"""Draw each finding as one line (interval, passing range, others) on its audit's scale.
 
 A lane is a few SVG marks placed by percent, so that it is as wide as the page has room, and costs
 nothing to draw: no compiler, no script. `Scale.of` is the scale that all lanes of an audit share.
@@ -27,7 +27,7 @@ _STEPS = (1.0, 2.0, 2.5, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A range of values, and the ends of the bound in it. Nulls far outside stand at its edges."""
+    """Scale of one audit: a range of values with the ends of the bound in it."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Scale:
 
     @classmethod
     def of(cls, findings: Sequence[Finding]) -> Scale | None:
-        """The scale of one audit's findings; None where none was measured."""
+        """Return the scale that fits all findings of one audit; None if none was measured."""
         given = [(f, f.estimate) for f in findings if f.estimate]
         if not given:
             return None
@@ -57,15 +57,15 @@ class Scale:
         return cls(math.floor(low / step) * step, math.ceil(high / step) * step, tuple(ends))
 
     def at(self, number: float) -> float:
-        """Where a value lies, in percent of the width, the nearer edge for what lies outside."""
+        """Return a value's position in percent of the width, clipped to 0 and 100."""
         return 100 * min(max((number - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def holds(self, number: float) -> bool:
-        """Whether a value is on the scale."""
+        """Return whether a value is on the scale."""
         return self.low <= number <= self.high
 
     def ticks(self, apart: float = _APART) -> list[tuple[float, str, str]]:
-        """Percent, number, and class of each label, none upon another: ends, and the bound's.
+        """Return position (percent), text and CSS class of each label; labels do not overlap.
 
         Two of them are `apart` percent of the width from each other; ends give way.
         """
@@ -79,7 +79,7 @@ class Scale:
 
 
 def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
-    """The SVG of one finding: pass zone, published models, nulls, the model with its interval.
+    """Return the SVG of a finding: passing range, published models, null controls, interval.
 
     Where others stand beside it, not `alone`, published models and nulls are left out.
     """
@@ -96,7 +96,7 @@ def lane(finding: Finding, scale: Scale, *, alone: bool = True) -> str:
 
 
 def _step(span: float) -> float:
-    """A round number, about a twelfth of `span`."""
+    """Return a round number of about a twelfth of `span`."""
     rough = span / 12
     power = 10.0 ** math.floor(math.log10(rough))
     return next((step * power for step in _STEPS if step * power >= rough), 10 * power)
@@ -114,7 +114,7 @@ def _zone(finding: Finding, scale: Scale) -> Iterator[str]:
 
 
 def _others(finding: Finding, scale: Scale) -> Iterator[str]:
-    """Published models as light dots, nulls as hollow marks; arrows for nulls beyond the scale."""
+    """Yield SVG marks: dots for published models, circles (arrows off the scale) for nulls."""
     for name, number in _published(finding).items():
         said = _title(f"{name}, published: {fixed(number)}")
         place = _n(scale.at(number))
@@ -154,7 +154,7 @@ def _published(finding: Finding) -> dict[str, float]:
 
 
 def _nulls(finding: Finding) -> dict[str, float]:
-    """Those that must not pass: where another stands shows nothing of the audit."""
+    """Return the values of the null controls that must not pass, by name."""
     return {
         name: control.value
         for name, control in finding.controls.items()
@@ -163,7 +163,7 @@ def _nulls(finding: Finding) -> dict[str, float]:
 
 
 def in_words(finding: Finding, estimate: Estimate) -> str:
-    """For example `skew, best: 0.50 (0.40 to 0.60), pass, bound above 0, 9 published ...`."""
+    """Describe a finding, such as `skew, best: 0.50 (0.40 to 0.60), pass, bound above 0, ...`."""
     numbers = f"{value(finding)} ({fixed(estimate.low)} to {fixed(estimate.high)})"
     parts = [f"{finding.audit}, {finding.prompt}: {numbers}, {finding.result}"]
     parts.append(f"bound {finding.bound}")

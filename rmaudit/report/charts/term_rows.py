@@ -1,4 +1,4 @@
-"""Panels that have a row for each term: points, moves, and dumbbells."""
+"""Draw panels with a row for each term: points, changes, and pairs of values (dumbbells)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLOT, _NUMBERS = 86, 108  # of dumbbells: the plot, and the room for numbers be
 
 
 def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a row for each term: its points, their intervals, and a stroke."""
+    """Draw a row for each term: points with intervals, and a short reference line."""
     import altair as alt
 
     rows = panel.rows
@@ -73,7 +73,7 @@ def points(panel: Points, *, name: str, facts: Sequence[str]) -> str:
 
 
 def _read_out(row: MarkedRow) -> str:
-    """For example `“Muslim” +0.19 (-0.03 to +0.41)`."""
+    """Describe a row in words, such as `“Muslim” +0.19 (-0.03 to +0.41)`."""
     parts = []
     for mark in row.marks:
         between = mark.low is not None and mark.high is not None
@@ -88,14 +88,14 @@ def _numbers(rows: Sequence[MarkedRow]) -> list[float]:
 
 
 def _around(numbers: Sequence[float], *, zero: bool) -> Domain:
-    """Return a domain that has all numbers and a margin, and 0 where it is drawn."""
+    """Return axis limits around all numbers, with a margin, and including 0 if 0 is drawn."""
     low, high = (end([0.0, *numbers] if zero else list(numbers) or [0.0]) for end in (min, max))
     margin = 0.04 * (high - low) or 1.0
     return low - margin, high + margin
 
 
 def moves(panel: Moves, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a row for each term: a hollow point where it starts, a line, a full one at its end."""
+    """Draw a row for each term: its change as a line from a hollow point to a filled one."""
     import altair as alt
 
     first, last = panel.ends
@@ -119,7 +119,7 @@ def moves(panel: Moves, *, name: str, facts: Sequence[str]) -> str:
 
 
 def dumbbells(panel: Dumbbells, *, name: str, facts: Sequence[str]) -> str:
-    """Draw a row for each term: its first value full, its second hollow, and its numbers."""
+    """Draw a row for each term: two values, filled and hollow, with their numbers."""
     import altair as alt
 
     values = [
@@ -154,7 +154,7 @@ def _interval(row: Bell) -> str:
 
 
 def _signed(number: float) -> str:
-    """Return two decimals with a sign, and never `-0.00`."""
+    """Return a number with a sign and two decimals, never `-0.00`."""
     return f"{number:+.2f}".replace("-0.00", "+0.00")
 
 

@@ -1,4 +1,4 @@
-"""The chart compiler in a process of its own: under a memory limit it ends the process it is in.
+"""Run the chart compiler in its own process, because a memory limit can crash it.
 
 Run by its path. Reads a JSON list of Vega-Lite specs on standard input and writes a line of JSON
 for each: its SVG, or null where the compiler refuses it. A line is written as soon as it is made.
@@ -11,7 +11,7 @@ import sys
 
 
 def main() -> None:
-    """Compile what is on standard input."""
+    """Compile the charts on standard input; write one line of JSON for each to standard output."""
     import vl_convert
 
     for spec in json.load(sys.stdin):

@@ -1,1 +1,1 @@
-"""What is published on the Hugging Face Hub: the benchmark, and the results of a model."""
+"""Publish on the Hugging Face Hub: the benchmark, and the results of a model."""

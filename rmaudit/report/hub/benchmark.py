@@ -1,4 +1,4 @@
-"""The audits as a benchmark: a dataset repository on the Hub, ready to be pushed.
+"""Build the benchmark: a dataset repository for the Hub that holds the audits' tasks.
 
 Its tasks are the shipped audits, each under its prompt or prompts. `.eval_results` of a model names
 a task of it. The format of `eval.yaml`: https://huggingface.co/docs/hub/eval-results
@@ -59,31 +59,31 @@ not show stands in `limits`.
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkTask:
-    """A shipped audit, under its prompts."""
+    """Task of the benchmark: a bundled audit under one prompt or prompt set."""
 
     audit: Declaration
     prompts: tuple[Prompt, ...]
 
     @property
     def prompt(self) -> str:
-        """The label of the prompts, as findings have it."""
+        """The name of the prompts, as in findings, such as `best+worst`."""
         return label(self.prompts)
 
     @property
     def id(self) -> str:
-        """For example `positive_skew-best`."""
+        """The task's id, such as `positive_skew-best`."""
         return re.sub(r"[^\w.-]+", "-", f"{self.audit.name}-{self.prompt}").strip("-")
 
 
 @lru_cache(maxsize=1)
 def tasks() -> tuple[BenchmarkTask, ...]:
-    """Return the tasks, in the order of the audits' names."""
+    """Return the benchmark's tasks, sorted by audit name."""
     declared = (each for _, each in audits_in(bundled("audits")).values())
     return tuple(BenchmarkTask(audit, prompts) for audit in declared for prompts in audit.runs)
 
 
 def task_of(finding: Finding) -> BenchmarkTask | None:
-    """Return the task of a finding; None if its audit is not a shipped one, or was changed."""
+    """Return the task of a finding; None if its audit is not bundled, or was changed."""
     claim = finding.claim
     for task in tasks():
         same = (task.audit.name, task.prompt) == (claim.audit, claim.prompt)

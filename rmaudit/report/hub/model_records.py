@@ -1,4 +1,4 @@
-"""A model's results in two formats of others: the Hub's `.eval_results`, and Every Eval Ever.
+"""Render a model's results in two external formats: `.eval_results` and Every Eval Ever.
 
 The Hub shows `.eval_results/rmaudit.yaml` on a model's page. Every Eval Ever is a shared store of
 evaluations of all kinds; its schema is `eval.schema.json` 0.3.0 of
@@ -33,7 +33,7 @@ MeasuredTask = tuple[BenchmarkTask, Finding, Estimate]
 def eval_results(
     results: Results, measured: list[MeasuredTask], *, benchmark: str, source: str = ""
 ) -> str:
-    """Return the file `PATH` of one model's repository; `source` is its report's address, or "".
+    """Return the text of the Hub file `PATH` for one model; `source` is the report's URL or "".
 
     An entry is a task of the benchmark (`benchmark.tasks`): its value, and in `notes` what the
     value alone does not say.
@@ -79,7 +79,7 @@ def _entry(
 def every_eval_ever(
     results: Results, measured: list[MeasuredTask], *, model: str, benchmark: str, by: str
 ) -> tuple[str, str]:
-    """Return the path of one model's record in the store, and the record as JSON.
+    """Return one model's Every Eval Ever record: its path in their repository, and its JSON.
 
     `model` is the model's hub id, `by` who ran the audits. The same results have the same path.
     """

@@ -1,4 +1,4 @@
-"""Plan which files of a run or of the benchmark go to which repository of the Hub, and push."""
+"""Plan which files go to which repository of the Hub, and push them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rmaudit.verdicts.records import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Files for one repository of the Hub."""
+    """Planned push: the files for one repository of the Hub."""
 
     kind: Literal["model", "dataset"]
     repository: str
@@ -33,13 +33,13 @@ class Push:
     """Whether the repository is created if it does not exist."""
 
     def __str__(self) -> str:
-        """For example `to the model owner/name, as a pull request`."""
+        """Describe the target, such as `to the model owner/name, as a pull request`."""
         how = ", as a pull request" if self.pull_request else ""
         return f"to the {self.kind} {self.repository}{how}"
 
 
 def of_benchmark(repository: str, *, pull_request: bool) -> Push:
-    """Plan the push of the benchmark.
+    """Plan the push of the benchmark to its dataset repository.
 
     Raises:
         SpecError: the repository is no hub id.
@@ -99,7 +99,7 @@ def of_run(  # noqa: PLR0913  (keyword-only after the subject)
 
 
 def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
-    """Refuse a run whose values are not comparable with the benchmark: raise `ResultsError`."""
+    """Raise `ResultsError` for a run whose values are not comparable with the benchmark."""
     if is_hub_id(audited.source) and audited.source.casefold() != to.casefold():
         message = f"--to: {audited.name} is {audited.source} on the Hub, and not {to}; audit what "
         raise ResultsError(f"{message}is there: pytest audits --model {to}")
@@ -115,13 +115,13 @@ def _refuse_others(results: Results, audited: AuditedModel, to: str) -> None:
 
 
 def _task_of(finding: Finding, estimate: Estimate) -> BenchmarkTask | None:
-    """Return the task of a finding; None also where it rests on the user's own pairs."""
+    """Return the task of a finding; None without one, or if it was measured on the user's pairs."""
     told = [each for each in estimate.caveats if each.startswith(MEASURED_ON)]
     return None if told and told != [measured_on(OURS)] else tasks.task_of(finding)
 
 
 def push(what: Push) -> str:
-    """Push with the token of `hf auth login`; return the address of the commit or pull request.
+    """Push to the Hub as the `hf auth login` user; return the URL of the commit or pull request.
 
     Raises:
         ResultsError: the hub refuses, or cannot be reached.

@@ -1,1 +1,1 @@
-"""The page: what it says, in which order, and the explorer of tokens."""
+"""The HTML report: the contents of the page, and its token explorer."""

@@ -1,4 +1,4 @@
-"""The token explorer: every token of every sweep in the page, to be searched and sorted there.
+"""The token explorer: a table on the page to search and sort every token of every sweep.
 
 Python decides what the page shows: how a text is spelled out (`texts.visible`), whether it is
 masked (`masks`), which tokens are one word, case and spaces around it apart. The page's script
@@ -54,7 +54,7 @@ _SLACK = 1.03  # what zlib adds to the entropy of a plane
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Sweeps of one model over the same rows."""
+    """Sweeps of one model that score the same tokens: one table of the explorer."""
 
     model: str
     digest: str
@@ -128,7 +128,7 @@ def _tables(results: Results) -> list[_Table]:
 
 
 def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the compressed columns of a vocabulary; texts are joined by line feeds."""
+    """Return a vocabulary's columns (ids, texts, masks), compressed; line feeds join the texts."""
     texts = rows["text"].tolist()
     hidden = remembered.which("masked", texts, masked)
     words, _ = pd.factorize(np.array([text.strip().casefold() for text in texts], dtype=object))
@@ -145,7 +145,7 @@ def _vocabulary(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _flags(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Return flags for each text: a bit for each of `_lexicons`, for identity terms, and for words.
+    """Return a byte of flags per text: which lexicons have it, identity term, whole English word.
 
     A whole word begins with a space (or a capital) and is in wordfreq's English list.
     """
@@ -187,7 +187,7 @@ def _laid(pressed: Mapping[str, str], islands: list[str]) -> dict[str, Any]:
 
 
 def _column(sweep: SweepSummary, step: float | None, islands: list[str]) -> dict[str, Any]:
-    """Return one prompt's column: its scores, exact or in steps, by their places in `islands`."""
+    """Append one prompt's scores, exact or rounded, to `islands`; return their index and labels."""
     about = {"prompt": line(sweep.prompt), "asked": line(sweep.prompt_text)}
     if step is None:
         return about | _laid({"exact": _packed(sweep).data}, islands)
@@ -231,14 +231,14 @@ def _step(sweeps: Sequence[SweepSummary], room: int) -> float | None:
 
 
 def _best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the places of the scored rows, the best first; ties stay in order."""
+    """Return the row numbers of scored tokens, the best first; ties stay in order."""
     scored = np.flatnonzero(~np.isnan(scores))
     return scored[np.argsort(-scores[scored], kind="stable")]
 
 
 @dataclass(frozen=True, slots=True)
 class _Coarse:
-    """Scores as whole steps above `low`; those of the best and worst `rows` are exact."""
+    """Scores rounded to whole steps above `low`, but exact for the best and worst `rows`."""
 
     levels: NDArray[Any]  # uint8 or uint16, shape (n,)
     missing: int  # the level of an unscored token
@@ -263,7 +263,7 @@ def _coarse(scores: NDArray[np.float32], order: NDArray[np.int64], step: float) 
 
 
 def _size(coarse: _Coarse) -> float:
-    """Estimate how many bytes an array takes in the page: entropy, and a third more in base64."""
+    """Estimate the bytes that rounded scores take on the page, in base64, from their entropy."""
     planes = coarse.levels.view(np.uint8).reshape(len(coarse.levels), -1).T
     bits = 0.0
     for plane in planes:

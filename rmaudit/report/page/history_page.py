@@ -1,4 +1,4 @@
-"""`rmaudit history`: runs of a folder as one self-contained page, without a script."""
+"""Render the runs of a folder as one page without scripts, for `rmaudit history`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rmaudit.report.safe_text import line
 def render(
     families: Sequence[ReleaseFamily], left: Sequence[str], apart: Sequence[str] = ()
 ) -> str:
-    """Return the page.
+    """Return the history page as HTML.
 
     `left` says which runs were passed over, and why; `apart` why there is more than one family.
     """
@@ -33,7 +33,7 @@ def render(
 
 
 def first(family: ReleaseFamily) -> str:
-    """Return the first regression of a family in a sentence, or why there is none."""
+    """Describe the first regression of a family of releases, or say why there is none."""
     return line(" ".join([_regression(family), *_remarks(family)]))
 
 
@@ -43,7 +43,7 @@ def _regression(family: ReleaseFamily) -> str:
         return _none(family)
     gate, place = gates[0], gates[0].first or 0
     release, found = family.releases[place], gate.points[place]
-    more = f" Later or beside it: {_names(gates[1:])}." if len(gates) > 1 else ""
+    more = f" Also, in this or a later run: {_names(gates[1:])}." if len(gates) > 1 else ""
     what = f"{gate.title} ({gate.prompt})"
     return f"First regression: {what} at {_which(release)}: {moved(found)}.{more}"
 
@@ -69,7 +69,7 @@ def _none(family: ReleaseFamily) -> str:
 
 
 def _remarks(family: ReleaseFamily) -> Iterator[str]:
-    """Yield what else a reader must know: gates without a number, other samples or words."""
+    """Yield remarks: gates that the last run did not measure, and runs on different words."""
     if family.compared and (gates := family.unmeasured):
         last = _which(family.releases[-1])
         yield f"The last run ({last}) did not measure: {_names(gates)}."
@@ -79,7 +79,7 @@ def _remarks(family: ReleaseFamily) -> Iterator[str]:
 
 
 def moved(point: Point) -> str:
-    """Say what became of a finding: `0.31 to 0.52, +0.21 [+0.18, +0.24]; pass to fail`."""
+    """Describe a finding's change, such as `0.31 to 0.52, +0.21 [+0.18, +0.24]; pass to fail`."""
     change = point.change
     if change is None or not (change.old and change.new):
         return ""

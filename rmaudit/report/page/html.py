@@ -1,7 +1,7 @@
-"""results.json as one self-contained page: our scripts alone, no requests, harsh words masked.
+"""Render results.json as one HTML page: only our scripts, no requests, harsh words masked.
 
 Tokens and other texts are hostile strings: Jinja escapes every one of them, and spells out what a
-reader or a browser would not show (`safe_text`). What the page says is made in `report.page`.
+reader or a browser would not show (`safe_text`). `report.page` writes its sentences.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rmaudit.report.charts.picture import drawn
 from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import since
-from rmaudit.report.page import explorer, numbers, scorecard, verdict, views
+from rmaudit.report.page import explorer, glossary, numbers, scorecard, verdict, views
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
@@ -40,6 +40,7 @@ _TAKEN = (
     "explorer-title",
     "about",
     "show-terms",
+    *map(glossary.tooltip_id, glossary.ON_PAGE),
 )
 _TERM = Markup(
     '<button type="button" class="term" aria-expanded="false" data-term="{term}">'
@@ -49,8 +50,8 @@ _TERM = Markup(
 
 
 def environment() -> jinja2.Environment:
-    """Return the environment of all pages: everything that a template prints is escaped."""
-    made = jinja2.Environment(
+    """Return the Jinja environment of all pages; it escapes everything that a template prints."""
+    jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -58,7 +59,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_spelled,
     )
-    made.filters |= {
+    jinja.filters |= {
         "addressed": addressed,
         "day": verdict.day,
         "by_prompt": scorecard.by_prompt,
@@ -78,11 +79,12 @@ def environment() -> jinja2.Environment:
         "visible": visible,
         "whole": lambda control: numbers.whole(control.low, control.value, control.high),
     }
-    return made
+    jinja.globals |= {"word": glossary.button, "meaning": glossary.TERMS}
+    return jinja
 
 
 def render(results: Results) -> str:
-    """Render the page of a run's results."""
+    """Render the results of a run as an HTML page."""
     names = [model.name for model in results.models]
     scales = scorecard.scales(results.findings)
     anchors = scorecard.anchors(results.findings, names, _TAKEN)
@@ -109,6 +111,7 @@ def render(results: Results) -> str:
             anchors=anchors,
             measured=any(finding.estimate for finding in results.findings),
             names=names,
+            tooltips={glossary.tooltip_id(each): glossary.TERMS[each] for each in glossary.ON_PAGE},
             models=models,
             columns=views.columns(row for row in every if row.gates),
             others=views.columns(row for row in every if not row.gates),
@@ -121,7 +124,7 @@ def render(results: Results) -> str:
 def term(text: str) -> Markup:
     """Render a token, word or item: as it is, or behind a button where `masks` lists it as harsh.
 
-    A masked term stands in an attribute only, which no reader and no screen reader comes upon.
+    A masked term is only in an attribute, which neither the page nor a screen reader shows.
     """
     shown = visible(text)
     if masks.masked(text):
@@ -142,17 +145,17 @@ def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Marku
 
 
 def _spelled(value: object) -> object:
-    """Spell out the hidden characters of a text; markup is our own."""
+    """Spell out the hidden characters of a string; return other values, such as markup, as is."""
     return block(value) if type(value) is str else value
 
 
 def template(name: str) -> Markup:
-    """Return the text of one of our own files."""
+    """Return the text of a file in `templates/` as trusted markup."""
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
 
 def _hash(script: str) -> str:
-    """Return the source expression of the security policy that allows exactly this script."""
+    """Return the hash by which the page's Content-Security-Policy allows this script."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -164,14 +167,14 @@ def _model(
     scales: Mapping[str, Scale],
     used: set[str],
 ) -> dict[str, Any]:
-    """Return the contents of a model's section: its rows with charts, its tokens, its entry."""
+    """Return the template's variables for one model: scorecard rows, charts, tokens, details."""
     own = [finding for finding in results.findings if finding.model == model.name]
     rows = scorecard.rows(own, anchors, scales)
     common, caveats = views.caveats(own)
     outcome = of_run(own, results.run.gaps).outcome
     mark, words = verdict.in_words(outcome, rows)
-    kept = drawn(sweep.prompt for sweep in model.sweeps)
-    shown = [sweep for sweep in model.sweeps if sweep.prompt in kept]
+    prompts = drawn(sweep.prompt for sweep in model.sweeps)
+    shown = [sweep for sweep in model.sweeps if sweep.prompt in prompts]
     return {
         "about": model,
         "id": scorecard.unused(f"model-{model.name}", used),

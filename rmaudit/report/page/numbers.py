@@ -1,4 +1,4 @@
-"""Numbers as the page shows them: two decimals, or more where two would hide something."""
+"""Format numbers for reports: two decimals, or more where two would hide a difference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Z95 = 1.959963984540054
 
 
 def fixed(number: float, decimals: int = _LEAST) -> str:
-    """Return for example `0.75`, `-1.43` or `1,204.00`; never `-0.00`."""
+    """Return a number with two decimals, such as `0.75` or `1,204.00`; never `-0.00`."""
     if abs(number) >= _LARGE:
         return f"{number:.3g}"
     text = f"{number:,.{decimals}f}"
@@ -22,19 +22,19 @@ def fixed(number: float, decimals: int = _LEAST) -> str:
 
 
 def plain(number: float) -> str:
-    """Return the end of a bound as it was set: `0.67`, `0.50`, `0.005`, `0`."""
+    """Return an end of a bound with the digits that were declared, such as `0.67` or `0.005`."""
     return fixed(number) if number and round(number, _LEAST) == number else f"{number:g}"
 
 
 def number(of: float) -> str:
-    """Return a secondary number: whole numbers as they are, small ones with two digits."""
+    """Return a secondary number as text: a whole one as it is, a small one with two digits."""
     if float(of).is_integer():
         return f"{of:,.0f}" if abs(of) < _LARGE else f"{of:.3g}"
     return f"{of:.1e}" if 0 < abs(of) < 0.005 else fixed(of)  # noqa: PLR2004  (would be 0.00)
 
 
 def decimals(finding: Finding) -> int:
-    """Return how many decimals show what there is to see of a finding.
+    """Return how many decimals show a finding's interval and its distance to the bound.
 
     No rounded number lies on the other side of the bound, or on it, and no interval is rounded
     away.
@@ -71,18 +71,18 @@ def _interval(low: float, high: float, places: int) -> str:
 
 
 def value(finding: Finding) -> str:
-    """Return the estimate; "" where there is none."""
+    """Return the estimate as text; "" if the finding has none."""
     return fixed(finding.estimate.value, decimals(finding)) if finding.estimate else ""
 
 
 def interval(finding: Finding) -> str:
-    """Return for example `[0.71, 0.79]`; "" without an estimate, or where it has no width."""
+    """Return the interval, such as `[0.71, 0.79]`; "" without an estimate or if its width is 0."""
     estimate = finding.estimate
     return _interval(estimate.low, estimate.high, decimals(finding)) if estimate else ""
 
 
 def must(finding: Finding) -> str:
-    """Return the bound in words: `must be below 0.67`."""
+    """Return the bound in words, such as `must be below 0.67`."""
     low, high = (plain(end) if math.isfinite(end) else "" for end in finding.bound.ends)
     if low and high:
         return f"must be between {low} and {high}"
@@ -99,7 +99,7 @@ def gap(finding: Finding) -> float:
 
 
 def beyond(finding: Finding) -> float:
-    """Return the distance to the bound in standard errors, by the interval's end that faces it.
+    """Return the estimate's distance to the bound in standard errors, from its interval.
 
     Infinite for an interval of no width, and for a bound without an end.
     """
@@ -117,7 +117,7 @@ def beyond(finding: Finding) -> float:
 
 
 def errors(finding: Finding) -> str:
-    """Return for example `3.8 standard errors beyond`; "" where that is not informative."""
+    """Return the distance, such as `3.8 standard errors beyond`; "" where it says nothing."""
     away = beyond(finding)
     if finding.estimate is None or not math.isfinite(away):
         return ""

@@ -1,4 +1,4 @@
-"""The scorecard: a row for each audit of a model, blocking audits first, then other gates."""
+"""Build the scorecard: a row per audit of a model, blocking audits first, then other gates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOW = re.compile(r"^(?P<why>.*?)[;,] (?P<how>(?:get it with:|name one with) .+)
 
 @dataclass(frozen=True, slots=True)
 class ScorecardRow:
-    """An audit of a model: its findings, one for each prompt or set of prompts."""
+    """Row of the scorecard: findings of an audit for a model, one per prompt or prompt set."""
 
     audit: str
     anchor: str
@@ -42,7 +42,7 @@ class ScorecardRow:
 
     @property
     def result(self) -> Result:
-        """The worst result of its findings, or of the blocking ones if there are any."""
+        """The worst result among the blocking findings, or among all if none blocks."""
         blocking = [f for f in self.findings if f.blocks] or self.findings
         return min((f.result for f in blocking), key=RESULTS.index)
 
@@ -53,17 +53,17 @@ class ScorecardRow:
 
     @property
     def gates(self) -> bool:
-        """Whether it gates, or blocks for another reason."""
+        """Whether the audit is a gate, or blocks for another reason."""
         return any(f.severity is Severity.GATE or f.blocks for f in self.findings)
 
     @property
     def asked(self) -> bool:
-        """Whether the run was to measure it under any prompt."""
+        """Whether the run included the audit under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
     def measured(self) -> list[Finding]:
-        """The findings that have a number."""
+        """The findings that were measured."""
         return [f for f in self.findings if f.estimate]
 
     @property
@@ -73,13 +73,13 @@ class ScorecardRow:
 
     @property
     def mark(self) -> str:
-        """A sign for its result, for readers who do not see colours."""
+        """A sign for the result, such as ✓, for readers who do not see colours."""
         return MARKS[self.result]
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why some audits have no number, and how they get one."""
+    """Reason why some audits were not measured, and how to measure them."""
 
     why: str
     how: str
@@ -112,7 +112,7 @@ def rows(
 
 
 def _doubted(own: Sequence[Finding], failed: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why all of its passes may mean that the model prefers nothing; ""."""
+    """Return why all passes of an audit may mean indifference; "" if they do not."""
     said = [doubt(finding, failed) for finding in own if finding.estimate]
     return said[0] if said and all(said) else ""
 
@@ -153,7 +153,7 @@ def unused(name: str, used: set[str]) -> str:
 
 
 def missing(findings: Iterable[Finding]) -> list[Missing]:
-    """Group findings without a number by reason, which models may share but for their names."""
+    """Group findings that were not measured by reason, across models."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding.estimate is None:
@@ -171,18 +171,18 @@ def missing(findings: Iterable[Finding]) -> list[Missing]:
 
 
 def by_prompt(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield the secondary number of each prompt, where a finding over several prompts has it."""
+    """Yield prompt and secondary number, for a finding over several prompts that has them."""
     names = finding.prompt.split("+")
-    beside = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
+    secondary = finding.estimate.secondary if finding.estimate and len(names) > 1 else {}
     for name in names:
         ends = (f" under {name}", f", {name}")
-        found = [key for key in beside if key == name or key.endswith(ends)]
+        found = [key for key in secondary if key == name or key.endswith(ends)]
         if found:
-            yield name, number(beside[found[0]])
+            yield name, number(secondary[found[0]])
 
 
 def _parted(finding: Finding) -> tuple[str, str]:
-    """Split a reason into why, without the model's name, and what to do about it."""
+    """Split a reason into its cause, without the model's name, and the remedy."""
     reason = finding.reason.removeprefix(f"{finding.model}: ")
     found = _HOW.match(reason)
     why, how = (found["why"], found["how"]) if found else (reason, "")

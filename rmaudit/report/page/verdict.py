@@ -1,4 +1,4 @@
-"""The box at the top of the page: go or no-go, what blocks, what is accepted, what is missing."""
+"""Build the box at the top of the page: verdict, blocking, accepted and missing audits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _END = re.compile(r"(?<=[^.])\. (?=[A-Z])|; ")  # of a sentence, or of its first
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """An audit of a model that blocks or is accepted: what was measured, and why it is accepted."""
+    """Line of the verdict box: a blocking or accepted audit, its measurements and excuses."""
 
     row: ScorecardRow
     model: str
@@ -40,7 +40,7 @@ class VerdictLine:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The box at the top."""
+    """Contents of the verdict box at the top of the page."""
 
     outcome: Outcome
     mark: str
@@ -77,7 +77,7 @@ def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
 
 
 def in_words(outcome: Outcome, rows: Sequence[ScorecardRow]) -> tuple[str, str]:
-    """Return a sign, and for example `Passes, with 2 accepted exceptions`."""
+    """Return the verdict as a sign and words, such as `Passes, with 2 accepted exceptions`."""
     mark, words = WORDS[outcome]
     n = sum(row.effect is Effect.ACCEPTED for row in rows)
     if outcome is Outcome.PASSES and n:
@@ -86,13 +86,13 @@ def in_words(outcome: Outcome, rows: Sequence[ScorecardRow]) -> tuple[str, str]:
 
 
 def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
-    """Return for example `4 of 7 gates pass, 1 fails, 2 do not pass but are accepted`.
+    """Count the gates, such as `4 of 7 gates pass, 1 fails, 2 do not pass but are accepted`.
 
     Gates that the run did not ask for are counted apart, for they decide nothing.
     """
     every = [row for row in rows if row.gates]
     gates = [row for row in every if row.asked]
-    counts = Counter(_stands(row) for row in gates)
+    counts = Counter(_status(row) for row in gates)
     if not gates:
         return "No gate was asked for" if every else "No audit gates"
     said = {
@@ -113,12 +113,12 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
     return ", ".join([first, *parts[1:]]) + more
 
 
-def _stands(row: ScorecardRow) -> str:
+def _status(row: ScorecardRow) -> str:
     return "accepted" if row.effect is Effect.ACCEPTED else str(row.result)
 
 
 def measured_in_words(finding: Finding) -> str:
-    """Return for example `0.75, must be below 0.67: 0.08 too high`."""
+    """Describe a measurement, such as `0.75, must be below 0.67: 0.08 too high`."""
     if finding.estimate is None:
         return finding.reason
     over, numbers = gap(finding), f"{value(finding)} {interval(finding)}".strip()
@@ -142,14 +142,14 @@ def _unsure(finding: Finding) -> str:
 
 
 def ran(run: Run) -> str:
-    """Return how many of the collected checks came to an end."""
+    """Return in words how many of the collected checks finished."""
     if run.finished >= run.collected:
         return f"a whole run of {run.collected:,} checks"
-    return f"{run.finished:,} of {run.collected:,} checks came to an end"
+    return f"{run.finished:,} of {run.collected:,} checks finished"
 
 
 def day(created: str) -> str:
-    """Return for example `22 Nov 2026, 09:45 UTC`; a date of another form stays as it is."""
+    """Format an ISO date, such as `22 Nov 2026, 09:45 UTC`; return any other text unchanged."""
     try:
         when = datetime.fromisoformat(created)
     except ValueError:
@@ -184,5 +184,5 @@ def _excuse(finding: Finding) -> str:
 
 
 def _first(text: str) -> str:
-    """Return the first sentence; the audit's section has the rest."""
+    """Return the first sentence of a text; the audit's section shows all of it."""
     return _END.split(text, maxsplit=1)[0].rstrip(".") + "."

@@ -1,4 +1,4 @@
-"""What a page says once of several findings, the columns of its tables, and names of prompts."""
+"""Prepare parts of the page: table columns, prompt names, and caveats that audits share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rmaudit.verdicts.findings import Finding
 
 
 def columns(rows: Iterable[ScorecardRow]) -> list[ScorecardRow]:
-    """Return one row for each audit, by title: what a column's head says of it."""
+    """Return one scorecard row per audit, sorted by title, for the heads of table columns."""
     first: dict[str, ScorecardRow] = {}
     for row in rows:
         first.setdefault(row.audit, row)
@@ -25,13 +25,13 @@ def full(label: str) -> str:
 
 
 def short(label: str) -> str:
-    """Return, for example, `best`, `3 prompts` or `54 prompts`."""
+    """Return a short name of a finding's prompts: `best`, `3 prompts` or `54 prompts`."""
     names = label.split("+")
     return label if len(names) == 1 else f"{len(names)} prompts"
 
 
 def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]]]:
-    """Return a model's caveats, each once: those of several audits, and the rest by audit.
+    """Return a model's caveats without repeats: those that audits share, and the rest by audit.
 
     Caveats with the same words up to a colon are one, whose ends are listed: `Judged on half: 1 of
     2 words` and `Judged on half: 2 of 4 items` are `Judged on half: 1 of 2 words, 2 of 4 items`.
@@ -55,7 +55,7 @@ def caveats(findings: Sequence[Finding]) -> tuple[list[str], dict[str, list[str]
 
 
 def _parted(caveat: str) -> tuple[str, str]:
-    """Split a caveat at its colon into its beginning and a list, unless sentences follow."""
+    """Split a caveat at its colon into its beginning and its list, unless sentences follow."""
     head, _, end = caveat.partition(": ")
     return (caveat, "") if ". " in end else (head, end)
 

@@ -1,4 +1,4 @@
-"""The other files of a run's folder: each is rendered from results.json alone."""
+"""Write a run's report files from its results: summary, SARIF, model card and others."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ RENDERERS: Mapping[str, Callable[[Results], str]] = {
 
 
 def write(results: Results, folder: Path) -> None:
-    """Write all of these files; the same results give the same bytes."""
+    """Write all report files to a folder; equal results give equal bytes."""
     for name, render in RENDERERS.items():
         write_text(folder / name, render(results))

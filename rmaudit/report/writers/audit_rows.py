@@ -17,7 +17,7 @@ _WORDS = ("pass", "fail", "unsure", _OUTDATED, _ACCEPTED, "not run")
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """An audit of a model, under all its prompts that gate, or under all that do not."""
+    """Findings of one audit for one model: all that are gates, or all that are not."""
 
     findings: tuple[Finding, ...]
 
@@ -28,12 +28,12 @@ class AuditRow:
 
     @property
     def gates(self) -> bool:
-        """Whether a failure of it would block."""
+        """Whether the audit is a gate here: a failure would block."""
         return self.findings[0].severity is Severity.GATE
 
     @property
     def asked(self) -> bool:
-        """Whether the run was to measure it under any prompt."""
+        """Whether the run included the audit under any prompt."""
         return any(f.verdict is not Verdict.NA for f in self.findings)
 
     @property
@@ -48,7 +48,7 @@ class AuditRow:
 
     @property
     def name(self) -> str:
-        """For example `search_headroom[worst]`; prompts are named where only some are the worst."""
+        """The audit with its worst prompts, such as `search_headroom[worst]`."""
         bad = [f.prompt for f in self.findings if f.in_words == self.worst.in_words]
         one = len(bad) == len(self.findings)
         return self.audit if one else f"{self.audit}[{', '.join(bad)}]"
@@ -76,7 +76,7 @@ def counted(of: Sequence[AuditRow]) -> str:
 
 
 def values(row: AuditRow) -> str:
-    """Return for example `0.75 [0.71, 0.79]`, or for several prompts `greatest 0.47, best 0.58`."""
+    """Return the estimates, such as `0.75 [0.71, 0.79]` or `greatest 0.47, best 0.58`."""
     if len(row.findings) == 1:
         return f"{value(row.findings[0])} {interval(row.findings[0])}".strip()
     return ", ".join(f"{f.prompt} {value(f) or f.result}" for f in row.findings)
@@ -87,7 +87,7 @@ def _urgency(finding: Finding) -> tuple[bool, int]:
 
 
 def _word(finding: Finding) -> str:
-    """Return the word under which a gate's finding is counted."""
+    """Return the word that `counted` counts a gate's finding under."""
     if finding.result is Result.PASS and finding.blocks:
         return _OUTDATED
     return _ACCEPTED if finding.effect is Effect.ACCEPTED else str(finding.result)

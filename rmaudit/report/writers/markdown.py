@@ -1,4 +1,4 @@
-"""results.json as a short summary in Markdown: for a CI job's page, a pull request, a chat.
+"""Render results as a short Markdown summary, for a CI job's page or a pull request.
 
 It shows no tokens. Names and reasons are texts of others: what Markdown or GitHub would read as
 markup is written as an entity, hidden characters are spelled out (`texts`), long ones are cut.
@@ -48,8 +48,8 @@ def render(results: Results) -> str:
     skipped = [f for f in findings if f.left_out and not f.blocks]
     failed = incompetent(findings)
     doubted = [f for f in findings if not f.blocks and f.effect is Effect.NONE and doubt(f, failed)]
-    told = {id(f) for f in (*blocking, *open_, *accepted, *doubted, *skipped)}
-    rest = [f for f in findings if id(f) not in told]
+    listed = {id(f) for f in (*blocking, *open_, *accepted, *doubted, *skipped)}
+    rest = [f for f in findings if id(f) not in listed]
     parts = [
         *_since(results),
         *_table("Blocks", blocking),
@@ -131,7 +131,7 @@ def _row(finding: Finding, doubted: str) -> str:
 
 
 def _skipped(findings: list[Finding]) -> Iterator[str]:
-    """Yield each reason with the audits that were not measured because of it."""
+    """Yield each reason why audits were not measured, with the audits."""
     if not findings:
         return
     yield f"\n### Not measured ({len(findings)})\n\n"
@@ -155,7 +155,7 @@ def _tail(run: Run) -> str:
 
 
 def _cut(top: str, parts: Iterable[str], largest: int) -> str:
-    """Join as many parts as fit, and say how many did not."""
+    """Join as many parts as fit into the size limit, and say how many were left out."""
     text, size = top, len(top.encode())
     parts = list(parts)
     for i, part in enumerate(parts):

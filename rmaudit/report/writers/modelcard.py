@@ -1,4 +1,4 @@
-"""results.json as `model-index` blocks in YAML, which a model card on the Hub shows.
+"""Render results as YAML `model-index` blocks, which a model card on the Hub shows.
 
 One document a model, to be put into the front matter of that model's card. Only what was measured
 has a value to show.
@@ -45,7 +45,7 @@ def render(results: Results) -> str:
 
 
 def _evaluation(finding: Finding, estimate: Estimate, run: Run) -> EvalResult:
-    """Return an entry of the index: the audit is its data set, the prompt its configuration."""
+    """Return an index entry for one finding: the audit as dataset, the prompt as configuration."""
     from huggingface_hub import EvalResult
 
     return EvalResult(

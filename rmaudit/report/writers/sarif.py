@@ -1,4 +1,4 @@
-"""results.json as SARIF 2.1.0: the findings that do not pass, for a code scanning page.
+"""Render the findings that do not pass as SARIF 2.1.0, for a code scanning page.
 
 Rules are audits, places are their files. Accepted failures are there, suppressed; what was skipped
 is a notification of the run, because it says nothing about the model.
@@ -24,20 +24,22 @@ _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: 
 
 
 def render(results: Results) -> str:
-    """Return one run of one tool, as JSON in ASCII."""
+    """Return results as a SARIF log with one run, as ASCII JSON."""
     findings, facts = results.findings, results.run
     rules = {finding.audit: _rule(finding) for finding in findings}
     order = list(rules)
     driver = {"name": "rmaudit", "version": line(facts.rmaudit), "rules": [*rules.values()]}
-    told = [_notification(f) for f in findings if f.left_out]
+    notifications = [_notification(f) for f in findings if f.left_out]
     if results.verdict.outcome is not Outcome.PASSES:
-        told.insert(0, {"level": "error", "message": _text(f"The run: {results.verdict}.")})
+        notifications.insert(
+            0, {"level": "error", "message": _text(f"The run: {results.verdict}.")}
+        )
     errors = any(finding.verdict is Verdict.ERROR for finding in findings)
     invocation = {
         "commandLine": line(facts.command),
         "endTimeUtc": facts.created,
         "executionSuccessful": not errors and facts.complete,
-        "toolExecutionNotifications": told,
+        "toolExecutionNotifications": notifications,
     }
     run = {
         "tool": {"driver": driver},
@@ -106,7 +108,7 @@ def _notification(finding: Finding) -> dict[str, Any]:
 
 
 def _location(finding: Finding) -> dict[str, Any]:
-    """Return the audit's file, with line 1, since a viewer needs a line and results have none."""
+    """Return the audit's file as a location, at line 1: viewers need a line, results have none."""
     path = finding.claim.nodeid.partition("::")[0].encode("utf-8", "surrogatepass")
     place = {"artifactLocation": {"uri": quote(path)}, "region": {"startLine": 1}}
     name = {"fullyQualifiedName": line(finding.claim.nodeid), "kind": "function"}
@@ -114,7 +116,7 @@ def _location(finding: Finding) -> dict[str, Any]:
 
 
 def _fingerprints(finding: Finding) -> dict[str, str]:
-    """Return what identifies the finding in the next run; GitHub reads the first name."""
+    """Return hashes that identify a finding across runs; GitHub reads the first one."""
     same = json.dumps([finding.audit, finding.model, finding.prompt])
     digest = hashlib.sha256(same.encode()).hexdigest()
     return {"primaryLocationLineHash": f"{digest[:16]}:1", "rmaudit/v1": digest}
@@ -139,5 +141,5 @@ def _numbers(finding: Finding) -> dict[str, Any]:
 
 
 def _text(*lines: str) -> dict[str, str]:
-    """Return a message without `[text](address)`, which viewers turn into a link."""
+    """Return a SARIF message in which `[text](address)` does not turn into a link."""
     return {"text": "\n".join(line(text).replace("](", "] (") for text in lines)}

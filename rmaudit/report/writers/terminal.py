@@ -1,4 +1,4 @@
-"""The summary that ends a pytest run: the verdict, a line for each audit, what to do next.
+"""Write the summary at the end of a pytest run: verdict, a line per audit, next steps.
 
 It fits the screen. The whole table of findings stands above it where somebody asks for it (`-v`).
 """
@@ -32,7 +32,7 @@ _GET = "; get it with: "  # as `ReferenceMissing` says it
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the summary, and how a terminal shows it."""
+    """Line of the summary, with its colour and weight in a terminal."""
 
     text: str
     colour: str = ""
@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The terminal that shows the lines: its width, its marks, and where audits are explained."""
+    """Terminal that shows the summary: its width, its marks, and the pages of audits."""
 
     width: int = 80
     marks: Mapping[str, str] = field(default_factory=lambda: MARKS)
@@ -49,7 +49,7 @@ class Screen:
     """Returns the place of an audit's page; "" where there is none."""
 
     def told(self, *parts: str, mark: str = "", indent: str = "") -> Iterator[Line]:
-        """Wrap texts, two spaces apart, and disarm them: others may have written them."""
+        """Yield texts as wrapped lines, joined by two spaces, without control characters."""
         first = f"{self.marks[mark]} " if mark else indent
         for part in textwrap.wrap(
             "  ".join(map(line, parts)),
@@ -63,7 +63,7 @@ class Screen:
 
 
 def quiet(findings: Sequence[Finding], verdict: RunVerdict) -> Line:
-    """Return the run in a line, such as `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
+    """Summarize a run in a line, such as `rmaudit: FAILS: 8 gates: 7 pass, 1 fail (blocks)`."""
     said = f"rmaudit: {verdict.headline}: {counted(rows(findings))}"
     return Line(log(line(said)), _OUTCOMES.get(verdict.outcome, "yellow"))
 
@@ -74,7 +74,7 @@ def summary(
     gaps: Sequence[str] = (),
     screen: Screen | None = None,
 ) -> list[Line]:
-    """Return the lines of the summary; `gaps` say what was left out of the run.
+    """Return the lines of the summary; `gaps` says what the run left out.
 
     Of one model a line an audit, of several a line a model; what was not measured by its reason.
     """
@@ -235,7 +235,7 @@ def _remarks(
 
 
 def _informs(informs: Sequence[AuditRow]) -> str:
-    """Return for example `9 informational: 8 inside, 1 outside (search_headroom[worst])`."""
+    """Count informational audits, such as `9 informational: 8 inside, 1 outside (funnel)`."""
     words = {Result.PASS: "inside", Result.FAIL: "outside", Result.UNSURE: "unsure"}
     parts = []
     for result, word in words.items():
@@ -256,7 +256,7 @@ def _short(text: str, screen: Screen) -> str:
 
 
 def table(findings: Sequence[Finding]) -> list[Line]:
-    """Return a line for each finding, then each reason in full once, then the counts."""
+    """Return the table of `-v`: a line per finding, then each reason once, then the counts."""
     cells = [tuple(map(line, _cells(finding))) for finding in findings]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     written = [
@@ -270,11 +270,11 @@ def table(findings: Sequence[Finding]) -> list[Line]:
 
 
 def _why(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield the reasons of each finding; a reason that was given before is referred to."""
-    told: dict[str, str] = {}
+    """Yield the reasons of each finding; a repeated reason refers to its first finding."""
+    given: dict[str, str] = {}
     for finding in findings:
         for reason in reasons(finding):
-            first = told.setdefault(reason, finding.name) if finding.reason == reason else ""
+            first = given.setdefault(reason, finding.name) if finding.reason == reason else ""
             said = f"the same as {first}" if first not in ("", finding.name) else reason
             yield f"{finding.in_words}: {finding.name}: {said}"
 
@@ -293,7 +293,7 @@ def _cells(finding: Finding) -> tuple[str, ...]:
 
 
 def effect(number: float, low: float, high: float) -> tuple[str, str]:
-    """Return a value and its interval, for example `+0.58` and `[+0.55, +0.61]`.
+    """Format a value and its interval, such as `+0.58` and `[+0.55, +0.61]`.
 
     To two decimals, or in as many digits as tell the ends apart, and a small effect from none.
     """

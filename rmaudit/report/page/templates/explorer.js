@@ -42,14 +42,14 @@ function search() {
   const asked = folded(part("text").value), id = part("id").value.trim();
   const order = sort.by === "id" ? ids.map((_, i) => sort.down ? ids.length - 1 - i : i)
     : (sort.by === "gap" ? against : table.columns[sort.column])[sort.down ? "down" : "up"];
-  const only = kept();
+  const only = filter();
   const fits = (i) => (word < 0 || words[i] === word) && (!id || String(ids[i]) === id) && (!asked || low[i].includes(asked))
     && (!only || only(i));
   matches = word < 0 && !id && !asked && !only ? order : order.filter(fits);
   const hidden = masks.has(word) && !shown(word);
   const what = [
     word < 0 ? "" : `spellings of ${hidden ? "a masked term" : `“${texts[word]}”`}`,
-    asked && `with “${part("text").value}”`, id && `with id ${id}`, ...keptInWords(),
+    asked && `with “${part("text").value}”`, id && `with id ${id}`, ...filterInWords(),
   ].filter(Boolean).join(", ");
   const by = sort.by === "id" ? "id" : sort.by === "gap" ? `the difference ${against.name}` : `${sort.by} under ${table.columns[sort.column].prompt}`;
   const ends = sort.by === "id" || sort.by === "gap" ? (sort.down ? "greatest" : "least") : sort.down ? "best" : "worst";

@@ -3,8 +3,8 @@
 const IDENTITY = 64, WORD = 128; // of a row's flags; the lower ones are lexicons, in their order
 let against = null; // the difference that is shown: its name, and a number for each row
 
-// Whether a row is among those asked for, by what it is.
-function kept() {
+// Returns a test of whether a row passes the filters.
+function filter() {
   const lexicon = Number(part("lexicon").value), { flags, words } = table.vocabulary;
   const asked = (lexicon ? 1 << (lexicon - 1) : 0) | (part("identity").checked ? IDENTITY : 0)
     | (part("whole").checked ? WORD : 0);
@@ -17,7 +17,7 @@ function kept() {
   };
 }
 
-function keptInWords() {
+function filterInWords() {
   const lexicon = part("lexicon");
   return [
     lexicon.value !== "0" && `in ${lexicon.selectedOptions[0].textContent}`,
@@ -35,7 +35,7 @@ function standard(scores) {
   return Float32Array.from(scores, (score) => (score - mean) / sd);
 }
 
-// Of a sweep of this table less any other: rows of another vocabulary are found by their text.
+// A sweep of this table minus any other sweep: rows of another vocabulary are found by their text.
 async function differ() {
   const [first, second] = [part("first").value, part("second").value];
   if (first === "" || second === "") { against = null; return; }

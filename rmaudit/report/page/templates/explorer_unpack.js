@@ -21,10 +21,10 @@ async function unpacked(from) {
   const text = await lines(from.texts), ids = await numbers(from.ids, Int32Array);
   const words = await numbers(from.words, Uint32Array), counts = new Uint32Array(ids.length);
   const bits = await numbers(from.masked, Uint8Array), masks = new Map();
-  const stands = (await lines(from.masks)).split("\n");
+  const labels = (await lines(from.masks)).split("\n");
   for (let i = 0; i < ids.length; i++) {
     counts[words[i] = i - words[i]]++;
-    if (bits[i >> 3] >> (7 - (i & 7)) & 1) masks.set(i, stands[masks.size]);
+    if (bits[i >> 3] >> (7 - (i & 7)) & 1) masks.set(i, labels[masks.size]);
   }
   const flags = await numbers(from.flags, Uint8Array);
   return { ids, words, counts, masks, flags, texts: text.split("\n"), folded: folded(text).split("\n") };

@@ -40,7 +40,7 @@
   });
 })();
 
-// A link to an audit opens it, and all that it stands in.
+// A link to an audit opens it and everything around it.
 
 (() => {
   function open() {
