@@ -215,7 +215,7 @@ def test_doctor_says_what_is_not_exact(toy: Path, monkeypatch: pytest.MonkeyPatc
     """Exit 1: a program can ask; every check is printed, and stays within 100 columns."""
     real = SharedPrefix.states
     monkeypatch.setattr(SharedPrefix, "states", lambda *a: real(*a) * (1 + 1e-3 * len(a[1])))
-    nothing = preflight.Outcome(sd=1.0, every=True, loosely="")
+    nothing = preflight.PathChecks(sd=1.0, every=True, loosely="")
     monkeypatch.setattr(preflight, "check", lambda *_, **__: nothing)
 
     result = runner.invoke(app, ["doctor", str(toy), "--answers", "64"])
@@ -270,7 +270,7 @@ def test_doctor_takes_the_weights_from_the_cache(
         (["*Lla*"], 4, "'*Lla*' means "),
         (["EMPTY"], 4, "empty' has no config.json"),
         (["owner/name"], 3, "owner/name could not be had from the Hugging Face hub"),
-        (["TOY", "--device", "tpu"], 3, "toy: no device 'tpu'"),
+        (["TOY", "--device", "tpu"], 4, "--device: 'tpu' is not allowed; write auto, spread, cpu"),
         (["FLAT"], 3, "flat: 9 answers have one reward: 0"),
         (["HEADLESS"], 3, "headless: no 'score.weight' in "),
     ],

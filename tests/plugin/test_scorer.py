@@ -45,7 +45,7 @@ def test_a_function_is_audited(run: Run, tmp_path: Path) -> None:
     assert any("3 texts" in said for said in by_name["longest"]["estimate"]["caveats"])
     assert {by_name[name]["verdict"] for name in ("base", "search")} == {"N/A"}
     assert "function of texts" in by_name["search"]["why"]
-    assert "model scorer:house-rm " in by_name["longest"]["repeat"]
+    assert "--rm-model=scorer:house-rm " in by_name["longest"]["repeat"]
     assert [f["estimate"] for f in again.findings] == [f["estimate"] for f in first.findings]
     assert (tmp_path / "calls.txt").read_text(encoding="utf-8") == asked
 
