@@ -1,4 +1,4 @@
-"""The paper's protocol: an answer's text, laid out and tokenized anew as one conversation.
+"""Lay out and tokenize each answer's text as one conversation, as the paper's protocol does.
 
 Christian et al. 2025 score a token id as their code has it (reward_model_support.py): the id is
 decoded, the chat template prints the conversation (many trim the answer), and the tokenizer reads
@@ -27,7 +27,7 @@ _BATCH = 8192  # conversations at a time: what is held twice
 def rows(
     tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
 ) -> list[Row]:
-    """The whole row of ids that each answer to `prompt` becomes, in the order of `answers`.
+    """Return each answer's whole row of ids, prompt included, in the order of `answers`.
 
     Equal answers are printed once and equal conversations tokenized once.
 
@@ -49,13 +49,13 @@ def rows(
 
 @failures_told
 def closing(tokenizer: PreTrainedTokenizerBase) -> Row:
-    """The ids that the tokenizer puts at the end of every text, such as an EOS: mostly none."""
+    """Return the ids that the tokenizer appends to every text, such as an EOS: mostly none."""
     ids = tuple(tokenizer("").input_ids)
     return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
 
 
 def split(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
-    """The longest prefix that all rows share, at least one id left to each, and the rests."""
+    """Return the longest prefix that leaves each row at least one id, and the rows without it."""
     if not rows:
         return (), []
     first, last = min(rows), max(rows)  # what the outermost two share, all share

@@ -1,4 +1,4 @@
-"""Chat templates that do not print the same around every answer are refused.
+"""Refuse chat templates that do not print the same text around every answer.
 
 A template is a program that sees the whole conversation. One that looks at the answer, or draws at
 random, would lay out each answer in another way, and rewards of answers would not be comparable.
@@ -28,10 +28,9 @@ _GIVE = "give another with `template: FILE.jinja` in models.yaml"
 def refuse_others(
     printed: Sequence[str], answers: Sequence[str], before: str, after: str, *, model: str
 ) -> None:
-    """Refuse a template that prints anything but `before`, the answer and `after`.
+    """Raise if a template prints anything but `before`, the answer and `after`.
 
-    `printed` is what it prints of each of `answers`. Whether letters are small or capital is not
-    looked at.
+    `printed` has the template's output for each of `answers`. The case of letters is ignored.
 
     Raises:
         ModelError: it does; the message names the answer and what is printed before or after it.
@@ -53,7 +52,7 @@ def refuse_others(
 
 
 def refuse_chance(template: str, *, model: str) -> None:
-    """Refuse a template that draws at random: what it prints twice alike may differ the next time.
+    """Raise if a template draws at random; equal output twice would not show that it never does.
 
     Raises:
         ModelError: it has the filter `random` or the function `lipsum`.

@@ -1,4 +1,4 @@
-"""A model's tokenizer, its chat template and its vocabulary: all that needs no weights.
+"""Read a model's tokenizer, chat template and vocabulary, without its weights.
 
 Tokenizers fail in any way on a text: with a panic of Rust code, or for want of an unknown token.
 To our callers it is one thing, a `ModelError` of one line.
@@ -43,9 +43,9 @@ class Vocabulary:
 
 
 def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
-    """The tokenizer in `folder`, with the registry's chat template if it gives one.
+    """Read the tokenizer in `folder`, with the chat template of models.yaml if it names one.
 
-    Code that it brings is run only where the registry says so, and names the commit.
+    The tokenizer's own code runs only if models.yaml allows it and names the commit.
 
     Raises:
         ModelError: the tokenizer or the template cannot be read, it adds more than 200,000 tokens,
@@ -81,7 +81,7 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
 def failures_told(
     function: Callable[Concatenate[PreTrainedTokenizerBase, P], R],
 ) -> Callable[Concatenate[PreTrainedTokenizerBase, P], R]:
-    """A function of a tokenizer that raises `ModelError` where the tokenizer fails."""
+    """Wrap a function whose first argument is a tokenizer: its failures raise `ModelError`."""
 
     @wraps(function)
     def guarded(tokenizer: PreTrainedTokenizerBase, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -103,7 +103,7 @@ def failures_told(
 
 @failures_told
 def vocabulary(tokenizer: PreTrainedTokenizerBase, *, rows: int | None = None) -> Vocabulary:
-    """Every id that the tokenizer knows, and the embedding of `rows` rows has a row for.
+    """Return the tokenizer's ids, pieces and texts; only ids below `rows`, if `rows` is given.
 
     Raises:
         ModelError: the tokenizer fails.
@@ -140,7 +140,10 @@ def edges(tokenizer: PreTrainedTokenizerBase, *, rows: int) -> tuple[int, ...]:
 
 
 def _refuse_many_added(folder: Path, model: str) -> None:
-    """Before it is read, which takes longer than in proportion to their number."""
+    """Raise if a tokenizer file is too large or adds too many tokens.
+
+    This runs before the tokenizer is read: reading time grows faster than the number of tokens.
+    """
     for name, mark in _ADDED.items():
         try:
             size = (folder / name).stat().st_size
@@ -168,7 +171,10 @@ def _tried(path: Path, _size: int, _written: int) -> None:
 def _refuse_greedy(
     model: str, folder: Path, *, path: Path | None = None, described: str | None = None
 ) -> None:
-    """Before it reads anything here: its normalizer may make a gigabyte of a word."""
+    """Raise if the tokenizer takes too much memory or time, as a trial in another process shows.
+
+    A normalizer may turn one word into a gigabyte, so this runs before it reads any text here.
+    """
     try:
         if path is None:
             limited.try_tokenizer(described=described)
@@ -183,7 +189,7 @@ def _refuse_greedy(
 
 
 def _refuse_doubles(pieces: dict[str, int], folder: Path, model: str) -> None:
-    """With two pieces of one id, which of them it reads as would be chance."""
+    """Raise if two pieces share an id, since which of them the id decodes to would be chance."""
     piece_of = {number: piece for piece, number in pieces.items()}
     if len(piece_of) == len(pieces):
         return

@@ -1,4 +1,4 @@
-"""Say what a model is to the rest of rmaudit: weights, published scores, or a function of texts."""
+"""Define the interface of models: with weights, with published scores, or functions of texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HasScores(Protocol):
-    """What all models have in common, whether they have weights or not.
+    """Interface that all models share, whether they have weights or not.
 
     `rmaudit.sweep` and `rmaudit.scores.texts.score_texts` give their scores: of a vocabulary and
     of texts under a prompt.
@@ -137,7 +137,7 @@ class RewardModel(HasScores, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin what `score` does: its scores or, while a GPU computes them, what waits for them.
+        """Begin `score`; return scores or, while a GPU computes, a function that waits for them.
 
         The next call may be begun before one waits for this one. Raises as `score` does, here or
         on waiting.
@@ -150,16 +150,16 @@ class RewardModel(HasScores, Protocol):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> Begun:
-        """Begin what `score_rows` does, as `begin`."""
+        """Begin `score_rows`; return scores or a function that waits for them, as `begin` does."""
         return self.score_rows(rows, on_progress=on_progress)
 
     def answers_a_call(self, prompt: Asked) -> int:  # noqa: ARG002  (a GPU's own memory decides)
-        """Return how many answers of one id keep its GPUs busy in one call, 0 where any do."""
+        """Return how many one-id answers a call needs to keep the GPUs busy; 0 if any will do."""
         return 0
 
     @property
     def template_digest(self) -> str:
-        """Return the hash of the template: it, tokenizer and prompt decide `retokenized`."""
+        """Return the chat template's hash; template, tokenizer and prompt decide `retokenized`."""
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Render and tokenize each text as the answer, as the paper did; return whole rows."""

@@ -1,4 +1,4 @@
-"""From ids to rewards. These names need no torch; `version` is part of every cache key."""
+"""Compute rewards from token ids. This module needs no torch; `version` is in every cache key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ATTENTION = "rmaudit_shared_prefix"  # the name registered with transformers
 
 
 class ScoringPath(StrEnum):
-    """How the rows of many answers go through a backbone. All give the same numbers."""
+    """Ways to run the rows of many answers through a backbone. All give the same numbers."""
 
     SHARED_PREFIX = "shared prefix"  # the prompt's keys and values once, for every row
     EXPANDED_CACHE = "expanded cache"  # transformers' cache of the prompt, copied for every row
@@ -42,13 +42,14 @@ class Head(Protocol):
 
 
 def version(prefix: int) -> str:
-    """How a prefix of so many ids is scored, as keys say it; longer ones since another release.
+    """Return the scoring version in cache keys, for a prefix of `prefix` ids.
 
-    From half of `LONG` on, since whole rows may share more at their start than the prompt.
+    Long prefixes have another version, from half of `LONG` on, since whole rows may
+    share more at their start than the prompt.
     """
     return str(VERSION) if prefix < LONG // 2 else f"{VERSION}, long prefix fused"
 
 
 def waited_for(begun: Begun) -> NDArray[np.float32]:
-    """Return the scores of a call that was begun, shape (n,), once they are there."""
+    """Return a call's scores, shape (n,), after waiting for them if they are still computed."""
     return begun() if callable(begun) else begun

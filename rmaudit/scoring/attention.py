@@ -1,10 +1,10 @@
-"""Attention in which many short rows share one prefix, exact for causal backbones.
+"""Compute attention of many short rows over one shared prefix, exactly, in causal backbones.
 
 All candidates answer the same prompt, so the prompt's keys and values are computed once and
-kept once. A row's queries meet the prefix's keys in one large product and its own keys in a
+stored once. A row's queries meet the prefix's keys in one large product and its own keys in a
 small one; a single softmax runs over both (`fused` has another way for long prefixes on a CPU).
-Nothing is padded: every row of a batch has the same length. Of a candidate, nothing is kept beyond
-its own batch.
+Nothing is padded: every row of a batch has the same length. Nothing about a
+candidate is stored after its batch.
 
 The function is registered with transformers' attention interface under `ATTENTION`, so it serves
 every backbone whose attention layers go through that interface (`models.loader`), and it needs
@@ -33,9 +33,9 @@ _IGNORABLE = {"dropout", "position_ids", "use_cache", "is_causal"}  # no effect 
 class Prefix:
     """Keys and values of the shared prefix, per layer: each (heads, prefix length, head dim).
 
-    Of a long prefix, one for each kv head, to save memory; of others, repeated for every query head
-    that it serves, to save a copy a batch. `later` has the places of a row that another place may
-    not see, by device and length.
+    A long prefix has one entry for each kv head, to save memory; a short one repeats it for every
+    query head that it serves, to save a copy in each batch. `later` caches the causal masks of
+    rows, (length, length) booleans, by device and length.
     """
 
     length: int = 0
@@ -58,7 +58,7 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     shared_prefix: Prefix | None = None,
     **options: object,
 ) -> tuple[Tensor, None]:
-    """Causal attention of each row over the shared prefix and over itself.
+    """Return causal attention of each row over the shared prefix and over itself.
 
     Shapes: query (B, heads, L, d); key (B, kv heads, L, d) and value (B, kv heads, L, e), kv heads
     not repeated. Returns (B, L, heads, e) and None in place of the attention weights.
@@ -120,13 +120,13 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
 
 
 def _for(heads: int, shared: Tensor) -> Tensor:
-    """Return (heads, n, d): each kv head once for every query head that it serves."""
+    """Return (heads, n, d) from (kv heads, n, d): repeat each kv head for its query heads."""
     served = heads // shared.shape[0]
     return shared.repeat_interleave(served, dim=0) if served > 1 else shared
 
 
 def _hide(scores: Tensor, prefix: Prefix, past: int, window: int | None) -> None:
-    """Set to -inf, in place, what a position may not see: what comes later, and out of its window.
+    """Set the scores of later positions, and of those outside the window, to -inf in place.
 
     `scores` has shape (heads, B, L, past + L).
     """

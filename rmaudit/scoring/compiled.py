@@ -1,4 +1,4 @@
-"""Layers whose small kernels torch.compile fuses; attention over the shared prefix stays as it is.
+"""Fuse the small kernels of layers by torch.compile, except attention over the shared prefix.
 
 On a GPU a layer runs some fifty kernels, most of them small; fused, they move less memory. The
 rewards are the same but for rounding, which is tried on the model before its first score. The
@@ -26,9 +26,10 @@ Backend = str | Callable[..., Any]
 
 
 def fuse(scorer: Scorer, *, name: str, backend: Backend = "inductor") -> None:
-    """Compile each layer of a scorer's backbone when it first runs, by one of torch's backends.
+    """Mark the backbone's layers, in place, to be compiled by `backend` when they first run.
 
-    Attention knows its layer's index, for each of which it would be compiled anew.
+    It registers attention again, uncompiled: attention depends on its layer's index, so that
+    torch would compile it once for each layer. `name` is the model's name in errors.
 
     Raises:
         ModelError: the backbone has no list of layers, shares no prefix, or is on several GPUs.
@@ -51,7 +52,7 @@ def fuse(scorer: Scorer, *, name: str, backend: Backend = "inductor") -> None:
 
 
 def as_written(scorer: Scorer) -> AbstractContextManager[object]:
-    """Return a context in which the scorer's layers run as their code says, compiled or not."""
+    """Return a context in which the scorer's layers run uncompiled."""
     if not scorer.compiled:
         return nullcontext()
     stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")

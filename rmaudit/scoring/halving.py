@@ -1,4 +1,4 @@
-"""Batches of rows, run in turn or several at once; one that does not fit into memory is halved."""
+"""Run batches of rows, in turn or several at once, and halve those that exceed the memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class AnswerRow(NamedTuple):
-    """What runs after the prefix: ids, where they are pooled, and the answers that they serve."""
+    """Row that runs after the prefix: its ids, its pooled position, and its answers' positions."""
 
     ids: Ids
     at: int
@@ -24,7 +24,7 @@ class AnswerRow(NamedTuple):
 
 
 def one_by_one(run: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
-    """What `run` makes of each batch; the next runs when it is asked for."""
+    """Yield `run(batch)` for each batch; a batch runs only when its result is requested."""
     for batch in batches:
         yield run(batch)
 
@@ -38,9 +38,10 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
     on_halved: Callable[[int], None] = lambda _: None,
     each: Callable[..., Iterator[T | None]] = one_by_one,
 ) -> Iterator[tuple[Sequence[AnswerRow], T]]:
-    """Batches of rows of one length, of at most `most` ids, and what `run` makes of each.
+    """Yield each batch, rows of one length and at most `most` ids, with the result of `run`.
 
-    A batch that does not fit into memory is halved and run anew; what is done is kept. `on_halved`
+    A batch that does not fit into memory is halved and run again, without the rows already yielded.
+    A single row may have more than `most` ids. `on_halved`
     is called with the number of ids that run at once from then on. `each` is `one_by_one`, or runs
     several at once, and gives what they make in the same order.
 
@@ -70,14 +71,14 @@ def in_batches(  # noqa: PLR0913  (what runs, and how)
 def _cut(
     rows: Sequence[AnswerRow], ids_of: Callable[[Ids], int], most: int
 ) -> Iterator[Sequence[AnswerRow]]:
-    """Rows of one length, as many at a time as `most` ids are."""
+    """Yield slices of rows of one length, each of at most `most` ids or of a single row."""
     size = max(1, most // max(1, ids_of(rows[0].ids)))
     for first in range(0, len(rows), size):
         yield rows[first : first + size]
 
 
 def _from(grouped: Sequence[Sequence[AnswerRow]], done: int) -> Iterator[Sequence[AnswerRow]]:
-    """The groups without their first `done` rows."""
+    """Yield the groups without the first `done` rows of all groups together."""
     for rows in grouped:
         if done < len(rows):
             yield rows[done:]
@@ -85,7 +86,7 @@ def _from(grouped: Sequence[Sequence[AnswerRow]], done: int) -> Iterator[Sequenc
 
 
 def _or_none(run: Callable[[Sequence[AnswerRow]], T], batch: Sequence[AnswerRow]) -> T | None:
-    """What `run` makes of a batch, or None if it does not fit into memory."""
+    """Return `run(batch)`, or None if the batch does not fit into memory."""
     try:
         return run(batch)
     except (RuntimeError, MemoryError) as error:
@@ -95,7 +96,7 @@ def _or_none(run: Callable[[Sequence[AnswerRow]], T], batch: Sequence[AnswerRow]
 
 
 def too_small(ids: int) -> ScoreError:
-    """The error of a row that does not fit into memory."""
+    """Return the error for a single row of `ids` ids that does not fit into memory."""
     message = (
         f"out of memory with a single row of {ids} ids; free some, choose another device with "
         f"--rm-device, or a smaller type with --rm-dtype bfloat16"

@@ -1,4 +1,4 @@
-"""How many ids may run at once: found from the memory that is free, halved when it was not enough.
+"""Choose from the free memory how many token ids may run at once.
 
 A batch needs about `bytes_per_id` bytes for every id in it; a budget is half of the free memory on
 an accelerator, and on a CPU at most half a gigabyte: there, larger batches are not faster.
@@ -65,7 +65,7 @@ def free_on(device: torch.device) -> int | None:
 
 
 def bytes_per_id(backbone: nn.Module, prefix: int) -> int:
-    """Bytes that the activations of one id take at their peak, in one layer.
+    """Estimate the peak bytes that one id's activations take in one layer.
 
     In the run's dtype: residual, normed, queries, keys, values and attention's output (8 hidden),
     gate, up and their product (3 intermediate), attention scores; in float32: the norm's inner
@@ -80,7 +80,7 @@ def bytes_per_id(backbone: nn.Module, prefix: int) -> int:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an allocation failed: each library says so in its own way."""
+    """Return whether an allocation failed, by the wording of torch, cuBLAS or cuDNN."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error).lower()
@@ -88,7 +88,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def release() -> None:
-    """Return the memory that a failed batch has left to its device."""
+    """Collect garbage and empty the accelerator's cache, to free the memory of a failed batch."""
     gc.collect()
     if torch.accelerator.is_available():
         torch.accelerator.empty_cache()

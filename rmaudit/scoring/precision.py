@@ -1,4 +1,4 @@
-"""Products that are as exact as their types, whatever the environment allows GPUs to round away."""
+"""Switch off the reduced precision that the environment may allow GPUs in matrix products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ USED = {"float32_products": "float32", "sums_of_half_precision": "float32"}  # f
 
 @contextmanager
 def exact_products() -> Iterator[None]:
-    """Meanwhile a GPU multiplies float32 as float32, and sums half precision in float32.
+    """Make GPUs multiply float32 as float32 and sum half precision in float32, in this context.
 
     TensorFloat-32, which some images switch on by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE, rounds a
     factor to ten bits; sums in half precision, torch's default, depend on the size of a batch.
