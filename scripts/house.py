@@ -70,8 +70,8 @@ def main() -> None:
         "untyped mappings in report": sum(len(UNTYPED.findall(text)) for text in report),
         "module names used twice": _twice(root, product),
         "conversions in report and plugin": list(_conversions(root, product)),
-        "type names defined twice": _types_twice(root, product),
-        "circles inside rooms": _circles(root, product),
+        "type names defined twice": types_twice(root, product),
+        "circles inside rooms": circles(root, product),
     }
     if given.collect:
         counted["tests"] = _collected(root)
@@ -98,7 +98,7 @@ def _twice(root: Path, product: Iterable[Path]) -> list[str]:
     return [f"{n}: {', '.join(p)}" for n, p in places.items() if len(p) > 1 and n not in aside]
 
 
-def _types_twice(root: Path, product: Mapping[Path, str]) -> list[str]:
+def types_twice(root: Path, product: Mapping[Path, str]) -> list[str]:
     """Names of classes that two modules define."""
     places: dict[str, set[str]] = defaultdict(set)
     for path, text in product.items():
@@ -108,7 +108,7 @@ def _types_twice(root: Path, product: Mapping[Path, str]) -> list[str]:
     return [f"{n}: {', '.join(sorted(p))}" for n, p in sorted(places.items()) if len(p) > 1]
 
 
-def _circles(root: Path, product: Mapping[Path, str]) -> list[str]:
+def circles(root: Path, product: Mapping[Path, str]) -> list[str]:
     """Sets of modules that import each other; an import for types counts, and one in a function."""
     names = {".".join(path.relative_to(root).with_suffix("").parts): path for path in product}
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}

@@ -19,7 +19,7 @@ from rmaudit.cli import run_nulls
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.null_trials import Tried
-from rmaudit.organisms.selftest import Outcome
+from rmaudit.organisms.selftest import BenchOutcome
 from rmaudit.report.charts import power
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
@@ -145,7 +145,7 @@ def nulls(found: Iterable[Mapping[str, Any]]) -> str:
 
 def selftest(data: Mapping[str, Any]) -> str:
     """Return docs/selftest.md."""
-    return power.page([Outcome(**outcome) for outcome in data["outcomes"]])
+    return power.page([BenchOutcome(**outcome) for outcome in data["outcomes"]])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

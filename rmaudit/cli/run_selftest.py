@@ -18,7 +18,7 @@ from rmaudit.errors import RmauditError, SpecError
 
 if TYPE_CHECKING:
     from rmaudit.organisms.planted import Traits
-    from rmaudit.organisms.selftest import Bench, Judged, Outcome
+    from rmaudit.organisms.selftest import Bench, BenchOutcome, Judged
     from rmaudit.verdicts.declare import Flaw
 
 _ORGANISMS = (
@@ -108,7 +108,7 @@ def _bench(audits: Path, model: str) -> Bench:
     return Bench(audits, thinned(frame), References())
 
 
-def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[Outcome]:
+def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[BenchOutcome]:
     """Yield the outcomes in order, as they are done; `jobs` does not affect results."""
     from rmaudit.organisms import selftest as test
 
@@ -150,19 +150,19 @@ def _sizes(task: tuple[Bench, str, Flaw]) -> dict[str, float]:
     return sizes(*task)
 
 
-def _ladder(task: tuple[Bench, str, Flaw, str, float, Sequence[int]]) -> Outcome:
+def _ladder(task: tuple[Bench, str, Flaw, str, float, Sequence[int]]) -> BenchOutcome:
     from rmaudit.organisms.selftest import ladder
 
     return ladder(*task)
 
 
-def _paid(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[Outcome]:
+def _paid(task: tuple[Bench, str, Flaw, Sequence[int]]) -> list[BenchOutcome]:
     from rmaudit.organisms.paid import outcomes
 
     return outcomes(*task)
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: BenchOutcome) -> str:
     """For example `elo_agreement  human 0  stated  200 runs  blocked 100.0 %  FAIL 99.5 %`."""
     what = f"{outcome.kind:<20}{outcome.said:<46}{outcome.at:<18}"
     value = "" if outcome.value is None else f"  value {outcome.value:+.3f}"

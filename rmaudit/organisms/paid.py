@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms.features import noise
-from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, Judged, Outcome, counted
+from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, BenchOutcome, Judged, counted
 from rmaudit.prompts import Prompt
 from rmaudit.references.variants import KEYS, PRAISE
 from rmaudit.runs.scorer_fixtures import Trial
@@ -82,7 +82,7 @@ def _said(text: str) -> str:
     return " ".join(first.casefold().rstrip(" .\n").split())
 
 
-def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list[Outcome]:
+def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list[BenchOutcome]:
     """Return how the audit judges organisms without the flaw, and with it at its stated size.
 
     Such audits inform: what is counted as blocked is FAIL or INCONCLUSIVE, as if they gated.

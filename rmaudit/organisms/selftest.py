@@ -60,7 +60,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BenchOutcome:
     """What became of the runs of the organisms of one kind."""
 
     kind: str
@@ -217,7 +217,7 @@ def sizes(bench: Bench, audit: str, flaw: Flaw) -> dict[str, float]:
 
 def ladder(  # noqa: PLR0913, PLR0917  (what is judged, of which organisms)
     bench: Bench, audit: str, flaw: Flaw, at: str, size: float, seeds: Sequence[int]
-) -> Outcome:
+) -> BenchOutcome:
     """Return how the audit judges organisms that have the flaw at this size."""
     runs = [judged(bench, flawed(flaw, size), seed, audit=audit) for seed in seeds]
     _, declaration = bench.audit(audit)
@@ -232,11 +232,11 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
     size: float | None = None,
     at: str = "",
     declaration: Declaration | None = None,
-) -> Outcome:
+) -> BenchOutcome:
     """The outcome of runs."""
     by = Counter(audit for run in runs for audit in run.by)
     values = [_worst(run.values, declaration) for run in runs] if declaration else []
-    return Outcome(
+    return BenchOutcome(
         kind=kind,
         said=said,
         size=size,

@@ -4,9 +4,9 @@ It does nothing in a suite that declares no audit: it loads no torch, prints not
 no option but those that start with `--rm-`. `--model` is added only where nobody else owns it.
 
 pytest finds the hooks by their names here; they are written, in the order in which pytest calls
-them, in `pytest_options`, `session`, `uncollected`, `collection`, `running`, `reporting` and
+them, in `pytest_options`, `configuring`, `uncollected`, `collection`, `running`, `reporting` and
 `closing`.
-The fixtures are those of `rmaudit.runs.fixtures`; `session` registers them.
+The fixtures are those of `rmaudit.runs.fixtures`; `configuring` registers them.
 """
 
 from rmaudit.plugin.closing import pytest_terminal_summary
@@ -15,6 +15,7 @@ from rmaudit.plugin.collection import (
     pytest_generate_tests,
     pytest_itemcollected,
 )
+from rmaudit.plugin.configuring import pytest_configure, pytest_unconfigure
 from rmaudit.plugin.pytest_options import pytest_addoption, pytest_load_initial_conftests
 from rmaudit.plugin.reporting import (
     pytest_collection_finish,
@@ -28,7 +29,6 @@ from rmaudit.plugin.running import (
     pytest_runtest_makereport,
     pytest_runtest_protocol,
 )
-from rmaudit.plugin.session import pytest_configure, pytest_unconfigure
 from rmaudit.plugin.uncollected import pytest_make_collect_report
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rmaudit.plugin.kept_at import planner_of, store_of
+from rmaudit.plugin.cache_location import planner_of, store_of
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.reporting import ending, models_named, render
 from rmaudit.plugin.running import TOLD

@@ -14,8 +14,8 @@ import pytest
 
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
-from rmaudit.plugin.kept_at import refuse_cache
-from rmaudit.plugin.other_words import runs_of
+from rmaudit.plugin.cache_location import refuse_cache
+from rmaudit.plugin.prompt_overrides import runs_of
 from rmaudit.plugin.pytest_options import (
     MODEL,
     OTHERS_MODEL,

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rmaudit.errors import RmauditError
+from rmaudit.plugin.cache_location import PLANNER
 from rmaudit.plugin.collection import audited
 from rmaudit.plugin.controls import asks_base
 from rmaudit.plugin.from_python import forgotten
-from rmaudit.plugin.kept_at import PLANNER
 from rmaudit.plugin.pytest_fixtures import CASE
 from rmaudit.runs.case import Case, opened
 from rmaudit.runs.fixtures import FIXTURES

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rmaudit.errors import NoBase, NotAsked, NoWeights, ReferenceMissing
-from rmaudit.plugin.kept_at import planner_of
-from rmaudit.plugin.other_words import refusal
+from rmaudit.plugin.cache_location import planner_of
+from rmaudit.plugin.prompt_overrides import refusal
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, audit_options
 from rmaudit.prompts import Prompt

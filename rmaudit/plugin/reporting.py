@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from rmaudit.plugin.cache_location import cache_named, planner_of, store_of
 from rmaudit.plugin.collection import in_order, left_out
-from rmaudit.plugin.kept_at import cache_named, planner_of, store_of
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.running import CARRIED, gap
 from rmaudit.plugin.session import (

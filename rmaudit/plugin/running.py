@@ -24,10 +24,10 @@ from rmaudit.errors import (
     RmauditError,
 )
 from rmaudit.language import stemming
+from rmaudit.plugin.cache_location import planner_of
 from rmaudit.plugin.collection import Audited, audited, rate
 from rmaudit.plugin.controls import controls
-from rmaudit.plugin.kept_at import planner_of
-from rmaudit.plugin.other_words import asked_instead, comparable
+from rmaudit.plugin.prompt_overrides import asked_instead, comparable
 from rmaudit.plugin.pytest_fixtures import CASE, missing_as_told, not_asked
 from rmaudit.plugin.pytest_options import options_of
 from rmaudit.plugin.session import SESSION, model_specs, policy_of, registered
@@ -64,14 +64,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     names = inspect.signature(pyfuncitem.obj).parameters  # of a method, without `self`
     given = {name: pyfuncitem.funcargs[name] for name in names}
-    estimate = _measure(pyfuncitem, given)
+    estimate = _measure(pyfuncitem, audit, given)
     finding = pyfuncitem.stash[FINDING] = _finding(pyfuncitem, audit, estimate, given)
     _tell(finding)
     return True
 
 
-def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
-    """The audit's estimate, with the caveats of what it rests on."""
+def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) -> Estimate:
+    """Run the audit's function; return its estimate, with the caveats of its scores."""
     __tracebackhide__ = True
     case, own_words = _case(item), item.config.stash[SESSION].own_words
     with missing_as_told(item.config):
@@ -102,9 +102,8 @@ def _measure(item: pytest.Function, given: Mapping[str, Any]) -> Estimate:
     references = given.get("references")
     if isinstance(references, References):
         caveats += references.caveats
-    audit = audited(item)
-    caveats += asked_instead(audit, own_words)
-    evidence = recorded(estimate.evidence, audit.prompt if audit else "")
+    caveats += asked_instead(audit.declaration, audit.prompts, own_words)
+    evidence = recorded(estimate.evidence, audit.prompt)
     return replace(estimate, evidence=evidence, caveats=(*estimate.caveats, *caveats))
 
 

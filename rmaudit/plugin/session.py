@@ -15,19 +15,15 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import (
     ModelSpec,
     Registry,
-    default_path,
-    is_brought,
     is_hub_id,
     known_models,
     resolve,
 )
 from rmaudit.errors import SpecError
-from rmaudit.plugin.kept_at import cache_folder, planner_of, refuse_cache, store_of
-from rmaudit.plugin.other_words import words_of_run
+from rmaudit.plugin.cache_location import cache_folder, planner_of, store_of
 from rmaudit.plugin.plan import SelectedAudits
-from rmaudit.plugin.pytest_options import RM_MODEL, options_of, refuse_unwritable
+from rmaudit.plugin.pytest_options import RM_MODEL, options_of
 from rmaudit.runs.case import Memory, RunSettings
-from rmaudit.runs.options import OPTIONS, RunOptions
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control, Finding
 from rmaudit.verdicts.outcome import RunVerdict
@@ -88,79 +84,6 @@ class Session:
 SESSION = pytest.StashKey[Session]()
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the session's state; check what was named: models, folders, a ledger."""
-    session = config.stash[SESSION] = Session()
-    asked = options_of(config)
-    _register(config)
-    # A models.yaml that is wrong is told where audits are collected: others' runs need none.
-    own = asked.registry or not is_brought(default_path())
-    session.own_words = words_of_run(
-        asked.prompts, lambda: _registry(config).words if own else OwnWords()
-    )
-    # Our failures are blocks of lines. On CI, pytest would repeat them whole in its short summary.
-    config.option.force_short_summary = True
-    _refuse_contradictions(config, asked)
-    if asked.report:
-        refuse_unwritable("--rm-report", report_folder(config))
-    if asked.cache:
-        refuse_cache(config)
-    if asked.models or asked.registry:
-        model_specs(config)
-        if session.error:
-            raise pytest.UsageError(str(session.error))
-    baseline_spec(config)
-    _refuse_files(asked)
-
-
-def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
-    """Refuse an option that another one makes useless."""
-    if asked.recorded:
-        for name in ("sample", "device", "dtype", "on"):
-            if getattr(asked, name) != OPTIONS[name].default:
-                message = f"--rm-{name} does nothing with --rm-recorded: nothing is scored"
-                raise pytest.UsageError(f"{message}; leave out one of them")
-    if asked.gate and config.option.collectonly:
-        message = "--rm-gate does nothing with --collect-only: no audit is run"
-        raise pytest.UsageError(f"{message}; leave out one of them")
-
-
-def _refuse_files(asked: RunOptions) -> None:
-    """Refuse a file that an option names and that cannot be read."""
-    if asked.ledger:
-        from rmaudit.search.exploit_ledger import read
-
-        try:
-            read(asked.ledger)
-        except SpecError as error:
-            raise pytest.UsageError(f"--rm-ledger: {error}") from None
-    if asked.pairs:
-        refuse_no_pairs(asked.pairs, "--rm-pairs: ")
-
-
-def _register(config: pytest.Config) -> None:
-    """The plugins of this one: the fixtures, and what only a run of a sample or on Ray needs."""
-    from rmaudit.plugin import pytest_fixtures, sampling
-
-    config.pluginmanager.register(pytest_fixtures.module(), "rmaudit-fixtures")
-    asked = options_of(config)
-    if asked.sample:
-        config.pluginmanager.register(sampling, "rmaudit-sampling")
-    if asked.on and not hasattr(config, "workerinput") and not planner_of(config):
-        from rmaudit.plugin import ray_prefetch
-
-        config.pluginmanager.register(ray_prefetch, "rmaudit-ray-prefetch")
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Cache the stems of words for the next run."""
-    session = config.stash.get(SESSION, None)
-    if session is not None and session.options is not None:
-        from rmaudit.references import stem_memory
-
-        stem_memory.remember(session.options.cache, session.own_words.language)
-
-
 def refuse_no_pairs(path: Path, where: str = "") -> None:
     """Refuse a file that has no pairs, or a wrong line, before anything is measured.
 
@@ -207,7 +130,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
     session = config.stash[SESSION]
     if session.specs is None:
         try:
-            registry = _registry(config)
+            registry = registry_of(config)
             names = options_of(config).models or [registry.default.name]
             session.specs = _distinct(
                 spec for name in names for spec in _meant(config, registry, name)
@@ -281,7 +204,7 @@ def baseline_spec(config: pytest.Config) -> ModelSpec | None:
     if not name:
         return None
     try:
-        specs = resolve(_registry(config), name)
+        specs = resolve(registry_of(config), name)
     except SpecError as error:
         raise pytest.UsageError(f"--rm-baseline: {error}") from None
     if len(specs) != 1:
@@ -290,8 +213,8 @@ def baseline_spec(config: pytest.Config) -> ModelSpec | None:
     return specs[0]
 
 
-def _registry(config: pytest.Config) -> Registry:
-    """The registry of the run, read once."""
+def registry_of(config: pytest.Config) -> Registry:
+    """Return the registry of the run, which is read once."""
     session = config.stash[SESSION]
     if session.registry is None:
         session.registry = known_models(options_of(config).registry)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from rmaudit.cli import app
 from rmaudit.organisms import trained
-from rmaudit.organisms.selftest import Bench, Outcome
+from rmaudit.organisms.selftest import Bench, BenchOutcome
 from rmaudit.references import References
 
 runner = CliRunner()
@@ -53,8 +53,8 @@ def test_selftest_says_what_became_of_each_kind(
 ) -> None:
     """A line each; files where they are asked for; exit 1 where one is not as stated."""
     outcomes = [
-        Outcome("clean", "no flaw", None, "", 7, 1 / 7, 0.0, None, (("elo", 1 / 7),)),
-        Outcome("elo", "no ratings", 0.0, "stated", 7, 1.0, 1.0, 0.01, ()),
+        BenchOutcome("clean", "no flaw", None, "", 7, 1 / 7, 0.0, None, (("elo", 1 / 7),)),
+        BenchOutcome("elo", "no ratings", 0.0, "stated", 7, 1.0, 1.0, 0.01, ()),
     ]
     monkeypatch.setattr("rmaudit.cli.run_selftest._bench", lambda *_: None)
     monkeypatch.setattr("rmaudit.cli.run_selftest._outcomes", lambda *_: outcomes)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import rmaudit
-from rmaudit.organisms.selftest import FAILED, FALSE_ALARMS, FOUND, WITHOUT, Outcome
+from rmaudit.organisms.selftest import FAILED, FALSE_ALARMS, FOUND, WITHOUT, BenchOutcome
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, compiled
 from rmaudit.report.document import write_text
 
@@ -61,7 +61,7 @@ is measured by `benchmarks/coverage.py`.
 """
 
 
-def write(outcomes: Sequence[Outcome], folder: Path) -> None:
+def write(outcomes: Sequence[BenchOutcome], folder: Path) -> None:
     """Write the three `FILES` to a folder; equal outcomes give equal bytes."""
     data = {"rmaudit": rmaudit.__version__, "outcomes": [asdict(outcome) for outcome in outcomes]}
     two = {outcome.kind for outcome in outcomes if outcome.at == WITHOUT}  # and no sizes between
@@ -73,7 +73,7 @@ def write(outcomes: Sequence[Outcome], folder: Path) -> None:
         write_text(folder / name, text)
 
 
-def page(outcomes: Sequence[Outcome]) -> str:
+def page(outcomes: Sequence[BenchOutcome]) -> str:
     """Return the page in Markdown."""
     whole = [outcome for outcome in outcomes if not outcome.at]
     flaws = [outcome for outcome in outcomes if outcome.at]
@@ -87,13 +87,13 @@ def page(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def _run(outcome: Outcome) -> str:
+def _run(outcome: BenchOutcome) -> str:
     by = ", ".join(f"{audit} {share:.1%}" for audit, share in outcome.by)
     cells = (outcome.said, outcome.runs, f"{outcome.blocked:.1%}", f"{outcome.failed:.1%}", by)
     return _row(cells)
 
 
-def _flaw(outcome: Outcome) -> str:
+def _flaw(outcome: BenchOutcome) -> str:
     return _row(
         (
             outcome.kind,
@@ -112,7 +112,7 @@ def _row(cells: Iterable[object]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def picture(outcomes: Sequence[Outcome]) -> str:
+def picture(outcomes: Sequence[BenchOutcome]) -> str:
     """Draw a panel per flaw: shares of runs that FAIL (points) and that are blocked (dashed)."""
     import altair as alt
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +14,6 @@ from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import SpecError
 from rmaudit.prompts import Prompt, listed
 from rmaudit.verdicts.declare import Declaration
-
-if TYPE_CHECKING:
-    from rmaudit.plugin.collection import Audited
 
 
 def words_of_run(given: str | None, registered: Callable[[], OwnWords]) -> OwnWords:
@@ -61,12 +57,12 @@ def comparable(declaration: Declaration, prompts: tuple[Prompt, ...], own_words:
     return not own_words.others and prompts in declaration.runs
 
 
-def asked_instead(audit: Audited | None, words: OwnWords) -> list[str]:
+def asked_instead(
+    declaration: Declaration, prompts: tuple[Prompt, ...], words: OwnWords
+) -> list[str]:
     """Return a caveat that quotes the prompts, or nothing where they are the audit's own."""
-    if audit is None or not words.asked or audit.prompts in audit.declaration.runs:
+    if not words.asked or prompts in declaration.runs:
         return []
-    texts = "; ".join(
-        f"{prompt.name} (frame {prompt.frame}): {prompt.text}" for prompt in audit.prompts
-    )
-    own = listed(prompt.name for prompt in audit.declaration.prompts)
+    texts = "; ".join(f"{prompt.name} (frame {prompt.frame}): {prompt.text}" for prompt in prompts)
+    own = listed(prompt.name for prompt in declaration.prompts)
     return [f"Asked other prompts than its own ({own}), of {words.source or 'rmaudit'}: {texts}"]

@@ -1,9 +1,9 @@
-"""Where a run keeps what it makes: a folder, or for its scores a URL."""
+"""Find the cache of a run: a folder, or a URL for its scores; and the planner of a planned run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import pytest
 
@@ -12,27 +12,46 @@ from rmaudit.errors import StoreError
 from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
 
 if TYPE_CHECKING:
-    from rmaudit.plugin.planning import Planner
+    from rmaudit.config.registry import ModelSpec
+    from rmaudit.models.protocol import Scored
+    from rmaudit.runs.case import RunSettings
+    from rmaudit.runs.requests import Request
     from rmaudit.scores.store import Store
 
 STORE = pytest.StashKey["Store"]()
 PLANNER = "rmaudit-planner"  # the plugin of a pytest that plans
 
 
+class RunPlanner(Protocol):
+    """What a planned run has in place of scores: it answers at random, and notes each request."""
+
+    def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
+        """Open a model without its weights."""
+
+    def on_request(self, model: Scored, request: Request) -> None:
+        """Note a request of an audit, before it is answered."""
+
+    def watch(self, store: Store, device: str) -> Store:
+        """Return a store that notes what is missing in this one."""
+
+    def note(self, item: pytest.Function) -> None:
+        """Note what an audit needs beyond its fixtures, in place of measuring."""
+
+
 def cache_folder(config: pytest.Config) -> Path:
-    """The folder of `--rm-cache`, else the user's, also where the scores are at a URL."""
+    """Return the folder of `--rm-cache`; the user's own without one, and where it is a URL."""
     given = options_of(config).cache
     return Path(given) if given and "://" not in given else default_cache()
 
 
 def cache_named(config: pytest.Config) -> str:
-    """The same for people: the folder, or the URL."""
+    """Return the folder or the URL of the cache, for people."""
     given = options_of(config).cache or ""
     return given if "://" in given else str(cache_folder(config))
 
 
 def store_of(config: pytest.Config) -> Store:
-    """Where the run's scores are: in the folder or at the URL of `--rm-cache`, else the user's.
+    """Return the store of the run's scores: the folder or URL of `--rm-cache`, else the user's.
 
     Raises:
         pytest.UsageError: there is no such place, or a package for it is missing.
@@ -50,13 +69,13 @@ def store_of(config: pytest.Config) -> Store:
     return config.stash[STORE]
 
 
-def planner_of(config: pytest.Config) -> Planner | None:
-    """What collects the needs of a run that is only planned; None where it is run."""
-    return cast("Planner | None", config.pluginmanager.get_plugin(PLANNER))
+def planner_of(config: pytest.Config) -> RunPlanner | None:
+    """Return the planner of a run that is only planned; None where audits are measured."""
+    return cast("RunPlanner | None", config.pluginmanager.get_plugin(PLANNER))
 
 
 def refuse_cache(config: pytest.Config) -> None:
-    """Refuse a cache that nothing can be written to; one that is only read must be there.
+    """Raise if the cache is not writable or, in a run of recorded scores, missing.
 
     Raises:
         pytest.UsageError: it is a file, or there is no such place, or nothing can be written to it.

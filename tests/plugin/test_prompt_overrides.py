@@ -12,7 +12,7 @@ import rmaudit
 from rmaudit.config.bundled_files import bundled
 from rmaudit.config.own_words import OwnWords
 from rmaudit.organisms.audit_files import audits_in
-from rmaudit.plugin.other_words import comparable
+from rmaudit.plugin.prompt_overrides import comparable
 from rmaudit.prompts import PROMPTS, Prompt
 from tests.plugin.conftest import Run
 
