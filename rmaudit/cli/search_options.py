@@ -123,7 +123,7 @@ class GcgOptions:
     ] = None
 
     def settings(self, asked: SearchOptions, method: Method) -> Gcg:
-        """Return the settings of GCG; end the command if an option has no effect or is ambiguous."""
+        """Return the settings of GCG; end the command if one has no effect or is ambiguous."""
         gcg = Gcg(
             batch=self.batch,
             greedy=self.greedy,
