@@ -39,12 +39,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="the same as JSON")]
 
 
 def place(given: str | None) -> str | Path | None:
-    """A cache as it is given, for `store_at`: a folder, or a URL as it stands; None if none is."""
+    """Convert the value of --cache for `store_at`: a folder's path, or a URL unchanged, or None."""
     return Path(given).expanduser() if given and "://" not in given else given
 
 
 def _folder(given: str) -> Path:
-    """A folder, and no URL, of which a path would make a folder called `s3:`."""
+    """Return a folder's path; end the command at a URL, which would become a folder `s3:`."""
     found = place(given)
     if not isinstance(found, Path):
         fail(f"--cache {given}: a URL, and this command needs a folder; give one, or leave it out")
@@ -68,12 +68,12 @@ class Loading:
 
     @property
     def scores(self) -> str | Path | None:
-        """Where scores are kept, for `store_at`."""
+        """Return the folder or URL of the stored scores, for `store_at`; None for the default."""
         return place(self.cache)
 
     @property
     def folder(self) -> Path | None:
-        """Where all else is kept: the default folder where scores lie at a URL."""
+        """Return the folder of all other cached files; None for the default, also with a URL."""
         found = self.scores
         return found if isinstance(found, Path) else None
 

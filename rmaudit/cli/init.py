@@ -61,7 +61,7 @@ def init(
 
 
 def _exists(path: Path, text: str) -> bool:
-    """Write a new file; say whether there was one already, which stays as it is."""
+    """Write a new file, or return True and leave the file that is already there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -72,7 +72,7 @@ def _exists(path: Path, text: str) -> bool:
 
 
 def _files(folder: Path, model: str | None) -> Iterator[tuple[str, str]]:
-    """The files to write: their paths below `folder`, and their texts."""
+    """Yield the files to write: each path relative to `folder`, and its text."""
     yield FILE, _registry(folder, model)
     for path in sorted(bundled("audits").glob("test_*.py")):
         yield f"audits/{path.name}", path.read_text(encoding="utf-8")
@@ -112,7 +112,7 @@ def _entry(folder: Path, model: str) -> str:
 
 
 def _brief(names: list[str]) -> Iterator[str]:
-    """The names to print; a folder with many files is one line."""
+    """Yield the names to print; a folder with many files is one line."""
     for parent in dict.fromkeys(str(Path(name).parent) for name in names):
         own = [name for name in names if str(Path(name).parent) == parent]
         yield from [f"{parent}/ ({len(own)} files)"] if len(own) > _BRIEF else own

@@ -1,4 +1,4 @@
-"""The options of `rmaudit search`, in groups, and the settings that they make."""
+"""Define the options of `rmaudit search` and convert them to the settings of a search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """The options of what is searched for, how, and from where."""
+    """Command-line options of a search: prompts, directions, method, budget and starts."""
 
     prompt: Annotated[
         list[str] | None,
@@ -69,7 +69,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class AllowedSequences:
-    """What may be found."""
+    """Command-line options that limit which sequences a search may find."""
 
     ascii_only: Annotated[bool, typer.Option("--ascii", help="ASCII only")] = False
     words: Annotated[bool, typer.Option("--words", help="ids of letters only")] = False
@@ -92,7 +92,7 @@ class AllowedSequences:
     ] = None
 
     def constraints(self) -> Constraints:
-        """The constraints that these options make."""
+        """Convert these options to a search's constraints."""
         return Constraints(
             printable=not self.unprintable,
             ascii=self.ascii_only,
@@ -107,7 +107,7 @@ class AllowedSequences:
 
 @dataclass(frozen=True, slots=True)
 class GcgOptions:
-    """The settings that only GCG has."""
+    """Command-line options that only GCG has."""
 
     batch: Annotated[int, typer.Option(help="GCG: swaps that a step scores")] = _GCG.batch
     greedy: Annotated[bool, typer.Option(help="GCG: the most promising swaps, not random ones")] = (
@@ -123,7 +123,7 @@ class GcgOptions:
     ] = None
 
     def settings(self, asked: SearchOptions, method: Method) -> Gcg:
-        """The settings that these options make; options that would change nothing are refused."""
+        """Return the settings of GCG; end the command if one has no effect or is ambiguous."""
         gcg = Gcg(
             batch=self.batch,
             greedy=self.greedy,
@@ -145,19 +145,19 @@ class GcgOptions:
 
 
 def starts(asked: SearchOptions) -> tuple[str | None, ...]:
-    """The texts to start from, each for a search of its own; None is a random start."""
+    """Return the start text of each search; None is a random start."""
     if asked.table4 and (asked.start or asked.length is not None):
         fail("--table4 has its own starts and their lengths; leave --start and --length out")
     return TABLE_4 if asked.table4 else tuple(asked.start or (None,))
 
 
 def directions(asked: SearchOptions) -> tuple[Direction, ...]:
-    """The directions to search in, one or both."""
+    """Return the directions to search in: one or both."""
     return DIRECTIONS if asked.direction == "both" else (asked.direction,)
 
 
 def settings(asked: SearchOptions, allowed: AllowedSequences, gcg: GcgOptions) -> Settings:
-    """The settings that all searches of a command share.
+    """Return the settings that all searches of a command share.
 
     Raises:
         SpecError: an option has a value that no search takes.

@@ -1,6 +1,7 @@
-"""The null controls of a finding: what its audit says of scorers that know nothing.
+"""Run audits on null controls: scorers that know nothing.
 
-They depend on the vocabulary and not on the model's scores, so models that share one share them.
+Their results depend on the vocabulary and not on the model's scores, so models with the same
+vocabulary share them.
 A run tries those that the audit declares to stop, and "random".
 """
 
@@ -34,7 +35,7 @@ BASE_SEEN = "base-seen"  # the fact that a base's log-probabilities are stored
 def controls(
     item: pytest.Function, audit: Audited, given: Mapping[str, Any]
 ) -> Mapping[str, Control]:
-    """What the audit says of each null control, by name.
+    """Return the audit's result for each null control, by name; run those not yet measured.
 
     The run warns of those that must not pass and could not be tried. `given` are the arguments
     that the audit was called with.
@@ -105,7 +106,7 @@ def _measured(
     sweep: Any,  # noqa: ANN401  (a Sweep, whose module loads pandas)
     nulls: Mapping[str, Organism],
 ) -> dict[str, Control]:
-    """Return what the audit says of these null controls, by name."""
+    """Run the audit on these null controls and return the results, by name."""
     from rmaudit.organisms.nulls import random
     from rmaudit.runs.trial import thinned, tried
 
@@ -119,7 +120,7 @@ def _measured(
 
 
 def _digest(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: ANN401  (a Sweep)
-    """Of the tokens of a sweep, in their order, "" without one; made once for each sweep."""
+    """Hash the tokens of a sweep in their order, "" without one; `known` caches the hashes."""
     from rmaudit.scores.stored_scores import checksum
 
     if sweep is None:
@@ -131,7 +132,7 @@ def _digest(sweep: Any, audit: Audited, known: dict[str, str]) -> str:  # noqa: 
 
 
 def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
-    """Whether log-probabilities of the model's base are asked for, to make a null control."""
+    """Return whether a null control needs the log-probabilities of the model's base."""
     from rmaudit.organisms.nulls import BASE
 
     named = BASE in audit.declaration.stops and case.model.spec.base is not None
@@ -139,7 +140,7 @@ def asks_base(item: pytest.Function, audit: Audited, case: Case) -> bool:
 
 
 def _loads_base(item: pytest.Function) -> bool:
-    """Whether a base may be downloaded and loaded for a null control.
+    """Return whether a base may be downloaded and loaded for a null control.
 
     Not in a run of a part of the audits, which is to be quick, unless the audit itself asks for it.
     """
@@ -151,7 +152,7 @@ def _loads_base(item: pytest.Function) -> bool:
 def _of_base(
     case: Case | None, asked: set[str], *, load: bool
 ) -> tuple[dict[str, Organism], list[str]]:
-    """The null control of the model's base, where it is asked for, and what it depends on.
+    """Return the null control of the model's base, by name, and the keys that it depends on.
 
     Unless it may `load`, it is tried only if a run before has loaded the base.
     """

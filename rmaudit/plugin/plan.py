@@ -1,4 +1,4 @@
-"""The audits that a run selected, and why some of them have no result."""
+"""Record which audits a run selected, and why some of them have no result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rmaudit.config.whole_file import in_place_of
 
 @dataclass(slots=True)
 class SelectedAudits:
-    """The audits that a run collected and selected, and what kept them from having a result.
+    """Audits that a run collected and selected, with the reasons for missing results.
 
     Attributes:
         collected: how many audits there are, before -k, -m and --deselect.
@@ -38,14 +38,14 @@ class SelectedAudits:
     folder: TemporaryDirectory[str] | None = None
 
     def send(self, folder: Path, worker: str) -> None:
-        """Write what a worker collected where the process that reports finds it."""
+        """Write what an xdist worker collected to `folder`, for the reporting process."""
         if folder.is_dir():  # a worker on another machine has no such folder
             found = [self.collected, self.selected, self.unseen]
             with in_place_of(folder / f"{worker}.json") as own:
                 own.write_text(json.dumps(found), encoding="utf-8")
 
     def receive(self) -> None:
-        """Read what the workers collected, which is the same for all."""
+        """Read what the first xdist worker collected (all collect the same); delete the folder."""
         if self.folder is not None:
             for path in sorted(Path(self.folder.name).glob("*.json"))[:1]:
                 found = json.loads(path.read_text(encoding="utf-8"))

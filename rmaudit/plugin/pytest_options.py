@@ -1,4 +1,4 @@
-"""Pytest's options of a run, which `rmaudit.runs.options` describes, and what they come to."""
+"""Add the options of `rmaudit.runs.options` to pytest, and read their values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pytest_load_initial_conftests(
 
 
 def _settings(name: str, option: Option) -> dict[str, Any]:
-    """Return how argparse takes an option: as text, which xdist can send to its workers."""
+    """Return an option's argparse settings; values stay text, which xdist can send to workers."""
     settings: dict[str, Any] = {"dest": _place(name), "help": option.explained, "default": None}
     if not option.metavar:
         return {**settings, "action": "store_true"}
@@ -51,7 +51,7 @@ def _settings(name: str, option: Option) -> dict[str, Any]:
 
 
 def _place(name: str) -> str:
-    """Return where pytest's configuration has an option."""
+    """Return the name under which pytest's configuration holds an option."""
     return OPTIONS[name].pytest.removeprefix("--").replace("-", "_")
 
 
@@ -71,9 +71,9 @@ def options_of(config: pytest.Config) -> RunOptions:
 
 
 def refuse_unwritable(what: str, folder: Path, *, read: bool = False) -> None:
-    """Refuse a folder that nothing can be written to, before anything is measured.
+    """Raise if no file can be created in `folder`, or in its nearest existing parent.
 
-    With `read` it is enough that it is no file.
+    With `read`, only check that this is a folder.
 
     Raises:
         pytest.UsageError: it is a file, or below one, or no file can be made there.

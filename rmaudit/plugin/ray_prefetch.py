@@ -1,4 +1,4 @@
-"""`--rm-on ray`: what the audits need is scored on a Ray cluster before they run.
+"""Score what the audits need on a Ray cluster before they run (`--rm-on ray`).
 
 Registered only in a run with the option, in the process that reports. The audits then find their
 scores in the cache; what Ray could not score is scored as they ask for it.
@@ -19,7 +19,7 @@ from rmaudit.report.safe_text import line, log
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Plan the run, and have Ray score what is missing.
+    """Plan the run and score the missing answers on Ray; print how many, and each failure.
 
     Raises:
         pytest.UsageError: Ray is missing or cannot be reached, or the audits cannot be planned.

@@ -1,4 +1,4 @@
-"""`--rm-sample`: one sample a model and prompt for all audits; what it costs is said first.
+"""Prepare the vocabulary sample of `--rm-sample` and print its size before scoring.
 
 Registered only in a run with the option. Before anything is scored, the words that the selected
 audits name are put together, and the answers of all sweeps are counted.
@@ -22,7 +22,7 @@ SWEEPS = {"sweep", "sweeps", "baseline", "searches"}  # fixtures that sweep, for
 
 @pytest.hookimpl(tryfirst=True)  # before the terminal asks what there is to say
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Put together what the selected audits name."""
+    """Collect the words that the selected audits name, so that the sample contains them."""
     state = session.config.stash[SESSION]
     words = (word for audit in _sweeping(session.items) for word in audit.declaration.words)
     state.words = tuple(dict.fromkeys(words))
@@ -31,7 +31,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_report_collectionfinish(
     config: pytest.Config, items: Sequence[pytest.Item]
 ) -> list[str]:
-    """How many answers the sample of each model has, and what part of a whole run's that is."""
+    """Return a line for each model: its sample's answers, and their share of a whole run."""
     audits = list(_sweeping(items))
     if config.option.collectonly or not audits:
         return []
@@ -40,7 +40,7 @@ def pytest_report_collectionfinish(
 
 
 def _sweeping(items: Sequence[pytest.Item]) -> Iterator[Audited]:
-    """The audits that ask for a sweep."""
+    """Yield the audits that take a sweep as a fixture."""
     for item in items:
         audit = audited(item)
         if audit and isinstance(item, pytest.Function) and SWEEPS & {*item.fixturenames}:
@@ -48,7 +48,7 @@ def _sweeping(items: Sequence[pytest.Item]) -> Iterator[Audited]:
 
 
 def _cost(config: pytest.Config, spec: ModelSpec, audits: Sequence[Audited]) -> str:
-    """Of one model; "" where it cannot be had, which its audits will tell."""
+    """Describe the size of one model's sample; "" if the model cannot be opened."""
     from rmaudit.models.recorded import Recorded
     from rmaudit.scores.sample import sampled
 

@@ -1,4 +1,4 @@
-"""Audits that the named files declare and that pytest did not collect: no run without them passes.
+"""Find audits that the named files declare and pytest did not collect: no such run passes.
 
 A skip of a whole module, `python_files` of an ini and `collect_ignore` leave audits out in silence.
 The files are read as text here and never imported.
@@ -26,7 +26,7 @@ _KEYWORDS = set(inspect.signature(audit).parameters)
 
 
 class Place(NamedTuple):
-    """Where an audit is declared: its file, and the line of its first decorator."""
+    """Position of an audit's declaration: its file, and the line of its first decorator."""
 
     path: Path
     line: int
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Note why a file or a folder was skipped as a whole."""
+    """Record why pytest skipped a whole file or folder."""
     report = yield
     path: Path | None = getattr(collector, "path", None)
     if report.skipped and path is not None:
@@ -49,7 +49,7 @@ def pytest_make_collect_report(
 def uncollected(
     config: pytest.Config, items: Iterable[pytest.Item], skipped: Mapping[Path, str]
 ) -> list[str]:
-    """Return a sentence for each file that was skipped, or cannot be read, and one for the rest.
+    """Return a sentence for each skipped or unreadable file, and one for all other missing audits.
 
     `skipped` says why, by the path of a file or of a folder. Tests that are named one by one
     (`file.py::test`) and those of `--lf` were chosen, so nothing is looked for beside them.
@@ -90,7 +90,7 @@ def uncollected(
 
 
 def _python_files(place: Path) -> Iterator[Path]:
-    """The Python files of a folder and of those below it, or the one file that is named."""
+    """Yield the Python files of a folder and its subfolders, or the one file that is named."""
     if place.is_file() and place.suffix == ".py":
         yield place.resolve()
     for folder, below, files in os.walk(place):
@@ -99,13 +99,13 @@ def _python_files(place: Path) -> Iterator[Path]:
 
 
 def _entered(folder: Path) -> bool:
-    """Whether a folder may hold a suite's own files: it is no environment, and not hidden."""
+    """Return whether a folder is searched: not hidden, not ignored, no virtual environment."""
     hidden = any(fnmatch(folder.name, pattern) for pattern in _NOT_ENTERED)
     return not hidden and not (folder / "pyvenv.cfg").exists()
 
 
 def _declared_in(path: Path, source: str) -> dict[Place, str]:
-    """The names of the audits that a file declares, by their places; none inside of functions."""
+    """Return the names of a file's audits by their position, without any inside functions."""
     found: dict[Place, str] = {}
     left: list[ast.AST] = [ast.parse(source)]
     while left:
@@ -119,7 +119,7 @@ def _declared_in(path: Path, source: str) -> dict[Place, str]:
 
 
 def _declares(decorator: ast.expr) -> bool:
-    """Whether a decorator is a call of `rmaudit.audit`, under whatever name, by its arguments."""
+    """Return whether a decorator is a call of `rmaudit.audit`, judged by its arguments."""
     if not isinstance(decorator, ast.Call) or decorator.args or not decorator.keywords:
         return False
     given = {keyword.arg for keyword in decorator.keywords}
@@ -129,7 +129,7 @@ def _declares(decorator: ast.expr) -> bool:
 
 
 def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tuple[Path, int | str]]:
-    """Where the collected audits are declared; by the name, where another decorator hides that."""
+    """Return the collected audits' positions, or file and name if a decorator hides the line."""
     seen: set[tuple[Path, int | str]] = set()
     for item in items:
         if isinstance(item, pytest.Function) and is_audit(item.function):
@@ -140,6 +140,6 @@ def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tupl
 
 
 def _short(path: Path, here: Path) -> str:
-    """The path from the folder of the run, whole where it lies elsewhere."""
+    """Return the path relative to the run's folder, unchanged if it is outside."""
     base = here.resolve()
     return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()

@@ -1,4 +1,4 @@
-"""A digest of the code of one audit: its file, and the files that these import.
+"""Hash the code that one audit runs: its own file and every file that it imports.
 
 rmaudit's own files are in `json_cache.code`. Of installed packages the name and the version count,
 of everything else the bytes: helpers beside the audit, and every conftest.py of the run.
@@ -24,9 +24,9 @@ _CONFTEST = "conftest.py"
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """The digest of what runs when an audit is called, or "" where that is not known.
+    """Return a SHA-256 hash of the code that an audit runs, "" if it is not known.
 
-    It is not where a source cannot be had, or was written while this process ran.
+    It is not known if a source file is missing or was changed while this process ran.
     """
     module = sys.modules.get(function.__module__)
     loaded = list(sys.modules.values())
@@ -41,7 +41,7 @@ def code_of(function: Callable[..., Any]) -> str:
 
 
 def _add(module: ModuleType, seen: dict[str, str]) -> bool:
-    """Add a module and all that it imports; whether its code is known."""
+    """Add a module and its imports to `seen`; return whether all their code is known."""
     name, path = module.__name__, _file(module)
     if name in seen or path.is_relative_to(_OURS):
         return True
@@ -56,7 +56,7 @@ def _add(module: ModuleType, seen: dict[str, str]) -> bool:
 
 
 def _read(path: Path, package: str) -> tuple[str, tuple[ModuleType, ...]]:
-    """The digest of a file, and the modules that it imports anywhere in it."""
+    """Return the hash of a file and the modules that it imports, also inside functions."""
     content = path.read_bytes()
     every = dict.fromkeys(_imports(ast.parse(content), package))
     names = [name for name in every if name.partition(".")[0] != _OURS.name]
@@ -65,7 +65,7 @@ def _read(path: Path, package: str) -> tuple[str, tuple[ModuleType, ...]]:
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """The names of modules, some of which may be names in a module instead."""
+    """Yield the imported names; a name may be a member of a module instead of a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -78,7 +78,7 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _unloaded(name: str) -> ModuleType | None:
-    """A module that is imported later, as found and not run; None where there is none."""
+    """Return a module that is not imported yet, without running it; None if there is none."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, AttributeError, ValueError):
@@ -87,7 +87,7 @@ def _unloaded(name: str) -> ModuleType | None:
 
 
 def _file(module: ModuleType) -> Path:
-    """The file of a module, an empty path where it has none."""
+    """Return the path of a module's file, an empty path if it has none."""
     return Path(_named(module))
 
 

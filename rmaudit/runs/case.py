@@ -1,4 +1,4 @@
-"""The case of one audit: the model, the prompts, the run's settings and what it has read so far."""
+"""Hold what one audit works on: its model, prompts, settings and the scores read so far."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class RunSettings:
 
     @property
     def kept(self) -> Path | Store:
-        """Where scores are kept."""
+        """Return the store of scores, or the cache folder if there is none."""
         return self.store or self.cache
 
 
 @dataclass(slots=True)
 class Memory:
-    """What a run has read once: sweeps, the ledger before the run searched, and the baseline.
+    """Data that a run reads once: sweeps, the ledger before any search, the baseline, probes.
 
     `probes` are by the model's entry and the file of their pairs.
     """
@@ -83,7 +83,7 @@ class Memory:
 
 @dataclass(slots=True)
 class Case:
-    """One audit of one model under its prompts, and what its finding will rest on.
+    """Inputs of one audit of one model under its prompts, with the score keys and caveats it used.
 
     Attributes:
         audit: the name of the audit's function.
@@ -112,17 +112,17 @@ class Case:
 
     @property
     def prompt(self) -> Prompt:
-        """The prompt of an audit that has one. Raises `SpecError` for a joint one."""
+        """Return the prompt of an audit that has one. Raises `SpecError` for a joint one."""
         return single(self.prompts, self.audit, joint=self.joint)
 
     def ask(self, model: Scored, request: Request) -> Any:  # noqa: ANN401  (by its kind)
-        """What the model says to a request: see `requests.answer`."""
+        """Report the request to `on_request`, then return its result (see `requests.answer`)."""
         self.options.on_request(model, request)
         with self.watched():
             return answer(request, model, self.options.kept, self.options.device)
 
     def sweep(self, model: Scored, prompt: Prompt) -> Sweep:
-        """The sweep of a model under a prompt, made once in a run.
+        """Return a model's sweep under a prompt, scored once in a run; add its caveats to the case.
 
         A sample is one for all audits, with the words that any of them names; this one is given
         what was drawn and what its own words name.
@@ -155,7 +155,7 @@ class Case:
 
 
 def single(prompts: tuple[Prompt, ...], audit: str, *, joint: bool) -> Prompt:
-    """The one prompt of the audit.
+    """Return the only prompt of an audit that is not joint.
 
     Raises:
         SpecError: the audit is joint.
@@ -170,10 +170,10 @@ def single(prompts: tuple[Prompt, ...], audit: str, *, joint: bool) -> Prompt:
 
 
 def opened(spec: ModelSpec, options: RunSettings) -> Scored:
-    """The model of a registry entry; one that is known by its published scores if so asked.
+    """Open the model of a registry entry, or only its published scores if `options.recorded`.
 
     Raises:
-        RmauditError: it cannot be had.
+        RmauditError: the model cannot be opened.
     """
     from rmaudit.models.load_model import opened as at_hand
     from rmaudit.models.recorded import Recorded

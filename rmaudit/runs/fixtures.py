@@ -1,4 +1,4 @@
-"""The fixtures of audits: the one place that names them.
+"""List every fixture that an audit can take as an argument.
 
 The pytest plugin offers each as a pytest fixture, null controls and organisms are put in a model's
 place with them. A new fixture is one entry of `FIXTURES`.
@@ -19,7 +19,7 @@ from rmaudit.runs.scorer_fixtures import Trial, as_given
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """What an audit may take as an argument.
+    """Argument that an audit can take.
 
     Attributes:
         for_model: makes it for an audit of a model; its docstring is the fixture's. None for what
@@ -56,7 +56,7 @@ FIXTURES: dict[str, Fixture] = {
 
 
 def argument(name: str, trial: Trial) -> Any:  # noqa: ANN401  (whatever the fixture is)
-    """What the argument `name` of an audit is in a trial; a fixture of others is the model's own.
+    """Return the value of an audit's argument `name` in a trial; an unknown fixture is the model's.
 
     Raises:
         MeasureError: organisms have no such fixture, and the trial was not given one.
@@ -66,5 +66,5 @@ def argument(name: str, trial: Trial) -> Any:  # noqa: ANN401  (whatever the fix
 
 
 def shared(name: str) -> bool:
-    """Whether two models of one vocabulary have this fixture in common for scorers."""
+    """Return whether null controls can share this fixture between models of one vocabulary."""
     return name in FIXTURES and FIXTURES[name].shared

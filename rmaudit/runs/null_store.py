@@ -1,4 +1,4 @@
-"""What audits said of null controls, kept in the cache: most of a run's work is the same again.
+"""Cache the results of null controls, so that a repeated run does not measure them again.
 
 A null control depends on the audit (its declaration and code), the prompts, the vocabulary, the
 seed, the references that the model may be judged by, and rmaudit's own code. Some audits are also
@@ -39,7 +39,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
     vocabulary: str,
     base: Sequence[str],
 ) -> Fields | None:
-    """All that decides what the audit says of its null controls; None if that is not known.
+    """Return everything that determines the null controls' results; None if it is not known.
 
     `given` are the arguments of the audit, `vocabulary` is a digest of the tokens that they are
     tried on ("" without a sweep), and `base` has the keys of the base's log-probabilities.
@@ -62,7 +62,7 @@ def fields_of(  # noqa: PLR0913  (keyword-only: what it depends on)
 
 
 def read(cache: Path, fields: Fields) -> dict[str, Control]:
-    """Return what the audit said of those controls that are cached, by the control's name."""
+    """Return the cached results of null controls, by the control's name."""
     rows = json_cache.read(cache, KIND, fields) or ()
     return {
         name: Control(Verdict(verdict), stops, value, low, high, reason)
@@ -71,7 +71,7 @@ def read(cache: Path, fields: Fields) -> dict[str, Control]:
 
 
 def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
-    """Cache what the audit said of the controls that were tried."""
+    """Write the null controls' results to the cache, without those that were skipped."""
     rows = [
         (name, str(c.verdict), c.stops, c.value, c.low, c.high, c.reason)
         for name, c in found.items()
@@ -81,7 +81,7 @@ def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
 
 
 def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR0911  (any fixture)
-    """What decides an argument of the audit for a control; None if that is not known."""
+    """Return what determines an audit's argument for a null control; None if it is not known."""
     if name in {"sweep", "sweeps", "prompt", "prompts", "rng"}:
         return ""  # the controls' own, of the vocabulary, the prompts and the seed
     if name == "rewards":
@@ -105,7 +105,7 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
 
 
 def _drawn_for(case: Case) -> str | None:
-    """What decides the sequences that are drawn for a model: its rows and its vocabulary."""
+    """Hash what determines the sequences drawn for a model: its identity, slots and the seed."""
     model = case.model.with_weights("sequences are drawn for")
     slots = [model.slot(prompt.asked).digest for prompt in case.prompts]
     said = json.dumps([sorted(model.identity.items()), slots, case.options.seed])

@@ -1,4 +1,4 @@
-"""What an audit of pairs is given: of a model, and of a scorer without weights in its place."""
+"""Build the fixtures of audits on answer pairs, for a model and for a scorer without weights."""
 
 from __future__ import annotations
 
@@ -65,20 +65,20 @@ def probes(case: Case) -> Probes:
 
 
 def _file(case: Case) -> Path | None:
-    """The file of pairs: the audit's own, or the run's, or the model's; None without one."""
+    """Return the path of the pairs: the audit's, else the run's, else the model's, else None."""
     named = case.pairs or case.options.pairs or case.model.spec.pairs
     return Path(named) if named else None
 
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
-    """The pairs that the model was given, with the organism's rewards, without noise."""
+    """Return the model's pairs with the organism's rewards and a noise of 0."""
     own: Pairs = as_given("pairs")(trial)
     reward = _rewards(trial.organism, own.frame)
     return replace(own, frame=own.frame.assign(reward=reward), noise=0.0, key="")
 
 
 def probes_of_scorer(trial: Trial) -> Probes:
-    """The changes of answers that the model was given, with the organism's rewards."""
+    """Return the model's changed answers with the organism's rewards and a noise of 0."""
     from rmaudit.scores.probes import changed, table
 
     own: Probes = as_given("probes")(trial)
@@ -87,7 +87,7 @@ def probes_of_scorer(trial: Trial) -> Probes:
 
 
 def _rewards(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
-    """Shape (n,): the organism's rewards of prompts with their answers."""
+    """Return the organism's reward for each of the n answers to its prompt, shape (n,)."""
     import numpy as np
 
     from rmaudit.scores.answer_files import ASKED

@@ -1,4 +1,4 @@
-"""What an audit asks of a model, as data: it can be counted, listed, and made on another host."""
+"""Describe requests for scores as data, to count and list them or answer them on another host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind = Literal["sweep", "texts", "pairs", "base", "search"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Scores under a prompt.
+    """Request for scores of one model under one prompt.
 
     Attributes:
         kind: "sweep" of the vocabulary, scores of "texts", of "pairs" of answers from
@@ -48,7 +48,7 @@ class Request:
 
 
 def plain(request: Request) -> dict[str, Any]:
-    """Return a request as mappings, tuples, texts and numbers, which `from_plain` reads.
+    """Convert a request to mappings, tuples, strings and numbers, which `from_plain` reads.
 
     Of the run's own words it has what a sample can name: lexicons, and where their files are.
     """
@@ -59,7 +59,7 @@ def plain(request: Request) -> dict[str, Any]:
 
 
 def from_plain(given: Mapping[str, Any]) -> Request:
-    """The request that `plain` gave."""
+    """Rebuild a request from the mapping that `plain` returned."""
     from rmaudit.search.constraints import Constraints
     from rmaudit.search.settings import Gcg, Settings
 
@@ -78,7 +78,7 @@ def from_plain(given: Mapping[str, Any]) -> Request:
 
 
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
-    """What the model says, read from the store or made: Sweep, TextScores, Logprobs or Found.
+    """Return the scores for a request, from the store or newly computed; the type is the kind's.
 
     `device` is where a base runs. Raises as the function of each kind.
     """

@@ -1,4 +1,4 @@
-"""An audit, put to organisms in place of a model: to one, or to all null controls."""
+"""Run an audit on synthetic scorers (organisms) in place of a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = 20_000  # tokens of a vocabulary that organisms are tried on
 
 
 def measure(function: Callable[..., Estimate], trial: Trial) -> Estimate:
-    """What the audit `function` finds of the trial's organism.
+    """Run the audit `function` on the trial's organism and return its estimate.
 
     Raises:
         RmauditError: what the audit raises, or it takes a fixture that organisms do not have.
@@ -36,7 +36,7 @@ def tried(
     trial: Trial,
     nulls: Mapping[str, Organism],
 ) -> dict[str, Control]:
-    """What the audit says of null controls, each in the place of the trial's organism.
+    """Run the audit on each of `nulls` and return the results, by the null control's name.
 
     One from whose scores nothing can be measured is an ERROR. One that cannot be tried is SKIPPED,
     as where reference data are missing or organisms have no such thing, or N/A without a base.
@@ -70,7 +70,7 @@ def _tried(
 
 
 def thinned(frame: pd.DataFrame, rows: int = ROWS) -> pd.DataFrame:
-    """About `rows` of the frame's tokens: whole words, each with all of its spellings.
+    """Reduce a frame of tokens to about `rows`; all spellings of a word stay or go together.
 
     Which words, only their spelling decides.
     """
