@@ -1,4 +1,4 @@
-"""Charts as plain data: what an audit's evidence gives to be drawn.
+"""Charts as plain data, which an audit's evidence returns for reports to draw.
 
 A `Chart` has a title, a caption, panels and a table. A panel has one of nine forms: `Points`,
 `Boxes`, `Curve`, `CountField`, `Moves`, `Dumbbells`, `RankTable`, `Matrix`, `Plane`. They hold
@@ -43,12 +43,12 @@ class Panel:
     facts: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a panel that cannot be drawn."""
+        """Raise ValueError if the panel cannot be drawn."""
         for fault in self.faults():
             raise ValueError(fault)
 
     def faults(self) -> Iterator[str]:
-        """Yield what keeps the panel from being drawn: the place, what is there, what is allowed.
+        """Yield a sentence for each fault of the panel: its place, what was found, what is allowed.
 
         By default each tuple of the form itself must have something in it.
         """
@@ -162,7 +162,7 @@ class CountField(Panel):
     named: tuple[NamedPlace, ...] | None = None
 
     def faults(self) -> Iterator[str]:
-        """Yield where the counts do not fit the edges."""
+        """Yield a sentence for each part of the counts that does not fit the edges."""
         yield from misfits("counts", self.counts, len(self.x) - 1, len(self.y) - 1)
 
 
@@ -221,7 +221,7 @@ class TermRanks:
 
 @dataclass(frozen=True, kw_only=True)
 class RankTable(Panel):
-    """Terms by models, or by prompts: the ranks of 1 (best, the darkest) to `of`."""
+    """Panel of ranks, terms by models or prompts, from 1 (best, the darkest) to `of`."""
 
     form: Literal["ranks"] = "ranks"
     by: tuple[str, ...]
@@ -229,7 +229,7 @@ class RankTable(Panel):
     of: float
 
     def faults(self) -> Iterator[str]:
-        """Yield rows that have another number of ranks than the table has columns."""
+        """Yield a sentence for each row whose ranks do not match the number of columns."""
         yield from super().faults()
         for i, row in enumerate(self.rows):
             if len(row.ranks) != len(self.by):
@@ -246,7 +246,7 @@ class Matrix(Panel):
     values: tuple[tuple[float | None, ...], ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield where the numbers do not fit the names."""
+        """Yield a sentence if the numbers do not fit the names of rows and columns."""
         yield from super().faults()
         lengths = {len(line) for line in self.values}
         if len(self.values) != len(self.rows) or lengths != {len(self.columns)}:
@@ -256,14 +256,14 @@ class Matrix(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Plane(Panel):
-    """Names on a plane whose axes mean nothing by themselves, 0 in its middle."""
+    """Panel of names on a plane whose axes have no meaning of their own, with 0 in its middle."""
 
     form: Literal["plane"] = "plane"
     places: tuple[NamedPlace, ...]
 
 
 class _ByForm:
-    """Tells pydantic that `form` says which form a panel has."""
+    """Annotation from which pydantic knows a panel's class by its field `form`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
         from pydantic import Field
@@ -295,19 +295,19 @@ class Chart:
     rows: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse rows that do not fit the columns."""
+        """Raise ValueError for a row whose cells do not match the columns."""
         for i, row in enumerate(self.rows):
             if len(row) != len(self.columns):
                 raise ValueError(f"rows[{i}] has {len(row)} cells, allowed: {len(self.columns)}")
 
 
 def numbers(*names: str) -> dict[str, Kind]:
-    """Return columns of numbers, by their names."""
+    """Return table columns of the kind "number", by their names."""
     return dict.fromkeys(names, "number")
 
 
 def misfits(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:
-    """Yield where `counts` are not whole numbers from 0 on in so many rows and columns."""
+    """Yield a fault where `counts` is not a `rows` × `columns` table of whole numbers from 0 on."""
     if len(counts) != rows:
         yield f"{name} has {len(counts)} rows, allowed: {rows}, one less than there are edges"
     for i, row in enumerate(counts):
