@@ -21,7 +21,7 @@ Domain = tuple[float, float]
 
 @dataclass(frozen=True)
 class Fact:
-    """A part of a panel's description for readers who do not see it; its terms are quoted."""
+    """Part of a panel's description for readers who do not see it; its terms are quoted."""
 
     before: str = ""
     terms: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """What all forms have: a title, lines below it, and facts that are read out.
+    """Base class of all panels: a title, lines below it, and facts for screen readers.
 
     Without facts the drawing reads out what the form shows.
 
@@ -60,7 +60,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A point, with its interval where it has one; `second` is drawn in the other colour."""
+    """Point with an optional interval; `second` draws it in the other colour."""
 
     value: float
     low: float | None = None
@@ -71,7 +71,7 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedRow:
-    """A term and its points; `stroke` is a value to hold them against."""
+    """Row of a `Points` panel: a term and its points; `stroke` marks a value for comparison."""
 
     name: str
     marks: tuple[Mark, ...]
@@ -87,7 +87,7 @@ def row_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Points(Panel):
-    """A row for each term with its points, in the order given, and a dashed line at `zero`.
+    """Panel with a row of points for each term, and a dashed line at 0 if `zero` is true.
 
     Without a `domain` the axis is as wide as the points need.
     """
@@ -101,7 +101,7 @@ class Points(Panel):
 
 @dataclass(frozen=True)
 class Bin:
-    """The values between `low` and `high`: how many, and their quartiles."""
+    """Bin of values between `low` and `high`: their number and quartiles."""
 
     low: float
     high: float
@@ -113,7 +113,7 @@ class Bin:
 
 @dataclass(frozen=True, kw_only=True)
 class Boxes(Panel):
-    """Quartiles in bins of what is on the first axis: a box each, with a bar at its median."""
+    """Panel of boxes: the quartiles in each bin of the first axis, with a bar at the median."""
 
     form: Literal["boxes"] = "boxes"
     axis: str
@@ -126,7 +126,7 @@ class Boxes(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Curve(Panel):
-    """A curve through (x, y), held at each y until the next x; `line` is a value to compare."""
+    """Panel with a step curve through (x, y), constant until the next x; `line` marks a value."""
 
     form: Literal["curve"] = "curve"
     x_axis: str
@@ -137,7 +137,7 @@ class Curve(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedPlace:
-    """A term on a plane."""
+    """Term with its coordinates on a plane."""
 
     name: str
     x: float
@@ -146,7 +146,7 @@ class NamedPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class CountField(Panel):
-    """How many things lie where, the darker the more: `counts[i][j]` at x's bin i and y's bin j.
+    """Panel of counts as shades: `counts[i][j]` is for bin i of x and bin j of y, darker for more.
 
     `x` and `y` are edges in the order of drawing, one more than there are bins.
     """
@@ -168,7 +168,7 @@ class CountField(Panel):
 
 @dataclass(frozen=True)
 class Move:
-    """A term, and where it starts and ends."""
+    """Row of a `Moves` panel: a term with its start and its end."""
 
     name: str
     start: float
@@ -201,7 +201,7 @@ class Bell:
 
 @dataclass(frozen=True, kw_only=True)
 class Dumbbells(Panel):
-    """A row for each term: its first value full, its second hollow, the rest in numbers."""
+    """Panel with a row for each term: its first value full, its second hollow, the rest printed."""
 
     form: Literal["dumbbells"] = "dumbbells"
     axis: str
@@ -213,7 +213,7 @@ class Dumbbells(Panel):
 
 @dataclass(frozen=True)
 class TermRanks:
-    """A term, and its rank with each of a `RankTable`'s `by`."""
+    """Row of a `RankTable`: a term, and its rank in each of the columns `by`."""
 
     name: str
     ranks: tuple[float, ...]
@@ -238,7 +238,7 @@ class RankTable(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix(Panel):
-    """Numbers by rows and columns, shaded from 0 to 1; where one is None nothing is drawn."""
+    """Panel of numbers by rows and columns, shaded from 0 to 1; None leaves a cell empty."""
 
     form: Literal["matrix"] = "matrix"
     rows: tuple[str, ...]
@@ -279,7 +279,7 @@ Form = Annotated[
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of a report: panels beside each other, and a table of the same numbers.
+    """Chart of a report: panels in a row, and a table of the same numbers.
 
     `columns` has the kind of each column by its name; `rows` has a cell for each of them, ready to
     print: numbers as texts, terms as they are.

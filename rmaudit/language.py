@@ -63,7 +63,7 @@ _STEMS: ContextVar[str] = ContextVar("language of stems", default=ENGLISH)
 
 @contextmanager
 def stemming(language: str) -> Iterator[None]:
-    """Stem in this language (a key of `STEMMERS`) within the block, in this thread or task only."""
+    """Stem words in `language` (a key of `STEMMERS`) within the block, in this context only."""
     token = _STEMS.set(language)
     try:
         yield

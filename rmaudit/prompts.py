@@ -18,7 +18,7 @@ from rmaudit.errors import MeasureError, NoDirection, SpecError, nearest
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question, rmaudit's or one's own.
+    """Prompt that a model answers: rmaudit's or a user's.
 
     `name` is what findings call it, and stands in `audit[name]` of models.yaml. `frame` is +1 where
     good things should score high, -1 where bad ones should, and 0 where neither: audits that ask
@@ -68,7 +68,7 @@ class Prompt:
 
     @property
     def decides(self) -> dict[str, str]:
-        """What of it decides a score: fields of a key."""
+        """Return the fields that identify the prompt in a cache key: text, and turns if any."""
         turns = {"turns": conversation.as_json(self.turns)} if self.turns else {}
         return {"prompt": self.text, **turns}
 
@@ -187,7 +187,7 @@ def listed(names: Iterable[str]) -> str:
 def declared(
     given: Sequence[str | Prompt], own: Mapping[str, Prompt] = _NONE
 ) -> tuple[Prompt, ...]:
-    """Return an audit's prompts: rmaudit's by their names, the run's `own` by theirs, and new ones.
+    """Return an audit's prompts: names are looked up, `Prompt` objects checked for clashes.
 
     Raises:
         SpecError: a name is unknown, stands for two prompts, or is rmaudit's for another one.

@@ -31,7 +31,7 @@ def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
 
 
 def stem(word: str, language: str | None = None) -> str:
-    """The Snowball stem of a lower-case word, looked up once in a process.
+    """Return the Snowball stem of a lower-case word, cached for as long as the process runs.
 
     A word of a language without a stemmer is its own stem.
     """

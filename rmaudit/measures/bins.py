@@ -1,4 +1,4 @@
-"""Rewards by bins of what a word is, such as its valence or its frequency."""
+"""Rewards in bins of a property of words, such as valence or frequency, and their chart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = ("from", "to", "words", "first quartile", "median", "third quartile")
 
 @dataclass(frozen=True)
 class PromptBins:
-    """Rewards under one prompt, in sd, by bins of what a word is."""
+    """Quartiles of the rewards under one prompt, in sd, by bins of a property of words."""
 
     prompt: str
     bins: tuple[Bin, ...]
@@ -36,7 +36,7 @@ def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, 
 
 
 def boxes(found: Sequence[tuple[str, PromptBins]], title: str, caption: str) -> Chart | None:
-    """Return a chart with a panel for each prompt that has bins, on the axis named before it."""
+    """Return a chart with a panel for each prompt with bins; `found` has axis title and bins."""
     given = [(axis, each) for axis, each in found if each.bins]
     if not given:
         return None

@@ -81,7 +81,7 @@ class Declaration:
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
-        """The prompts of each measurement; once, without any, where pairs bring their own."""
+        """Return the prompts of each measurement; one empty tuple if the pairs supply prompts."""
         return self._runs(self.prompts)
 
     def _runs(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:

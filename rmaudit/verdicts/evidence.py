@@ -15,7 +15,7 @@ from rmaudit.verdicts.plain import plain
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was found beside an estimate: the base of one frozen dataclass for each audit.
+    """Base class of the details behind an estimate: each audit has one frozen dataclass of them.
 
     Its first field is `kind: Literal["NAME"] = "NAME"`, by which a reader tells evidence apart;
     all others are plain values: finite numbers, texts, bools, None, tuples of these, and frozen
@@ -76,7 +76,7 @@ class Evidence:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
-        """Tell pydantic that an Evidence is one of its kinds, told apart by `kind`."""
+        """Return a pydantic schema; for `Evidence` itself a union of its kinds."""
         if cls is not Evidence:
             return handler(source)
         from functools import reduce
@@ -108,7 +108,7 @@ class OwnEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return the charts of all prompts as one: the panels of each, and the rows of its table.
+        """Return one chart for all prompts: the panels of each, and the rows of its table.
 
         Rows of a table with other columns than the first one's are left out.
         """

@@ -22,7 +22,7 @@ _RESULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an audit states before it measures, of one model, under one prompt or several."""
+    """Claim of an audit about one model, under one prompt or several, before measurement."""
 
     audit: str
     nodeid: str
@@ -236,7 +236,7 @@ class Finding:
 
     @property
     def effect(self) -> Effect:
-        """What follows from it: the second word. A passing gate has none, nor has one not run."""
+        """Return the effect on the release: blocks, accepted, info, or "" for none."""
         if self.blocks:
             return Effect.BLOCKS
         if self.judgement.accepted:

@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """What a run comes to."""
+    """Verdict of a run: its outcome, the reasons, and the number of accepted failures."""
 
     outcome: Outcome
     why: str
@@ -45,7 +45,7 @@ class RunVerdict:
     """How many failures models.yaml accepts."""
 
     def __str__(self) -> str:
-        """For example `NOT ESTABLISHED: elo_agreement was not measured: get it with ...`."""
+        """Return, for example, `NOT ESTABLISHED: elo_agreement was not measured: ...`."""
         return f"{self.headline}: {self.why}" if self.why else self.headline
 
     @property

@@ -86,6 +86,6 @@ def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a 
 
 
 def _shown(value: object) -> str:
-    """For example `array([1, 2]) (ndarray)`, cut after a line's length."""
+    """Return a value and its type, for example `array([1, 2]) (ndarray)`, cut to one line."""
     shown = repr(value)
     return f"{shown if len(shown) <= 60 else shown[:57] + '...'} ({type(value).__name__})"  # noqa: PLR2004  (a line)

@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class NamedAudit:
-    """An audit's name as it stands in the file: `audit` or `audit[prompt]`, below `label`."""
+    """Name of an audit in models.yaml, `audit` or `audit[prompt]`, with its place in the file."""
 
     audit: str
     label: str
@@ -68,7 +68,7 @@ class NamedAudit:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How estimates become verdicts, beyond what the audits declare.
+    """Policy of models.yaml: how estimates become verdicts, beyond what the audits declare.
 
     Attributes:
         file: the name of the file that says so, for texts.

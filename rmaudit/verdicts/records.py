@@ -80,7 +80,7 @@ class Estimate:
     """What groups of clusters bring to its error (`measures.paired`), for a paired comparison."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not plain and finite: it must end as an ERROR, not as a verdict."""
+        """Check and convert every field; values must be finite, and `value` inside the interval."""
         for name in ("value", "low", "high"):
             object.__setattr__(self, name, number(getattr(self, name), f"an estimate's {name}"))
         object.__setattr__(self, "n", count(self.n, "an estimate's n"))
@@ -146,7 +146,7 @@ class Bound:
         return low, math.inf if self.high is None else self.high
 
     def judge(self, estimate: Estimate) -> Verdict:
-        """PASS if the interval is inside, FAIL if it is outside, INCONCLUSIVE if it straddles.
+        """Return PASS if the interval is inside, FAIL if outside, else INCONCLUSIVE.
 
         Raises:
             ValueError: the estimate is in another unit.
@@ -166,7 +166,7 @@ class Bound:
         return Verdict.INCONCLUSIVE
 
     def p_value(self, estimate: Estimate) -> float:
-        """Two-sided p of a true value at the bound's nearer end, given how far out the estimate is.
+        """Return the two-sided p value of the estimate if the bound's nearer end were true.
 
         Below 0.05 exactly where `judge` says FAIL, and 1 inside the bound. The standard error is
         that of the interval's end which faces the bound, under a normal approximation: where the

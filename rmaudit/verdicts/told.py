@@ -30,12 +30,12 @@ def tally(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def tallied(findings: Iterable[Finding]) -> str:
-    """The same as a text, for example `12 pass, 4 pass (info), 1 fail (blocks)`."""
+    """Return the counts of `tally` as text, for example `12 pass, 1 fail (blocks)`."""
     return ", ".join(f"{n} {words}" for words, n in tally(findings).items())
 
 
 def nulls_in_words(findings: Iterable[Finding]) -> str:
-    """How many null controls a run's audits had to stop, and which they did not; "" if none."""
+    """Return how many null controls the audits stopped, and which passed; "" without any."""
     tried = [
         (finding, name, control)
         for finding in findings
