@@ -177,7 +177,7 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Moves(Panel):
-    """A row for each term: a hollow point where it starts, a line, a full point where it ends."""
+    """Panel with a row for each term: a hollow point at its start, a full one at its end."""
 
     form: Literal["moves"] = "moves"
     axis: str
@@ -189,7 +189,7 @@ class Moves(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Bell:
-    """A term, two values of it, and what these come to with an interval."""
+    """Row of `Dumbbells`: a term, two values, and one computed from them with an interval."""
 
     name: str
     first: float

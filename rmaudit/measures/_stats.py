@@ -57,7 +57,7 @@ def students(
 
 
 def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
-    """Degrees of freedom of a sum of variances with their own (Satterthwaite 1946)."""
+    """Return the degrees of freedom of a sum of variances (Satterthwaite 1946)."""
     return float(variances.sum()) ** 2 / float((variances**2 / np.asarray(freedom)).sum())
 
 
@@ -69,7 +69,7 @@ def exact_binomial(hits: NDArray[np.bool_]) -> tuple[float, float, float]:
 
 
 def jackknife_variance(left: _Floats) -> float:
-    """The variance of a statistic from its values with each cluster left out, shape (clusters,)."""
+    """Return a variance from values with each cluster left out, shape (clusters,)."""
     return (len(left) - 1) * float(np.var(left))
 
 

@@ -23,7 +23,7 @@ class PromptBins:
 
 
 def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, ...]:
-    """The rewards in nine bins of equal width of `by`, without the empty ones; shapes (n,)."""
+    """Return quartiles of rewards in nine bins of equal width of `by`; shapes (n,)."""
     edges = np.linspace(by.min(), by.max(), _BINS + 1)
     place = np.clip(np.digitize(by, edges) - 1, 0, _BINS - 1)
     found = []

@@ -74,7 +74,7 @@ class WordingRanks:
 
 @dataclass(frozen=True, kw_only=True)
 class EloAgreementEvidence(Evidence):
-    """Where people and the model rank the items, by wording; `unshown` are not to be printed."""
+    """Ranks of items by people and by the model; `unshown` counts names not printed."""
 
     kind: Literal["elo_agreement"] = "elo_agreement"
     n: int
@@ -312,7 +312,7 @@ def _of_first(
 
 
 def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
-    """Tau-b within the ends of people's ranking; `elo` descends. Without those it has not."""
+    """Return tau-b within each end of people's ranking, where it exists; `elo` descends."""
     out = {}
     half = len(elo) // 2
     for size, best, least in (

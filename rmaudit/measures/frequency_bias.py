@@ -49,7 +49,7 @@ class _Set(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyBiasEvidence(Evidence):
-    """Rewards in sd by bins of frequency (of the list that `axis` names), all else taken out."""
+    """Rewards in sd by bins of frequency, adjusted for valence and length."""
 
     kind: Literal["frequency_bias"] = "frequency_bias"
     axis: str

@@ -1,4 +1,4 @@
-"""How often a model rewards what was chosen above what was rejected."""
+"""How often a model rewards the chosen answer above the rejected one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Floats = NDArray[np.float64]
 def accuracy(
     frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED
 ) -> Estimate:
-    """The mean over lines of the share of their pairs whose chosen answer has the higher reward.
+    """Return the mean over lines of the share of pairs in which the chosen answer scores higher.
 
     `frame` has a row for each answer: `line`, `response`, `chosen` (bool), `subset`, `group` and
     `reward`. A line of c chosen and r rejected answers has c·r pairs; ties count half. Lines of a
@@ -76,7 +76,7 @@ def accuracy(
 
 
 class _Lines:
-    """The lines of a table of answers, and which of its rows are pairs."""
+    """Lines of a table of answers, and the rows that form their pairs."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         codes, _ = pd.factorize(table["line"])
@@ -98,7 +98,7 @@ class _Lines:
 
 
 def _interval(shares: _Floats, groups: NDArray[np.intp]) -> tuple[float, float, float]:
-    """The mean of the lines' shares, and the ends of its 95 % interval."""
+    """Return the mean of the lines' shares, and the ends of its 95 % interval."""
     value, many = float(shares.mean()), even_clusters(groups)
     n = many  # of independent lines: without variance, or in one group, no more than that
     if many > 1 and (error := clustered_error(shares - value, groups)) > 0:
