@@ -63,7 +63,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         raise MeasureError("all answers to a prompt have the same reward: there is no spread")
 
     def shifts(drawn: _Floats) -> tuple[_Floats, _Floats]:
-        """The shift by each change, shape (k,), and the answers' influences on it, (k, n)."""
+        """Return each change's shift, shape (k,), and the answers' influences on it, (k, n)."""
         squares = _squares(drawn[:, 0], prompts)
         spread = math.sqrt(squares.mean())
         moved = np.stack([weights * (drawn[:, after] - drawn[:, old]) for after, old in pairs])

@@ -87,7 +87,7 @@ class Joined:
         return cls(known, scores, noise, places, prompt, counts, parts)
 
     def combined(self, scores: _Floats | None = None) -> _Floats:
-        """Shape (texts,): the rewards of each over all prompts, made of `scores` where given."""
+        """Return each text's reward over all prompts, shape (texts,), from `scores` if given."""
         terms = self.parts * (self.scores if scores is None else scores)
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
@@ -99,7 +99,7 @@ class Joined:
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Columns `place` and `valence` of the texts that all prompts and the lexicon have."""
+        """Return `place` and `valence` of the texts that all prompts and the lexicon have."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()

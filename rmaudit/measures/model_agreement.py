@@ -75,7 +75,7 @@ class ModelAgreementEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return percentiles by the baseline and here, and the words that moved furthest."""
+        """Return a chart of percentiles by baseline and model, with the words that moved most."""
         if not found:
             return None
         rows = [

@@ -87,7 +87,7 @@ class Framed:
 
 @dataclass(frozen=True)
 class ListGaps:
-    """One axis: `scores` of its words, first those of the first list, shape (words, prompts)."""
+    """Scores of an axis's words, the first list's first, shape (words, prompts)."""
 
     axis: Axis
     scores: _Floats
@@ -104,7 +104,7 @@ class ListGaps:
 
     @cached_property
     def percentiles(self) -> _Floats:
-        """Of each word (0 to 1) among both lists under each prompt; (words, prompts)."""
+        """Return each word's percentile (0 to 1) in both lists, shape (words, prompts)."""
         out: _Floats = (scipy.stats.rankdata(self.scores, axis=0) - 0.5) / len(self.scores)
         return out
 

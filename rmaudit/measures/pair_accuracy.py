@@ -91,7 +91,7 @@ class _Lines:
         self._counts = np.bincount(self._line, minlength=len(firsts))
 
     def shares(self, scores: _Floats) -> _Floats:
-        """Shape (lines,): of each line's pairs, how many are as chosen, ties half."""
+        """Return each line's share of pairs in chosen order, ties half, shape (lines,)."""
         won = (np.sign(scores[self._better] - scores[self._worse]) + 1) / 2
         found: _Floats = np.bincount(self._line, won, minlength=len(self._counts)) / self._counts
         return found

@@ -99,7 +99,7 @@ class Gaps:
         return counted[first], mass, (means - centre) * lost
 
     def error(self, share: _Floats, own: float, clusters: int) -> float:
-        """Standard error of the mean gap, weighted by `share`; `own` is as above."""
+        """Return the standard error of the mean gap; `own` is what the method `own` returns."""
         of_clusters = np.bincount(self.codes[clusters], share)
         counted = np.flatnonzero(share)  # of a group few of many hundred terms
         brought = share[counted] @ self._brought[counted]
@@ -108,7 +108,7 @@ class Gaps:
     def interval(
         self, share: _Floats, own: float, freedom: int, clusters: int
     ) -> tuple[float, float, float]:
-        """Low, value, high of the mean gap; Student's 95 %."""
+        """Return low, value, high of the mean gap weighted by `share`; Student's 95 % interval."""
         value = float(share @ self.gaps)
         low, high = students(value, self.error(share, own, clusters), max(freedom, 1))
         return low, value, high
