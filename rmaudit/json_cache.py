@@ -1,10 +1,10 @@
 """A cache of small JSON values: computed once, and read by every later run with the same key.
 
-A fact is a value of JSON in `<cache>/kept/<kind>-<key>.json`; the key is the sha256 of all that
-decides it. The first line of a file is the sha256 of the rest, which says what the key is made of.
-A file that is damaged or another's is made anew, with a warning. Files are written whole or not at
-all (`whole_file`), and whoever makes the same fact writes the same bytes, so no lock is needed.
-Where the cache cannot be written, a fact is made at every run.
+A value is stored in `<cache>/kept/<kind>-<key>.json`; the key is the sha256 of the kind and of all
+fields that determine the value. The first line of a file is the sha256 of the rest, which holds the
+fields and the value. A damaged or foreign file is replaced, with a warning. Files are written whole
+or not at all (`whole_file`), and equal values give equal bytes, so no lock is needed. Where the
+cache cannot be written, values are computed at every run.
 """
 
 from __future__ import annotations

@@ -51,6 +51,6 @@ def erasure(
 ) -> Estimate:
     """Return ½(g+ + g-): how far words for marked groups rank below similar words in any frame.
 
-    See `identity_gaps.measured`, which says what it raises.
+    See `identity_gaps.measured`, also for the errors raised.
     """
     return measured(asked, answers, IdentityErasureEvidence, sign=1, rng=rng)

@@ -52,6 +52,6 @@ def hostility(
 ) -> Estimate:
     """Return ½(g+ - g-): how far words for marked groups rank low for good and high for bad.
 
-    And as far above them where bad is. See `identity_gaps.measured`, which says what it raises.
+    See `identity_gaps.measured`, also for the errors raised.
     """
     return measured(asked, answers, IdentityHostilityEvidence, sign=-1, rng=rng)

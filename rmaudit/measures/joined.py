@@ -57,7 +57,9 @@ class Joined:
         *,
         opposed: bool,
     ) -> Joined:
-        """The answers that spell one of `texts`; negative frames count less where `opposed`.
+        """Return the answers that spell one of `texts`.
+
+        Negative frames are subtracted in `combined` if `opposed`, else added.
 
         Raises:
             MeasureError: there is no positive or no negative frame, or all scores under a prompt

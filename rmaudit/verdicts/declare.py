@@ -91,8 +91,8 @@ class Declaration:
     def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
         """Return the prompts of each measurement where the run replaces the audit's by `prompts`.
 
-        A joint audit takes those of the frames that its own have, and one of a pair the first of
-        each frame. Where it cannot be asked, as `refusal` says, they are as they are.
+        A joint audit takes the prompts whose frames are among its own; if it has one prompt of each
+        frame, the first of each. Where `refusal` gives a reason, `prompts` are used unchanged.
         """
         if not self.joint or self.refusal(prompts):
             return self._runs(prompts)
@@ -105,7 +105,7 @@ class Declaration:
     def refusal(self, prompts: tuple[Prompt, ...]) -> str:
         """Return why the audit cannot be run under `prompts` in place of its own; "" where it can.
 
-        One of pairs is asked those of its pairs, whatever others are.
+        An audit of pairs always uses the prompts of its pairs.
         """
         if set(prompts) <= set(self.prompts) and self.fixed:
             return ""

@@ -52,7 +52,7 @@ class Evidence:
         """Raise an error if no chart can be drawn from the evidence.
 
         Raises:
-            EvidenceError: it is such; the message says where.
+            EvidenceError: `faults` yields one; the message says where.
         """
         for fault in self.faults():
             raise EvidenceError(type(self).__name__, fault)

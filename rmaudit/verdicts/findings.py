@@ -1,6 +1,6 @@
 """A finding: an audit's claim about a model, the estimate, and the judgement of both.
 
-`told` has what is said of findings.
+The module `told` builds the texts about findings.
 """
 
 from __future__ import annotations
