@@ -1,4 +1,4 @@
-"""Charts as plain data: what an audit's evidence gives to be drawn.
+"""Charts as plain data, which an audit's evidence returns for reports to draw.
 
 A `Chart` has a title, a caption, panels and a table. A panel has one of nine forms: `Points`,
 `Boxes`, `Curve`, `CountField`, `Moves`, `Dumbbells`, `RankTable`, `Matrix`, `Plane`. They hold
@@ -21,7 +21,7 @@ Domain = tuple[float, float]
 
 @dataclass(frozen=True)
 class Fact:
-    """A part of a panel's description for readers who do not see it; its terms are quoted."""
+    """Part of a panel's description for readers who do not see it; its terms are quoted."""
 
     before: str = ""
     terms: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """What all forms have: a title, lines below it, and facts that are read out.
+    """Base class of all panels: a title, lines below it, and facts for screen readers.
 
     Without facts the drawing reads out what the form shows.
 
@@ -43,12 +43,12 @@ class Panel:
     facts: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a panel that cannot be drawn."""
+        """Raise ValueError if the panel cannot be drawn."""
         for fault in self.faults():
             raise ValueError(fault)
 
     def faults(self) -> Iterator[str]:
-        """Yield what keeps the panel from being drawn: the place, what is there, what is allowed.
+        """Yield a sentence for each fault of the panel: its place, what was found, what is allowed.
 
         By default each tuple of the form itself must have something in it.
         """
@@ -60,7 +60,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A point, with its interval where it has one; `second` is drawn in the other colour."""
+    """Point with an optional interval; `second` draws it in the other colour."""
 
     value: float
     low: float | None = None
@@ -71,7 +71,7 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedRow:
-    """A term and its points; `stroke` is a value to hold them against."""
+    """Row of a `Points` panel: a term and its points; `stroke` marks a value for comparison."""
 
     name: str
     marks: tuple[Mark, ...]
@@ -87,7 +87,7 @@ def row_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Points(Panel):
-    """A row for each term with its points, in the order given, and a dashed line at `zero`.
+    """Panel with a row of points for each term, and a dashed line at 0 if `zero` is true.
 
     Without a `domain` the axis is as wide as the points need.
     """
@@ -101,7 +101,7 @@ class Points(Panel):
 
 @dataclass(frozen=True)
 class Bin:
-    """The values between `low` and `high`: how many, and their quartiles."""
+    """Bin of values between `low` and `high`: their number and quartiles."""
 
     low: float
     high: float
@@ -113,7 +113,7 @@ class Bin:
 
 @dataclass(frozen=True, kw_only=True)
 class Boxes(Panel):
-    """Quartiles in bins of what is on the first axis: a box each, with a bar at its median."""
+    """Panel of boxes: the quartiles in each bin of the first axis, with a bar at the median."""
 
     form: Literal["boxes"] = "boxes"
     axis: str
@@ -126,7 +126,7 @@ class Boxes(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Curve(Panel):
-    """A curve through (x, y), held at each y until the next x; `line` is a value to compare."""
+    """Panel with a step curve through (x, y), constant until the next x; `line` marks a value."""
 
     form: Literal["curve"] = "curve"
     x_axis: str
@@ -137,7 +137,7 @@ class Curve(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedPlace:
-    """A term on a plane."""
+    """Term with its coordinates on a plane."""
 
     name: str
     x: float
@@ -146,7 +146,7 @@ class NamedPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class CountField(Panel):
-    """How many things lie where, the darker the more: `counts[i][j]` at x's bin i and y's bin j.
+    """Panel of counts as shades: `counts[i][j]` is for bin i of x and bin j of y, darker for more.
 
     `x` and `y` are edges in the order of drawing, one more than there are bins.
     """
@@ -162,13 +162,13 @@ class CountField(Panel):
     named: tuple[NamedPlace, ...] | None = None
 
     def faults(self) -> Iterator[str]:
-        """Yield where the counts do not fit the edges."""
+        """Yield a sentence for each part of the counts that does not fit the edges."""
         yield from misfits("counts", self.counts, len(self.x) - 1, len(self.y) - 1)
 
 
 @dataclass(frozen=True)
 class Move:
-    """A term, and where it starts and ends."""
+    """Row of a `Moves` panel: a term with its start and its end."""
 
     name: str
     start: float
@@ -177,7 +177,7 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Moves(Panel):
-    """A row for each term: a hollow point where it starts, a line, a full point where it ends."""
+    """Panel with a row for each term: a hollow point at its start, a full one at its end."""
 
     form: Literal["moves"] = "moves"
     axis: str
@@ -189,7 +189,7 @@ class Moves(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Bell:
-    """A term, two values of it, and what these come to with an interval."""
+    """Row of `Dumbbells`: a term, two values, and one computed from them with an interval."""
 
     name: str
     first: float
@@ -201,7 +201,7 @@ class Bell:
 
 @dataclass(frozen=True, kw_only=True)
 class Dumbbells(Panel):
-    """A row for each term: its first value full, its second hollow, the rest in numbers."""
+    """Panel with a row for each term: its first value full, its second hollow, the rest printed."""
 
     form: Literal["dumbbells"] = "dumbbells"
     axis: str
@@ -213,7 +213,7 @@ class Dumbbells(Panel):
 
 @dataclass(frozen=True)
 class TermRanks:
-    """A term, and its rank with each of a `RankTable`'s `by`."""
+    """Row of a `RankTable`: a term, and its rank in each of the columns `by`."""
 
     name: str
     ranks: tuple[float, ...]
@@ -221,7 +221,7 @@ class TermRanks:
 
 @dataclass(frozen=True, kw_only=True)
 class RankTable(Panel):
-    """Terms by models, or by prompts: the ranks of 1 (best, the darkest) to `of`."""
+    """Panel of ranks, terms by models or prompts, from 1 (best, the darkest) to `of`."""
 
     form: Literal["ranks"] = "ranks"
     by: tuple[str, ...]
@@ -229,7 +229,7 @@ class RankTable(Panel):
     of: float
 
     def faults(self) -> Iterator[str]:
-        """Yield rows that have another number of ranks than the table has columns."""
+        """Yield a sentence for each row whose ranks do not match the number of columns."""
         yield from super().faults()
         for i, row in enumerate(self.rows):
             if len(row.ranks) != len(self.by):
@@ -238,7 +238,7 @@ class RankTable(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix(Panel):
-    """Numbers by rows and columns, shaded from 0 to 1; where one is None nothing is drawn."""
+    """Panel of numbers by rows and columns, shaded from 0 to 1; None leaves a cell empty."""
 
     form: Literal["matrix"] = "matrix"
     rows: tuple[str, ...]
@@ -246,7 +246,7 @@ class Matrix(Panel):
     values: tuple[tuple[float | None, ...], ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield where the numbers do not fit the names."""
+        """Yield a sentence if the numbers do not fit the names of rows and columns."""
         yield from super().faults()
         lengths = {len(line) for line in self.values}
         if len(self.values) != len(self.rows) or lengths != {len(self.columns)}:
@@ -256,14 +256,14 @@ class Matrix(Panel):
 
 @dataclass(frozen=True, kw_only=True)
 class Plane(Panel):
-    """Names on a plane whose axes mean nothing by themselves, 0 in its middle."""
+    """Panel of names on a plane whose axes have no meaning of their own, with 0 in its middle."""
 
     form: Literal["plane"] = "plane"
     places: tuple[NamedPlace, ...]
 
 
 class _ByForm:
-    """Tells pydantic that `form` says which form a panel has."""
+    """Annotation from which pydantic knows a panel's class by its field `form`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
         from pydantic import Field
@@ -279,7 +279,7 @@ Form = Annotated[
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of a report: panels beside each other, and a table of the same numbers.
+    """Chart of a report: panels in a row, and a table of the same numbers.
 
     `columns` has the kind of each column by its name; `rows` has a cell for each of them, ready to
     print: numbers as texts, terms as they are.
@@ -295,19 +295,19 @@ class Chart:
     rows: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse rows that do not fit the columns."""
+        """Raise ValueError for a row whose cells do not match the columns."""
         for i, row in enumerate(self.rows):
             if len(row) != len(self.columns):
                 raise ValueError(f"rows[{i}] has {len(row)} cells, allowed: {len(self.columns)}")
 
 
 def numbers(*names: str) -> dict[str, Kind]:
-    """Return columns of numbers, by their names."""
+    """Return table columns of the kind "number", by their names."""
     return dict.fromkeys(names, "number")
 
 
 def misfits(name: str, counts: Sequence[Sequence[int]], rows: int, columns: int) -> Iterator[str]:
-    """Yield where `counts` are not whole numbers from 0 on in so many rows and columns."""
+    """Yield a fault where `counts` is not a `rows` × `columns` table of whole numbers from 0 on."""
     if len(counts) != rows:
         yield f"{name} has {len(counts)} rows, allowed: {rows}, one less than there are edges"
     for i, row in enumerate(counts):

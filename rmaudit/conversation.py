@@ -1,4 +1,4 @@
-"""Conversations as prompts: what was said before the answer, by the system, the user, the model."""
+"""Conversations as prompts: the turns of system, user and assistant that precede an answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ORDER = "an optional system turn, then user and assistant in turns, the last of
 
 
 def turns(given: object, of: str) -> Turns:
-    """The turns of a conversation, given as chat templates take them: `role` and `content` of each.
+    """Return the checked turns of a conversation; `given` is a list as chat templates take it.
 
     `of` begins what is said of one that is none.
 
@@ -54,33 +54,33 @@ def _turn(given: object, of: str) -> tuple[str, str]:
 
 
 def as_text(of: Turns) -> str:
-    """As people read it, a turn a line: `system: ...`."""
+    """Return the turns as people read them, a line each: `system: ...`."""
     return "\n".join(f"{role}: {content}" for role, content in of)
 
 
 def as_json(of: Turns) -> str:
-    """As keys of the cache have it."""
+    """Return the turns as JSON, for cache keys."""
     return json.dumps(of)
 
 
 def messages(asked: Asked) -> list[dict[str, str]]:
-    """As chat templates take it; a text is one turn of the user's."""
+    """Return the list of messages that a chat template takes; a text becomes one user turn."""
     said = ((USER, asked),) if isinstance(asked, str) else asked
     return [{"role": role, "content": content} for role, content in said]
 
 
 def columns(asked: Asked) -> tuple[str, str]:
-    """As tables have it: as people read it, and the turns of a conversation in JSON, else ""."""
+    """Return two table columns: the prompt as people read it, and its turns as JSON or ""."""
     return (asked, "") if isinstance(asked, str) else (as_text(asked), as_json(asked))
 
 
 def asked_of(prompt: str, turns: str) -> Asked:
-    """What was asked, of the two columns of a table."""
+    """Return a text or turns from the two table columns that `columns` returns."""
     return tuple((role, content) for role, content in json.loads(turns)) if turns else prompt
 
 
 def beginning(asked: Asked, words: str) -> Asked:
-    """The same with `words` before what the user says last."""
+    """Return the prompt with `words` put before the text of its last user turn."""
     if isinstance(asked, str):
         return words + asked
     *before, (role, content) = asked

@@ -31,94 +31,94 @@ _SHOWN = 40  # characters of a text that an error shows
 
 
 class RmauditError(Exception):
-    """Base of everything that rmaudit raises on purpose, failed audits aside."""
+    """Base class of all errors that rmaudit raises on purpose, failed audits aside."""
 
 
 class SpecError(RmauditError):
-    """A models.yaml, a published table or an option is wrong: one line, `file:line` first."""
+    """Error in models.yaml, a published table or an option: one line, `file:line` first."""
 
 
 class ModelError(RmauditError):
-    """A model cannot be found, loaded, or given a prompt."""
+    """Error where a model cannot be found, loaded, or given a prompt."""
 
 
 class ScoreError(ModelError):
-    """A model returned scores that are not finite numbers: never read as low scores."""
+    """Error where a model returns scores that are not finite numbers: never read as low scores."""
 
 
 class NoGradient(ModelError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """A model's reward cannot be differentiated with respect to its input."""
+    """Error where a model's reward cannot be differentiated with respect to its input."""
 
     def __init__(self, model: str, why: str) -> None:
-        """Name the model, the reason, and a search method that needs no gradient."""
+        """Build a message from the model, the reason, and a method that needs no gradient."""
         message = f"{model}: its reward has no gradient here ({why}); search without one"
         super().__init__(f"{message}: --method exhaustive")
 
 
 class MeasureError(RmauditError):
-    """The scores do not allow the measurement: too few, or all equal."""
+    """Error where the scores do not allow the measurement: too few, or all equal."""
 
 
 class NoDirection(MeasureError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """A prompt seeks neither good nor bad things, and what is sought is to be valued."""
+    """Error where an audit needs a prompt that seeks good or bad things, and the frame is 0."""
 
 
 class EvidenceError(RmauditError, ValueError):
-    """Evidence of which no chart can be drawn: `fault` begins with the place within it."""
+    """Error where no chart can be drawn from evidence: `fault` begins with the field's name."""
 
     def __init__(self, evidence: str, fault: str) -> None:
-        """Name the class of evidence, the place in it, what stands there and what is allowed."""
+        """Join the name of the evidence class and the fault, which begins with a field's name."""
         super().__init__(f"{evidence}.{fault}")
         self.fault = fault
 
 
 class ReferenceMissing(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """Outside data (a lexicon, human ratings) cannot be had.
+    """Error where outside data (a lexicon, human ratings) is not available.
 
     Attributes:
         command: the shell command that gets the data.
     """
 
     def __init__(self, message: str, *, command: str) -> None:
-        """Append the command to the message."""
+        """Append to the message the command that gets the data."""
         super().__init__(f"{message}; get it with: {command}")
         self.command = command
 
 
 class NotRecorded(ReferenceMissing, ModelError):  # noqa: N818  (likewise)
-    """A model that is known by its published scores was asked for one that is not among them."""
+    """Error where a model known only by its published scores lacks the score that is needed."""
 
 
 class NoBase(RmauditError):  # noqa: N818  (likewise)
-    """models.yaml names no base language model for a reward model (its key `base`)."""
+    """Error where models.yaml names no base language model for a reward model (its key `base`)."""
 
 
 class NoWeights(RmauditError):  # noqa: N818  (likewise)
-    """A model is a function of texts, and an audit needs token ids, gradients or its base."""
+    """Error where a model is a function of texts, and an audit needs token ids or gradients."""
 
 
 class NotAsked(RmauditError):  # noqa: N818  (likewise)
-    """An audit needs what the run's options leave out; the message says which option adds it."""
+    """Error where an audit needs what the run's options leave out; it names the option to add."""
 
 
 class StoreError(RmauditError):
-    """The cache of scores cannot be read, written or locked."""
+    """Error where the cache of scores cannot be read, written or locked."""
 
 
 class ResultsError(RmauditError):
-    """A results.json cannot be read, or is not one: one line, the file and the path in it first."""
+    """Error where a results.json cannot be read or is invalid: one line, file and place first."""
 
 
 class AuditFailed(AssertionError):  # noqa: N818  (a verdict, as pytest says "failed")
-    """The estimate lies outside the audit's bound."""
+    """Failed audit: the estimate lies outside the audit's bound."""
 
 
 class AuditInconclusive(AuditFailed):
-    """The estimate's interval straddles the bound: neither a pass nor a clear failure."""
+    """Inconclusive audit: the estimate's interval straddles the bound."""
 
 
 def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
-    """For example ` did you mean 'revision'?`, or nothing where none is near.
+    """Return a hint such as ` did you mean 'revision'?`, or "" where no known word is near.
 
     `least` is how alike they must be, from 0 to 1.
     """
@@ -128,7 +128,7 @@ def nearest(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
 
 
 def refuse_halves(texts: Iterable[object], what: str) -> None:
-    """Refuse texts with half a character (a lone surrogate), which no file and no model takes.
+    """Raise an error for a text with a lone surrogate, which no file and no model takes.
 
     Raises:
         SpecError: the first of them; `what` begins what is said of it.

@@ -1,4 +1,4 @@
-"""Characters that draw nothing, or mislead: they are spelled out wherever tokens are shown."""
+"""Invisible and misleading characters: escapes for them wherever tokens are shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHARACTERS = frozenset(
 
 
 def spelled(character: str) -> str:
-    """Return a character as Python writes it where it would not show, else as it is."""
+    """Return a character, as a Python escape where it would not show."""
     if character.isascii() and character.isprintable():  # a space is
         return character
     hidden = unicodedata.category(character) in _CATEGORIES or character in _CHARACTERS
@@ -36,5 +36,5 @@ def spelled(character: str) -> str:
 
 
 def spelled_out(text: str) -> str:
-    """Return a text of which every character shows."""
+    """Return a text in which every invisible character is written as a Python escape."""
     return "".join(map(spelled, text))

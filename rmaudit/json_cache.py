@@ -1,10 +1,10 @@
-"""Small facts kept in the cache: made once, and read back by every run that would make the same.
+"""A cache of small JSON values: computed once, and read by every later run with the same key.
 
-A fact is a value of JSON in `<cache>/kept/<kind>-<key>.json`; the key is the sha256 of all that
-decides it. The first line of a file is the sha256 of the rest, which says what the key is made of.
-A file that is damaged or another's is made anew, with a warning. Files are written whole or not at
-all (`whole_file`), and whoever makes the same fact writes the same bytes, so no lock is needed.
-Where the cache cannot be written, a fact is made at every run.
+A value is stored in `<cache>/kept/<kind>-<key>.json`; the key is the sha256 of the kind and of all
+fields that determine the value. The first line of a file is the sha256 of the rest, which holds the
+fields and the value. A damaged or foreign file is replaced, with a warning. Files are written whole
+or not at all (`whole_file`), and equal values give equal bytes, so no lock is needed. Where the
+cache cannot be written, values are computed at every run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def cached(
     *,
     sure: Callable[[], bool] = lambda: True,
 ) -> Any:  # noqa: ANN401  (JSON)
-    """Return the fact of this kind that `fields` decide: read, or else made by `make` and written.
+    """Return the cached value of `kind` under `fields`, or compute it by `make` and write it.
 
     `sure` is called after `make`: whether what was made is still what `fields` decide. If not, as
     where a file changed between its hash and its reading, nothing is written. What `make` raises is
@@ -53,7 +53,7 @@ def cached(
 
 
 def read(cache: Path, kind: str, fields: Mapping[str, str]) -> Any:  # noqa: ANN401  (JSON)
-    """The fact that is kept, or None where there is none or its file is not what was written."""
+    """Return the cached value; None, with a warning if the file is damaged, where there is none."""
     path = _path(cache, kind, fields)
     try:
         content = path.read_bytes()
@@ -72,7 +72,7 @@ def read(cache: Path, kind: str, fields: Mapping[str, str]) -> Any:  # noqa: ANN
 
 
 def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None:  # noqa: ANN401  (JSON)
-    """Keep a fact, where the cache can be written."""
+    """Write a value to the cache; do nothing where the cache cannot be written."""
     path = _path(cache, kind, fields)
     said = json.dumps({"kind": kind, "fields": dict(fields), "value": value}).encode()
     with suppress(OSError):
@@ -83,7 +83,7 @@ def write(cache: Path, kind: str, fields: Mapping[str, str], value: Any) -> None
 
 @once
 def code() -> str:
-    """A digest of the code that makes facts: rmaudit's files, Python, and what rmaudit requires.
+    """Return a digest of the code that computes values: rmaudit's files, Python, its requirements.
 
     Facts bear it among their fields, so that a change of any of these makes them anew. If a file
     was written while this process ran, which code runs is unknown, and no fact is shared.
@@ -102,13 +102,13 @@ def code() -> str:
 
 
 def written_since(path: Path) -> bool:
-    """Whether a file was written after this process began, and may not be what was imported."""
+    """Return whether a file was written after this process began, so after it was imported."""
     stat = path.stat()
     return max(stat.st_mtime, stat.st_ctime) > STARTED
 
 
 def _required() -> list[str]:
-    """The packages that rmaudit cannot do without, and those that decide how they work."""
+    """Return the sorted names of the packages whose versions belong to the digest of the code."""
     try:
         asked = [given for given in requires("rmaudit") or () if "extra ==" not in given]
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The languages that words can be of, and the one in which a run stems them.
+"""The languages of words, and the language in which a run stems them.
 
 `rmaudit.stem_codes(texts)` is public: measures, users' too, call it deep inside without knowing the
 run. So the language of stems is the one thing of a run that is not passed: `stemming` sets it for
@@ -63,7 +63,7 @@ _STEMS: ContextVar[str] = ContextVar("language of stems", default=ENGLISH)
 
 @contextmanager
 def stemming(language: str) -> Iterator[None]:
-    """Stem in this language (a key of `STEMMERS`) within the block, in this thread or task only."""
+    """Stem words in `language` (a key of `STEMMERS`) within the block, in this context only."""
     token = _STEMS.set(language)
     try:
         yield
@@ -72,5 +72,5 @@ def stemming(language: str) -> Iterator[None]:
 
 
 def language_of_stems() -> str:
-    """Return the language in which words are stemmed here."""
+    """Return the code of the language in which words are stemmed in this context."""
     return _STEMS.get()

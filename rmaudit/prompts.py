@@ -1,4 +1,4 @@
-"""The value-laden prompts of Christian et al.: those of 2025 (§2, §3.2, §4), and 54 wordings.
+"""The prompts of Christian et al.: those of 2025 (§2, §3.2, §4), and 54 wordings of 2026.
 
 The wordings are six adjectives in three scopes and three styles, by their names in the authors'
 published files (Christian et al. 2026, "Reward Models Inherit Value Biases from Pretraining").
@@ -18,7 +18,7 @@ from rmaudit.errors import MeasureError, NoDirection, SpecError, nearest
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question, rmaudit's or one's own.
+    """Prompt that a model answers: rmaudit's or a user's.
 
     `name` is what findings call it, and stands in `audit[name]` of models.yaml. `frame` is +1 where
     good things should score high, -1 where bad ones should, and 0 where neither: audits that ask
@@ -36,7 +36,7 @@ class Prompt:
 
     @classmethod
     def conversation(cls, name: str, turns: Sequence[Mapping[str, str]], frame: int) -> Self:
-        """A prompt that is a conversation: a system message, earlier turns, and the last question.
+        """Return a prompt of several turns: an optional system message, earlier turns, a question.
 
         `turns` are as chat templates take them: `{"role": "user", "content": "..."}`. First may
         stand one of the system; then user and assistant take turns, and the last is the user's.
@@ -48,7 +48,7 @@ class Prompt:
         return cls(name, conversation.as_text(said), frame, said)
 
     def __post_init__(self) -> None:
-        """Refuse what no finding could name, and no model could be asked."""
+        """Raise SpecError if the name, text, turns or frame is invalid."""
         if not isinstance(self.name, str) or not re.fullmatch(r"\w[\w.-]*", self.name):
             allowed = "letters, digits and _ . -, beginning with a letter or digit"
             raise SpecError(f"a prompt is called {self.name!r}, allowed: {allowed}")
@@ -63,18 +63,18 @@ class Prompt:
 
     @property
     def asked(self) -> Asked:
-        """What a model is asked: its text, or the turns of its conversation."""
+        """Return the model's input: the prompt's text, or the turns of its conversation."""
         return self.turns or self.text
 
     @property
     def decides(self) -> dict[str, str]:
-        """What of it decides a score: fields of a key."""
+        """Return the fields that identify the prompt in a cache key: text, and turns if any."""
         turns = {"turns": conversation.as_json(self.turns)} if self.turns else {}
         return {"prompt": self.text, **turns}
 
     @property
     def direction(self) -> int:
-        """Its frame, for a measure that turns rewards as the prompt asks.
+        """Return the frame, +1 or -1, by which a measure multiplies rewards.
 
         Raises:
             NoDirection: the frame is 0.
@@ -128,7 +128,7 @@ _STYLES = {
 
 
 def _family() -> dict[str, Prompt]:
-    """Every wording by its name in the family; the three of `PROMPTS` are those very objects."""
+    """Return all 54 wordings by name; the three of `PROMPTS` are the same objects."""
     short = {prompt.text: prompt for prompt in PROMPTS.values()}
     family = {}
     for adjective, (words, frame) in _ADJECTIVES.items():
@@ -151,7 +151,7 @@ NAMES = (
 
 
 def name_of(text: str) -> str:
-    """The name of the prompt with this text, or the text itself where it has none."""
+    """Return the name of the prompt with this text, or the text itself where it has none."""
     return next((prompt.name for prompt in ALL.values() if prompt.text == text), text)
 
 
@@ -161,7 +161,7 @@ _MOST = 3  # prompts that a label or a list names
 
 
 def label(prompts: Sequence[Prompt]) -> str:
-    """How one finding over these prompts names them: `best`, `best+worst`, or `54 prompts`.
+    """Return a label for these prompts in a finding: `best`, `best+worst`, or `54 prompts`.
 
     None are those of pairs: `pairs`.
     """
@@ -173,12 +173,12 @@ def label(prompts: Sequence[Prompt]) -> str:
 
 
 def names_each(label: str) -> bool:
-    """Whether what `label` gave names every prompt, rather than their number."""
+    """Return whether a label of `label` names every prompt, rather than their number."""
     return not re.fullmatch(r"\d+ prompts", label)
 
 
 def listed(names: Iterable[str]) -> str:
-    """The names in a message: all of a few, else the first ones and how many there are."""
+    """Return names joined for a message: up to three, then the number of the others."""
     named = list(names)
     more = f" and {len(named) - _MOST} more" if len(named) > _MOST else ""
     return ", ".join(named[:_MOST]) + more
@@ -187,7 +187,7 @@ def listed(names: Iterable[str]) -> str:
 def declared(
     given: Sequence[str | Prompt], own: Mapping[str, Prompt] = _NONE
 ) -> tuple[Prompt, ...]:
-    """Return an audit's prompts: rmaudit's by their names, the run's `own` by theirs, and new ones.
+    """Return an audit's prompts: names are looked up, `Prompt` objects checked for clashes.
 
     Raises:
         SpecError: a name is unknown, stands for two prompts, or is rmaudit's for another one.
@@ -205,12 +205,12 @@ def declared(
 
 
 def short(text: str) -> str:
-    """A text in a message, cut after a line's length."""
+    """Return the repr of a text, cut to a line's length, for a message."""
     return repr(text if len(text) <= _LINE else f"{text[: _LINE - 3]}...")
 
 
 def prompt_named(name: str, own: Mapping[str, Prompt] = _NONE) -> Prompt:
-    """Return the prompt called `name`: one of a run's `own`, or rmaudit's, also of the family.
+    """Return the prompt called `name`: one of a run's `own`, or one of rmaudit's.
 
     Raises:
         SpecError: there is no such prompt.
@@ -223,7 +223,7 @@ def prompt_named(name: str, own: Mapping[str, Prompt] = _NONE) -> Prompt:
 
 
 def prompt_meant(given: str | Prompt, own: Mapping[str, Prompt] = _NONE) -> Prompt:
-    """The prompt of this name, or else of this text, which should be answered with good things.
+    """Return the prompt with this name, or a new one of frame +1 with this text.
 
     Raises:
         SpecError: it is no name but a word that is nearly one.
@@ -243,7 +243,7 @@ def prompt_meant(given: str | Prompt, own: Mapping[str, Prompt] = _NONE) -> Prom
 
 
 def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
-    """The first prompt that asks for good things, and the first that asks for bad ones.
+    """Return the first prompt of frame +1 and the first of frame -1.
 
     Raises:
         MeasureError: there is none of either.
@@ -255,7 +255,7 @@ def one_of_each(prompts: Iterable[Prompt]) -> tuple[Prompt, Prompt]:
 
 
 def asked_of(prompts: Sequence[Prompt], name: str | None, *, by: str) -> Prompt:
-    """The one of an audit's prompts that is called `name`, or its only one; `by` is who asks.
+    """Return the audit's prompt called `name`, or its only one; `by` begins the error's message.
 
     Raises:
         SpecError: there are several and none is named, or the named one is not declared.

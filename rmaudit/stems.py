@@ -1,4 +1,4 @@
-"""Stems: "love", "Loved" and "loving" are forms of one word, and count as one.
+"""Word stems: "love", "Loved" and "loving" are forms of one word, and count as one.
 
 They decide which half of the words a model was trained on (`rmaudit.references.holdout`), and they
 are the clusters that intervals over words are made of: forms of one word score alike, so a lexicon
@@ -21,17 +21,17 @@ CACHE: dict[str, _Stems] = {}  # stems by language and word; it decides nothing
 
 
 def stem_key(text: str, language: str | None = None) -> str:
-    """The lower-case words of `text`, each as its Snowball stem, joined by spaces."""
+    """Return the lower-case words of `text`, each as its Snowball stem, joined by spaces."""
     return " ".join(stem(word, language) for word in text.casefold().split())
 
 
 def stem_codes(texts: Iterable[str]) -> NDArray[np.intp]:
-    """Shape (n,): numbers from 0, the same for texts of the same stems."""
+    """Return integers from 0, shape (n,): texts with the same stems have the same number."""
     return pd.factorize(np.array([stem_key(text) for text in texts], dtype=object))[0]
 
 
 def stem(word: str, language: str | None = None) -> str:
-    """The Snowball stem of a lower-case word, looked up once in a process.
+    """Return the Snowball stem of a lower-case word, cached for as long as the process runs.
 
     A word of a language without a stemmer is its own stem.
     """

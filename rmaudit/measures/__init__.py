@@ -1,4 +1,4 @@
-"""Measures: frames and arrays in, an `Estimate` out. No torch, no files, no pytest."""
+"""Measures: functions from scores and lexicons to an `Estimate`. No torch, no files, no pytest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from importlib import import_module
 
 @cache
 def load() -> None:
-    """Import all measures, so that their kinds of evidence are known to whoever reads results."""
+    """Import all measures, which registers their kinds of evidence for readers of results."""
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")

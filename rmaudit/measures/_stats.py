@@ -1,4 +1,4 @@
-"""The statistics that measures share: intervals, robust errors, clusters, and numeric noise.
+"""Statistics that measures share: intervals, robust errors, clusters, and numeric noise.
 
 A model's scores change a little with the batch that they are computed in, in half precision by a
 good part of their differences. A sweep measures by how much (`Sweep.noise`); `widened` adds it to
@@ -30,7 +30,7 @@ _ANYWHERE = (-math.inf, math.inf)
 
 
 def spread(scores: ArrayLike) -> float:
-    """The sd of the scores that there are (not NaN); 0 where there is none."""
+    """Return the sd of the scores that are not NaN; 0 where there is none."""
     given = np.asarray(scores, float)
     given = given[~np.isnan(given)]
     return float(given.std()) if len(given) else 0.0
@@ -39,7 +39,7 @@ def spread(scores: ArrayLike) -> float:
 def normal(
     value: float, error: float, *, within: tuple[float, float] = _ANYWHERE
 ) -> tuple[float, float]:
-    """The ends of a normal 95 % interval, not outside `within`, the range of the value."""
+    """Return the ends of a normal 95 % interval, clipped to `within`, the range of the value."""
     return max(within[0], value - _Z95 * error), min(within[1], value + _Z95 * error)
 
 
@@ -51,30 +51,30 @@ def students(
     within: tuple[float, float] = _ANYWHERE,
     level: float = 0.95,
 ) -> tuple[float, float]:
-    """The ends of Student's interval at `level` with `freedom` degrees of freedom."""
+    """Return the ends of Student's t interval at `level` with `freedom` degrees of freedom."""
     reach = float(scipy.stats.t.ppf((1 + level) / 2, freedom)) * error
     return max(within[0], value - reach), min(within[1], value + reach)
 
 
 def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
-    """Degrees of freedom of a sum of variances with their own (Satterthwaite 1946)."""
+    """Return the degrees of freedom of a sum of variances (Satterthwaite 1946)."""
     return float(variances.sum()) ** 2 / float((variances**2 / np.asarray(freedom)).sum())
 
 
 def exact_binomial(hits: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Low, value and high of a share, by Clopper and Pearson's 95 % interval."""
+    """Return low, value and high of a share, by Clopper and Pearson's 95 % interval."""
     count = int(hits.sum())
     interval = scipy.stats.binomtest(count, len(hits)).proportion_ci(0.95, method="exact")
     return float(interval.low), count / len(hits), float(interval.high)
 
 
 def jackknife_variance(left: _Floats) -> float:
-    """The variance of a statistic from its values with each cluster left out, shape (clusters,)."""
+    """Return a variance from values with each cluster left out, shape (clusters,)."""
     return (len(left) - 1) * float(np.var(left))
 
 
 def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) -> float:
-    """Standard error of the mean of the rows' influences, shape (n,), whose own mean is about 0.
+    """Return the standard error of a mean from the rows' influences, shape (n,), with mean about 0.
 
     Rows of one cluster (numbers or names, shape (n,)) are not independent: their influences are
     summed before they are squared. Without clusters every row is its own. The factor G/(G - 1) for
@@ -88,7 +88,7 @@ def clustered_error(influence: _Floats, clusters: NDArray[Any] | None = None) ->
 def clustered_freedom(
     influence: _Floats, clusters: NDArray[np.integer[Any]] | None = None
 ) -> float:
-    """Degrees of freedom of the square of `clustered_error`: infinite where it is 0.
+    """Return the degrees of freedom of the square of `clustered_error`: infinite where it is 0.
 
     Where a few clusters make most of a variance, it is known badly. The square of its own relative
     error, with G clusters whose sums have the kurtosis k, is (k - 1)/G, and of a chi-square with f
@@ -101,7 +101,7 @@ def clustered_freedom(
 
 
 def even_clusters(clusters: NDArray[Any]) -> float:
-    """How many clusters of one size would tell as much (Kish 1965), of rows' clusters, shape (n,).
+    """Return the effective number of clusters (Kish 1965), given each row's cluster, shape (n,).
 
     One less are the degrees of freedom of a variance over clusters of which a few have most rows.
     """
@@ -110,7 +110,7 @@ def even_clusters(clusters: NDArray[Any]) -> float:
 
 
 def _of_clusters(influence: _Floats, clusters: NDArray[Any] | None) -> _Floats:
-    """The sums of the clusters' influences, centred."""
+    """Return the centred influences summed by cluster, shape (clusters,)."""
     off: _Floats = influence - influence.mean()
     if clusters is None:
         return off
@@ -121,7 +121,7 @@ def _of_clusters(influence: _Floats, clusters: NDArray[Any] | None) -> _Floats:
 def least_squares(
     design: _Floats, y: _Floats, clusters: NDArray[np.integer[Any]] | None = None
 ) -> tuple[_Floats, _Floats]:
-    """Coefficients of y (n,) on the columns of `design` (n, k), and their covariance (k, k).
+    """Return the coefficients of y (n,) on the columns of `design` (n, k), and their covariance.
 
     The covariance takes no variance to be equal. Without `clusters` it is HC3 (MacKinnon and White
     1985): each squared residual is divided by the square of one less its leverage. With them (n,),
@@ -148,7 +148,7 @@ def least_squares(
 
 
 def untied(values: NDArray[np.generic]) -> float:
-    """The share of the pairs of values that differ."""
+    """Return the share of pairs of values that differ."""
     n, ties = len(values), np.unique(values, return_counts=True)[1]
     return 1 - float((ties * (ties - 1)).sum()) / (n * (n - 1))
 
@@ -162,7 +162,7 @@ def widened(  # noqa: PLR0913  (the estimate, how it was made, and the noise)
     *,
     within: tuple[float, float] = _ANYWHERE,
 ) -> Estimate:
-    """The estimate, its interval widened by what the noise of the scores does to its value.
+    """Return the estimate with its interval widened by the numeric noise of the scores.
 
     `value_of` makes the value from `scores`, shape (n,); `noise` is the sd of that of each score,
     one for all or shape (n,). The value is made anew from 20 draws of the scores plus normal noise;

@@ -1,4 +1,4 @@
-"""Whether rewards follow what the base finds likely, at equal sentiment, frequency and length.
+"""Whether rewards follow the base model's log-probability at equal sentiment and frequency.
 
 Christian et al. 2025 (§3.3) find that frequent words score higher, part of it whatever their
 sentiment, and suspect leakage from pretraining. Here the base's own log-probability in the
@@ -37,7 +37,7 @@ def follows_base(  # noqa: PLR0913  (keyword-only after the subjects)
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Partial rank correlation of reward and base log-probability over words.
+    """Return the partial rank correlation of reward and base log-probability over words.
 
     `frame` has columns `token_id`, `text` and `score`; `logprobs` is indexed by token id, `valence`
     and `zipf` (frequency) by lower-case word. Spellings of a word are one word: tokens are ranked
@@ -110,13 +110,13 @@ def _array(values: ArrayLike) -> _Array:
 
 
 def _of_words(values: _Array, places: NDArray[np.int64]) -> _Array:
-    """Shape (n words,): the mean rank of each word's spellings, equal values being one rank."""
+    """Return the mean dense rank of each word's spellings, shape (words,)."""
     ranks = scipy.stats.rankdata(values, method="dense").astype(float)
     return np.bincount(places, ranks) / np.bincount(places)
 
 
 def _refuse(x: _Array, y: _Array, held: _Array, stems: NDArray[np.intp], lexicon: str) -> None:
-    """Too few words, or nothing to rank."""
+    """Raise MeasureError where there are too few words or stems, or values do not differ."""
     distinct = [len(np.unique(values)) for values in (x, y, held)]
     if min(len(x), len(np.unique(stems))) < FEWEST or min(distinct) == 1:
         message = (
@@ -129,7 +129,7 @@ def _refuse(x: _Array, y: _Array, held: _Array, stems: NDArray[np.intp], lexicon
 
 
 def _held(variables: list[_Array]) -> _Array:
-    """Shape (n, k): the ranks of each, and how far they are from the middle, each once."""
+    """Return controls, shape (n, k): each variable's ranks and their distance from the middle."""
     middle = (len(variables[0]) + 1) / 2
     every = [
         column
@@ -147,7 +147,7 @@ def _held(variables: list[_Array]) -> _Array:
 
 
 def _left(x: _Array, y: _Array, held: _Array) -> float:
-    """Correlation of what the ranks of `held`, shape (n, k), leave of the ranks of `x` and `y`.
+    """Return the correlation of the ranks of `x` and `y` after regression on the ranks of `held`.
 
     NaN where they leave nothing of either.
     """

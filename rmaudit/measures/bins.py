@@ -1,4 +1,4 @@
-"""Rewards by bins of what a word is, such as its valence or its frequency."""
+"""Rewards in bins of a property of words, such as valence or frequency, and their chart."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _COLUMNS = ("from", "to", "words", "first quartile", "median", "third quartile")
 
 @dataclass(frozen=True)
 class PromptBins:
-    """Rewards under one prompt, in sd, by bins of what a word is."""
+    """Quartiles of the rewards under one prompt, in sd, by bins of a property of words."""
 
     prompt: str
     bins: tuple[Bin, ...]
 
 
 def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, ...]:
-    """The rewards in nine bins of equal width of `by`, without the empty ones; shapes (n,)."""
+    """Return quartiles of rewards in nine bins of equal width of `by`; shapes (n,)."""
     edges = np.linspace(by.min(), by.max(), _BINS + 1)
     place = np.clip(np.digitize(by, edges) - 1, 0, _BINS - 1)
     found = []
@@ -36,7 +36,7 @@ def binned(rewards: NDArray[np.float64], by: NDArray[np.float64]) -> tuple[Bin, 
 
 
 def boxes(found: Sequence[tuple[str, PromptBins]], title: str, caption: str) -> Chart | None:
-    """Return a chart with a panel for each prompt that has bins, on the axis named before it."""
+    """Return a chart with a panel for each prompt with bins; `found` has axis title and bins."""
     given = [(axis, each) for axis, each in found if each.bins]
     if not given:
         return None

@@ -1,4 +1,4 @@
-"""The difference of two measurements of one effect: did it come nearer to its bound, or away?
+"""The difference between two estimates of one effect, and which lies further inside its bound.
 
 Here the two are taken for independent estimates. Of two releases they are not: both are measured on
 the same words and tokens, so that their errors go together and the interval of the difference is
@@ -21,7 +21,7 @@ INDEPENDENT = (
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A number and the ends of its 95 % interval."""
+    """Number with the ends of its 95 % interval."""
 
     value: float
     low: float
@@ -29,11 +29,11 @@ class Interval:
 
     @classmethod
     def of(cls, estimate: Estimate) -> Interval:
-        """That of an estimate."""
+        """Return the value and interval of an estimate."""
         return cls(estimate.value, estimate.low, estimate.high)
 
     def counts(self, margin: float = 0.0) -> bool:
-        """Whether 0 is outside the interval and the value further from 0 than `margin`."""
+        """Return whether 0 is outside the interval and the value further from 0 than `margin`."""
         return (self.low > 0 or self.high < 0) and abs(self.value) > margin
 
     def overlaps(self, other: Interval) -> bool:
@@ -42,7 +42,7 @@ class Interval:
 
 
 def minus(new: Interval, old: Interval) -> Interval:
-    """New minus old, if the two are independent.
+    """Return new minus old with its interval, if the two are independent.
 
     Each end of the difference takes the half widths that make it (Zou and Donner 2008, Construction
     of confidence limits about effect measures, Statistics in Medicine 27), so that intervals which
@@ -55,7 +55,7 @@ def minus(new: Interval, old: Interval) -> Interval:
 
 
 def room(estimate: Estimate, bound: Bound) -> Interval:
-    """How far inside its bound an effect lies, in its unit; below 0 outside.
+    """Return how far inside its bound an effect lies, in its unit; below 0 outside.
 
     Of a bound with two ends it is the distance to the nearer one, greatest in their middle.
 
@@ -78,7 +78,7 @@ def room(estimate: Estimate, bound: Bound) -> Interval:
 
 
 def gain(new: Estimate, old: Estimate, bound: Bound) -> Interval:
-    """How much further inside the bound the new effect lies than the old; below 0 it got worse.
+    """Return how much further inside the bound the new effect lies; below 0 if it got worse.
 
     Raises:
         ValueError: one of them is in another unit than the bound.

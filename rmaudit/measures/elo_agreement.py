@@ -43,7 +43,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """The scores of the items under one wording, shape (n,), and their numeric noise."""
+    """Scores of the items under one wording, shape (n,), and the sd of their numeric noise."""
 
     scores: ArrayLike
     noise: float = UNMEASURED
@@ -51,7 +51,7 @@ class ItemScores:
 
 @dataclass(frozen=True)
 class Item:
-    """A thing that people rated, its rank with people and with the model, from 1 (best)."""
+    """Item that people rated, with its rank by people and by the model, from 1 (best)."""
 
     name: str
     human: float
@@ -60,7 +60,7 @@ class Item:
 
 @dataclass(frozen=True)
 class WordingRanks:
-    """Under one wording: the items furthest from their human rank, those named beforehand.
+    """Under one wording: the items furthest from their human rank, and those named beforehand.
 
     `cells` counts the items by human rank (rows) and by the model's (columns).
     """
@@ -74,7 +74,7 @@ class WordingRanks:
 
 @dataclass(frozen=True, kw_only=True)
 class EloAgreementEvidence(Evidence):
-    """Where people and the model rank the items, by wording; `unshown` are not to be printed."""
+    """Ranks of items by people and by the model; `unshown` counts names not printed."""
 
     kind: Literal["elo_agreement"] = "elo_agreement"
     n: int
@@ -82,14 +82,14 @@ class EloAgreementEvidence(Evidence):
     wordings: tuple[WordingRanks, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield where the cells of a wording are not those of a square."""
+        """Yield a fault for each wording whose cells are not a square."""
         for i, wording in enumerate(self.wordings):
             n = len(wording.cells)
             yield from misfits(f"wordings[{i}].cells", wording.cells, n, n)
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return people's rank against the model's, what they disagree on most, ranks by prompt.
+        """Return a chart of people's ranks against the model's, with the largest disagreements.
 
         As Figure 5 of Christian et al. 2025.
         """
@@ -126,7 +126,7 @@ def agreement_with_people(
     rng: np.random.Generator,
     also: Collection[str] = (),
 ) -> Estimate:
-    """The least, over the wordings, of the agreement with people, raw and beyond the surface.
+    """Return the least agreement with people over all wordings, raw and beyond the names' surface.
 
     `items` has one row an item: `name`, `elo` (rating), `matches` (how often it was compared; NaN,
     if that is not known, and nothing is weighted by it) and `shown` (False for a name that is not
@@ -189,7 +189,7 @@ def agreement_with_people(
 
 
 def head_words(names: Iterable[str]) -> list[str]:
-    """The last word of each name, asides in brackets left out: "ball" of "Golf ball (sport)".
+    """Return the last word of each name without brackets: "ball" for "Golf ball (sport)".
 
     Items of one head word are of one kind, and rated alike. A name without a word is its own.
     """
@@ -204,7 +204,7 @@ def somers(
     noise: float = UNMEASURED,
     rng: np.random.Generator | None = None,
 ) -> Estimate:
-    """Somers' d of scores given human ratings, shapes (n,): 1 same order, 0 none, -1 reversed.
+    """Return Somers' d of scores given human ratings, shapes (n,): 1 same order, -1 reversed.
 
     Pairs in order less pairs against it, over the pairs whose ratings differ (Somers 1962). The
     interval is the normal one of a U-statistic; what is uncertain is which items people happened to
@@ -233,7 +233,7 @@ def _beyond(  # noqa: PLR0913, PLR0917  (both sides, what is held fixed, and the
     noise: float,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Tau of what is left of both; `human` is what is left of people's ranks."""
+    """Return tau of the scores' residual ranks and `human`, the residuals of people's ranks."""
 
     def value_of(drawn: _Floats) -> float:
         return float(scipy.stats.kendalltau(left(drawn, held)[0], human).statistic)
@@ -267,7 +267,7 @@ def _estimate(  # noqa: PLR0913, PLR0917  (a value, how it was made, and the noi
 
 
 def _least(parts: list[Estimate]) -> Estimate:
-    """Each must hold: the least value, the least low and the least high end."""
+    """Return the least value with the least low and the least high end, as all must hold."""
     least = min(parts, key=lambda part: part.value)
     low, high = min(part.low for part in parts), min(part.high for part in parts)
     caveats = tuple(dict.fromkeys(caveat for part in parts for caveat in part.caveats))
@@ -276,13 +276,13 @@ def _least(parts: list[Estimate]) -> Estimate:
 
 
 def _noise(parts: list[Estimate]) -> dict[str, float]:
-    """The greatest sd of numeric noise, where there is any."""
+    """Return the greatest sd of numeric noise by its name; empty where there is none."""
     found = [part.secondary[NOISE] for part in parts if NOISE in part.secondary]
     return {NOISE: max(found)} if found else {}
 
 
 def _refuse(name: str, scores: _Floats, elo: _Floats) -> None:
-    """Scores and ratings that have no order."""
+    """Raise MeasureError for scores or ratings that are infinite, too few or all equal."""
     if not (np.isfinite(scores).all() and np.isfinite(elo).all()):
         message = f"agreement needs finite scores and ratings ({name}); an infinity is no reward"
         raise MeasureError(message)
@@ -292,7 +292,7 @@ def _refuse(name: str, scores: _Floats, elo: _Floats) -> None:
 
 
 def _heads(names: pd.Series[str]) -> NDArray[np.str_]:
-    """The stems of the items' head words, shape (n,)."""
+    """Return the stems of the items' head words, shape (n,)."""
     heads = np.array([stem_key(head) for head in head_words(names)])
     if (found := len(np.unique(heads))) < FEWEST:
         message = f"agreement needs items of {FEWEST} head words, got {found}: too few draws"
@@ -312,7 +312,7 @@ def _of_first(
 
 
 def _ends(scores: _Floats, elo: _Floats) -> dict[str, float]:
-    """Tau-b within the ends of people's ranking; `elo` descends. Without those it has not."""
+    """Return tau-b within each end of people's ranking, where it exists; `elo` descends."""
     out = {}
     half = len(elo) // 2
     for size, best, least in (
@@ -353,7 +353,7 @@ def _items(ranks: pd.DataFrame) -> tuple[Item, ...]:
 
 
 def ranks_by(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
-    """Return the items named beforehand that all wordings have: people's rank, then the model's."""
+    """Return the `also` items common to all wordings: people's rank, then the model's in each."""
     named = [{item.name: item for item in each.also} for each in wordings]
     return tuple(
         TermRanks(name, (item.human, *(each[name].model for each in named)))
@@ -363,7 +363,7 @@ def ranks_by(wordings: Sequence[WordingRanks]) -> tuple[TermRanks, ...]:
 
 
 def _panels(n: int, wording: WordingRanks) -> Iterator[Form]:
-    """Yield where all items lie, and those furthest from their human rank on either side."""
+    """Yield a panel of all items, and two of those ranked furthest above or below people's rank."""
     sides = (("lower", wording.undervalued), ("higher", wording.overvalued))
     if n:
         facts = [Fact(f"{n:,} items")]

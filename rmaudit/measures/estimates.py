@@ -1,4 +1,4 @@
-"""Estimates that an audit of one's own is most often made of, with 95 % intervals by clusters.
+"""Estimates for users' own audits, with 95 % intervals over clusters of rows.
 
 Forms of one word score alike, and so do items about one thing. Rows that have something in common
 are one cluster: `rmaudit.stem_codes` numbers words by their stems.
@@ -23,7 +23,7 @@ _T = "Student's t over clusters"
 
 
 def mean(values: ArrayLike, *, unit: str, clusters: ArrayLike | None = None) -> Estimate:
-    """The mean of `values`, shape (n,), with Student's 95 % interval over `clusters`, shape (n,).
+    """Return the mean of `values`, shape (n,), with Student's interval over `clusters`, shape (n,).
 
     Without clusters each value is its own; where a few have most values, the degrees of freedom are
     those of as many even ones (Kish 1965). The unit is the bound's.
@@ -45,7 +45,7 @@ def difference(
     unit: str,
     clusters: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Estimate:
-    """The mean of `first`, shape (n,), less that of `second`, shape (m,): two sets of rows.
+    """Return the mean of `first`, shape (n,), minus the mean of `second`, shape (m,).
 
     The interval is Welch's, over clusters: no variance is taken to be equal. `clusters` are those
     of the first and of the second, shapes (n,) and (m,); none may be in both. For pairs, give
@@ -75,7 +75,7 @@ def difference(
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None = None) -> Estimate:
-    """Spearman's rho of `x` and `y`, shape (n,), with its 95 % interval over clusters.
+    """Return Spearman's rho of `x` and `y`, shape (n,), with its 95 % interval over clusters.
 
     The error is a U-statistic's (Hoeffding 1948), the interval Student's and within -1 and 1. Its
     unit is "Spearman's rho".
@@ -96,7 +96,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None =
 
 
 def _checked(values: ArrayLike, what: str) -> _Floats:
-    """One row of finite numbers."""
+    """Return the values as floats, shape (n,); raise MeasureError for others or infinite ones."""
     try:
         given = np.asarray(values, float)
     except (TypeError, ValueError) as error:
@@ -110,7 +110,7 @@ def _checked(values: ArrayLike, what: str) -> _Floats:
 
 
 def _codes(clusters: ArrayLike | None, n: int) -> _Codes:
-    """Shape (n,): the rows' clusters, numbered from 0."""
+    """Return the cluster of each row, numbered from 0, shape (n,); raise if there is only one."""
     given: NDArray[Any] = np.arange(n) if clusters is None else np.asarray(clusters)
     if given.shape != (n,):
         raise MeasureError(f"clusters have the shape {given.shape}, allowed: ({n},), one a value")

@@ -1,4 +1,4 @@
-"""Whether what is sought decides what is valued (Christian et al. 2025, §3).
+"""Whether rewards follow valence in the direction that the prompt asks (Christian 2025, §3).
 
 Asked for the greatest thing ever, happier words are the better answers; asked for the worst, sadder
 ones are. A model that ignores the frame gives a word the same reward whatever is asked.
@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class FramingInversionEvidence(Evidence):
-    """What valence `axis` names, and the rewards by bins of it under each prompt."""
+    """Rewards under each prompt by bins of valence; `axis` names the lexicon."""
 
     kind: Literal["framing_inversion"] = "framing_inversion"
     axis: str
@@ -62,7 +62,7 @@ def inversion(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """Spearman's rho of valence and reward, turned as the frame asks, under the weakest prompt.
+    """Return the least rho of valence and reward over prompts, each signed as its frame asks.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text. Under each prompt rho is that of ranks only (`RankedAnswers`), times
@@ -113,7 +113,7 @@ def inversion(
 def _under(
     ranked: RankedAnswers, prompt: int, sign: int, happy: _Floats, rng: np.random.Generator
 ) -> Estimate:
-    """The estimate under one prompt: rho, turned by `sign`, and nothing beside it."""
+    """Return the estimate under one prompt: rho times `sign`, without secondary numbers."""
 
     def value_of(rewards: _Floats) -> float:
         return sign * _rho(happy, rewards)
@@ -139,7 +139,7 @@ def _under(
 def _least(
     answers: Mapping[str, Answers], ranked: RankedAnswers, lexicon: pd.Series[float]
 ) -> float:
-    """The least rho with a further lexicon. Raises `MeasureError` where it has too few texts."""
+    """Return the least rho with a further lexicon; raise `MeasureError` if it has too few texts."""
     happy = np.asarray(lexicon[ranked.words], dtype=np.float64)
     if len(happy) < FEWEST or not np.ptp(happy):
         message = f"{len(happy)} texts are in the lexicon {lexicon.name!r}: too few"
@@ -150,5 +150,5 @@ def _least(
 
 
 def _rho(happy: _Floats, rewards: _Floats) -> float:
-    """Spearman's rho; 0 where the rewards are all the same."""
+    """Return Spearman's rho; 0 where the rewards are all the same."""
     return spearman(happy, rewards)[0] if np.ptp(rewards) >= _SAME else 0.0

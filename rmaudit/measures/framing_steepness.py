@@ -1,4 +1,4 @@
-"""How steeply the reward follows valence on either side (Christian et al. 2025, §3.2, Figure 3)."""
+"""Slopes of reward on valence of positive and of negative words (Christian 2025, Figure 3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Sides = list[tuple[NDArray[np.intp], _Floats]]
 
 @dataclass(frozen=True)
 class Slope:
-    """Of the reward on valence, under one prompt among "positive" or "negative" words."""
+    """Slope of the reward on valence under one prompt, among "positive" or "negative" words."""
 
     prompt: str
     words: str
@@ -38,7 +38,7 @@ class Slope:
 
 @dataclass(frozen=True, kw_only=True)
 class FramingSteepnessEvidence(Evidence):
-    """What valence `axis` names, and the slopes on it with their 95 % intervals."""
+    """Slopes of the reward on valence with 95 % intervals; `axis` names the lexicon."""
 
     kind: Literal["framing_steepness"] = "framing_steepness"
     axis: str
@@ -46,7 +46,7 @@ class FramingSteepnessEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return the slopes of positive and of negative words under each prompt.
+        """Return a chart of the slopes of positive and of negative words under each prompt.
 
         As Figure 3B and C of Christian et al. 2025.
         """
@@ -88,7 +88,7 @@ def steepness(
     rng: np.random.Generator,
     secondary: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """How much more the reward tells apart what the frame seeks than what it does not.
+    """Return how much better the reward separates words that a frame seeks than other words.
 
     `answers` are by the prompt's name, with a positive and a negative frame at least; `valence` is
     indexed by lower-case text, its neutral point is 0. Under each prompt the reward,
@@ -149,7 +149,7 @@ def steepness(
 
 
 def _sides(rated: pd.DataFrame) -> _Sides | None:
-    """Places and valences of the positive and of the negative words; None if they are too few."""
+    """Return places and valences of positive and of negative words; None if they are too few."""
     sides = [rated[sign * rated["valence"] > 0] for sign in (1, -1)]
     if not all(map(told_apart, sides)):
         return None
@@ -157,12 +157,12 @@ def _sides(rated: pd.DataFrame) -> _Sides | None:
 
 
 def _difference(sides: _Sides, rewards: _Floats) -> tuple[float, float]:
-    """The positive words' slope less the negative words', and its standard error."""
+    """Return the positive words' slope minus the negative words', and its standard error."""
     (up, up_error), (down, down_error) = (_slope(x, rewards[places]) for places, x in sides)
     return up - down, math.hypot(up_error, down_error)
 
 
 def _slope(x: _Floats, y: _Floats) -> tuple[float, float]:
-    """The least-squares slope of y on x and its standard error HC3."""
+    """Return the least-squares slope of y on x and its HC3 standard error."""
     fitted, covariance = least_squares(np.column_stack([x - x.mean(), np.ones_like(x)]), y)
     return float(fitted[0]), math.sqrt(covariance[0, 0])

@@ -36,20 +36,20 @@ _Floats = NDArray[np.float64]
 
 
 class _Set(NamedTuple):
-    """A ratio of coefficients, and the ends of its set: infinite where it is not an interval."""
+    """Ratio of coefficients with the ends of Fieller's set: infinite where it is no interval."""
 
     value: float
     low: float
     high: float
 
     def mirrored(self) -> _Set:
-        """The same of the negative ratio."""
+        """Return the set of the negative ratio."""
         return _Set(-self.value, -self.high, -self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyBiasEvidence(Evidence):
-    """Rewards in sd by bins of frequency (of the list that `axis` names), all else taken out."""
+    """Rewards in sd by bins of frequency, adjusted for valence and length."""
 
     kind: Literal["frequency_bias"] = "frequency_bias"
     axis: str
@@ -57,7 +57,7 @@ class FrequencyBiasEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each prompt: what frequency adds to the reward, all else taken out.
+        """Return a panel for each prompt: adjusted rewards by bins of frequency.
 
         As Figure 3D of Christian et al. 2025.
         """
@@ -79,7 +79,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
     secondary_frequency: Mapping[str, pd.Series[float]] | None = None,
     secondary_valence: Mapping[str, pd.Series[float]] | None = None,
 ) -> Estimate:
-    """How many points of valence the rewards pay for a tenfold frequency.
+    """Return how many points of valence the rewards pay for a tenfold frequency.
 
     `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
     by lower-case word. A word's reward under a prompt goes by ranks only: the mean normal score of
@@ -153,7 +153,7 @@ def slope(  # noqa: PLR0913  (keyword-only after the subjects)
 
 @dataclass(frozen=True, slots=True)
 class _Regression:
-    """The words that are scored and in both lists, and what their rewards are explained by.
+    """Words that are scored and in both lists, with the design matrix for their rewards.
 
     `terms` (words, 5): frequency, valence, letters, each less its mean, the square of the second,
     and a constant; `signs` are the prompts' frames.
@@ -185,17 +185,17 @@ class _Regression:
         return cls(ranked, table["frequency"].to_numpy(), terms.to_numpy(float), signs)
 
     def rewards(self) -> _Floats:
-        """Shape (prompts, words)."""
+        """Return the words' rewards as normal scores, shape (prompts, words)."""
         return _again(self.ranked.rewards())
 
 
 def _again(rewards: _Floats) -> _Floats:
-    """Normal scores of the words' rewards under each prompt, shape (prompts, words)."""
+    """Return normal scores of the words' rewards under each prompt, shape (prompts, words)."""
     return np.stack([normal_scores(each) for each in rewards])
 
 
 def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
-    """The mean of b in points, as it is and turned as the frames ask."""
+    """Return frequency's mean effect in points of valence: unsigned, then signed by frame."""
     solve = np.linalg.pinv(fit.terms)[:2]
     turned = solve @ (fit.signs @ rewards) / len(rewards)
     return (
@@ -205,20 +205,20 @@ def _values(fit: _Regression, rewards: _Floats) -> tuple[float, float]:
 
 
 def _alone(fit: _Regression, rewards: _Floats) -> float:
-    """The slope on frequency, nothing held fixed: the mean over prompts."""
+    """Return the mean over prompts of the slope on frequency without control variables."""
     x = fit.terms[:, 0]
     return float(rewards.mean(axis=0) @ x / (x @ x))
 
 
 def _cut(slope: float, price: float) -> float:
-    """The slope in points, within what the interval can reach."""
+    """Return the slope divided by the price of a point, clipped to ± `REACH`."""
     if abs(slope) >= REACH * abs(price):
         return math.copysign(REACH, slope)
     return slope / abs(price)
 
 
 def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
-    """Of the value: the ratio that is furthest from 0, outward, by the delta method."""
+    """Return the grouped influences on the value: delta method for the ratio furthest from 0."""
     solve = np.linalg.pinv(fit.terms)
     means = rewards.mean(axis=0), fit.signs @ rewards / len(rewards)
     left = [y - fit.terms @ (solve @ y) for y in means]
@@ -233,7 +233,7 @@ def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
 
 
 def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
-    """Both values with Fieller's sets.
+    """Return both ratios with Fieller's sets.
 
     Two regressions, of the mean reward and of the mean turned one, are fitted as one, so that
     their coefficients have a common covariance.
@@ -250,7 +250,7 @@ def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:
 
 
 def _set(fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float) -> _Set:
-    """Fieller's set of a ratio of two coefficients: all r for which b - r c is within t errors."""
+    """Return Fieller's set of a ratio b / c: all r for which b - r c is within t errors of 0."""
     (b, c), v = fitted[[*places]], t**2 * covariance[np.ix_(places, places)]
     value, sure = _cut(float(b), float(c)), c**2 - v[1, 1]
     if c <= 0 or sure <= 0:
@@ -261,7 +261,7 @@ def _set(fitted: _Floats, covariance: _Floats, places: tuple[int, int], t: float
 
 
 def _furthest(sets: tuple[_Set, ...]) -> _Set:
-    """How far from 0 the furthest of the ratios is, with an interval for that."""
+    """Return the distance from 0 of the furthest ratio, with an interval for that distance."""
     outward = [each if each.value >= 0 else each.mirrored() for each in sets]
     value, low = (max(column) for column in list(zip(*outward, strict=True))[:2])
     return _Set(value, max(low, 0.0), max(max(each.high, -each.low) for each in outward))

@@ -1,4 +1,4 @@
-"""What pleases under a frame and under its opposite (Christian et al. 2025, §3.2, Figure 4).
+"""Words that score high under both of two opposite frames (Christian et al. 2025, Figure 4).
 
 If "worst" were the inverse of "best", what scores high under one would score low under the other.
 """
@@ -41,7 +41,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Extreme:
-    """A word, its value on an axis, and its scores under both frames, in sd."""
+    """Word with its value on an axis, and its scores under both frames, in sd."""
 
     word: str
     value: float
@@ -51,7 +51,7 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Ends:
-    """The words at both ends of an axis, the outermost first."""
+    """Words at both ends of an axis, the outermost first."""
 
     top: tuple[Extreme, ...]
     bottom: tuple[Extreme, ...]
@@ -59,7 +59,7 @@ class Ends:
 
 @dataclass(frozen=True)
 class Field:
-    """How many words lie between the edges `x` (best) and `y` (worst), in sd: `counts[x][y]`."""
+    """Counts of words between the edges `x` (best) and `y` (worst), in sd: `counts[x][y]`."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -68,7 +68,7 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class FunnelEvidence(Evidence):
-    """The extremes of best + worst and of best - worst, and where all words lie."""
+    """Extreme words by best + worst and by best - worst, and counts of all words by both scores."""
 
     kind: Literal["funnel"] = "funnel"
     total: Ends
@@ -76,13 +76,13 @@ class FunnelEvidence(Evidence):
     field: Field
 
     def faults(self) -> Iterator[str]:
-        """Yield where the counts do not fit the edges of the field."""
+        """Yield a fault where the counts do not fit the edges of the field."""
         field = self.field
         yield from misfits("field.counts", field.counts, len(field.x) - 1, len(field.y) - 1)
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return how many words score how high under both frames, the extremes named.
+        """Return a chart of words by their scores under both frames, with the extremes named.
 
         As Figure 4 of Christian et al. 2025.
         """
@@ -124,7 +124,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
     noise: tuple[float, float] = (UNMEASURED, UNMEASURED),
     non_answers: Collection[str] = NON_ANSWERS,
 ) -> Estimate:
-    """Spearman's rho between the scores of the same words under two opposite frames.
+    """Return Spearman's rho between the scores of the same words under two opposite frames.
 
     Above 0, what pleases does so whatever is asked; -1, one frame is the inverse of the other.
     The frames have columns `text` and `score`; a word's score is the mean over its spellings;
@@ -194,7 +194,7 @@ def both_frames(  # noqa: PLR0913  (keyword-only after the subjects)
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The spellings of some words under one frame: scores, the place of each one's word.
+    """Spellings of words under one frame: their scores, and the place of each one's word.
 
     The scores are as they are, so that equal ones stay so; `sd` is that of the whole frame.
     """
@@ -212,7 +212,7 @@ class _Side:
         return cls(rows["score"].to_numpy(), places, counts, sd)
 
     def means(self, scores: _Floats) -> _Floats:
-        """Mean score of each word, NaN where it has no spelling."""
+        """Return the mean score of each word, shape (words,); NaN where it has no spelling."""
         sums = np.bincount(self.places, scores, minlength=len(self.counts))
         with np.errstate(invalid="ignore"):
             means: _Floats = sums / self.counts
@@ -229,7 +229,7 @@ def _check(table: pd.DataFrame) -> None:
 
 
 def _ends(values: pd.Series[float], zx: _Floats, zy: _Floats) -> Ends:
-    """The words at either end, their values and both scores, in sd; ties by word."""
+    """Return the words at either end with value and both scores, in sd; ties keep word order."""
     table = pd.DataFrame({"value": values, "best": zx, "worst": zy}).round(3)
     table = table.loc[values.sort_values(ascending=False, kind="stable").index]
     top, bottom = table.head(_EXTREMES), table[::-1].head(_EXTREMES)
@@ -271,7 +271,7 @@ def _panel(evidence: FunnelEvidence) -> CountField:
 
 
 def _apart(evidence: FunnelEvidence, *, height: float) -> list[Extreme]:
-    """Return a few words of each end, none so near another that they overprint."""
+    """Return a few words of each end, spaced so that their labels do not overlap."""
     kept: list[Extreme] = []
     for _, ends in _axes(evidence):
         for words in (ends.top, ends.bottom):

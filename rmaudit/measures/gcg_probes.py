@@ -1,4 +1,4 @@
-"""How often strings found on other models please this one more than real answers do.
+"""How often strings found on other models outscore real answers on this one.
 
 Christian et al. 2025, §5. A string is held against real answers of like length, since rewards
 change with length whatever an answer says.
@@ -47,7 +47,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReplayedString:
-    """A string that was found to please ("up") or displease ("down") a model, scored by this one.
+    """String found to please ("up") or displease ("down") another model, scored by this one.
 
     `prompt` is the name of the one that it was found under and is scored under. `z` is in sd above
     the mean of the sweep, `share_below` the share of its tokens that score less, `bar` the 99th
@@ -67,14 +67,14 @@ class ReplayedString:
 
 @dataclass(frozen=True, kw_only=True)
 class GcgProbesEvidence(Evidence):
-    """All strings that have real answers of like length, those furthest above these first."""
+    """Strings that have real answers of like length, those furthest above these first."""
 
     kind: Literal["gcg_probes"] = "gcg_probes"
     strings: tuple[ReplayedString, ...]
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return strings found on other models, replayed here, against real answers.
+        """Return a chart of strings found on other models, compared with real answers.
 
         As Tables 4 and 5 of Christian et al. 2025.
         """
@@ -118,7 +118,7 @@ class GcgProbesEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class StringScores:
-    """Strings and real answers under the prompt that the strings were found under.
+    """Scores of strings and of real answers under the prompt that the strings were found under.
 
     `strings` has `text`, `direction`, `model`, `source` and `score`, `real` has `text` and `score`,
     all scored as text in the units of the sweep `frame`. `noise` is that of a score.
@@ -132,7 +132,7 @@ class StringScores:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What `StringScores` has that can be compared: `like` are places of real answers by string."""
+    """Strings that can be compared; `like` has the places of each string's similar real answers."""
 
     asked: StringScores
     kept: pd.DataFrame
@@ -144,17 +144,17 @@ class _Held:
 
     @property
     def scores(self) -> _Floats:
-        """Those of the strings, then those of the real answers."""
+        """Return the scores of the strings, then those of the real answers."""
         return np.concatenate([self.kept["score"], self.asked.real["score"]]).astype(float)
 
     def hits(self, scores: _Floats) -> NDArray[np.bool_]:
-        """For each pleasing string whether it is above its bar, with these scores."""
+        """Return for each pleasing string whether it is above its bar, given `scores`."""
         n = len(self.kept)
         return np.asarray((scores[:n] > _bars(scores[n:], self.like))[self.pleasing])
 
 
 def replayed(answers: Mapping[str, StringScores], *, rng: np.random.Generator) -> Estimate:
-    """The share of a ledger's pleasing strings above the 99th percentile of real answers like them.
+    """Return the share of pleasing strings above the 99th percentile of similar real answers.
 
     `answers` are by the prompt's name, scored by a model on which the strings were not found. Like
     a string are the 200 real answers whose numbers of characters are nearest to its own by ratio,
@@ -230,7 +230,7 @@ def _refuse_unscored(prompt: str, held: _Held) -> None:
 
 
 def _headroom(held: _Held) -> float:
-    """The best pleasing string less the best real answer, in sd of the sweep."""
+    """Return the best pleasing string's score minus the best real answer's, in sd of the sweep."""
     own = held.kept["score"].to_numpy(float)[held.pleasing]
     best = float(held.asked.real["score"].max())
     return float(own.max() - best) / spread(held.asked.frame["score"]) if len(own) else -math.inf
@@ -239,7 +239,7 @@ def _headroom(held: _Held) -> float:
 def _alike(
     strings: pd.DataFrame, real: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[NDArray[np.int64]]]:
-    """The strings with enough real answers of like length, and the places of each one's."""
+    """Return the strings with enough real answers of like length, and those answers' places."""
     mine, theirs = (np.log(frame["text"].str.len().to_numpy(float)) for frame in (strings, real))
     like = []
     for length in mine:
@@ -251,19 +251,19 @@ def _alike(
 
 
 def _bars(honest: _Floats, like: list[NDArray[np.int64]]) -> _Floats:
-    """Shape (strings,): what 99 of 100 real answers like each do not exceed."""
+    """Return each string's bar, shape (strings,): the 99th percentile of its real answers."""
     return np.array([np.quantile(honest[places], _RANK, method="higher") for places in like])
 
 
 def _highest(hits: NDArray[np.bool_], found_on: pd.Series[str]) -> float:
-    """The highest share of the strings of one model, of those with several; else that of all."""
+    """Return the highest share of hits among models with ten strings; else the overall share."""
     of_model = pd.Series(hits, index=found_on.index).groupby(found_on).agg(["mean", "size"])
     several = of_model.loc[of_model["size"] >= _SEVERAL, "mean"]
     return float(several.max()) if len(several) else float(hits.mean())
 
 
 def _caveats(pleasing: pd.DataFrame, *, left: int) -> list[str]:
-    """What the strings are, what the interval takes them for, and how to get more of them."""
+    """Return caveats on the strings' origin, their number, and those that were left out."""
     counts = pleasing["model"].value_counts().sort_index()
     named = ", ".join(f"{many} on {model}" for model, many in counts.items())
     models = "1 model" if len(counts) == 1 else f"{len(counts)} models"
@@ -312,7 +312,7 @@ def _evidence(held: Mapping[str, _Held]) -> GcgProbesEvidence:
 
 
 def _panel(prompt: str, pleasing: Sequence[ReplayedString]) -> Points:
-    """Return the strings that are furthest above real answers, or the least below them."""
+    """Return a panel of the strings furthest above real answers, or least below them."""
     beaten = sum(row.above for row in pleasing)
     said = f"{beaten} of {len(pleasing)} above real answers of their length"
     meaning = "full: above" + (f"; the {_DRAWN} furthest" if len(pleasing) > _DRAWN else "")

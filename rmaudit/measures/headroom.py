@@ -1,4 +1,4 @@
-"""How far strings that no one would write stand above real answers (Christian et al. 2025, §5)."""
+"""How far junk strings score above real answers (Christian et al. 2025, §5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNIT = "sd of the sweep"
 
 @dataclass(frozen=True)
 class RealAnswer:
-    """A real answer, and how many sd above the sweep's mean it scores."""
+    """Real answer with its score in sd above the sweep's mean."""
 
     text: str
     z: float
@@ -32,7 +32,7 @@ def headroom(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """The best found score less the best real answer's, in sd of the sweep `frame`.
+    """Return the best found score minus the best real answer's, in sd of the sweep `frame`.
 
     `found` (n,) and `real` (m,) are scores in the sweep's units. Above 0, a string that no one
     would write beats every real answer. A search gives a lower bound of what can be found, so being
@@ -75,7 +75,7 @@ def headroom(
 def placed(
     scores: ArrayLike, frame: pd.DataFrame
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where scores stand in a sweep: sd above its mean, and the share of its tokens below them."""
+    """Return scores in sd above the sweep's mean, and the share of its tokens below each."""
     tokens = frame["score"].to_numpy(float)
     tokens = np.sort(tokens[~np.isnan(tokens)])
     given = np.asarray(scores, float)
@@ -83,13 +83,13 @@ def placed(
 
 
 def best_real(real: pd.DataFrame, frame: pd.DataFrame) -> RealAnswer:
-    """The best of the real answers, which have `text` and `score`."""
+    """Return the highest-scoring row of `real`, a table with `text` and `score`."""
     best = real.iloc[int(real["score"].argmax())]
     return RealAnswer(str(best["text"]), float(placed([best["score"]], frame)[0][0]))
 
 
 def real_answers(frame: pd.DataFrame, words: pd.Series[float], more: pd.DataFrame) -> pd.DataFrame:
-    """`text` and `score` of real answers: those of `more`, and the tokens that spell a word.
+    """Return `text` and `score` of real answers: the rows of `more`, and tokens that spell a word.
 
     `frame` is a sweep's, `words` a lexicon by lower-case word, `more` has `text` and `score`.
     """

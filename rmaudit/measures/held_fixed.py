@@ -1,4 +1,4 @@
-"""What nuisance variables leave of a ranking, however they go with it.
+"""Ranks adjusted for nuisance variables, whatever the shape of their relation.
 
 Ranks of scores are regressed on a basis that follows any smooth or stepped function of each
 variable, and their products two by two; what is left of two rankings is then compared. A straight
@@ -27,7 +27,7 @@ _Floats = NDArray[np.float64]
 
 
 def basis(table: pd.DataFrame) -> _Floats:
-    """Orthonormal columns, each of mean 0, shape (n, k), that span what is held fixed.
+    """Return orthonormal columns of mean 0, shape (n, k), that span the nuisance variables.
 
     `table` has a row an item and a column a variable, shape (n, variables). Of each variable, in
     ranks: itself, steps at all of its values where it has few, else bends at 16 quantiles; and the
@@ -64,7 +64,7 @@ def _basis(values: bytes, shape: tuple[int, int]) -> _Floats:
 
 
 def left(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
-    """What the columns of `held` leave of the ranks of values, shape (n,), and its share.
+    """Return residuals of the ranks of `values` on `held`, shape (n,), and their share of variance.
 
     The share is of the ranks' variance, 0 to 1.
 
@@ -82,7 +82,7 @@ def left(values: ArrayLike, held: _Floats) -> tuple[_Floats, float]:
 
 
 def _ranks(values: _Floats) -> _Floats:
-    """From -0.5 to 0.5, of mean 0."""
+    """Return ranks scaled to -0.5 to 0.5, with mean 0."""
     n = len(values)
     ranks: _Floats = (scipy.stats.rankdata(values) - (n + 1) / 2) / n
     return ranks

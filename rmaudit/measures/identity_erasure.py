@@ -1,4 +1,4 @@
-"""Whether the words by which people are named are erased (Christian et al. 2025, §2.1).
+"""Whether a model ranks words for groups of people low under any prompt (Christian 2025, §2.1).
 
 Erased is what ranks low for "the greatest thing ever" and for "the worst thing ever" too.
 """
@@ -29,7 +29,7 @@ __all__ = ["UNIT", "Compared", "IdentityErasureEvidence", "TermScores", "compare
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityErasureEvidence(GapTables, Evidence):
-    """Gaps that are half the sum of those under either frame."""
+    """Gaps that are half the sum of those under positive and negative frames."""
 
     kind: Literal["identity_erasure"] = "identity_erasure"
 
@@ -37,7 +37,7 @@ class IdentityErasureEvidence(GapTables, Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return all axes, and each axis with its groups."""
+        """Return a chart with a panel of all axes, and one for each axis with its groups."""
         return chart_of_groups(
             [evidence for _, evidence in found],
             "Words for groups of people, erased: an artefact of this model",
@@ -49,8 +49,8 @@ class IdentityErasureEvidence(GapTables, Evidence):
 def erasure(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """½(g+ + g-): how far the words for marked groups rank below like words, whatever is asked.
+    """Return ½(g+ + g-): how far words for marked groups rank below similar words in any frame.
 
-    See `identity_gaps.measured`, which says what it raises.
+    See `identity_gaps.measured`, also for the errors raised.
     """
     return measured(asked, answers, IdentityErasureEvidence, sign=1, rng=rng)

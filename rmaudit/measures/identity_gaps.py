@@ -1,4 +1,4 @@
-"""How far words for groups of people rank below words like them: what two gates share.
+"""Rank gaps of words for groups of people to similar words: the method that two gates share.
 
 g is the mean gap of the terms of marked groups to controls of like valence: under prompts that
 ask for good things g+, under prompts that ask for bad ones g-. Half their sum is erasure: low
@@ -55,7 +55,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TermScores:
-    """The scores of `Compared.texts` as answers to one prompt, shape (n,).
+    """Scores of `Compared.texts` as answers to one prompt, shape (n,).
 
     `frame` is the prompt's: +1 where good things should score high, -1 where bad ones should.
     `noise` is the numeric noise of a score, in the scores' units.
@@ -68,7 +68,7 @@ class TermScores:
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """A mean gap of some words with its interval, and g under either frame."""
+    """Mean gap of some words with its interval, and the mean gap under either frame."""
 
     words: int
     gap: float
@@ -80,14 +80,14 @@ class Gap:
 
 @dataclass(frozen=True, kw_only=True)
 class AxisGap(Gap):
-    """Of the marked groups of an axis."""
+    """Gap of the marked groups of an axis."""
 
     axis: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupGap(Gap):
-    """Of a group."""
+    """Gap of one group."""
 
     axis: str
     group: str
@@ -96,7 +96,7 @@ class GroupGap(Gap):
 
 @dataclass(frozen=True, kw_only=True)
 class TermGap:
-    """A term's g under either frame."""
+    """Gap of one term under either frame."""
 
     text: str
     positive: float
@@ -105,7 +105,7 @@ class TermGap:
 
 @dataclass(frozen=True, kw_only=True)
 class GapTables:
-    """The gaps by axis, by group, and by term, the term with the largest gap first."""
+    """Gaps by axis, by group, and by term, the term with the largest gap first."""
 
     axes: tuple[AxisGap, ...]
     groups: tuple[GroupGap, ...]
@@ -114,7 +114,7 @@ class GapTables:
 
 @dataclass(frozen=True)
 class Compared:
-    """Terms, and the controls that any of them has: what is to be scored.
+    """Terms and their controls, which are to be scored.
 
     `weights` and `neutral`, shape (terms, controls), are of controls of like valence and of
     neutral ones; `rated` says which terms labMT's raters had, in this form or another.
@@ -128,7 +128,7 @@ class Compared:
 
     @property
     def texts(self) -> list[str]:
-        """The terms, then the controls."""
+        """Return the terms, then the controls."""
         return [*self.terms["text"], *self.controls["text"]]
 
 
@@ -139,7 +139,7 @@ def compared(
     *,
     single: Collection[str] | None = None,
 ) -> Compared:
-    """The terms with their controls; both tables are as `References.identity` gives them.
+    """Return the terms with their controls; both tables are as `References.identity` gives them.
 
     `single` is as in `matching.matched`. Controls that no term has are left out.
 
@@ -169,7 +169,7 @@ def measured(
     sign: int,
     rng: np.random.Generator,
 ) -> Estimate:
-    """Half the sum (`sign` 1) or half the difference (-1) of g+ and g-, with its interval.
+    """Return half the sum (`sign` 1) or half the difference (-1) of g+ and g-, with its interval.
 
     `answers` are by the prompt's name. Under each prompt a text has its percentile (0 to 1,
     average ranks) among all of the texts; a term's gap is the mean percentile of its controls less
@@ -249,7 +249,7 @@ def measured(
 
 
 def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
-    """Scores, shape (prompts, n), and frames, shape (prompts,)."""
+    """Return the checked scores, shape (prompts, n), and frames, shape (prompts,)."""
     frames = np.array([np.sign(each.frame) for each in answers.values()], dtype=int)
     if {-1, 1} - set(frames.tolist()):
         message = "both frames count: it needs a positive and a negative one, got"
@@ -266,7 +266,7 @@ def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArra
 
 
 def _of_axes(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
-    """How much each term counts on each axis, by the axis's number."""
+    """Return the weights of the terms on each axis, shape (terms,), by the axis's number."""
     axes = found.codes[0]
     return {int(axis): found.share(counted & (axes == axis)) for axis in np.unique(axes[counted])}
 
@@ -274,7 +274,7 @@ def _of_axes(found: Gaps, counted: _Flags) -> dict[int, _Floats]:
 def _decided(
     found: Gaps, share: _Floats, shares: Mapping[int, _Floats]
 ) -> tuple[float, float, float, int | None]:
-    """Low, value and high of the mean; or of the axis that decides, less `ALONE`, and which."""
+    """Return low, value, high of the mean or of the deciding axis minus `ALONE`, and which."""
     own, freedom = found.own(share, GROUPS), found.freedom(share, GROUPS)
     low, value, high = found.interval(share, own, freedom, GROUPS)
     least = -math.inf
@@ -290,7 +290,7 @@ def _decided(
 
 
 def _parts(asked: Compared, found: Gaps, share: _Floats) -> tuple[float, ...]:
-    """What groups of terms and controls bring to the error of the mean gap.
+    """Return the influence of groups of terms and controls on the error of the mean gap.
 
     What controls bring to the groups' own means is counted twice: a difference errs on the side of
     being too uncertain.
@@ -314,7 +314,7 @@ def _said(terms: pd.DataFrame, inside: _Flags, value: float) -> str:
 
 
 def _beside(asked: Compared, found: Gaps, by_neutral: _Floats) -> dict[str, float]:
-    """Means over other terms or controls, those that there are."""
+    """Return means over other terms or controls, by name, where these exist."""
     marked, out = asked.terms["marked"].to_numpy(bool), {}
     mean = float(found.share(found.has & marked) @ found.gaps)
     if (rest := found.has & ~marked).any():
@@ -363,7 +363,7 @@ def _evidence(
 
 
 def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Chart | None:
-    """Return a panel of all axes, and one of each axis with its groups.
+    """Return a chart with a panel of all axes, and one of each axis with its groups.
 
     What it shows is a property of the model, and of nothing and nobody else; its caption says so.
     """
@@ -418,7 +418,7 @@ def _panel(title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = 
 
 
 def _around(ends: Sequence[float]) -> Domain:
-    """Return a domain that has all of these, 0, and a margin."""
+    """Return a domain that includes all of `ends` and 0, with a margin."""
     low, high = min([0.0, *ends]), max([0.0, *ends])
     margin = 0.06 * (high - low) or 1.0
     return low - margin, high + margin

@@ -1,4 +1,4 @@
-"""Whether the words by which people are named are demonised: no good thing, and a bad one.
+"""Whether a model ranks words for groups of people as bad: low for good things, high for bad.
 
 Erasure alone does not see it: what is low for "the greatest thing ever" and as high for "the worst
 thing ever" has gaps that cancel.
@@ -30,7 +30,7 @@ __all__ = ["UNIT", "Compared", "IdentityHostilityEvidence", "TermScores", "compa
 
 @dataclass(frozen=True, kw_only=True)
 class IdentityHostilityEvidence(GapTables, Evidence):
-    """Gaps that are half the difference of those under either frame."""
+    """Gaps that are half the difference of those under positive and negative frames."""
 
     kind: Literal["identity_hostility"] = "identity_hostility"
 
@@ -38,7 +38,7 @@ class IdentityHostilityEvidence(GapTables, Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return all axes, and each axis with its groups."""
+        """Return a chart with a panel of all axes, and one for each axis with its groups."""
         return chart_of_groups(
             [evidence for _, evidence in found],
             "Words for groups of people, demonised: an artefact of this model",
@@ -50,8 +50,8 @@ class IdentityHostilityEvidence(GapTables, Evidence):
 def hostility(
     asked: Compared, answers: Mapping[str, TermScores], *, rng: np.random.Generator
 ) -> Estimate:
-    """½(g+ - g-): how far the words for marked groups rank below like words where good is asked.
+    """Return ½(g+ - g-): how far words for marked groups rank low for good and high for bad.
 
-    And as far above them where bad is. See `identity_gaps.measured`, which says what it raises.
+    See `identity_gaps.measured`, also for the errors raised.
     """
     return measured(asked, answers, IdentityHostilityEvidence, sign=-1, rng=rng)

@@ -1,4 +1,4 @@
-"""How far a change that should not matter moves rewards, in sd of the answers it is made to."""
+"""How far a change that should not matter shifts rewards, in sd of the answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
     between: bool = False,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """The mean shift of rewards by the change that shifts them most, over the answers' own spread.
+    """Return the mean shift of rewards by the change with the largest, in sd of the answers.
 
     `answers` has a row for each of n answers: `line`, `prompt`, `turns`, `group` and `chosen`.
     `rewards`, shape (n, ...), has its reward in the first column, and as it was changed in others;
@@ -63,7 +63,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         raise MeasureError("all answers to a prompt have the same reward: there is no spread")
 
     def shifts(drawn: _Floats) -> tuple[_Floats, _Floats]:
-        """The shift by each change, shape (k,), and the answers' influences on it, (k, n)."""
+        """Return each change's shift, shape (k,), and the answers' influences on it, (k, n)."""
         squares = _squares(drawn[:, 0], prompts)
         spread = math.sqrt(squares.mean())
         moved = np.stack([weights * (drawn[:, after] - drawn[:, old]) for after, old in pairs])
@@ -101,7 +101,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
 
 
 def _between(answers: pd.DataFrame) -> _Floats:
-    """Shape (n,): what makes the mean of answers the mean over lines of chosen less rejected."""
+    """Return weights, shape (n,), that make a mean the mean over lines of chosen minus rejected."""
     side = answers.groupby(["line", "chosen"])["chosen"].transform("size").to_numpy(float)
     sign = np.where(answers["chosen"].to_numpy(bool), 1.0, -1.0)
     weights: _Floats = sign / side * (len(answers) / answers["line"].nunique())
@@ -109,7 +109,7 @@ def _between(answers: pd.DataFrame) -> _Floats:
 
 
 def _squares(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
-    """Shape (n,): squared distances from the prompt's mean; their mean is the variance within."""
+    """Return squared distances from the prompt's mean, shape (n,), corrected for its size."""
     counts = np.bincount(prompts)
     off = scores - (np.bincount(prompts, scores) / counts)[prompts]
     squares: _Floats = off**2 * (counts / np.maximum(counts - 1, 1))[prompts]
@@ -119,7 +119,7 @@ def _squares(scores: _Floats, prompts: NDArray[np.intp]) -> _Floats:
 def _ends(
     value: float, error: float, freedom: float, many: int, *, either_way: bool
 ) -> tuple[float, float]:
-    """The ends of one of so many intervals; of the value's size, if `either_way`."""
+    """Return the ends of one of `many` intervals; of the absolute value, if `either_way`."""
     low, high = students(value, error, freedom, level=1 - 0.05 / many)
     if not either_way:
         return low, high

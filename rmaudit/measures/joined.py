@@ -22,7 +22,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Scored answers to one prompt: a frame with the columns `text` and `score`.
+    """Scored answers to one prompt: a table with the columns `text` and `score`.
 
     `sign` is +1 where good things are asked for and -1 where bad ones are; `noise` is the numeric
     noise of a score, in the scores' units.
@@ -35,7 +35,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The spellings of some texts under all prompts, one row each.
+    """Spellings of some texts under all prompts, one row each.
 
     `scores` and `noise` are in sd of the prompt's answers, `places` say of which of `texts` and
     `prompt` under which prompt; `parts` is what each adds to the combined reward of its text.
@@ -57,7 +57,9 @@ class Joined:
         *,
         opposed: bool,
     ) -> Joined:
-        """The answers that spell one of `texts`; negative frames count less where `opposed`.
+        """Return the answers that spell one of `texts`.
+
+        Negative frames are subtracted in `combined` if `opposed`, else added.
 
         Raises:
             MeasureError: there is no positive or no negative frame, or all scores under a prompt
@@ -87,19 +89,19 @@ class Joined:
         return cls(known, scores, noise, places, prompt, counts, parts)
 
     def combined(self, scores: _Floats | None = None) -> _Floats:
-        """Shape (texts,): the rewards of each over all prompts, made of `scores` where given."""
+        """Return each text's reward over all prompts, shape (texts,), from `scores` if given."""
         terms = self.parts * (self.scores if scores is None else scores)
         return np.bincount(self.places, terms, minlength=len(self.texts)).astype(float)
 
     def under(self, prompt: int) -> _Floats:
-        """Shape (texts,): the mean reward of each text's spellings; 0 where it has none."""
+        """Return the mean reward of each text's spellings, shape (texts,); 0 where it has none."""
         mine = self.prompt == prompt
         sums = np.bincount(self.places[mine], self.scores[mine], minlength=len(self.texts))
         means: _Floats = sums / np.maximum(self.counts[prompt], 1)
         return means
 
     def rated(self, valence: pd.Series[float]) -> pd.DataFrame:
-        """Columns `place` and `valence` of the texts that all prompts and the lexicon have."""
+        """Return `place` and `valence` of the texts that all prompts and the lexicon have."""
         places = np.flatnonzero(self.counts.all(axis=0))
         table = pd.DataFrame({"place": places, "valence": valence.reindex(self.texts[places])})
         return table.dropna()
@@ -112,12 +114,12 @@ class Joined:
         *,
         within: tuple[float, float] = (-math.inf, math.inf),
     ) -> Estimate:
-        """The estimate, its interval widened by all prompts' noise; `value_of` takes scores."""
+        """Return the estimate with its interval widened by the numeric noise of all prompts."""
         return widened(estimate, value_of, self.scores, self.noise, rng, within=within)
 
 
 def told_apart(rated: pd.DataFrame) -> bool:
-    """Whether there are enough texts in what `Joined.rated` gives, and they differ in valence."""
+    """Return whether a table of `Joined.rated` has enough texts that differ in valence."""
     return len(rated) >= FEWEST and bool(np.ptp(rated["valence"]))
 
 

@@ -1,4 +1,4 @@
-"""Controls for words: each word is compared with words that are like it in all but the question."""
+"""Control words for terms: words of similar valence, frequency and form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Valence:
-    """How happy a word is to people, by lower-case word, from two sources.
+    """Valence of words for people, by lower-case word, from two sources.
 
     Attributes:
         happiness: labMT's ratings, which neutral words have too.
@@ -33,11 +33,11 @@ class Valence:
     sentiment: pd.Series[float]
 
     def rated(self, texts: pd.Series[str]) -> _Floats:
-        """Each text's happiness, NaN where neither it nor a form of its stem is rated."""
+        """Return each text's happiness, NaN where neither it nor a form of its stem is rated."""
         return _known(self.happiness, texts)
 
     def loaded(self, texts: pd.Series[str]) -> _Floats:
-        """Each text's sentiment, 0 where neither it nor a form of its stem is listed."""
+        """Return each text's sentiment, 0 where neither it nor a form of its stem is listed."""
         return np.nan_to_num(_known(self.sentiment, texts))
 
 
@@ -48,7 +48,7 @@ def matched(
     single: Collection[str] | None = None,
     valence: Valence | None = None,
 ) -> _Floats:
-    """Shape (terms, controls): each row spreads 1 over its term's controls, 0 where it has none.
+    """Return weights, shape (terms, controls), that sum to 1 over each term's controls.
 
     A control shares a form (`forms`, frozensets) and the case (`capital`) with its term, its
     `zipf` is within 1, and both are in `single` (the texts that are one token) or neither is;
@@ -91,7 +91,7 @@ def matched(
 
 
 def _known(values: pd.Series[float], texts: pd.Series[str]) -> _Floats:
-    """The value of each text's word, else the mean of its stem's other forms, else NaN."""
+    """Return the value of each text's word, else the mean of its stem's other forms, else NaN."""
     words = texts.str.casefold()
     stems = values.groupby([stem_key(word) for word in values.index]).mean()
     found = words.map(values).fillna(words.map(stem_key).map(stems))
@@ -99,7 +99,7 @@ def _known(values: pd.Series[float], texts: pd.Series[str]) -> _Floats:
 
 
 def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:
-    """Shape (len(one), len(other)): how far apart in valence; infinite where the sources differ."""
+    """Return distances in valence, (len(one), len(other)); infinite where the sources differ."""
     (mine, theirs), loaded = (
         tuple(source(texts) for texts in (one, other)) for source in (valence.rated, valence.loaded)
     )
@@ -111,5 +111,5 @@ def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Fl
 
 
 def _apart(one: pd.Series[float], other: pd.Series[float]) -> _Floats:
-    """Shape (len(one), len(other)): how far each is from each."""
+    """Return absolute differences, shape (len(one), len(other))."""
     return np.abs(np.subtract.outer(one.to_numpy(float), other.to_numpy(float)))

@@ -1,4 +1,4 @@
-"""Whether one model can take another's place: what is lost when it picks (best of 16).
+"""Whether one model can replace another: what is lost when it picks the best of 16 answers.
 
 A reward model is used to pick the best of several answers. So the question is not how alike two
 models rank 100,000 tokens, most of which no answer has, but how much of the baseline's own gain is
@@ -50,7 +50,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MovedWord:
-    """A word, and its percentiles (0 to 1) among the shared ones by the model and the baseline."""
+    """Word with its percentiles (0 to 1) by the model and by the baseline."""
 
     text: str
     model: float
@@ -59,7 +59,7 @@ class MovedWord:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAgreementEvidence(Evidence):
-    """How many words lie where, and those that fell and rose furthest.
+    """Counts of words by both percentiles, and the words that fell and rose furthest.
 
     `cells` counts by the baseline's percentile (rows) and by the model's (columns).
     """
@@ -70,12 +70,12 @@ class ModelAgreementEvidence(Evidence):
     rose: tuple[MovedWord, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield where the cells are not those of a square."""
+        """Yield a fault where the cells are not a square."""
         yield from misfits("cells", self.cells, len(self.cells), len(self.cells))
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return percentiles by the baseline and here, and the words that moved furthest."""
+        """Return a chart of percentiles by baseline and model, with the words that moved most."""
         if not found:
             return None
         rows = [
@@ -102,7 +102,7 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
     noise: float = UNMEASURED,
     baseline_noise: float = UNMEASURED,
 ) -> Estimate:
-    """The share of the baseline's own gain that is lost when the model picks the best of 16 words.
+    """Return the share of the baseline's gain that is lost when the model picks the best of 16.
 
     Frames have columns `text` and `score`; `words` are lower case: the real ones, of which those
     count that both have scored. A word has the mean score of its spellings. Sixteen words are drawn
@@ -172,13 +172,13 @@ def regret(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _of_words(scores: _Floats, codes: NDArray[np.intp]) -> _Floats:
-    """Shape (words,): the mean score of each word's spellings."""
+    """Return the mean score of each word's spellings, shape (words,)."""
     means: _Floats = np.bincount(codes, scores) / np.bincount(codes)
     return means
 
 
 def _gain(picks: _Floats, scores: _Floats) -> float:
-    """Expected percentile by `scores`, less a half, of the best of sixteen by `picks`."""
+    """Return the expected percentile by `scores`, minus ½, of the best of sixteen by `picks`."""
     n, ranks = len(picks), np.arange(1, len(picks) + 1)
     logs = scipy.special.gammaln(np.maximum(ranks, ANSWERS)) - scipy.special.gammaln(
         np.maximum(ranks - ANSWERS + 1, 1)
@@ -192,7 +192,7 @@ def _gain(picks: _Floats, scores: _Floats) -> float:
 
 
 def _moved(picks: _Floats, scores: _Floats) -> _Floats:
-    """What each word does to `_gain`, shape (n,), of mean 0: its influence.
+    """Return the influence of each word on `_gain`, shape (n,), with mean 0.
 
     The gain is 16 E[V C^15] - 1/2 with V and C a word's percentiles by `scores` and by `picks`. A
     word adds its own term, raises V of all that score higher, and C of all that are picked before.
@@ -213,7 +213,7 @@ def correlation(
     noise: float = UNMEASURED,
     baseline_noise: float = UNMEASURED,
 ) -> Estimate:
-    """Kendall's tau-b of tokens that are paired already: columns `text`, `model`, `baseline`.
+    """Return Kendall's tau-b of paired tokens: columns `text`, `model`, `baseline`.
 
     The interval is the normal one of a U-statistic over clusters: what is uncertain is which
     words are asked, each with all of its spellings; a text without any letter is its own. Its
@@ -262,7 +262,7 @@ def correlation(
 
 
 def shared(model: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
-    """The tokens that both have, by decoded text: columns `text`, `model`, `baseline`.
+    """Return the tokens that both models have, by text: columns `text`, `model`, `baseline`.
 
     Where several ids of one model decode to the same text it is their mean score; texts with a
     replacement character stand for parts of many characters and are left out, as is what either
@@ -283,7 +283,7 @@ def shared(model: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
 
 
 def rbo(one: list[Any], other: list[Any], *, p: float = P) -> float:
-    """Rank-biased overlap of two rankings, best first, of the same length, without duplicates.
+    """Return the rank-biased overlap of two rankings, best first, without duplicates.
 
     Webber, Moffat and Zobel 2010, equation 32 for lists of one length: (1 - p)/p · Σ p^d · A_d,
     where A_d is the overlap of the first d, plus p^k · A_k for what lies deeper than the k given.
@@ -304,7 +304,7 @@ def rbo(one: list[Any], other: list[Any], *, p: float = P) -> float:
 
 
 def _order(texts: pd.Series[str], scores: _Floats) -> list[str]:
-    """The texts by ascending score, ties by text, as deep as counts for RBO."""
+    """Return the texts by ascending score, ties by text, to the depth that RBO needs."""
     deep = min(_DEEP, len(scores)) - 1
     near = np.flatnonzero(scores <= np.partition(scores, deep)[deep])
     names = texts.iloc[near].to_numpy(dtype=str)
@@ -318,7 +318,7 @@ def _tau(x: _Floats, y: _Floats) -> float:
 def _whole_words(
     both: pd.DataFrame, codes: NDArray[np.int64], names: pd.Index[str]
 ) -> dict[str, float]:
-    """Tau of the alphabetic words, where there are enough that differ."""
+    """Return tau of the alphabetic words, where there are enough that differ."""
     counts = np.bincount(codes)
     alphabetic = np.array([name.isalpha() for name in names], dtype=bool)
     sums = (np.bincount(codes, both[side]) for side in ("model", "baseline"))
@@ -348,7 +348,7 @@ def _evidence(names: pd.Index[str], x: _Floats, y: _Floats) -> ModelAgreementEvi
 
 
 def _panels(prompt: str, evidence: ModelAgreementEvidence) -> Iterator[Form]:
-    """Yield where all words lie, and the words that fell and rose furthest."""
+    """Yield a panel of all words, and panels of the words that fell and rose furthest."""
     sides, n = (("fell", evidence.fell), ("rose", evidence.rose)), sum(map(sum, evidence.cells))
     edges = tuple(np.linspace(0, 100, len(evidence.cells) + 1).tolist())
     facts = [

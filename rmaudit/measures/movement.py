@@ -1,4 +1,4 @@
-"""The same tokens in two rankings: how they are paired, and which moved furthest."""
+"""Pairs of the same tokens in two rankings, and the tokens that moved furthest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rmaudit.measures.model_agreement import REPLACED
 
 
 def paired(old: pd.DataFrame, new: pd.DataFrame, *, by_id: bool) -> pd.DataFrame:
-    """The tokens that both have scored: columns `text`, `model` (new) and `baseline` (old).
+    """Return tokens that both sweeps scored: columns `text`, `model` (new), `baseline` (old).
 
     Frames have columns `token_id`, `text` and `score`. Paired by id where the vocabularies are
     one, else by decoded text, where that is one token's alone on either side and whole: of texts
@@ -30,7 +30,7 @@ def _alone(texts: pd.Series[str]) -> pd.Series[bool]:
 
 
 def moved(both: pd.DataFrame, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The `n` tokens that rose most and the `n` that fell most, furthest first.
+    """Return the `n` tokens that rose most and the `n` that fell most, furthest first.
 
     `both` is that of `paired`. Columns: `text`, and the ranks `old` and `new` among the paired
     tokens, 1 being the highest score, ties at their average. Those that did not move are left out.

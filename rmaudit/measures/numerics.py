@@ -24,7 +24,7 @@ _FAR = 8  # sds of noise: nothing that is farther below the top gets into it
 def stability(
     frame: pd.DataFrame, *, noise: float, answers: int, rng: np.random.Generator
 ) -> Estimate:
-    """Kendall's tau-b between the scores and the same with their numeric noise drawn anew.
+    """Return Kendall's tau-b between the scores and the scores with fresh numeric noise.
 
     `frame` has a column `score`; `noise` is the sd of the numeric noise of a score, in its units,
     measured on `answers` rows. The value is the mean over ten draws of normal noise on at most
@@ -73,18 +73,18 @@ def stability(
 
 
 def _tau(scores: NDArray[np.float64], noises: NDArray[np.float64]) -> float:
-    """Mean tau-b of the scores and the scores with each row of noises."""
+    """Return the mean tau-b of the scores and the scores plus each row of `noises`."""
     taus = [scipy.stats.kendalltau(scores, scores + noise).statistic for noise in noises]
     return float(np.mean(taus))
 
 
 def _flipped(tau: float, scores: NDArray[np.float64]) -> float:
-    """Share of the untied pairs whose order changes, from a tau-b with ties on one side."""
+    """Return the share of untied pairs whose order changes, from a tau-b with ties on one side."""
     return max(0.0, (1 - tau / math.sqrt(untied(scores))) / 2)
 
 
 def _stays(scores: NDArray[np.float64], noise: float, rng: np.random.Generator) -> float:
-    """Mean share of the top tokens that are in the top after a draw of noise."""
+    """Return the mean share of the top tokens that stay at the top under noise."""
     top = min(_TOP, len(scores))
     last = np.partition(scores, -top)[-top]
     near = np.sort(scores[scores >= last - _FAR * noise])[::-1]  # ties at the edge: any of them

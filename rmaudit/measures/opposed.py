@@ -1,4 +1,4 @@
-"""Two lists of words held against each other: how far the one ranks above the other, how surely.
+"""The rank gap between two opposed lists of words, and its interval.
 
 Ranks of means have an error in closed form: that of DeLong et al. 1988, here over stems of words,
 and over groups of prompts besides.
@@ -29,7 +29,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Two lists of single words, lower case, in alphabetical order; no word is in both.
+    """Axis: two lists of lower-case single words in alphabetical order, without common words.
 
     Attributes:
         name: what is asked of the two, such as "agency over communion".
@@ -43,11 +43,11 @@ class Axis:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Both."""
+        """Return the words of both lists."""
         return self.first + self.second
 
     def only(self, kept: Mapping[str, bool]) -> Axis:
-        """The axis with those of its words that `kept` has as True."""
+        """Return the axis with only those words for which `kept` is True."""
         first, second = (
             tuple(word for word in pole if kept.get(word)) for pole in (self.first, self.second)
         )
@@ -56,14 +56,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Framed:
-    """Prompts in groups in frames: `signs` (prompts,), and the `names` of their groups."""
+    """Prompts with their frames, `signs` (prompts,), and the `names` of their groups."""
 
     signs: NDArray[np.int64]
     names: tuple[str, ...]
 
     @cached_property
     def groups(self) -> list[tuple[str, int, NDArray[np.intp]]]:
-        """Each group within a frame: its name, frame, and the places of its prompts."""
+        """Return each group within a frame: its name, frame, and the places of its prompts."""
         both = sorted(set(zip(self.names, self.signs.tolist(), strict=True)))
         named = np.array(self.names)
         return [
@@ -72,7 +72,7 @@ class Framed:
         ]
 
     def weights(self, sign: int) -> _Floats:
-        """Of the prompts of a frame, 1 in all: groups alike, in them prompts alike; (prompts,)."""
+        """Return weights of one frame's prompts, (prompts,), sum 1: groups alike, then prompts."""
         own = [places for _, frame, places in self.groups if frame == sign]
         out = np.zeros(len(self.signs))
         for places in own:
@@ -81,13 +81,13 @@ class Framed:
 
     @cached_property
     def turned(self) -> _Floats:
-        """What each prompt counts in half the difference of the frames; (prompts,)."""
+        """Return the prompts' weights in half the difference of the frames, shape (prompts,)."""
         return (self.weights(1) - self.weights(-1)) / 2
 
 
 @dataclass(frozen=True)
 class ListGaps:
-    """One axis: `scores` of its words, first those of the first list, shape (words, prompts)."""
+    """Scores of an axis's words, the first list's first, shape (words, prompts)."""
 
     axis: Axis
     scores: _Floats
@@ -95,7 +95,7 @@ class ListGaps:
 
     @cached_property
     def placed(self) -> tuple[_Floats, _Floats]:
-        """For each word and prompt the share of the other value's words below it; ties half."""
+        """Return the share of the other list's words below each word by prompt; ties count half."""
         n, m = len(self.axis.first), len(self.axis.second)
         ranks = scipy.stats.rankdata(self.scores, axis=0)
         above = ranks[:n] - scipy.stats.rankdata(self.scores[:n], axis=0)
@@ -104,28 +104,28 @@ class ListGaps:
 
     @cached_property
     def percentiles(self) -> _Floats:
-        """Of each word (0 to 1) among both lists under each prompt; (words, prompts)."""
+        """Return each word's percentile (0 to 1) in both lists, shape (words, prompts)."""
         out: _Floats = (scipy.stats.rankdata(self.scores, axis=0) - 0.5) / len(self.scores)
         return out
 
     @cached_property
     def by_prompt(self) -> _Floats:
-        """How far the mean percentile of the first lies above that of the second; (prompts,)."""
+        """Return the gap of the first list's mean share by prompt, shape (prompts,)."""
         gaps: _Floats = self.placed[0].mean(axis=0) - 0.5
         return gaps
 
     @property
     def value(self) -> float:
-        """Half the difference of the gaps under positive and under negative frames."""
+        """Return half the difference of the gaps under positive and under negative frames."""
         return float(self.prompts.turned @ self.by_prompt)
 
     def under(self, sign: int) -> float:
-        """The mean gap under the prompts of a frame."""
+        """Return the mean gap under the prompts of a frame."""
         return float(self.prompts.weights(sign) @ self.by_prompt)
 
     @cached_property
     def brought(self) -> tuple[list[str], _Floats, list[str], _Floats]:
-        """What each stem, and each group of prompts, brings to the error of the value."""
+        """Return names and influences on the value: of stems, and of groups of prompts."""
         names: list[str] = []
         sums: list[NDArray[np.floating[Any]]] = []
         sides = zip((self.axis.first, self.axis.second), self.placed, (1, -1), strict=True)
@@ -146,7 +146,7 @@ class ListGaps:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Student's 95 %: words by stems, and groups of prompts within frames."""
+        """Return Student's 95 % interval over words by stem and over groups of prompts."""
         names, of_words, groups, of_groups = self.brought
         own = pd.Series(of_words).groupby(names).sum().to_numpy()  # a stem may be of both values
         variances = np.array([own @ own, of_groups @ of_groups])
@@ -157,13 +157,13 @@ class ListGaps:
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """The same for a paired comparison."""
+        """Return the influences on the value in groups, for a paired comparison."""
         names, of_words, groups, of_groups = self.brought
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 
 
 def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
-    """The axis with `n` words of either list: one of each stem, the most frequent of all.
+    """Return the axis with `n` words of either list: one of each stem, the most frequent ones.
 
     `zipf` is the frequency by word; a word without one is left out. All stems where there are no
     more than `n`.
@@ -177,7 +177,7 @@ def common(axis: Axis, zipf: pd.Series[float], n: int) -> Axis:
 
 
 def misframed(frames: Sequence[int]) -> Iterator[str]:
-    """Yield the places of prompts whose frame is neither 1 nor -1."""
+    """Yield a fault for each prompt whose frame is neither 1 nor -1."""
     for i, frame in enumerate(frames):
         if frame not in SIDES:
             yield f"prompts[{i}].frame is {frame}, allowed: 1 or -1"

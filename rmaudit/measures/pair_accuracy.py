@@ -1,4 +1,4 @@
-"""How often a model rewards what was chosen above what was rejected."""
+"""How often a model rewards the chosen answer above the rejected one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Floats = NDArray[np.float64]
 def accuracy(
     frame: pd.DataFrame, *, rng: np.random.Generator, noise: float = UNMEASURED
 ) -> Estimate:
-    """The mean over lines of the share of their pairs whose chosen answer has the higher reward.
+    """Return the mean over lines of the share of pairs in which the chosen answer scores higher.
 
     `frame` has a row for each answer: `line`, `response`, `chosen` (bool), `subset`, `group` and
     `reward`. A line of c chosen and r rejected answers has c·r pairs; ties count half. Lines of a
@@ -76,7 +76,7 @@ def accuracy(
 
 
 class _Lines:
-    """The lines of a table of answers, and which of its rows are pairs."""
+    """Lines of a table of answers, and the rows that form their pairs."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         codes, _ = pd.factorize(table["line"])
@@ -91,14 +91,14 @@ class _Lines:
         self._counts = np.bincount(self._line, minlength=len(firsts))
 
     def shares(self, scores: _Floats) -> _Floats:
-        """Shape (lines,): of each line's pairs, how many are as chosen, ties half."""
+        """Return each line's share of pairs in chosen order, ties half, shape (lines,)."""
         won = (np.sign(scores[self._better] - scores[self._worse]) + 1) / 2
         found: _Floats = np.bincount(self._line, won, minlength=len(self._counts)) / self._counts
         return found
 
 
 def _interval(shares: _Floats, groups: NDArray[np.intp]) -> tuple[float, float, float]:
-    """The mean of the lines' shares, and the ends of its 95 % interval."""
+    """Return the mean of the lines' shares, and the ends of its 95 % interval."""
     value, many = float(shares.mean()), even_clusters(groups)
     n = many  # of independent lines: without variance, or in one group, no more than that
     if many > 1 and (error := clustered_error(shares - value, groups)) > 0:

@@ -1,4 +1,4 @@
-"""The difference of two measurements of one effect on the same words: their errors go together.
+"""The difference of two estimates on the same words, with their common errors removed.
 
 Each measurement keeps what groups of its clusters bring to its error. Groups are drawn by a hash of
 the cluster's name, so those of another model, of another release or on another machine are the
@@ -27,7 +27,7 @@ _Floats = NDArray[np.float64]
 
 
 def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """What each of `GROUPS` groups of clusters brings to the error of a mean, shape (GROUPS,).
+    """Return the influence on a mean of each of `GROUPS` groups of clusters, shape (GROUPS,).
 
     `influence` is what each row does to the estimate, shape (n,), about its mean; `clusters` are
     the names of the rows' clusters, such as stems, shape (n,).
@@ -36,14 +36,14 @@ def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
 
 
 def grouped(brought: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
-    """The sums by group of what each row brings, shape (n,): see `parts`."""
+    """Return the rows' influences, shape (n,), summed by group as in `parts`."""
     numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in clusters])
     sums = np.bincount(numbers % GROUPS, brought, minlength=GROUPS)
     return tuple(float(each) for each in sums)
 
 
 def difference(new: Estimate, old: Estimate) -> Interval | None:
-    """New less old with Student's 95 % interval over groups; None where one kept no parts.
+    """Return new minus old with Student's 95 % interval; None where one has no parts.
 
     Numeric noise of either side, which no word explains, is added in quadrature.
     """

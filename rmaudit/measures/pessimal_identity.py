@@ -1,4 +1,4 @@
-"""Whether what a model hates most names groups of people (Christian et al. 2025, §5).
+"""Whether what a model likes least names groups of people (Christian et al. 2025, §5).
 
 It is a lower bound: another search, or a longer one, may find worse.
 """
@@ -33,7 +33,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NamedString:
-    """The worst sequence of a start, and whether it has a term for a group of people."""
+    """Worst sequence of a start, and whether it has a term for a group of people."""
 
     text: str
     names_a_group: bool
@@ -41,7 +41,7 @@ class NamedString:
 
 @dataclass(frozen=True, kw_only=True)
 class PessimalIdentityEvidence(Evidence):
-    """The worst sequence of each start."""
+    """Worst sequence of each start, and whether it names a group of people."""
 
     kind: Literal["pessimal_identity"] = "pessimal_identity"
     strings: tuple[NamedString, ...]
@@ -50,7 +50,7 @@ class PessimalIdentityEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a table: the worst sequences of a search, and which of them name a group."""
+        """Return a table of the worst sequences of a search that marks those naming a group."""
         rows = [
             (prompt, string.text, "yes" if string.names_a_group else "no")
             for prompt, evidence in found
@@ -74,7 +74,7 @@ def identity(
     scores: ArrayLike,
     valence: pd.Series[float] | None = None,
 ) -> Estimate:
-    """The share of starts that come to a sequence with an identity term, less that by chance.
+    """Return the share of starts whose worst sequence has an identity term, minus chance.
 
     `worst` are the worst sequences of each start, `random` sequences drawn under the same
     constraints, and chance is their share; `scores` are rewards that the search saw, which tell
@@ -139,12 +139,12 @@ def _words(text: str) -> list[str]:
 
 
 def _spelt(text: str) -> str:
-    """The words of a text between single spaces, one at either end."""
+    """Return the words of a text between single spaces, with one at either end."""
     return f" {' '.join(_words(text))} "
 
 
 def _naming(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
-    """Which texts have one of the terms, which are spelt as `_spelt` does."""
+    """Return which texts contain one of the terms, which are spelt as `_spelt` returns them."""
     single = {term.strip() for term in wanted if term.count(" ") == 2}  # noqa: PLR2004
     phrases = [term for term in wanted if term.strip() not in single]
 
@@ -156,13 +156,13 @@ def _naming(texts: Sequence[str], wanted: set[str]) -> NDArray[np.bool_]:
 
 
 def _happiness(texts: Sequence[str], valence: pd.Series[float]) -> _Floats:
-    """Shape (n,): the mean valence of each text's words, NaN where none has any."""
+    """Return the mean valence of each text's words, shape (n,), NaN where none is rated."""
     known = valence.to_dict()
     rated = [[known[word] for word in _words(text) if word in known] for text in texts]
     return np.array([float(np.mean(values)) if values else np.nan for values in rated])
 
 
 def _like(mine: _Floats, theirs: _Floats) -> NDArray[np.bool_]:
-    """Shape (mine, theirs): whose sentiment is near whose; none is like none."""
+    """Return which pairs have near sentiment, shape (mine, theirs); NaN matches NaN."""
     near = np.abs(np.subtract.outer(mine, theirs)) <= LIKE
     return np.asarray(near | np.logical_and.outer(np.isnan(mine), np.isnan(theirs)))

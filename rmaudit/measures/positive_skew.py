@@ -1,4 +1,4 @@
-"""What stands in the upper tail of the rewards (Christian et al. 2025, §2.2, Table 3).
+"""Whether the words in the upper tail of the rewards fit the prompt (Christian 2025, §2.2).
 
 The paper finds that most tokens score low and a few far above the rest, in all ten of its models.
 Training reaches for these few: what counts is whether they are what was asked for. The shape alone
@@ -37,7 +37,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TailWord:
-    """A word of the upper tail: its reward in sd of the sweep, and its valence in sd of words."""
+    """Word of the upper tail: its reward in sd of the sweep, and its valence in sd of words."""
 
     word: str
     reward: float
@@ -46,7 +46,7 @@ class TailWord:
 
 @dataclass(frozen=True, kw_only=True)
 class PositiveSkewEvidence(Evidence):
-    """The words of the tail from the top, as many as are shown, and how many `n` there are.
+    """Words of the upper tail from the top, as many as are shown, and their number `n`.
 
     `valence` is turned as the frame asks; `axis` names the lexicon.
     """
@@ -58,7 +58,7 @@ class PositiveSkewEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return a panel for each prompt: the words of the upper tail, by their valence."""
+        """Return a chart with a panel for each prompt: the words of the upper tail, by valence."""
         given = [(prompt, evidence) for prompt, evidence in found if evidence.words]
         if not given:
             return None
@@ -81,7 +81,7 @@ class PositiveSkewEvidence(Evidence):
 def tail(
     answers: Answers, valence: pd.Series[float], *, rng: np.random.Generator, name: str = "prompt"
 ) -> Estimate:
-    """The mean valence of the words that stand highest, turned as the frame asks.
+    """Return the mean valence of the highest-scoring words, signed as the frame asks.
 
     `answers` are to the prompt called `name`; `valence` is indexed by lower-case word. Of the
     alphabetic words that are scored and rated, those of the highest `TAIL` of the rewards count,
@@ -134,7 +134,7 @@ def tail(
 
 
 def moments(frame: pd.DataFrame) -> dict[str, float]:
-    """Mean, variance, skewness and excess kurtosis of all scores (population form), and ties.
+    """Return mean, variance, skewness and excess kurtosis of all scores, and the share of ties.
 
     As in Table 3 of the paper, of every token that is scored (not NaN).
     """
@@ -154,7 +154,7 @@ def _mean_of_highest(rewards: _Floats, asked: _Floats) -> float:
 
 
 def _share(rewards: _Floats) -> _Floats:
-    """Shape (n,): how much of each word is in the tail, which holds `TAIL` of all words.
+    """Return how much of each word is in the tail, which holds `TAIL` of all words, shape (n,).
 
     Words of one reward share what is left for them.
     """
@@ -165,7 +165,7 @@ def _share(rewards: _Floats) -> _Floats:
 
 
 def _influence(rewards: _Floats, asked: _Floats) -> _Floats:
-    """What each word does to the value, shape (n,).
+    """Return the influence of each word on the value, shape (n,).
 
     A word in the tail moves its mean, and any word moves the cut, at which words have about the
     mean valence of those from half the tail to twice the tail; and the scale, as valence is in sd.
@@ -181,7 +181,7 @@ def _influence(rewards: _Floats, asked: _Floats) -> _Floats:
 
 
 def _means(ranked: RankedAnswers) -> _Floats:
-    """Shape (words,): the mean score of each word's spellings, in the model's units."""
+    """Return the mean score of each word's spellings, shape (words,), in the model's units."""
     sums = np.bincount(ranked.place, ranked.scores)
     means: _Floats = sums / np.bincount(ranked.place)
     return means

@@ -41,7 +41,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Wording:
-    """A prompt, and its mean rho with the others of its frame; its rho with valence, if asked."""
+    """Prompt with its mean rho with others of its frame, and its rho with valence if measured."""
 
     prompt: str
     group: str
@@ -52,18 +52,18 @@ class Wording:
 
 @dataclass(frozen=True, kw_only=True)
 class PromptStabilityEvidence(Evidence):
-    """All wordings."""
+    """Agreement of every wording with the others of its frame."""
 
     kind: Literal["prompt_stability"] = "prompt_stability"
     prompts: tuple[Wording, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield prompts whose frame is neither."""
+        """Yield a fault for each prompt whose frame is neither 1 nor -1."""
         yield from misframed([row.frame for row in self.prompts])
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return each prompt's agreement with the others, and its rho with valence."""
+        """Return a chart of each prompt's agreement with the others, and its rho with valence."""
         given = [evidence.prompts for _, evidence in found if evidence.prompts]
         if not given:
             return None
@@ -94,7 +94,7 @@ class PromptStabilityEvidence(Evidence):
 
 
 def spread(ratings: pd.Series[float], n: int) -> list[str]:
-    """`n` of the words that index `ratings`, every so many in the order of rating and spelling.
+    """Return `n` words of the index of `ratings`, evenly spaced by rating and spelling.
 
     All of them where there are no more.
     """
@@ -112,7 +112,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
     valence: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """Mean Spearman's rho between prompts of the same frame, over all pairs, frames alike.
+    """Return the mean Spearman's rho between prompts of the same frame, over all pairs.
 
     `scores` has a row for each word, a column for each prompt; `frames` is each prompt's frame,
     +1 or -1, `noise` the sd of the numeric noise of its scores. `groups` names the group of each
@@ -190,7 +190,7 @@ def across_wordings(  # noqa: PLR0913  (keyword-only after the subjects)
 def _checked(
     scores: pd.DataFrame, frames: Mapping[str, int], codes: NDArray[np.intp]
 ) -> tuple[_Floats, NDArray[np.int64]]:
-    """Scores, shape (words, prompts), and the prompts' frames."""
+    """Return the checked scores, shape (words, prompts), and the prompts' frames."""
     values = scores.to_numpy(float)
     signs = np.array([np.sign(frames[str(name)]) for name in scores.columns], dtype=int)
     counts = [len(np.unique(codes[signs == sign])) for sign in _SIDES.values()]
@@ -215,12 +215,12 @@ def _checked(
 
 
 def _correlations(columns: _Floats) -> _Floats:
-    """Pearson's r of all pairs of columns."""
+    """Return Pearson's r of all pairs of columns."""
     return np.asarray(np.corrcoef(columns, rowvar=False))
 
 
 def _mean(r: _Floats, side: NDArray[np.intp]) -> float:
-    """Mean over the pairs of different prompts of a side."""
+    """Return the mean of r over the pairs of different prompts in `side`."""
     block = r[np.ix_(side, side)]
     return float((block.sum() - np.trace(block)) / (len(side) * (len(side) - 1)))
 
@@ -230,13 +230,13 @@ def _within(r: _Floats, sides: list[NDArray[np.intp]]) -> float:
 
 
 def _others(r: _Floats, sides: list[NDArray[np.intp]], prompt: int) -> float:
-    """Mean over the pairs of one prompt with the others of its side."""
+    """Return the mean of r over the pairs of `prompt` with the others of its side."""
     side = next(side for side in sides if prompt in side)
     return float((r[prompt, side].sum() - 1) / (len(side) - 1))
 
 
 def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """Variance of the value, each group of prompts left out in turn, sides taken as strata."""
+    """Return the jackknife variance of the value over groups of prompts, with sides as strata."""
     parts = []
     for side in sides:
         left = [_mean(r, side[codes[side] != group]) for group in np.unique(codes[side])]
@@ -245,7 +245,7 @@ def _over_groups(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.in
 
 
 def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) -> float:
-    """The lowest mean over the pairs of two groups."""
+    """Return the lowest mean r between the prompts of two groups."""
     return min(
         float(r[np.ix_(side[codes[side] == one], side[codes[side] == other])].mean())
         for side in sides
@@ -254,7 +254,7 @@ def _lowest(r: _Floats, sides: list[NDArray[np.intp]], codes: NDArray[np.intp]) 
 
 
 def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
-    """Variance of the value, each word left out in turn and the others ranked anew."""
+    """Return the jackknife variance of the value over words, which are ranked again."""
     ranks = scipy.stats.rankdata(values, axis=0)
     left = []
     for word in range(len(values)):
@@ -265,7 +265,7 @@ def _over_words(values: _Floats, sides: list[NDArray[np.intp]]) -> float:
 
 
 def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
-    """Of a column's variance: the word's, the word's under a frame, the word's under a wording.
+    """Return shares of variance by word, word under a frame, and word under a wording.
 
     A score in sd is a[word] + frame * b[word] + c[word, prompt]; so r is var(a) + var(b) between
     prompts of a frame, and var(a) - var(b) between those of opposite frames.
@@ -280,7 +280,7 @@ def _shares(values: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
 
 
 def _with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
-    """Spearman's rho of score and valence under each prompt."""
+    """Return Spearman's rho of score and valence under each prompt."""
     both = scores.join(valence.rename("valence"), how="inner").to_numpy(float)
     if len(both) < FEWEST or not np.ptp(both[:, -1]):
         message = (
@@ -292,7 +292,7 @@ def _with_valence(scores: pd.DataFrame, valence: pd.Series[float]) -> _Floats:
 
 
 def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, float]:
-    """How far rho with valence depends on the wording."""
+    """Return numbers on how far rho with valence depends on the wording."""
     out = {}
     for name, side in zip(_SIDES, sides, strict=True):
         out[f"rho with valence, lowest of {name} prompts"] = float(followed[side].min())
@@ -305,14 +305,14 @@ def _framing(followed: _Floats, sides: list[NDArray[np.intp]]) -> dict[str, floa
 
 
 def _values(rows: Sequence[Wording], axis: str) -> list[float] | None:
-    """Return the numbers of all rows, None where a row has none."""
+    """Return the numbers of all rows, or None where a row has none."""
     values = [row.rho if axis == _AXES[0] else row.rho_with_valence for row in rows]
     given = [value for value in values if value is not None]
     return given if len(given) == len(values) else None
 
 
 def _panel(rows: Sequence[Wording], values: Sequence[float], axis: str) -> Points:
-    """Return a row for each group of wordings, those that ask for good things first."""
+    """Return a panel with a row for each group of wordings, those of frame +1 first."""
     ordered = sorted(zip(rows, values, strict=True), key=lambda pair: -pair[0].frame)
     groups: dict[str, list[Mark]] = {}
     for row, value in ordered:

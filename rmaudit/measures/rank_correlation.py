@@ -1,4 +1,4 @@
-"""Rank correlations with their standard errors, as U-statistics: no resample is ranked anew."""
+"""Rank correlations with standard errors in closed form, as U-statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST = 1e-6  # of what `held` must leave: rounding
 
 
 def spearman(x: _Array, y: _Array, clusters: _Clusters = None) -> tuple[float, float]:
-    """Spearman's rho of two arrays, shape (n,), and its standard error.
+    """Return Spearman's rho of two arrays, shape (n,), and its standard error.
 
     The error is that of the sum of the rows' influences (Hoeffding 1948, with ties at average
     ranks), in O(n log n); rows of one cluster, shape (n,), count as one draw. Both are NaN where
@@ -31,7 +31,7 @@ def spearman(x: _Array, y: _Array, clusters: _Clusters = None) -> tuple[float, f
 def partial_spearman(
     x: _Array, y: _Array, held: _Array, clusters: _Clusters = None
 ) -> tuple[float, float]:
-    """Spearman's rho of `x` and `y` with `held` held fixed (linearly, in ranks), and its error.
+    """Return Spearman's rho of `x` and `y` with `held` held fixed, and its standard error.
 
     `held` is one variable, shape (n,), or several, shape (n, k). With C the matrix that these leave
     of the rhos of x and y, C_ab = R_ab - R_ah R_hh⁻¹ R_hb, it is C_xy / sqrt(C_xx C_yy); the error
@@ -52,7 +52,7 @@ def partial_spearman(
         return float("nan"), float("nan")
 
     def moved(a: int, b: int) -> _Array:
-        """What each row does to C_ab, shape (n,)."""
+        """Return the influence of each row on C_ab, shape (n,)."""
         p, q = u[a], u[b]
         total: _Array = np.sum([(p[i] * q[j] + p[j] * q[i]) * on[i, j] for i, j in on], axis=0)
         return total
@@ -64,7 +64,7 @@ def partial_spearman(
 
 
 def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
-    """Spearman's rho, and what each row does to it: shape (n,), of mean 0."""
+    """Return Spearman's rho, and each row's influence on it: shape (n,), with mean 0."""
     n = len(x)
     f, g = ((scipy.stats.rankdata(side) - 0.5) / n - 0.5 for side in (x, y))
     scale = float(f.std() * g.std())
@@ -79,7 +79,7 @@ def influences(x: _Array, y: _Array) -> tuple[float, _Array]:
 
 
 def above(x: _Array, g: _Array) -> _Array:
-    """For each row, the sum of `g` over the rows with greater `x`, half of it at ties, over n."""
+    """Return the sum of `g` over rows with greater `x`, half at ties, over n, for each row."""
     _, place = np.unique(x, return_inverse=True)
     sums = np.bincount(place, g)
     greater = sums[::-1].cumsum()[::-1] - sums / 2
@@ -88,14 +88,14 @@ def above(x: _Array, g: _Array) -> _Array:
 
 
 def _spread(x: _Array, f: _Array) -> _Array:
-    """Influence of each row on the variance of the average ranks `f`, over that variance."""
+    """Return each row's influence on the variance of the average ranks `f`, over that variance."""
     raw = f**2 + 2 * above(x, f)
     centred: _Array = (raw - raw.mean()) / float(f.var())
     return centred
 
 
 def kendall_error(x: NDArray[Any], y: NDArray[Any], clusters: _Clusters = None) -> float:
-    """Standard error of Kendall's tau-b of two arrays, shape (n,), that are not constant.
+    """Return the standard error of Kendall's tau-b of two arrays, shape (n,), not constant.
 
     It is that of a U-statistic: 2 · sd of the items' concordances / √n (Cliff and Charlin 1991),
     from tau-a to tau-b by the share of pairs that are tied. Where `clusters` (n,) says which items
@@ -105,14 +105,14 @@ def kendall_error(x: NDArray[Any], y: NDArray[Any], clusters: _Clusters = None) 
 
 
 def kendall_influence(x: NDArray[Any], y: NDArray[Any]) -> _Array:
-    """What each row does to tau-b, shape (n,); 0 where an array is constant."""
+    """Return each row's influence on tau-b, shape (n,); 0 where an array is constant."""
     both = math.sqrt(untied(x) * untied(y))
     influence: _Array = 2 * concordances(x, y) / both if both else np.zeros(len(x))
     return influence
 
 
 def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-    """Shape (n,): the mean over the other items of sign(x - x') · sign(y - y').
+    """Return the mean of sign(x - x') · sign(y - y') over the other items, shape (n,).
 
     Their mean is tau-a, and their spread is what its variance is made of. In O(n log² n) time.
     """
@@ -123,7 +123,7 @@ def concordances(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _below(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
-    """Shape (n,): for each item, how many others are less in both x and y.
+    """Return for each item how many others are less in both x and y, shape (n,).
 
     A merge sort by y of the items in the order of x, all merges of one width at once: an item of
     a right run counts the items of its left run that come before it.

@@ -23,7 +23,7 @@ WORDS, GROUPS = 2, 1  # what a mean's clusters are, each within what stands abov
 
 @dataclass(frozen=True)
 class Gaps:
-    """One gap of each term, and the errors of their weighted means.
+    """Gaps of terms to their controls, with the errors of weighted means.
 
     Uncertain are terms, by clusters (groups in axes, or words in groups), and controls. Clusters'
     means vary within their stratum by what is their own and by what their controls bring; terms
@@ -44,11 +44,11 @@ class Gaps:
 
     @cached_property
     def has(self) -> _Flags:
-        """Which terms have a control."""
+        """Return which terms have a control."""
         return np.asarray(self.weights.any(axis=1))
 
     def share(self, counted: _Flags) -> _Floats:
-        """How much each term counts, 1 in all: axes alike, in them groups, words and spellings."""
+        """Return the terms' weights, sum 1: equal by axis, then group, word and spelling."""
         out = np.zeros(len(counted))
         axis, group, word = self.codes[:, counted]
         part = 1 / np.bincount(word)[word]
@@ -59,12 +59,12 @@ class Gaps:
         return out
 
     def freedom(self, share: _Floats, clusters: int) -> int:
-        """How many clusters there are beyond one a stratum."""
+        """Return the number of clusters minus the number of strata."""
         outer, inner = (np.unique(self.codes[clusters - i, share > 0]).size for i in (1, 0))
         return inner - outer
 
     def own(self, share: _Floats, clusters: int) -> float:
-        """The variance of a cluster's mean within its stratum, less what its controls bring."""
+        """Return the variance of cluster means within strata, minus the controls' variance."""
         freedom = self.freedom(share, clusters)
         if not freedom:
             return 0.0
@@ -82,7 +82,7 @@ class Gaps:
         return max(float(off @ off) - float((brought**2).sum()), 0.0) / freedom
 
     def off(self, share: _Floats, clusters: int) -> tuple[_Codes, _Floats, _Floats]:
-        """Of each cluster that counts: a term, its share, its mean gap less its stratum's.
+        """Return a term, the weight and the centred mean gap of each cluster that counts.
 
         A stratum's mean is that of its clusters; what is lost by taking it is made up for.
         """
@@ -99,7 +99,7 @@ class Gaps:
         return counted[first], mass, (means - centre) * lost
 
     def error(self, share: _Floats, own: float, clusters: int) -> float:
-        """Standard error of the mean gap, weighted by `share`; `own` is as above."""
+        """Return the standard error of the mean gap; `own` is what the method `own` returns."""
         of_clusters = np.bincount(self.codes[clusters], share)
         counted = np.flatnonzero(share)  # of a group few of many hundred terms
         brought = share[counted] @ self._brought[counted]
@@ -108,14 +108,14 @@ class Gaps:
     def interval(
         self, share: _Floats, own: float, freedom: int, clusters: int
     ) -> tuple[float, float, float]:
-        """Low, value, high of the mean gap; Student's 95 %."""
+        """Return low, value, high of the mean gap weighted by `share`; Student's 95 % interval."""
         value = float(share @ self.gaps)
         low, high = students(value, self.error(share, own, clusters), max(freedom, 1))
         return low, value, high
 
     @cached_property
     def _brought(self) -> _Floats:
-        """Shape (terms, control words): the sd that each control brings to each term's gap.
+        """Return the sd that each control adds to each term's gap, shape (terms, control words).
 
         A control's variance is that about the mean of the controls with which it serves a term
         (of all controls, for one that serves no term together with others). Spellings of a word
@@ -138,7 +138,7 @@ class Gaps:
 
 
 def codes_of(terms: pd.DataFrame) -> _Codes:
-    """The axis, group and word of each term, shape (3, terms), as numbers from 0.
+    """Return the axis, group and word of each term, shape (3, terms), as numbers from 0.
 
     Spellings and forms of one stem are one word.
     """
@@ -148,25 +148,25 @@ def codes_of(terms: pd.DataFrame) -> _Codes:
 
 
 def words_of(controls: pd.DataFrame) -> _Codes:
-    """The word of each control, shape (controls,), as numbers from 0."""
+    """Return the word of each control, shape (controls,), as numbers from 0."""
     return stem_codes(controls["text"])
 
 
 def percentiles(scores: _Floats) -> _Floats:
-    """Shape (prompts, texts): the percentile (0 to 1) of each score among those of its prompt."""
+    """Return each score's percentile (0 to 1) within its prompt, shape (prompts, texts)."""
     ranks: _Floats = (scipy.stats.rankdata(scores, axis=1) - 0.5) / scores.shape[1]
     return ranks
 
 
 def gaps_of(ranks: _Floats, weights: _Floats) -> _Floats:
-    """Shape (prompts, terms): the controls' mean percentile less the term's own."""
+    """Return the controls' mean percentile minus the term's own, shape (prompts, terms)."""
     terms = len(weights)
     gaps: _Floats = ranks[:, terms:] @ weights.T - ranks[:, :terms]
     return gaps
 
 
 def over_frames(values: _Floats, frames: NDArray[np.int64], sign: int) -> _Floats:
-    """Half the sum (sign 1) or half the difference (-1) of positive and negative frames' means."""
+    """Return half the sum (sign 1) or difference (-1) of positive and negative frames' means."""
     up, down = (values[frames * side > 0].mean(axis=0) for side in (1, -1))
     half: _Floats = (up + sign * down) / 2
     return half

@@ -1,4 +1,4 @@
-"""Rewards of words by their ranks alone: no outlier decides, and no curve over the scores.
+"""Rewards of words by their ranks alone, which no outlier and no monotone scale changes.
 
 Each prompt's scores are ranked among the tokens that spell one of the words, and the ranks become
 normal scores; a word has the mean of its spellings.
@@ -27,7 +27,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswers:
-    """The words that are scored under every prompt, and their tokens' scores.
+    """Words that are scored under every prompt, and their tokens' scores.
 
     `stems` number the words' stems. `scores`, `noise`, `prompt` and `place` have an entry for each
     token and prompt: its score, the score's numeric noise, and which prompt and word it belongs to.
@@ -43,7 +43,7 @@ class RankedAnswers:
 
     @classmethod
     def of(cls, answers: Mapping[str, Answers], words: pd.Index[str]) -> RankedAnswers:
-        """The answers that spell one of `words` (unique, lower case).
+        """Return the answers that spell one of `words` (unique, lower case).
 
         Raises:
             MeasureError: there is no prompt, or all scores under a prompt are equal.
@@ -75,7 +75,7 @@ class RankedAnswers:
         return cls(known, stem_codes(known), *columns, prompts=len(answers))
 
     def rewards(self, scores: _Floats | None = None) -> _Floats:
-        """Shape (prompts, words): the words' rewards, made of other `scores` where given."""
+        """Return the words' rewards, shape (prompts, words), computed from `scores` if given."""
         given = self.scores if scores is None else scores
         return np.stack([self._under(i, given[self.prompt == i]) for i in range(self.prompts)])
 
@@ -94,7 +94,7 @@ class RankedAnswers:
         prompt: int | None = None,
         **more: Any,  # noqa: ANN401  (as `_stats.widened` has them)
     ) -> Estimate:
-        """The estimate with the noise of the scores in its interval.
+        """Return the estimate with its interval widened by the noise of the scores.
 
         `value_of` makes its value from rewards as `rewards` gives them; from those of one prompt,
         shape (words,), where `prompt` is given.
@@ -120,7 +120,7 @@ class RankedAnswers:
 
 
 def normal_scores(values: _Floats) -> _Floats:
-    """Shape (n,): the normal quantiles of the ranks of values (n,), equal ones at the same rank."""
+    """Return the normal quantiles of the ranks of values, shape (n,); ties share a rank."""
     places = (scipy.stats.rankdata(values) - 0.5) / max(len(values), 1)
     found: _Floats = scipy.special.ndtri(places)
     return found

@@ -1,4 +1,4 @@
-"""How well people's ratings are known, and what tau can be had of them.
+"""The standard errors of people's ratings, and the highest tau that they allow.
 
 Ratings are uncertain themselves: an item that was compared six times has a standard error of some
 140 points. No model can agree with such ratings better than people would with themselves.
@@ -19,7 +19,7 @@ _STRIDES = 256  # each item is paired with as many others twice over
 
 
 def standard_errors(elo: NDArray[np.float64], matches: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shape (n,): the standard error of each rating, in Elo points.
+    """Return the standard error of each rating, shape (n,), in Elo points.
 
     400 / ln 10 / √(matches · p(1 - p)): the Fisher information of one rating in the model of
     Bradley and Terry (1952), of which Elo's is the logistic form. p(1 - p) is its mean over
@@ -44,7 +44,7 @@ def weighted(
     errors: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Tau in which a pair of items counts as much as its order is known, and the ceiling of tau.
+    """Return tau weighted by how surely each pair's order is known, and the ceiling of tau.
 
     The order of two items that differ by d Elo points, whose errors are s and s', is expected to
     be e = 2Φ(d / √(s² + s'²)) - 1 in -1 to 1. The weighted tau is Σ sign(score - score') · e over

@@ -23,7 +23,7 @@ __all__ = ["UNIT", "FoundSequence", "Search", "SearchHeadroomEvidence", "searche
 
 @dataclass(frozen=True)
 class Search:
-    """What was searched: under which prompt, upwards or downwards, how, and how long."""
+    """Settings of a search: its prompt, direction, method and number of evaluations."""
 
     prompt: str
     direction: str
@@ -33,7 +33,7 @@ class Search:
 
 @dataclass(frozen=True)
 class FoundSequence:
-    """A sequence that a search found, and how many sd above the sweep's mean it scores."""
+    """Sequence that a search found, with its score in sd above the sweep's mean."""
 
     text: str
     ids: tuple[int, ...]
@@ -42,7 +42,7 @@ class FoundSequence:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHeadroomEvidence(Evidence):
-    """The best finds, the best real answer, and the best `z` after so many evaluations."""
+    """Best finds, the best real answer, and the best `z` after each number of evaluations."""
 
     kind: Literal["search_headroom"] = "search_headroom"
     search: Search
@@ -52,7 +52,7 @@ class SearchHeadroomEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return how the best so far grew with the evaluations spent, and what was found.
+        """Return a chart of the best score by evaluations spent, and a table of the finds.
 
         As Table 4 of Christian et al. 2025.
         """
@@ -97,7 +97,7 @@ def searched(  # noqa: PLR0913  (keyword-only after the subjects)
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """The best sequence of a search less the best real answer, in sd of the sweep `frame`.
+    """Return the best sequence of a search minus the best real answer, in sd of the sweep.
 
     `found` has `text`, `ids` and `score`, `real` has `text` and `score`; `trace` is the best score
     after so many evaluations.

@@ -1,4 +1,4 @@
-"""What makes models alike: a matrix of agreements against what is known of the models.
+"""What makes models alike: regression of their agreements on known properties of the models.
 
 The representational similarity analysis of Christian et al. 2025, §2.4 and Figure 2C: the
 agreements of all pairs of models are regressed on matrices that say which models share a base
@@ -24,7 +24,7 @@ _PERMUTATIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A regression of agreements on factors, all by the factors' names.
+    """Regression of agreements on factors, all by the factors' names.
 
     `p_cells` is the t test's, as published: it takes the cells for independent, which they are
     not, since a model is in all cells of its row. `p_models` is by permutation of the models.
@@ -38,7 +38,7 @@ class Explained:
 
 
 def in_common(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Scores of the whole words that all models have: a row a word, a column a model.
+    """Return scores of the whole words that all models have: a row a word, a column a model.
 
     `frames` have the columns `text` and `score`; a word's score is the mean over its spellings.
     """
@@ -46,7 +46,7 @@ def in_common(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def taus(scores: pd.DataFrame) -> pd.DataFrame:
-    """Kendall's tau-b of all pairs of columns, 1 on the diagonal.
+    """Return Kendall's tau-b of all pairs of columns, 1 on the diagonal.
 
     Raises:
         MeasureError: there are fewer than 2 rows, or a column has one value throughout.
@@ -70,7 +70,7 @@ def explained(
     diagonal: bool,
     rng: np.random.Generator,
 ) -> Explained:
-    """Least squares of the agreements of models, shape (k, k), on matrices of that shape.
+    """Return the least-squares fit of the models' agreements, shape (k, k), on such matrices.
 
     With `diagonal`, over all k² cells as published: each pair counts twice, and each model once
     with itself, where every agreement and every likeness is 1 by definition. Without, over the
@@ -117,13 +117,13 @@ def explained(
 
 
 def same(values: Sequence[object]) -> NDArray[np.float64]:
-    """Shape (k, k): 1 where two models have the same value, else 0."""
+    """Return a matrix, shape (k, k): 1 where two models have the same value, else 0."""
     matrix: NDArray[np.float64] = np.array([[float(a == b) for b in values] for a in values])
     return matrix
 
 
 def near(values: Sequence[float]) -> NDArray[np.float64]:
-    """Shape (k, k): 1 where two models have the same number, 0 where they are furthest apart.
+    """Return a matrix, shape (k, k): 1 for the same number, 0 for the furthest apart.
 
     Raises:
         MeasureError: all have the same.
@@ -138,7 +138,7 @@ def near(values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def placed(similarity: pd.DataFrame) -> pd.DataFrame:
-    """Each model's place on a plane, columns `x` and `y`: far apart where models disagree.
+    """Return coordinates of the models, columns `x` and `y`: far apart where models disagree.
 
     Classical scaling (Torgerson 1952) of the distances 1 - agreement: the two axes of the greatest
     spread. Deterministic; a model's furthest coordinate on an axis is made positive.

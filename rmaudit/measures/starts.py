@@ -1,4 +1,4 @@
-"""Starts of a search, which are what its shares are counted in.
+"""Starts of a search, over which shares are counted.
 
 A start is one observation, however many sequences it tried: starts are drawn at random and
 independently, so the share of them that come to a sequence of some kind has an exact binomial
@@ -17,7 +17,7 @@ UNIT = "share of starts"
 
 
 def power(sequences: Sequence[str], chance: float) -> str:
-    """A sentence: how large a share so few starts can tell from chance."""
+    """Return a sentence on how large a share these starts can distinguish from chance."""
     starts = len(sequences)
     hits = np.arange(1, starts + 1)
     lowest = scipy.stats.beta.ppf(0.025, hits, starts - hits + 1)

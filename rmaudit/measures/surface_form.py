@@ -26,7 +26,7 @@ def spelling_share(
     rng: np.random.Generator,
     noise: float = UNMEASURED,
 ) -> Estimate:
-    """Share of the variance of scores that lies within words: 0, only the word counts.
+    """Return the share of the variance of scores that lies within words: 0, only the word counts.
 
     `frame` has columns `text` and `score`; of `words` (lower case) those with at least two scored
     spellings count. It is 1 - ICC(1), the intraclass correlation of a one-way random-effects
@@ -80,13 +80,13 @@ def spelling_share(
 
 
 def _sums(z: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
-    """For each word its n, n squared, sum, square of the sum over n, and sum of squares."""
+    """Return n, n², sum, sum² / n, and sum of squares for each word, shape (words, 5)."""
     n, total, squares = np.bincount(places), np.bincount(places, z), np.bincount(places, z**2)
     return np.stack([n, n**2, total, total**2 / n, squares], axis=1)
 
 
 def _share(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
-    """1 - ICC(1) from sums over words of what `_sums` makes, shape (..., 5)."""
+    """Return 1 - ICC(1) from sums over words of the columns of `_sums`, shape (..., 5)."""
     n, n_squared, total, between, squares = np.moveaxis(sums, -1, 0)
     within = (squares - between) / (n - words)
     among = (between - total**2 / n) / (words - 1)
@@ -100,7 +100,7 @@ def _share(sums: NDArray[np.float64], words: int) -> NDArray[np.float64]:
 def _effects(
     texts: pd.Series[str], places: NDArray[np.intp], scores: NDArray[np.float64], sd: float
 ) -> dict[str, float]:
-    """Mean differences between spellings of a word that differ in one thing; found ones only."""
+    """Return mean differences between spellings that differ in one thing, where such exist."""
     bare = texts.str.strip()
     spaced = (texts == " " + bare).to_numpy()
     plain = spaced | (texts == bare).to_numpy()

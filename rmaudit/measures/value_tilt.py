@@ -35,7 +35,7 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tilt:
-    """The gap of an axis with its interval, and the gaps under either frame."""
+    """Gap of an axis with its interval, and its gaps under either frame."""
 
     axis: str
     words: int
@@ -48,7 +48,7 @@ class Tilt:
 
 @dataclass(frozen=True)
 class PromptGap:
-    """A prompt, its group and frame, and the gap of the first axis under it."""
+    """Prompt with its group, its frame, and the gap of the first axis under it."""
 
     prompt: str
     group: str
@@ -58,19 +58,19 @@ class PromptGap:
 
 @dataclass(frozen=True, kw_only=True)
 class ValueTiltEvidence(Evidence):
-    """All axes, and the first under each prompt."""
+    """Tilts on all axes, and the first axis's gap under each prompt."""
 
     kind: Literal["value_tilt"] = "value_tilt"
     axes: tuple[Tilt, ...]
     prompts: tuple[PromptGap, ...]
 
     def faults(self) -> Iterator[str]:
-        """Yield prompts whose frame is neither."""
+        """Yield a fault for each prompt whose frame is neither 1 nor -1."""
         yield from misframed([row.frame for row in self.prompts])
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return all axes with their intervals, and the first of them by adjective."""
+        """Return a chart of all axes with intervals, and of the first axis by groups of prompts."""
         given = [evidence for _, evidence in found if evidence.axes]
         if not given:
             return None
@@ -101,7 +101,7 @@ def tilt(  # noqa: PLR0913  (keyword-only after the subjects)
     happiness: pd.Series[float] | None = None,
     noise: Mapping[str, float] | None = None,
 ) -> Estimate:
-    """How far a model ranks the first axis's first words above its second, as a prompt turns them.
+    """Return how far the first axis's first list ranks above its second, signed by frame.
 
     `scores` has a row for each word of the axes, a column for each prompt; `frames` is each
     prompt's frame, +1 or -1, `groups` its group, such as its adjective (without it each is its
@@ -207,7 +207,7 @@ def _row(gaps: ListGaps) -> Tilt:
 
 
 def _medians(gaps: ListGaps) -> dict[str, float]:
-    """The mean over prompts of the median percentile of each list, the highest reward being 1."""
+    """Return each list's median percentile, averaged over prompts, 1 being the highest reward."""
     lists = np.split(gaps.percentiles, [len(gaps.axis.first)])
     return {
         f"median percentile of {name}, {said} prompts": float(
@@ -219,7 +219,7 @@ def _medians(gaps: ListGaps) -> dict[str, float]:
 
 
 def _beyond(gaps: ListGaps, happiness: pd.Series[float] | None) -> dict[str, float]:
-    """What the list is worth between words of equal happiness, of those that have one."""
+    """Return the gap between words of equal happiness, of those words that are rated."""
     if happiness is None:
         return {}
     known = happiness.reindex(list(gaps.axis.words)).to_numpy(float)
@@ -233,7 +233,7 @@ def _beyond(gaps: ListGaps, happiness: pd.Series[float] | None) -> dict[str, flo
 
 
 def _panels(evidence: ValueTiltEvidence) -> Iterator[Points]:
-    """Yield all axes, and the first by groups of prompts: the mean gap, and its range."""
+    """Yield a panel of all axes, and one of groups of prompts: the mean gap and its range."""
     axes = [row_of(row.axis.partition(":")[0], row.gap, row.low, row.high) for row in evidence.axes]
     yield Points(title="Tilt, as asked", axis="rank gap", rows=tuple(axes))
     groups: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""From tokens to words. `Love`, ` love` and `LOVE` are one word in three spellings.
+"""Words and their spellings: `Love`, ` love` and `LOVE` are one word in three spellings.
 
 A sweep covers the whole vocabulary, so its tokens are no random sample and not independent:
 intervals resample words, each with all of its spellings.
@@ -10,7 +10,7 @@ import pandas as pd
 
 
 def word_of(texts: pd.Series[str]) -> pd.Series[str]:
-    """The lower-case word of each token's text, without the spaces around it."""
+    """Return the lower-case word of each token's text, without the spaces around it."""
     bare = texts.str.strip()
     folded = bare.str.lower()
     wide = ~bare.str.isascii()  # elsewhere lower case is the folded case, and ten times as fast
@@ -20,7 +20,7 @@ def word_of(texts: pd.Series[str]) -> pd.Series[str]:
 
 
 def whole_words(frame: pd.DataFrame) -> pd.Series[float]:
-    """Mean score of each word's spellings, indexed by word; alphabetic tokens only."""
+    """Return the mean score of each word's spellings, indexed by word; alphabetic tokens only."""
     kept = frame[frame["score"].notna()]
     words = word_of(kept["text"])
     alphabetic = words.str.isalpha()
@@ -28,7 +28,7 @@ def whole_words(frame: pd.DataFrame) -> pd.Series[float]:
 
 
 def spellings(frame: pd.DataFrame, words: pd.Index[str]) -> pd.DataFrame:
-    """The scored rows that spell one of `words` (unique, lower case), in the order of the frame.
+    """Return the scored rows that spell one of `words` (unique, lower case), in frame order.
 
     Columns: `text`, `score` (float64) and `place`, where the row's word is in `words`.
     """

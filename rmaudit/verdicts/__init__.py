@@ -1,1 +1,1 @@
-"""Verdicts: what is measured, what it is held against, what follows. Plain data, pure functions."""
+"""Data types of estimates, bounds and findings, and the functions that judge and summarize them."""

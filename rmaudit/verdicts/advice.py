@@ -1,4 +1,4 @@
-"""What the verdict of a run means for a release: one sentence, the same in every output."""
+"""The release advice: one sentence that says what a run's verdict means for a release."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def advice(
 def _counted(
     findings: Sequence[Finding], words: tuple[str, str], name: Callable[[Finding], str]
 ) -> str:
-    """Return how many audits of models these are, with their names; "" where there are none."""
+    """Return the number of findings with `words` and the audits' names; "" without findings."""
     n = len({(finding.model, finding.audit) for finding in findings})
     audits = list(dict.fromkeys(name(finding) for finding in findings))
     if not audits:

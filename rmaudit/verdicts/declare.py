@@ -1,4 +1,4 @@
-"""How an audit is declared: the claim and its bound as data, the measurement as a function."""
+"""The `@audit` decorator: it stores an audit's claim, bound and prompts with its test function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A flaw that an audit must detect, planted in a synthetic scorer (`rmaudit selftest`).
+    """Flaw that an audit must detect, planted in a synthetic scorer (`rmaudit selftest`).
 
     Attributes:
         trait: what is flawed about the scorer: a trait of `rmaudit.organisms.planted.Traits`, or
@@ -43,7 +43,7 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What an audit states before it measures.
+    """Declaration of an audit: its name, claim, bound, prompts and the rest that `@audit` takes.
 
     `title` is its short name for people, `question` what it answers, a plain sentence or "".
     `flaws` are those that it must detect, whenever it is changed.
@@ -81,7 +81,7 @@ class Declaration:
 
     @property
     def runs(self) -> list[tuple[Prompt, ...]]:
-        """The prompts of each measurement; once, without any, where pairs bring their own."""
+        """Return the prompts of each measurement; one empty tuple if the pairs supply prompts."""
         return self._runs(self.prompts)
 
     def _runs(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
@@ -89,10 +89,10 @@ class Declaration:
         return [prompts if self.prompts else ()] if once else [(prompt,) for prompt in prompts]
 
     def instead(self, prompts: tuple[Prompt, ...]) -> list[tuple[Prompt, ...]]:
-        """The same where a run asks `prompts` in place of the declared ones.
+        """Return the prompts of each measurement where the run replaces the audit's by `prompts`.
 
-        A joint audit takes those of the frames that its own have, and one of a pair the first of
-        each frame. Where it cannot be asked, as `refusal` says, they are as they are.
+        A joint audit takes the prompts whose frames are among its own; if it has one prompt of each
+        frame, the first of each. Where `refusal` gives a reason, `prompts` are used unchanged.
         """
         if not self.joint or self.refusal(prompts):
             return self._runs(prompts)
@@ -103,9 +103,9 @@ class Declaration:
         return [tuple(kept)]
 
     def refusal(self, prompts: tuple[Prompt, ...]) -> str:
-        """Why the audit cannot be asked `prompts` in place of its own; "" where it can.
+        """Return why the audit cannot be run under `prompts` in place of its own; "" where it can.
 
-        One of pairs is asked those of its pairs, whatever others are.
+        An audit of pairs always uses the prompts of its pairs.
         """
         if set(prompts) <= set(self.prompts) and self.fixed:
             return ""
@@ -127,7 +127,7 @@ class Declaration:
         repeat: str = "",
         weights: str = "",
     ) -> Claim:
-        """Return what is stated of a model under a prompt.
+        """Return the audit's claim about one model under one prompt, or under several joined ones.
 
         The model is given by its name, its folder or hub id, and the hash of its weights.
         """
@@ -169,7 +169,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
     by_family: bool = False,
     flaws: Sequence[Flaw] = (),
 ) -> Callable[[_Function], _Function]:
-    """Declare the test function below as an audit.
+    """Return a decorator that declares a test function as an audit.
 
     The function measures: it takes fixtures (`reward_model`, `prompt`, `sweep`, `rewards`,
     `base_logprobs`, `references`, `rng`) and returns an `Estimate`. The plugin runs it for every
@@ -265,7 +265,7 @@ def audit(  # noqa: PLR0913  (keyword-only)
 
 
 def _folder(function: Callable[..., Any]) -> Path:
-    """Where an audit's file is; the current folder for a cell of a notebook."""
+    """Return the folder of the file that defines an audit; the current one for a notebook cell."""
     file = Path(inspect.getfile(function))
     return file.parent.absolute() if file.is_file() else Path.cwd()
 

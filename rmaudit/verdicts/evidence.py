@@ -1,4 +1,4 @@
-"""Evidence: what an audit found beside its estimate, and the chart that it gives of it."""
+"""Evidence: the details behind an audit's estimate, and the chart that shows them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rmaudit.verdicts.plain import plain
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was found beside an estimate: the base of one frozen dataclass for each audit.
+    """Base class of the details behind an estimate: each audit has one frozen dataclass of them.
 
     Its first field is `kind: Literal["NAME"] = "NAME"`, by which a reader tells evidence apart;
     all others are plain values: finite numbers, texts, bools, None, tuples of these, and frozen
@@ -27,7 +27,7 @@ class Evidence:
     """Whether its words name groups of people, so that the page reminds readers of that."""
 
     def __init_subclass__(cls, **options: object) -> None:
-        """Make the class known by its kind.
+        """Register the class under its kind.
 
         Raises:
             TypeError: it has no kind of its own, or another class of this process has the same.
@@ -49,21 +49,21 @@ class Evidence:
         _KINDS[kind] = cls
 
     def __post_init__(self) -> None:
-        """Refuse evidence of which no chart can be drawn.
+        """Raise an error if no chart can be drawn from the evidence.
 
         Raises:
-            EvidenceError: it is such; the message says where.
+            EvidenceError: `faults` yields one; the message says where.
         """
         for fault in self.faults():
             raise EvidenceError(type(self).__name__, fault)
 
     def faults(self) -> Iterable[str]:
-        """Yield what types cannot say of it: the place within, what is there, what is allowed."""
+        """Yield a sentence for each invalid value: where it is, what was found, what is allowed."""
         return ()
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:  # noqa: ARG003  (of a subclass)
-        """Return the chart of `found`: prompts' names, each with the evidence under it.
+        """Return a chart of `found`, pairs of a prompt's name and its evidence; None by default.
 
         By default there is none. Of a user's own class, `found` is one prompt at a time.
         """
@@ -71,12 +71,12 @@ class Evidence:
 
     @classmethod
     def kinds(cls) -> tuple[type[Evidence], ...]:
-        """Return the kinds that every reader knows, as far as their modules are imported."""
+        """Return rmaudit's own evidence classes that are imported so far, ordered by kind."""
         return tuple(each for _, each in sorted(_KINDS.items()) if _bundled(each))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:  # noqa: ANN401  (pydantic's)
-        """Tell pydantic that an Evidence is one of its kinds, told apart by `kind`."""
+        """Return a pydantic schema; for `Evidence` itself a union of its kinds."""
         if cls is not Evidence:
             return handler(source)
         from functools import reduce
@@ -93,7 +93,7 @@ _KINDS: dict[str, type[Evidence]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class OwnEvidence(Evidence):
-    """Evidence of a class that only the run knew: recorded with the chart that it gave.
+    """Record of evidence of a class outside rmaudit: its fields as JSON, and its chart.
 
     So whoever reads a results.json can draw it, without the file that defines the class.
     """
@@ -108,7 +108,7 @@ class OwnEvidence(Evidence):
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return the charts of all prompts as one: the panels of each, and the rows of its table.
+        """Return one chart for all prompts: the panels of each, and the rows of its table.
 
         Rows of a table with other columns than the first one's are left out.
         """
@@ -125,7 +125,7 @@ class OwnEvidence(Evidence):
 
 
 def recorded(evidence: Evidence | None, prompt: str) -> Evidence | None:
-    """Return `evidence` as results.json has it: that of a user's own class as `OwnEvidence`.
+    """Return `evidence` in the form that results.json holds: a user's class as `OwnEvidence`.
 
     Raises:
         TypeError: its chart is no `Chart`, or holds what JSON cannot; the message says where.
@@ -143,7 +143,7 @@ def recorded(evidence: Evidence | None, prompt: str) -> Evidence | None:
 
 
 def checked(evidence: Evidence | None) -> Evidence | None:
-    """Return evidence with Python's own numbers in the place of numpy's.
+    """Return evidence with numpy's numbers replaced by Python's.
 
     Raises:
         TypeError: it is no evidence, no dataclass, or holds what JSON cannot; it says where.
@@ -166,11 +166,11 @@ def _bundled(kind: type[Evidence]) -> bool:
 
 
 def _in_use(kind: type[Evidence]) -> bool:
-    """Return whether the module that defines the class is still loaded, and has it."""
+    """Return whether the module that defines the class is loaded and still defines it."""
     return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
 
 
 def _place_of(kind: type[Evidence]) -> str:
-    """Return the file and the name of a class: the same after a file is loaded again."""
+    """Return "file: class name", which stays the same when the file is loaded again."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or kind.__module__
     return f"{file}: {kind.__qualname__}"

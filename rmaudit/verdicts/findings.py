@@ -1,6 +1,6 @@
-"""A finding: what an audit claims of a model, what was measured, and the judgement of both.
+"""A finding: an audit's claim about a model, the estimate, and the judgement of both.
 
-`told` has what is said of findings.
+The module `told` builds the texts about findings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RESULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an audit states before it measures, of one model, under one prompt or several."""
+    """Claim of an audit about one model, under one prompt or several, before measurement."""
 
     audit: str
     nodeid: str
@@ -57,7 +57,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class AppliedWaiver:
-    """What models.yaml accepts, and whether that holds for what was measured."""
+    """Waiver of models.yaml as applied to an estimate: its terms and whether it holds."""
 
     key: str
     """audit or audit[prompt], as in models.yaml."""
@@ -69,13 +69,13 @@ class AppliedWaiver:
 
     @property
     def holds(self) -> bool:
-        """Whether it excuses the failure."""
+        """Return whether the waiver excuses the failure."""
         return self.state in ("waived", "expiring")
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What follows from a claim and an estimate under a policy on a day: see `judge`."""
+    """Judgement of an estimate against its bound under a policy on a given day; see `judge`."""
 
     verdict: Verdict
     bound: Bound
@@ -104,7 +104,7 @@ class Judgement:
 
     @property
     def accepted(self) -> bool:
-        """Whether it is a gate's failure that somebody answers for, or that models.yaml expects."""
+        """Return whether the finding is a gate's failure that a waiver or `known` excuses."""
         failed = self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
         excused = bool(self.known) or (self.waiver is not None and self.waiver.holds)
         return failed and self.severity is Severity.GATE and excused
@@ -112,7 +112,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Where published models stand."""
+    """Values of published models on the same audit, for comparison."""
 
     models: Mapping[str, float]
     """The value of each, by name."""
@@ -122,7 +122,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A null control: what the audit says of a scorer that knows nothing of its claim."""
+    """Result of an audit on a null control: a scorer that knows nothing about the claim."""
 
     verdict: Verdict
     """PASS, FAIL, INCONCLUSIVE; ERROR: nothing can be measured; SKIPPED, N/A: it was not tried."""
@@ -139,16 +139,16 @@ class Control:
 
     @property
     def slips(self) -> bool:
-        """Whether it passes what must stop it."""
+        """Return whether the null control passes an audit that must stop it."""
         return self.stops and self.verdict is Verdict.PASS
 
     @property
     def result(self) -> Result:
-        """What came of it, in the words of a finding."""
+        """Return the verdict as pass, fail, unsure or not run."""
         return _RESULTS.get(self.verdict, Result.NOT_RUN)
 
     def __str__(self) -> str:
-        """For example `+0.36 pass`, or `cannot be measured`."""
+        """Return, for example, `+0.36 pass`, or `cannot be measured`."""
         if self.value is None:
             return "cannot be measured" if self.verdict is Verdict.ERROR else "not tried"
         return f"{self.value:+.3g} {self.result}"
@@ -156,7 +156,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """One audit of one model under one prompt: claim, estimate and judgement."""
+    """Finding of one audit of one model under one prompt: claim, estimate and judgement."""
 
     claim: Claim
     judgement: Judgement
@@ -171,72 +171,72 @@ class Finding:
     band: Band | None = None
 
     def __repr__(self) -> str:
-        """For example `<Finding positive_skew[R-Smol-135M-best]: pass, 1.52 sd ...>`."""
+        """Return, for example, `<Finding positive_skew[R-Smol-135M-best]: pass, 1.52 sd ...>`."""
         measured = str(self.estimate) if self.estimate else f"not measured: {self.reason}"
         return f"<Finding {self.name}: {self.in_words}; {measured}; allowed: {self.bound}>"
 
     def _repr_html_(self) -> str:
-        """The same, escaped: units, names and reasons are an author's."""
+        """Return the repr as escaped HTML: units, names and reasons come from an audit's author."""
         return f"<p>{escape(repr(self)[1:-1])}</p>"
 
     @property
     def audit(self) -> str:
-        """The audit's name."""
+        """Return the audit's name."""
         return self.claim.audit
 
     @property
     def title(self) -> str:
-        """The audit's title; made from its name where the claim has none."""
+        """Return the audit's title, or one derived from its name where the claim has none."""
         return self.claim.title or title_of(self.audit)
 
     @property
     def model(self) -> str:
-        """The model's name."""
+        """Return the model's name."""
         return self.claim.model
 
     @property
     def prompt(self) -> str:
-        """The prompt's name, or the label of several."""
+        """Return the prompt's name, or the label of several prompts."""
         return self.claim.prompt
 
     @property
     def name(self) -> str:
-        """For example `positive_skew[R-Smol-135M-best]`."""
+        """Return the finding's name, for example `positive_skew[R-Smol-135M-best]`."""
         return f"{self.audit}[{self.model}-{self.prompt}]"
 
     @property
     def verdict(self) -> Verdict:
-        """How it was judged."""
+        """Return the verdict of the judgement."""
         return self.judgement.verdict
 
     @property
     def left_out(self) -> bool:
-        """Whether it was not measured for a reason that is no fault: SKIPPED, or N/A."""
+        """Return whether the audit was left out for a reason that is no fault: SKIPPED or N/A."""
         return self.verdict in (Verdict.SKIPPED, Verdict.NA)
 
     @property
     def severity(self) -> Severity:
-        """The severity in force."""
+        """Return the severity in force: gate or info."""
         return self.judgement.severity
 
     @property
     def bound(self) -> Bound:
-        """The bound in force."""
+        """Return the bound in force."""
         return self.judgement.bound
 
     @property
     def blocks(self) -> bool:
-        """Whether it keeps the run from being green."""
+        """Return whether the finding keeps the run from being green."""
         return self.judgement.blocks
 
     @property
     def result(self) -> Result:
-        """What came of the audit: the first word that readers see of a finding."""
+        """Return the result as pass, fail, unsure or not run."""
         return _RESULTS.get(self.verdict, Result.NOT_RUN)
 
     @property
     def effect(self) -> Effect:
-        """What follows from it: the second word. A passing gate has none, nor has one not run."""
+        """Return the effect on the release: blocks, accepted, info, or "" for none."""
         if self.blocks:
             return Effect.BLOCKS
         if self.judgement.accepted:
@@ -245,7 +245,7 @@ class Finding:
 
     @property
     def in_words(self) -> str:
-        """Both words, for example `fail (blocks)`, or `pass` where nothing follows."""
+        """Return result and effect, for example `fail (blocks)`, or `pass` without an effect."""
         return in_words(self.result, self.effect)
 
 
@@ -255,12 +255,12 @@ def title_of(audit: str) -> str:
 
 
 def in_words(result: str, effect: str) -> str:
-    """A result and its effect, for example `fail (blocks)`."""
+    """Return a result and its effect as text, for example `fail (blocks)`."""
     return f"{result} ({effect})" if effect else str(result)
 
 
 def slipped(controls: Mapping[str, Control]) -> str:
-    """For example `the null control 'long words' (+3.9) passes it, and must not`; "" where none."""
+    """Return a sentence that names the null controls that pass but must not; "" if none does."""
     names = [f"{name!r} ({c.value:+.3g})" for name, c in controls.items() if c.slips]
     if not names:
         return ""

@@ -1,4 +1,4 @@
-"""Passes that a model without any preference has too.
+"""Doubts about passes that a model without any preference would get too.
 
 A scorer of random numbers hurts no group of people and pays for no gibberish, so it rightly passes
 the audits of such flaws (docs/nulls.md). Their pass says something of a model that tells good from
@@ -18,7 +18,7 @@ _RANDOM = "random"  # the null control that prefers nothing
 
 
 def incompetent(findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
-    """Return, by model, its gates of competence where they were measured and none of them passes.
+    """Return the gates of competence of each model that passes none of them, by model.
 
     One pass shows that the scores follow a meaning; where none was measured, nothing is known.
     """

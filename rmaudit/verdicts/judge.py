@@ -1,4 +1,4 @@
-"""From claim and estimate to judgement, under a policy and on a day: a pure function.
+"""Judgement of a claim and its estimate under a policy, on a given day.
 
 Nothing that an earlier policy decided goes into it: to judge again is to make another judgement.
 """
@@ -39,7 +39,7 @@ def measured(  # noqa: PLR0913  (keyword-only after the subjects)
     controls: Mapping[str, Control] | None = None,
     band: Band | None = None,
 ) -> Finding:
-    """The finding of a measured audit, judged alone: before the run's family is looked at.
+    """Return the finding of a measured audit, judged alone, before Holm's correction.
 
     Raises:
         ValueError: the estimate is in another unit than the bound.
@@ -50,12 +50,12 @@ def measured(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def unmeasured(claim: Claim, reason: str, policy: Policy, verdict: Verdict) -> Finding:
-    """The finding of an audit that gave no estimate: SKIPPED, NA or ERROR, with its reason."""
+    """Return the finding of an audit without an estimate: SKIPPED, NA or ERROR, with its reason."""
     return Finding(claim, judge_gap(claim, policy, verdict), reason=reason)
 
 
 def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Finding]:
-    """The findings of a whole run as the policy has them on this day (UTC).
+    """Return a run's findings judged again under `policy` on the day `today` (UTC).
 
     Bounds and severities are overridden, known failures and waivers named, and the gating findings
     of each model taken as one family: what else was audited changes no model's verdict. Which of
@@ -74,7 +74,7 @@ def decide(findings: Sequence[Finding], policy: Policy, today: date) -> list[Fin
 
 
 def alone(finding: Finding, policy: Policy, today: date) -> Finding:
-    """One finding with the judgement that the policy makes, before the run's family: `decide`."""
+    """Return one finding, judged again under `policy` without Holm's correction (see `decide`)."""
     if finding.estimate is None:
         judgement = judge_gap(finding.claim, policy, finding.verdict)
     else:
@@ -84,7 +84,7 @@ def alone(finding: Finding, policy: Policy, today: date) -> Finding:
 
 
 def judge_controls(controls: Mapping[str, Control], bound: Bound) -> dict[str, Control]:
-    """Null controls under the bound in force, which is the model's too."""
+    """Return the null controls with their verdicts under `bound`, by name."""
     return {
         name: replace(control, verdict=bound.judge_interval(control.low, control.high))
         if control.low is not None and control.high is not None
@@ -100,7 +100,7 @@ def judge(
     today: date,
     controls: Mapping[str, Control] | None = None,
 ) -> Judgement:
-    """The judgement of what was measured, taken alone.
+    """Return the judgement of one estimate, before Holm's correction.
 
     Where a null control passes that must not, a PASS shows nothing: it is INCONCLUSIVE.
 
@@ -143,7 +143,7 @@ def judge(
 def _applied(
     key: str, waiver: Waiver, judgement: Judgement, estimate: Estimate, today: date
 ) -> AppliedWaiver:
-    """The waiver that models.yaml has under `key`, held against a judgement without one."""
+    """Return the waiver with its state: waived, expiring, expired, reopened or unneeded."""
     left = (waiver.expires - today).days
     if judgement.verdict is Verdict.PASS or judgement.severity is Severity.INFO:
         passes = "passes" if judgement.verdict is Verdict.PASS else "does not gate"
@@ -195,7 +195,7 @@ def _outgrown(bound: Bound, estimate: Estimate, accepted: float) -> str:
 
 
 def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
-    """The judgement of what was not measured: no waiver is of it, and no known failure."""
+    """Return the judgement of an audit without an estimate: no waiver or known failure applies."""
     severity, severity_by = _severity(claim, policy)
     judgement = Judgement(
         verdict=verdict,
@@ -215,7 +215,7 @@ def judge_gap(claim: Claim, policy: Policy, verdict: Verdict) -> Judgement:
 
 
 def _severity(claim: Claim, policy: Policy) -> tuple[Severity, str]:
-    """The severity in force, and where the policy sets it where it is not the declared one."""
+    """Return the severity in force, and the place in models.yaml that sets it; "" if declared."""
     own = policy.of(claim.model, claim.model_source, claim.weights)
     said = _said("severity", claim, policy.file, own.severity, policy.everywhere.severity)
     if said and said[1] != claim.severity:
@@ -230,7 +230,7 @@ def _said(
     own: Mapping[str, _Value],
     everywhere: Mapping[str, _Value],
 ) -> tuple[str, _Value] | None:
-    """Where the policy speaks of this claim, its model's rules first, and what it says."""
+    """Return the place and value of the policy's rule for a claim; the model's own rule first."""
     for label, rules in ((f"{claim.model}: ", own), ("", everywhere)):
         if said := entry(rules, claim.audit, claim.prompt):
             return f"{file}: {label}{what}: {said[0]}", said[1]
@@ -238,7 +238,7 @@ def _said(
 
 
 def blocks(judgement: Judgement, policy: Policy) -> bool:
-    """Whether such a finding keeps the run from being green."""
+    """Return whether a finding with this judgement keeps the run from being green."""
     if judgement.verdict is Verdict.ERROR:
         return True
     if judgement.severity is Severity.INFO or judgement.verdict is Verdict.NA:
@@ -253,7 +253,7 @@ def blocks(judgement: Judgement, policy: Policy) -> bool:
 
 
 def _settled(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings of one model: one family of tests, by Holm's method (1979).
+    """Return one model's findings after Holm's correction (1979) for multiple tests.
 
     A gating FAIL that could be chance among so many gating findings becomes INCONCLUSIVE, which
     does not pass either: a run's colour never depends on it. What gates nothing stays as it is.
@@ -273,7 +273,7 @@ def _settled(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Each p adjusted for a family of tests: times how many are no smaller, in order, at most 1."""
+    """Return the p values adjusted by Holm's step-down method, in the order given, at most 1."""
     adjusted, highest = [0.0] * len(ps), 0.0
     for rank, i in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         highest = max(highest, ps[i] * (len(ps) - rank))
@@ -282,7 +282,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def _among(judgement: Judgement, p: float, p_holm: float, size: int) -> Judgement:
-    """The judgement in a family of `size` findings."""
+    """Return the judgement with its adjusted p; a FAIL becomes INCONCLUSIVE if that p is large."""
     if judgement.verdict is not Verdict.FAIL or p_holm <= ALPHA * (1 + _ROUNDING):
         return replace(judgement, p_holm=p_holm)
     reason = (

@@ -1,4 +1,4 @@
-"""What a whole run says of its models: one word, and why. A pure function of its findings.
+"""The verdict of a whole run, computed from its findings: an outcome and the reasons for it.
 
 PASSES is said only of a run that measured every gate there is, to its end, on all there was to
 measure it on. It is no proof that a model is free of bias: no fixed set of audits can be (arXiv
@@ -26,7 +26,7 @@ _WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)
 
 
 class Outcome(StrEnum):
-    """What a run comes to, the worst first."""
+    """Outcome of a run, the worst first."""
 
     FAILS = "FAILS"  # a gate that was measured does not pass
     INCOMPLETE = "INCOMPLETE"  # nothing failed, but audits were left out, or tokens (a sample)
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """What a run comes to."""
+    """Verdict of a run: its outcome, the reasons, and the number of accepted failures."""
 
     outcome: Outcome
     why: str
@@ -45,18 +45,18 @@ class RunVerdict:
     """How many failures models.yaml accepts."""
 
     def __str__(self) -> str:
-        """For example `NOT ESTABLISHED: elo_agreement was not measured: get it with ...`."""
+        """Return, for example, `NOT ESTABLISHED: elo_agreement was not measured: ...`."""
         return f"{self.headline}: {self.why}" if self.why else self.headline
 
     @property
     def headline(self) -> str:
-        """For example `FAILS`, or `PASSES, 3 accepted`: a pass says what it rests on."""
+        """Return the outcome, for example `FAILS`, or `PASSES, 3 accepted`."""
         said = self.accepted and self.outcome is Outcome.PASSES
         return f"{self.outcome}, {self.accepted} accepted" if said else str(self.outcome)
 
 
 def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
-    """The verdict of a run with these findings, decided; `gaps` say what of it was left out.
+    """Return the verdict of a run from its decided findings; `gaps` say what the run left out.
 
     What was not asked for (N/A: no baseline, no base model) is no gap.
     """
@@ -100,7 +100,7 @@ def _outcome(
 
 
 def _unmeasured(missing: Sequence[Finding]) -> list[str]:
-    """A sentence for each reason for which gates were not measured, with those gates."""
+    """Return a sentence for each reason why gates were not measured, with the gates' names."""
     by_reason: dict[str, dict[str, None]] = {}
     for finding in missing:
         by_reason.setdefault(finding.reason, {})[finding.audit] = None

@@ -1,4 +1,4 @@
-"""Plain values: what JSON holds exactly. Whatever else an audit returns is refused at once."""
+"""Checks that values can be written as JSON exactly; other values raise an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LARGEST = 1e100  # no effect, score or count is larger, and what is cannot be dr
 
 
 def number(value: object, where: str) -> float:
-    """A real number, numpy's too, as a float.
+    """Return a real number, also one of numpy's, as a float.
 
     Raises:
         TypeError: it is no real number: a bool, a complex number, a text, an array.
@@ -32,7 +32,7 @@ def number(value: object, where: str) -> float:
 
 
 def count(value: object, where: str) -> int:
-    """A whole number from 0 on, numpy's too, as an int.
+    """Return a whole number of 0 or more, also one of numpy's, as an int.
 
     Raises:
         TypeError: it is no whole number.
@@ -48,7 +48,7 @@ def count(value: object, where: str) -> int:
 
 
 def text(value: object, where: str) -> str:
-    """A text, numpy's too, as a str.
+    """Return a text, also one of numpy's, as a str.
 
     Raises:
         TypeError: it is no text.
@@ -59,7 +59,7 @@ def text(value: object, where: str) -> str:
 
 
 def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a case each)
-    """None, a bool, a text or a finite number; tuples, mappings and dataclasses of these.
+    """Return a copy of a JSON-like value with numpy's numbers and texts as Python's.
 
     Numbers and texts become Python's own.
 
@@ -86,6 +86,6 @@ def plain(value: object, where: str) -> Any:  # noqa: ANN401  (what comes in, a 
 
 
 def _shown(value: object) -> str:
-    """For example `array([1, 2]) (ndarray)`, cut after a line's length."""
+    """Return a value and its type, for example `array([1, 2]) (ndarray)`, cut to one line."""
     shown = repr(value)
     return f"{shown if len(shown) <= 60 else shown[:57] + '...'} ({type(value).__name__})"  # noqa: PLR2004  (a line)

@@ -1,4 +1,4 @@
-"""What models.yaml says of verdicts: bounds, severities, known failures and waivers. Plain data.
+"""The rules of models.yaml on verdicts: bounds, severities, known failures and waivers.
 
 Audits go by their name, or by `audit[prompt]` for one of their prompts. What is said of a model
 goes before what is said of all, and within that `audit[prompt]` before the plain name.
@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """A failure that somebody answers for, up to an effect and until a day.
+    """Waiver: a failure for which an owner answers, up to an effect size and until a day.
 
     Attributes:
         owner: who answers for it.
@@ -47,7 +47,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is said of one model, or of all: by audit or `audit[prompt]`."""
+    """Rules of models.yaml for one model, or for all, by `audit` or `audit[prompt]`."""
 
     bounds: Mapping[str, Ends] = field(default_factory=dict)
     severity: Mapping[str, Severity] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class NamedAudit:
-    """An audit's name as it stands in the file: `audit` or `audit[prompt]`, below `label`."""
+    """Name of an audit in models.yaml, `audit` or `audit[prompt]`, with its place in the file."""
 
     audit: str
     label: str
@@ -68,7 +68,7 @@ class NamedAudit:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How estimates become verdicts, beyond what the audits declare.
+    """Policy of models.yaml: how estimates become verdicts, beyond what the audits declare.
 
     Attributes:
         file: the name of the file that says so, for texts.
@@ -97,7 +97,7 @@ class Policy:
     others: bool = False
 
     def of(self, model: str, source: str, weights: str) -> Rules:
-        """Return what is said of this model alone.
+        """Return the rules of one model, without those that hold for all.
 
         Nothing where the file's model is of another source; neither `known` nor `waivers` where
         they were written for other weights.
@@ -113,7 +113,7 @@ class Policy:
         return replace(said, known=known)
 
     def elsewhere(self, model: str, source: str, weights: str, place: tuple[str, str]) -> str:
-        """Return why an excuse for the audit and prompt `place` is not this model's; "" if none is.
+        """Return why an excuse for `place` (audit, prompt) does not apply to this model; else "".
 
         There is such an excuse where the file has one under this model's name, which was written
         for another source or for other weights.
@@ -133,7 +133,7 @@ class Policy:
 
 
 def entry(of: Mapping[str, _Value], audit: str, prompt: str) -> tuple[str, _Value] | None:
-    """The key and the value that hold for an audit under a prompt, None where nothing is said."""
+    """Return the key and value of the rule for an audit under a prompt; None without a rule."""
     for key in (f"{audit}[{prompt}]", audit):
         if key in of:
             return key, of[key]
@@ -146,7 +146,7 @@ def refuse_unknown(
     audits: Mapping[str, Collection[str]],
     elsewhere: Collection[str] = (),
 ) -> None:
-    """Refuse names that no audit has: what does nothing is not to do so in silence.
+    """Raise an error if models.yaml names an audit or a prompt that does not exist.
 
     `audits` are those that were collected, with the prompts of each; `elsewhere` the names of
     those that were not, whose prompts are therefore not checked.

@@ -1,4 +1,4 @@
-"""What an audit measures and what it is held against: an `Estimate`, a `Bound`, a `Verdict`."""
+"""What an audit measures (`Estimate`), its limits (`Bound`) and how they compare (`Verdict`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Z95, _Z80 = 1.959963984540054, 0.8416212335729143  # normal quantiles at 97.5 %
 
 
 class Verdict(StrEnum):
-    """How an estimate stands to its bound."""
+    """Verdict on an estimate: the comparison of its interval with the bound."""
 
     PASS = "PASS"  # noqa: S105  (a verdict, not a password)
     FAIL = "FAIL"
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 
 class Result(StrEnum):
-    """What came of an audit: the first of the two words that are said of every finding."""
+    """Result of an audit, the first of the two words that describe a finding."""
 
     PASS = "pass"  # noqa: S105  (likewise)
     FAIL = "fail"
@@ -34,7 +34,7 @@ class Result(StrEnum):
 
 
 class Effect(StrEnum):
-    """What follows from it for the release: the second word; "" where nothing does."""
+    """Effect of a result on the release, the second of the two words; "" without an effect."""
 
     BLOCKS = "blocks"
     ACCEPTED = "accepted"  # a failure that models.yaml expects, or that somebody answers for
@@ -43,7 +43,7 @@ class Effect(StrEnum):
 
 
 class Severity(StrEnum):
-    """What follows when an audit does not pass."""
+    """Consequence where an audit does not pass."""
 
     GATE = "gate"  # the run is not green
     INFO = "info"  # nothing: it is measured and shown
@@ -51,7 +51,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its uncertainty, in units that do not depend on the model.
+    """Estimate with its 95 % interval, in units that do not depend on the model.
 
     Numbers may be numpy's: they become Python's own.
 
@@ -80,7 +80,7 @@ class Estimate:
     """What groups of clusters bring to its error (`measures.paired`), for a paired comparison."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not plain and finite: it must end as an ERROR, not as a verdict."""
+        """Check and convert every field; values must be finite, and `value` inside the interval."""
         for name in ("value", "low", "high"):
             object.__setattr__(self, name, number(getattr(self, name), f"an estimate's {name}"))
         object.__setattr__(self, "n", count(self.n, "an estimate's n"))
@@ -106,7 +106,7 @@ class Estimate:
 
     @property
     def detectable(self) -> float:
-        """The smallest distance beyond a bound that would be found with 80 % probability.
+        """Return the smallest distance beyond a bound that is found with 80 % probability.
 
         That is (1.96 + 0.84) standard errors, taken from the interval's half width: a normal
         approximation, in the estimate's unit.
@@ -114,14 +114,14 @@ class Estimate:
         return (_Z95 + _Z80) * (self.high - self.low) / (2 * _Z95)
 
     def __str__(self) -> str:
-        """For example `0.77 Spearman's rho, 95 % interval 0.74 to 0.81, n = 1,204`."""
+        """Return, for example, `0.77 Spearman's rho, 95 % interval 0.74 to 0.81, n = 1,204`."""
         interval = f"95 % interval {self.low:.3g} to {self.high:.3g}"
         return f"{self.value:.3g} {self.unit}, {interval}, n = {self.n:,}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The open range in which an estimate's whole interval must lie to pass.
+    """Bound: the open range in which an estimate's whole interval must lie to pass.
 
     An end that is given as an infinity is None: there is no such end.
     """
@@ -131,7 +131,7 @@ class Bound:
     unit: str
 
     def __post_init__(self) -> None:
-        """Refuse a range that nothing can lie in."""
+        """Raise ValueError unless low < high, and replace infinite ends by None."""
         low, high = self.ends
         if not low < high:  # a NaN too
             message = f"a bound needs low < high, got {self.low} and {self.high}"
@@ -141,12 +141,12 @@ class Bound:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Both ends, infinite where there is none."""
+        """Return both ends, infinite where there is none."""
         low = -math.inf if self.low is None else self.low
         return low, math.inf if self.high is None else self.high
 
     def judge(self, estimate: Estimate) -> Verdict:
-        """PASS if the interval is inside, FAIL if it is outside, INCONCLUSIVE if it straddles.
+        """Return PASS if the interval is inside, FAIL if outside, else INCONCLUSIVE.
 
         Raises:
             ValueError: the estimate is in another unit.
@@ -157,7 +157,7 @@ class Bound:
         return self.judge_interval(estimate.low, estimate.high)
 
     def judge_interval(self, start: float, end: float) -> Verdict:
-        """The same of an interval in the bound's unit."""
+        """Return the verdict on the interval from `start` to `end`, in the bound's unit."""
         low, high = self.ends
         if low < start and end < high:
             return Verdict.PASS
@@ -166,7 +166,7 @@ class Bound:
         return Verdict.INCONCLUSIVE
 
     def p_value(self, estimate: Estimate) -> float:
-        """Two-sided p of a true value at the bound's nearer end, given how far out the estimate is.
+        """Return the two-sided p value of the estimate if the bound's nearer end were true.
 
         Below 0.05 exactly where `judge` says FAIL, and 1 inside the bound. The standard error is
         that of the interval's end which faces the bound, under a normal approximation: where the
@@ -181,7 +181,7 @@ class Bound:
         return math.erfc(_Z95 * short / end / math.sqrt(2)) if end else 0.0
 
     def __str__(self) -> str:
-        """For example `above 0 skewness`."""
+        """Return, for example, `above 0 skewness`."""
         if self.high is None:
             return f"above {self.ends[0]:g} {self.unit}"
         if self.low is None:
@@ -190,15 +190,15 @@ class Bound:
 
 
 def above(low: float, *, unit: str) -> Bound:
-    """The bound that only greater values pass."""
+    """Return the bound that an interval wholly above `low` passes."""
     return Bound(low, math.inf, unit)
 
 
 def below(high: float, *, unit: str) -> Bound:
-    """The bound that only lesser values pass."""
+    """Return the bound that an interval wholly below `high` passes."""
     return Bound(-math.inf, high, unit)
 
 
 def between(low: float, high: float, *, unit: str) -> Bound:
-    """The bound that only values between the two pass."""
+    """Return the bound that an interval wholly between `low` and `high` passes."""
     return Bound(low, high, unit)

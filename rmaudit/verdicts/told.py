@@ -1,4 +1,4 @@
-"""What is said of findings: how many there are of each kind, and why one does not plainly pass.
+"""Texts about findings: counts of each result, and reasons why a finding does not pass.
 
 The words are the same in the terminal and in every report.
 """
@@ -17,7 +17,7 @@ _OPEN = "its interval straddles the bound; it does not gate"
 
 
 def tally(findings: Iterable[Finding]) -> dict[str, int]:
-    """How many findings there are of each kind, by their two words; none of 0.
+    """Return the number of findings for each result and effect; absent ones are left out.
 
     Results come in the order of `Result`; of each those without an effect come first.
     """
@@ -30,12 +30,12 @@ def tally(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def tallied(findings: Iterable[Finding]) -> str:
-    """The same as a text, for example `12 pass, 4 pass (info), 1 fail (blocks)`."""
+    """Return the counts of `tally` as text, for example `12 pass, 1 fail (blocks)`."""
     return ", ".join(f"{n} {words}" for words, n in tally(findings).items())
 
 
 def nulls_in_words(findings: Iterable[Finding]) -> str:
-    """How many null controls a run's audits had to stop, and which they did not; "" if none."""
+    """Return how many null controls the audits stopped, and which passed; "" without any."""
     tried = [
         (finding, name, control)
         for finding in findings
@@ -52,7 +52,7 @@ def nulls_in_words(findings: Iterable[Finding]) -> str:
 
 
 def explain(finding: Finding) -> str:
-    """Why a measured finding does not pass, for the terminal: claim, numbers, how to repeat it.
+    """Return lines for the terminal on why a finding does not pass: claim, numbers, repeat command.
 
     What else is to be known of it (base rate, caveats, null controls) stands in the report.
     """
@@ -78,13 +78,13 @@ def explain(finding: Finding) -> str:
 
 
 def excuse(finding: Finding) -> str:
-    """Why a failure is accepted."""
+    """Return why a failure is accepted: the waiver's sentence, or the reason under `known`."""
     judgement = finding.judgement
     return judgement.waiver.says if judgement.waiver else judgement.known
 
 
 def overrides(finding: Finding) -> list[tuple[str, str, str]]:
-    """What models.yaml sets of it: the bound or the severity, where, and what is declared."""
+    """Return what models.yaml overrides: name, its place in the file, and the declared value."""
     judgement, claim = finding.judgement, finding.claim
     said = [
         ("severity", judgement.severity_by, str(claim.severity)),
@@ -94,7 +94,7 @@ def overrides(finding: Finding) -> list[tuple[str, str, str]]:
 
 
 def reasons(finding: Finding) -> list[str]:
-    """Why there is no plain verdict, and what the policy has to do with it."""
+    """Return the reasons why a finding has no plain verdict, those of the policy included."""
     judgement, verdict = finding.judgement, finding.verdict
     informs = finding.severity is Severity.INFO
     why, through = finding.reason or judgement.reason, slipped(finding.controls)
