@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -590,8 +591,9 @@ def test_an_adapter_that_is_not_finite_is_refused(make: Make) -> None:
 
 
 def said(folder: Path | str) -> dict[str, str]:
-    """What is found, by its label."""
-    return dict(inspection.look(ModelSpec("toy", str(folder)), Path("never used"), "toy"))
+    """Return what is found, by its label; nothing is cached beyond the call."""
+    with tempfile.TemporaryDirectory() as cache:
+        return dict(inspection.look(ModelSpec("toy", str(folder)), Path(cache), "toy"))
 
 
 def test_an_adapter_is_looked_at_with_its_base(make: Make, bases: Path) -> None:
