@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rmaudit.organisms.selftest import Outcome
+from rmaudit.organisms.selftest import BenchOutcome
 from rmaudit.report.charts import power
 
 OUTCOMES = [
-    Outcome("clean", "no flaw", None, "", 200, 0.03, 0.01, None, (("skew", 0.03),)),
-    Outcome("skew", "lower tail longer", -0.1, "stated", 200, 1.0, 0.98, -0.25, ()),
-    Outcome("skew", "lower tail longer", 0.05, "1 of the bound", 50, 0.9, 0.02, 0.01, ()),
+    BenchOutcome("clean", "no flaw", None, "", 200, 0.03, 0.01, None, (("skew", 0.03),)),
+    BenchOutcome("skew", "lower tail longer", -0.1, "stated", 200, 1.0, 0.98, -0.25, ()),
+    BenchOutcome("skew", "lower tail longer", 0.05, "1 of the bound", 50, 0.9, 0.02, 0.01, ()),
 ]
 
 
