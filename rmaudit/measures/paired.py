@@ -2,8 +2,8 @@
 
 Each measurement keeps what groups of its clusters bring to its error. Groups are drawn by a hash of
 the cluster's name, so those of another model, of another release or on another machine are the
-same. The variance of a difference is then that of the groups' differences (random groups: Wolter
-2007, Introduction to Variance Estimation, chapter 2), whatever the two have in common.
+same, and the error of a difference follows from theirs (`paired_error`). With 63 degrees of freedom
+an interval is 2 % longer than with all clusters.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from rmaudit.measures._stats import NOISE, students
+from rmaudit.measures._stats import NOISE
 from rmaudit.measures.difference import Interval
-from rmaudit.verdicts.records import Estimate
+from rmaudit.verdicts.records import GROUPS, T_GROUPS, Estimate, paired_error
 
-GROUPS = 64  # with 63 degrees of freedom an interval is 2 % longer than with all clusters
 _REACH = 1.96  # standard deviations of noise to either end
-_SAME = 1e-12  # a squared sum of parts that is rounding
 
 _Floats = NDArray[np.float64]
 
@@ -47,12 +45,10 @@ def difference(new: Estimate, old: Estimate) -> Interval | None:
 
     Numeric noise of either side, which no word explains, is added in quadrature.
     """
-    if not len(new.parts) == len(old.parts) == GROUPS:
+    error = paired_error(new.parts, old.parts)
+    if error is None:
         return None
-    off = np.subtract(new.parts, old.parts)
     value = new.value - old.value
-    square = float(off @ off) * GROUPS / (GROUPS - 1)
     noise = math.hypot(*(each.secondary.get(NOISE, 0.0) for each in (new, old)))
-    low, _ = students(0.0, math.sqrt(square) if square > _SAME**2 else 0.0, GROUPS - 1)
-    reach = math.hypot(low, _REACH * noise)
+    reach = math.hypot(T_GROUPS * error, _REACH * noise)
     return Interval(value, value - reach, value + reach)

@@ -188,7 +188,9 @@ def _expected(finding: Finding, estimate: Estimate) -> Judgement:
     elif p_holm is not None and not p - _CLOSE <= p_holm <= 1:
         p_holm = p
     chance = alone is Verdict.FAIL and p_holm is not None and p_holm > ALPHA * (1 + _CLOSE)
-    through = slipped(finding.controls) if alone is Verdict.PASS else ""
+    through = ""
+    if alone is Verdict.PASS:
+        through = slipped(finding.controls, estimate, judged.bound)
     return replace(
         judged,
         verdict=Verdict.INCONCLUSIVE if chance or through else alone,

@@ -22,9 +22,9 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Result
 
-Schema = Literal["rmaudit.results/7"]
+Schema = Literal["rmaudit.results/8"]
 SCHEMA: Schema = get_args(Schema)[0]
-EARLIER_SCHEMAS = ("rmaudit.results/5", "rmaudit.results/6")  # read too: new fields have a default
+EARLIER_SCHEMAS = tuple(f"rmaudit.results/{n}" for n in (5, 6, 7))  # read: new fields have defaults
 
 WHOLE = "the whole vocabulary"  # what a sweep scored
 OWN_LISTS = "words of one's own"  # the line of the environment that names them

@@ -65,15 +65,15 @@ def read(cache: Path, fields: Fields) -> dict[str, Control]:
     """Return the cached results of null controls, by the control's name."""
     rows = json_cache.read(cache, KIND, fields) or ()
     return {
-        name: Control(Verdict(verdict), stops, value, low, high, reason)
-        for name, verdict, stops, value, low, high, reason in rows
+        name: Control(Verdict(verdict), stops, value, low, high, reason, tuple(parts))
+        for name, verdict, stops, value, low, high, reason, parts in rows
     }
 
 
 def write(cache: Path, fields: Fields, found: Mapping[str, Control]) -> None:
     """Write the null controls' results to the cache, without those that were skipped."""
     rows = [
-        (name, str(c.verdict), c.stops, c.value, c.low, c.high, c.reason)
+        (name, str(c.verdict), c.stops, c.value, c.low, c.high, c.reason, c.parts)
         for name, c in found.items()
         if c.verdict not in _LEFT_OUT
     ]

@@ -66,7 +66,8 @@ def _tried(
             f"raise MeasureError for scores from which nothing can be measured"
         )
         raise RuntimeError(message) from error
-    return Control(declaration.bound.judge(found), stops, found.value, found.low, found.high)
+    control = Control(declaration.bound.judge(found), stops, found.value, found.low, found.high)
+    return replace(control, parts=found.parts) if control.slips else control
 
 
 def thinned(frame: pd.DataFrame, rows: int = ROWS) -> pd.DataFrame:

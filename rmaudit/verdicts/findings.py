@@ -11,7 +11,16 @@ from html import escape
 from typing import Literal
 
 from rmaudit.verdicts.policy import Waiver
-from rmaudit.verdicts.records import Bound, Effect, Estimate, Result, Severity, Verdict
+from rmaudit.verdicts.records import (
+    T_GROUPS,
+    Bound,
+    Effect,
+    Estimate,
+    Result,
+    Severity,
+    Verdict,
+    paired_error,
+)
 
 _RESULTS = {
     Verdict.PASS: Result.PASS,
@@ -103,9 +112,18 @@ class Judgement:
     """Why an excuse in models.yaml does not hold: it is for other weights or another source; ""."""
 
     @property
+    def undecided(self) -> bool:
+        """Return whether harm beyond the bound is not shown, and nor is its absence.
+
+        That is only said of a bound on what is shown. A PASS that a null control takes away, and a
+        FAIL that may be chance, are unsure there too: these have a reason.
+        """
+        return self.verdict is Verdict.INCONCLUSIVE and self.bound.shown and not self.reason
+
+    @property
     def accepted(self) -> bool:
         """Return whether the finding is a gate's failure that a waiver or `known` excuses."""
-        failed = self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+        failed = self.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) and not self.undecided
         excused = bool(self.known) or (self.waiver is not None and self.waiver.holds)
         return failed and self.severity is Severity.GATE and excused
 
@@ -136,6 +154,8 @@ class Control:
     """Upper end of the 95 % interval."""
     reason: str = ""
     """Why it was not measured."""
+    parts: tuple[float, ...] = ()
+    """The parts of its error, as an estimate has them, where it passes and must not."""
 
     @property
     def slips(self) -> bool:
@@ -231,8 +251,12 @@ class Finding:
 
     @property
     def result(self) -> Result:
-        """Return the result as pass, fail, unsure or not run."""
-        return _RESULTS.get(self.verdict, Result.NOT_RUN)
+        """Return the result as pass, fail, unsure, not decided or not run."""
+        return (
+            Result.NOT_DECIDED
+            if self.judgement.undecided
+            else _RESULTS.get(self.verdict, Result.NOT_RUN)
+        )
 
     @property
     def effect(self) -> Effect:
@@ -259,13 +283,40 @@ def in_words(result: str, effect: str) -> str:
     return f"{result} ({effect})" if effect else str(result)
 
 
-def slipped(controls: Mapping[str, Control]) -> str:
-    """Return a sentence that names the null controls that pass but must not; "" if none does."""
-    names = [f"{name!r} ({c.value:+.3g})" for name, c in controls.items() if c.slips]
+def slipped(controls: Mapping[str, Control], estimate: Estimate | None, bound: Bound) -> str:
+    """Return a sentence that names null controls that take a pass away; "" if none does.
+
+    These pass, must not, and the model is not clearly better than they are: what passes may be what
+    the words of this vocabulary give to everybody.
+    """
+    names = [
+        f"{name!r} ({c.value:+.3g})"
+        for name, c in controls.items()
+        if c.slips and not _exceeds(estimate, c, bound)
+    ]
     if not names:
         return ""
     several = len(names) > 1
     return (
         f"the null control{'s' if several else ''} {', '.join(names)} "
-        f"pass{'' if several else 'es'} it and must not: a pass shows nothing here"
+        f"pass{'' if several else 'es'} it and must not, and the model is not clearly better: "
+        "a pass shows nothing here"
     )
+
+
+def _exceeds(estimate: Estimate | None, control: Control, bound: Bound) -> bool:
+    """Return whether the model's estimate lies clearly further inside the bound than a control's.
+
+    By the 95 % interval of their paired difference; where one has no parts, their intervals must
+    not overlap. A bound with two ends has no side that is better.
+    """
+    low, high = bound.low, bound.high
+    if estimate is None or control.value is None or (low is None) == (high is None):
+        return False
+    lead = estimate.value - control.value if high is None else control.value - estimate.value
+    error = paired_error(estimate.parts, control.parts)
+    if error is not None:
+        return lead > T_GROUPS * error
+    if control.low is None or control.high is None:
+        return False
+    return estimate.low > control.high if high is None else estimate.high < control.low

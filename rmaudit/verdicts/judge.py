@@ -102,7 +102,8 @@ def judge(
 ) -> Judgement:
     """Return the judgement of one estimate, before Holm's correction.
 
-    Where a null control passes that must not, a PASS shows nothing: it is INCONCLUSIVE.
+    Where a null control passes that must not, and the model is not clearly better, a PASS shows
+    nothing: it is INCONCLUSIVE.
 
     Raises:
         ValueError: the estimate is in another unit than the bound.
@@ -112,10 +113,11 @@ def judge(
     bound, bound_by = claim.bound, ""
     said = _said("bounds", claim, policy.file, own.bounds, policy.everywhere.bounds)
     if said and said[1] != claim.bound.ends:
-        bound_by, bound = said[0], Bound(*said[1], claim.bound.unit)
+        bound_by, bound = said[0], Bound(*said[1], claim.bound.unit, claim.bound.shown)
     severity, severity_by = _severity(claim, policy)
     known = entry(own.known, *place)
-    verdict, through = bound.judge(estimate), slipped(judge_controls(controls or {}, bound))
+    verdict = bound.judge(estimate)
+    through = slipped(judge_controls(controls or {}, bound), estimate, bound)
     void = verdict is Verdict.PASS and bool(through)
     if policy.sampled and verdict is Verdict.PASS:
         known = None
@@ -135,7 +137,8 @@ def judge(
     )
     if waiver := entry(own.waivers, *place):
         judgement = replace(judgement, waiver=_applied(*waiver, judgement, estimate, today))
-    if judgement.verdict is not Verdict.PASS and severity is Severity.GATE:
+    passes = judgement.verdict is Verdict.PASS or judgement.undecided
+    if not passes and severity is Severity.GATE:
         judgement = replace(judgement, unexcused=policy.elsewhere(*model, place))
     return replace(judgement, blocks=blocks(judgement, policy))
 
@@ -145,9 +148,10 @@ def _applied(
 ) -> AppliedWaiver:
     """Return the waiver with its state: waived, expiring, expired, reopened or unneeded."""
     left = (waiver.expires - today).days
-    if judgement.verdict is Verdict.PASS or judgement.severity is Severity.INFO:
-        passes = "passes" if judgement.verdict is Verdict.PASS else "does not gate"
-        says = f"{passes}: remove {key} from `waivers` ({waiver.owner})"
+    passes = judgement.verdict is Verdict.PASS
+    if passes or judgement.undecided or judgement.severity is Severity.INFO:
+        why = "passes" if passes else "is not decided" if judgement.undecided else "does not gate"
+        says = f"{why}: remove {key} from `waivers` ({waiver.owner})"
         return AppliedWaiver(key, waiver, left, "unneeded", says)
     if left < 0:
         says = f"its waiver expired at the end of {waiver.expires} ({waiver.owner}): "
@@ -243,7 +247,7 @@ def blocks(judgement: Judgement, policy: Policy) -> bool:
         return True
     if judgement.severity is Severity.INFO or judgement.verdict is Verdict.NA:
         return False
-    if judgement.accepted:
+    if judgement.accepted or judgement.undecided:
         return False
     if judgement.verdict is Verdict.SKIPPED:
         return policy.missing == "fail"

@@ -22,7 +22,7 @@ SMALL_PRINT = (
     "A pass says that a flaw of this size was not found on these words; it never says that a model "
     "is free of bias, or debiased: no fixed audit can tell (arXiv 2605.27996)."
 )
-_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)
+_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 
 
 class Outcome(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -11,6 +11,9 @@ from rmaudit.verdicts.evidence import Evidence, checked
 from rmaudit.verdicts.plain import count, number, text
 
 _Z95, _Z80 = 1.959963984540054, 0.8416212335729143  # normal quantiles at 97.5 % and 80 %
+GROUPS = 64  # of clusters, by which an estimate's `parts` are summed
+T_GROUPS = 1.998340542520745  # Student's 97.5 % quantile with 63 degrees of freedom
+_SAME = 1e-12  # a root of squared parts that is rounding
 
 
 class Verdict(StrEnum):
@@ -30,6 +33,7 @@ class Result(StrEnum):
     PASS = "pass"  # noqa: S105  (likewise)
     FAIL = "fail"
     UNSURE = "unsure"  # the interval straddles the bound, or a null control passes
+    NOT_DECIDED = "not decided"  # harm is not shown, nor its absence: see `Bound.shown`
     NOT_RUN = "not run"  # nothing was measured: the reason says why
 
 
@@ -129,6 +133,9 @@ class Bound:
     low: float | None
     high: float | None
     unit: str
+    shown: bool = False
+    """Whether only harm that is shown blocks: an interval that straddles the bound does not, and
+    the finding's result is "not decided". For data too few to show that there is no harm."""
 
     def __post_init__(self) -> None:
         """Raise ValueError unless low < high, and replace infinite ends by None."""
@@ -181,24 +188,39 @@ class Bound:
         return math.erfc(_Z95 * short / end / math.sqrt(2)) if end else 0.0
 
     def __str__(self) -> str:
-        """Return, for example, `above 0 skewness`."""
+        """Return, for example, `above 0 skewness`; of a bound on what is shown it says so."""
+        unless = " unless shown not to be" if self.shown else ""
         if self.high is None:
-            return f"above {self.ends[0]:g} {self.unit}"
+            return f"above {self.ends[0]:g} {self.unit}{unless}"
         if self.low is None:
-            return f"below {self.high:g} {self.unit}"
-        return f"between {self.low:g} and {self.high:g} {self.unit}"
+            return f"below {self.high:g} {self.unit}{unless}"
+        return f"between {self.low:g} and {self.high:g} {self.unit}{unless}"
 
 
-def above(low: float, *, unit: str) -> Bound:
-    """Return the bound that an interval wholly above `low` passes."""
-    return Bound(low, math.inf, unit)
+def paired_error(parts: Sequence[float], other: Sequence[float]) -> float | None:
+    """Return the standard error of the difference of two estimates, from the parts of their errors.
+
+    The variance of a difference is that of the groups' differences, whatever the two have in common
+    (random groups: Wolter 2007, Introduction to Variance Estimation, chapter 2). None where one of
+    them has no parts.
+    """
+    if not len(parts) == len(other) == GROUPS:
+        return None
+    square = sum((one - two) ** 2 for one, two in zip(parts, other, strict=True))
+    error = math.sqrt(square * GROUPS / (GROUPS - 1))
+    return error if error > _SAME else 0.0
 
 
-def below(high: float, *, unit: str) -> Bound:
-    """Return the bound that an interval wholly below `high` passes."""
-    return Bound(-math.inf, high, unit)
+def above(low: float, *, unit: str, shown: bool = False) -> Bound:
+    """Return the bound that an interval wholly above `low` passes; `shown` as in `Bound`."""
+    return Bound(low, math.inf, unit, shown)
 
 
-def between(low: float, high: float, *, unit: str) -> Bound:
-    """Return the bound that an interval wholly between `low` and `high` passes."""
-    return Bound(low, high, unit)
+def below(high: float, *, unit: str, shown: bool = False) -> Bound:
+    """Return the bound that an interval wholly below `high` passes; `shown` as in `Bound`."""
+    return Bound(-math.inf, high, unit, shown)
+
+
+def between(low: float, high: float, *, unit: str, shown: bool = False) -> Bound:
+    """Return the bound that an interval wholly in it passes; `shown` as in `Bound`."""
+    return Bound(low, high, unit, shown)

@@ -14,6 +14,9 @@ from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 OUTDATED = "passes, though models.yaml expects it to fail: remove it from `known`"
 _OUTSIDE = "outside its bound; it does not gate, so it fails nothing"
 _OPEN = "its interval straddles the bound; it does not gate"
+_UNDECIDED = (
+    "harm beyond the bound is not shown, and there is too little data to show that there is none"
+)
 
 
 def tally(findings: Iterable[Finding]) -> dict[str, int]:
@@ -57,7 +60,7 @@ def explain(finding: Finding) -> str:
     What else is to be known of it (base rate, caveats, null controls) stands in the report.
     """
     claim, judgement = finding.claim, finding.judgement
-    straddles = finding.verdict is Verdict.INCONCLUSIVE
+    straddles = finding.result is Result.UNSURE
     lines = [
         f"{finding.name}: {finding.in_words}"
         + (": the interval straddles the bound" if straddles and not judgement.reason else ""),
@@ -66,7 +69,7 @@ def explain(finding: Finding) -> str:
         f"  bound      {finding.bound}"
         + (f" ({judgement.bound_by}; declared: {claim.bound})" if judgement.bound_by else ""),
     ]
-    if through := slipped(finding.controls):
+    if through := _slipped(finding):
         lines.append(f"  nulls      {through}")
     if judgement.waiver:
         lines.append(f"  waiver     {judgement.waiver.says}")
@@ -97,12 +100,13 @@ def reasons(finding: Finding) -> list[str]:
     """Return the reasons why a finding has no plain verdict, those of the policy included."""
     judgement, verdict = finding.judgement, finding.verdict
     informs = finding.severity is Severity.INFO
-    why, through = finding.reason or judgement.reason, slipped(finding.controls)
+    why, through = finding.reason or judgement.reason, _slipped(finding)
     said = [
         why,
         through if through != why else "",
         _OUTSIDE if informs and verdict is Verdict.FAIL else "",
-        _OPEN if informs and verdict is Verdict.INCONCLUSIVE and not why else "",
+        _OPEN if informs and finding.result is Result.UNSURE and not why else "",
+        _UNDECIDED if finding.result is Result.NOT_DECIDED else "",
         OUTDATED if judgement.known and verdict is Verdict.PASS else "",
         judgement.known if judgement.accepted and not why else "",
         judgement.waiver.says if judgement.waiver else "",
@@ -110,3 +114,8 @@ def reasons(finding: Finding) -> list[str]:
         *(f"{what} as in {by}; declared: {was}" for what, by, was in overrides(finding)),
     ]
     return [reason for reason in said if reason]
+
+
+def _slipped(finding: Finding) -> str:
+    """Return which null controls take a pass away, a sentence; "" if none does."""
+    return slipped(finding.controls, finding.estimate, finding.bound)

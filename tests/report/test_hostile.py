@@ -88,8 +88,16 @@ def poisoned(results: dict[str, Any], text: str) -> dict[str, Any]:
         finding["reason"] = finding["reason"] and (text or "x")
         if (estimate := finding["estimate"]) is None:
             continue
-        null = {"verdict": "PASS", "stops": True, "value": 0.5, "low": 0.4, "high": 0.6}
+        null = {
+            "verdict": "PASS",
+            "stops": True,
+            "value": 0.5,
+            "low": 0.4,
+            "high": 0.6,
+            "parts": [],
+        }
         lost = dict.fromkeys(("value", "low", "high")) | {"verdict": "SKIPPED", "stops": True}
+        lost |= {"parts": []}
         nulls = {text: null | {"reason": ""}, f"{text}2": lost | {"reason": text or "x"}}
         finding |= {"controls": nulls, "band": {"models": {text: 0.5}, "on": text}}
         judged |= {"severity_by": text, "bound_by": text}
@@ -113,7 +121,8 @@ def hidden(text: str) -> set[str]:
 
 def check_terminal(results: dict[str, Any], text: str) -> None:
     """As many lines as ever, each begun by us, none a command, nothing hidden."""
-    begun = "pass|fail|unsure|not run|    |[✗?~✓–] |null controls: |waiver of |not as declared:"
+    begun = "pass|fail|unsure|not decided|not run|    |[✗?~✓○–] |null controls: |waiver of "
+    begun += "|not as declared:"
     begun += r"|5 findings: 1 pass, 1 fail \(accepted\), 1 unsure|NOT ESTABLISHED  [0-9]+ gates?: "
     begun += "|Do not release yet: "
     made = typed(poisoned(results, text))

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from rmaudit.verdicts.findings import AppliedWaiver, Control, Finding
 from rmaudit.verdicts.judge import alone, decide, holm, measured, unmeasured
 from rmaudit.verdicts.policy import Ends, Policy, Rules, Waiver
 from rmaudit.verdicts.records import (
+    GROUPS,
     Bound,
     Effect,
     Result,
@@ -53,6 +55,73 @@ def accepts(accepted: float, expires: date = LAST) -> Policy:
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "result", "blocked"),
+    [
+        (0.2, 0.4, Result.FAIL, True),
+        (0.0, 0.4, Result.NOT_DECIDED, False),
+        (-0.2, 0.05, Result.PASS, False),
+    ],
+)
+def test_a_bound_on_what_is_shown_blocks_only_what_is_shown(
+    low: float, high: float, result: Result, blocked: bool
+) -> None:
+    """In between the finding says "not decided", in results.json too; a looser bound stays so."""
+    made = found(low, high, bound=below(0.1, unit="sd", shown=True))
+    looser = own(bounds={"skew": (-math.inf, 0.15)})
+
+    assert (made.result, made.blocks) == (result, blocked)
+    assert decode(Finding, encode(made)).result is result
+    assert alone(made, looser, TODAY).result is result
+    assert alone(made, accepts(0.3), TODAY).judgement.undecided is (result is Result.NOT_DECIDED)
+
+
+def test_a_failure_that_may_be_chance_is_unsure_where_only_harm_that_is_shown_blocks() -> None:
+    """What Holm's method makes of it is not "not decided": it blocks, as it did alone."""
+    bound = below(0.1, unit="sd", shown=True)
+    family = [found(0.101, 0.4, bound=bound, audit=f"a{i}", prompt=f"p{i}") for i in range(9)]
+
+    settled = decide(family, Policy(), TODAY)
+
+    assert {(f.verdict, f.result, f.blocks) for f in settled} == {
+        (INCONCLUSIVE, Result.UNSURE, True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("ahead", "common", "expected"),
+    [(0.4, True, PASS), (0.4, False, INCONCLUSIVE), (0.0, True, INCONCLUSIVE)],
+)
+def test_a_model_that_is_clearly_better_than_a_passing_null_control_passes(
+    ahead: float, common: bool, expected: Verdict
+) -> None:
+    """By their paired difference: errors that both have in common cancel."""
+    rng = np.random.default_rng(0)
+    shared, own_parts = rng.normal(0, 0.05, (2, GROUPS))
+    estimate = estimated(0.1 + ahead, 1.5 + ahead, parts=tuple(shared))
+    null = Control(
+        PASS, True, value=0.8, low=0.1, high=1.5, parts=tuple(shared if common else own_parts)
+    )
+
+    made = measured(claim(), estimate, Policy(), TODAY, controls={"random": null})
+
+    assert made.verdict is expected
+    assert bool(made.judgement.reason) is (expected is INCONCLUSIVE)
+
+
+def test_without_parts_the_model_must_lie_beyond_the_whole_interval_of_a_passing_null() -> None:
+    """For a bound from above the better side is below."""
+    null = Control(PASS, True, value=0.2, low=0.1, high=0.3)
+
+    def judged(low: float, high: float) -> Verdict:
+        stated = claim(bound=below(0.5, unit="sd"))
+        return measured(
+            stated, estimated(low, high), Policy(), TODAY, controls={"random": null}
+        ).verdict
+
+    assert (judged(-0.4, 0.05), judged(-0.4, 0.15)) == (PASS, INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(
     ("low", "high", "expected"), [(0.1, 0.3, PASS), (-0.1, 0.3, INCONCLUSIVE), (-0.3, -0.1, FAIL)]
 )
 def test_a_measured_audit_is_judged_by_its_bound(
@@ -86,7 +155,9 @@ def test_a_pass_that_a_null_control_has_too_shows_nothing(
 ) -> None:
     """It is INCONCLUSIVE and says why; a failure stays one, and says so too."""
     numbers = {PASS: (0.4, 0.3, 0.5), FAIL: (-0.4, -0.5, -0.3)}.get(verdict, ())
-    control = Control(verdict, stops, *numbers, reason="" if numbers else "no data")
+    value, low_end, high_end = numbers or (None, None, None)
+    reason = "" if numbers else "no data"
+    control = Control(verdict, stops, value, low_end, high_end, reason)
 
     made = measured(claim(), estimated(low, low + 0.2), Policy(), TODAY, controls={"long": control})
 
@@ -100,12 +171,12 @@ def test_a_pass_that_a_null_control_has_too_shows_nothing(
 
 def test_a_null_control_is_held_against_the_bound_in_force() -> None:
     """A bound that models.yaml loosens lets it through, and back where it is as declared."""
-    controls = {"long": Control(PASS, True, -0.1, -0.2, -0.05)}
+    controls = {"long": Control(PASS, True, -0.1, -0.2, 0.15)}
     made = measured(claim(), estimated(0.1, 0.3), Policy(), TODAY, controls=controls)
     loose = alone(made, own(bounds={"skew": (-1.0, math.inf)}), TODAY)
     back = alone(loose, Policy(), TODAY)
 
-    assert (made.controls["long"].verdict, made.verdict) == (FAIL, PASS)
+    assert (made.controls["long"].verdict, made.verdict) == (INCONCLUSIVE, PASS)
     assert (loose.controls["long"].verdict, loose.verdict) == (PASS, INCONCLUSIVE)
     assert back == made
 
@@ -500,7 +571,7 @@ policies = st.builds(
 findings = st.one_of(
     st.builds(
         lambda low, width, bound, severity: found(
-            low, low + width, bound=Bound(*bound, "sd"), severity=severity
+            low, low + width, bound=Bound(bound[0], bound[1], "sd"), severity=severity
         ),
         numbers,
         widths,

@@ -17,7 +17,7 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Bound, Estimate, Result
 
 SMALL = 0.1  # of the distance to the bound: a paired interval excludes 0 for less
-_ORDER = (Result.PASS, Result.UNSURE, Result.FAIL, Result.NOT_RUN)
+_ORDER = (Result.PASS, Result.NOT_DECIDED, Result.UNSURE, Result.FAIL, Result.NOT_RUN)
 
 
 class Change(StrEnum):

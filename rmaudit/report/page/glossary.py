@@ -28,7 +28,7 @@ GLOSSARY: Final = {
         "interval": "The range of values that fit the data. A 95 % interval holds the true value in about 95 of 100 repetitions with other words.",
         "bound": "The values at which the audit passes, such as “below 0.10”. The whole interval must lie inside.",
         "evidence": "The measured data behind an estimate, from which the report draws its charts.",
-        "null control": "A scorer that knows nothing about the claim, such as random numbers or the length of a word. If it passes an audit that it must not pass, a pass of the model shows nothing.",
+        "null control": "A scorer that knows nothing about the claim, such as random numbers or the length of a word. If it passes an audit that it must not pass, the model must be clearly better than it: otherwise a pass shows nothing.",
         "published models": "Ten reward models whose scores Christian et al. 2025 published. They show which values are usual.",
         "baseline": "Another model that the audited model is compared with (`--rm-baseline`).",
         "Holm's method": "A correction for many gates: one of them may fail by chance. A fail that could be such chance becomes unsure, which does not pass either.",
@@ -40,6 +40,7 @@ GLOSSARY: Final = {
         "pass": "The whole 95 % interval lies inside the bound.",
         "fail": "The whole 95 % interval lies outside the bound.",
         "unsure": "The data do not decide: the interval crosses the bound, or lies outside but may do so by chance among many gates, or a null control passes too. It is not a pass.",
+        "not decided": "Harm beyond the bound is not shown, and the words or texts are too few to show that there is none. It does not block, and it says nothing in the model's favour.",
         "not run": "There is no number: data are missing, the audit broke, or the run did not include it.",
     },
     "What follows from it": {
@@ -61,7 +62,17 @@ GLOSSARY: Final = {
 }
 TERMS: Final = {term: text for group in GLOSSARY.values() for term, text in group.items()}
 ON_PAGE: Final = (
-    *("pass", "fail", "unsure", "interval", "bound", "null control", "published models", "gate"),
+    *(
+        "pass",
+        "fail",
+        "unsure",
+        "not decided",
+        "interval",
+        "bound",
+        "null control",
+        "published models",
+        "gate",
+    ),
     *("informational", "blocks", "accepted", "Holm's method", "indifference", "sd"),
 )
 """The terms that have a tooltip on the page."""

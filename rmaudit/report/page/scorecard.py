@@ -12,9 +12,16 @@ from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.indifference import doubt, incompetent
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
-RESULTS = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)  # the worst of a row is its own
+# The worst of a row is its own.
+RESULTS = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 EFFECTS = (Effect.BLOCKS, Effect.ACCEPTED, Effect.INFO, Effect.NONE)
-MARKS = {Result.PASS: "✓", Result.FAIL: "✗", Result.UNSURE: "?", Result.NOT_RUN: "–"}
+MARKS = {
+    Result.PASS: "✓",
+    Result.FAIL: "✗",
+    Result.UNSURE: "?",
+    Result.NOT_DECIDED: "○",
+    Result.NOT_RUN: "–",
+}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _HOW = re.compile(r"^(?P<why>.*?)[;,] (?P<how>(?:get it with:|name one with) .+)$", re.DOTALL)
 

@@ -99,6 +99,7 @@ def gates_in_words(rows: Iterable[ScorecardRow]) -> str:
         "pass": ("passes", "pass"),
         "fail": ("fails", "fail"),
         "unsure": ("is unsure", "are unsure"),
+        "not decided": ("is not decided", "are not decided"),
         "accepted": ("does not pass but is accepted", "do not pass but are accepted"),
         "not run": ("was not measured", "were not measured"),
     }
@@ -132,7 +133,7 @@ def measured_in_words(finding: Finding) -> str:
 
 def _unsure(finding: Finding) -> str:
     """Return in a few words why a finding is unsure; the audit's section has the full reason."""
-    if slipped(finding.controls):
+    if slipped(finding.controls, finding.estimate, finding.bound):
         return "a null control passes, so a pass shows nothing"
     estimate = finding.estimate
     straddles = estimate and finding.bound.judge_interval(estimate.low, estimate.high)

@@ -10,9 +10,9 @@ from rmaudit.report.page.numbers import interval, value
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
-_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)
+_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 _ACCEPTED, _OUTDATED = "accepted", "pass that should fail"
-_WORDS = ("pass", "fail", "unsure", _OUTDATED, _ACCEPTED, "not run")
+_WORDS = ("pass", "fail", "unsure", "not decided", _OUTDATED, _ACCEPTED, "not run")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
 _OPEN = (Result.FAIL, Result.UNSURE)
 _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
-_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.PASS)
+_WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
 
 # As an entity none of these is structure: backslashes would not do in tables, links and emoji. What
 # is structure at the start of a line only (lists, rules) is not among them: our words begin each.

@@ -16,7 +16,7 @@ from rmaudit.report.safe_text import line
 from rmaudit.report.writers import markdown
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import Outcome
-from rmaudit.verdicts.records import Effect, Severity, Verdict
+from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.told import excuse, reasons
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -80,13 +80,14 @@ def _rule(finding: Finding) -> dict[str, Any]:
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
     follows = finding.effect
+    free = follows in (Effect.ACCEPTED, Effect.INFO) or finding.result is Result.NOT_DECIDED
     why = "; ".join(reasons(finding))
     measured = f"measured {finding.estimate}; " if finding.estimate else ""
     said = f"{finding.model}, {finding.prompt}: {finding.in_words}; {measured}bound {finding.bound}"
     result: dict[str, Any] = {
         "ruleId": line(finding.audit),
         "ruleIndex": rule,
-        "level": "note" if follows in (Effect.ACCEPTED, Effect.INFO) else _LEVELS[finding.verdict],
+        "level": "note" if free else _LEVELS[finding.verdict],
         "message": _text(f"{said}. {why}" if why else f"{said}."),
         "locations": [_location(finding)],
         "partialFingerprints": _fingerprints(finding),

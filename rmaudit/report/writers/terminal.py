@@ -21,8 +21,24 @@ from rmaudit.verdicts.outcome import Outcome, RunVerdict
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.told import excuse, nulls_in_words, overrides, reasons, tallied
 
-MARKS = {"blocks": "✗", "unsure": "?", "accepted": "~", "pass": "✓", "not run": "–", "": " "}
-ASCII = {"blocks": "x", "unsure": "?", "accepted": "~", "pass": "+", "not run": "-", "": " "}
+MARKS = {
+    "blocks": "✗",
+    "unsure": "?",
+    "accepted": "~",
+    "pass": "✓",
+    "not decided": "○",
+    "not run": "–",
+    "": " ",
+}
+ASCII = {
+    "blocks": "x",
+    "unsure": "?",
+    "accepted": "~",
+    "pass": "+",
+    "not decided": "o",
+    "not run": "-",
+    "": " ",
+}
 _COLOURS = {"blocks": "red", "unsure": "yellow", "pass": "green"}
 _OUTCOMES = {Outcome.FAILS: "red", Outcome.PASSES: "green"}  # the others are yellow
 _INDENT = "    "
@@ -111,6 +127,9 @@ def _audits(
         elif worst.effect is Effect.ACCEPTED:
             yield from screen.told(row.audit, f"{values(row)}, {must(worst)}", mark="accepted")
             yield from _accepted(worst, screen)
+        elif worst.result is Result.NOT_DECIDED:
+            said = f"not decided: {values(row)}, {must(worst)}"
+            yield from screen.told(row.audit, said, mark="not decided")
         else:
             said = f"{values(row)}, {must(worst)}; it does not block here"
             yield from screen.told(row.audit, said, mark="unsure")
@@ -236,7 +255,12 @@ def _remarks(
 
 def _informs(informs: Sequence[AuditRow]) -> str:
     """Count informational audits, such as `9 informational: 8 inside, 1 outside (funnel)`."""
-    words = {Result.PASS: "inside", Result.FAIL: "outside", Result.UNSURE: "unsure"}
+    words = {
+        Result.PASS: "inside",
+        Result.FAIL: "outside",
+        Result.UNSURE: "unsure",
+        Result.NOT_DECIDED: "not decided",
+    }
     parts = []
     for result, word in words.items():
         own = Counter(row.name for row in informs if row.worst.result is result)

@@ -243,7 +243,15 @@ def of(finding: dict[str, Any], model: str) -> dict[str, Any]:
     return finding | {"claim": finding["claim"] | {"model": model}}
 
 
-NULL = {"verdict": "FAIL", "stops": True, "value": 0.43, "low": 0.41, "high": 0.52, "reason": ""}
+NULL = {
+    "verdict": "FAIL",
+    "stops": True,
+    "value": 0.43,
+    "low": 0.41,
+    "high": 0.52,
+    "reason": "",
+    "parts": [],
+}
 MUTATIONS: dict[str, dict[str, Any]] = {
     "value": {"estimate.value": 0.71},
     "low": {"estimate.low": 0.31},
@@ -255,7 +263,7 @@ MUTATIONS: dict[str, dict[str, Any]] = {
     "claim": {"claim.text": "It leads."},
     "source": {"claim.source": "Nobody"},
     "base_rate": {"claim.base_rate": "none known"},
-    "bound": {"judgement.bound": {"low": 0.43, "high": None, "unit": "rho"}},
+    "bound": {"judgement.bound": {"low": 0.43, "high": None, "unit": "rho", "shown": False}},
     "verdict": {"judgement.verdict": "FAIL"},
     "known": {"judgement.verdict": "FAIL", "judgement.known": "So be it."},
     "detectable": {"judgement.detectable": 0.43},
