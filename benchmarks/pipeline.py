@@ -52,13 +52,14 @@ def main() -> None:
     layers = {layer: mapped[layer] for layer in backbone.layers}
     busy = _slowed(layers, asked.delay)
     answers = [(i % 64, i // 64) for i in range(asked.answers)]
+    spread = Pipeline({m: _device(d.index) for m, d in _stages(backbone, names)}, fewest=1)
     ways: dict[str, Pipeline | None] = {
         "one_by_one": None,
         "pipelined, as mapped": Pipeline(mapped, fewest=1),
-        "pipelined": Pipeline({m: _device(d.index) for m, d in _stages(backbone, names)}, fewest=1),
+        "pipelined": spread,
     }
     found, rewards = {}, []
-    batches = 4 * asked.devices
+    batches = spread.batches
     for name, how in ways.items():
         most = 2 * -(-asked.answers // batches)
         scorer = Scorer(backbone, Linear(torch.ones(16)), None, ids_per_batch=most, pipeline=how)

@@ -24,7 +24,7 @@ from torch import nn
 
 from rmaudit.scoring.paths import device_of
 
-_EACH = 4  # batches of one call for each device: filling and emptying then cost a fifth at most
+_EACH = 5  # batches of one call for each device: filling and emptying cost about a sixth at most
 _FEWEST = 1024  # ids of a batch: with fewer, a GPU waits for the host that starts its kernels
 
 S = TypeVar("S")

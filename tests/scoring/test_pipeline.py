@@ -210,8 +210,8 @@ def test_the_rotary_embedding_moves_to_the_first_device(llama: Toy) -> None:
     ("places", "batches"),
     [
         ((0, 0, 0), None),
-        ((0, 0, 1), 8),
-        ((0, "cuda:1", 2), 12),
+        ((0, 0, 1), 10),
+        ((0, "cuda:1", 2), 15),
         ((0, 1, "cpu"), None),  # weights that come to a GPU when they are used
         ((0, 1, "disk"), None),
         (None, None),
