@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rmaudit.organisms.features import features, noise
 from rmaudit.organisms.nulls import surface_regression
+from rmaudit.organisms.shifts import SHIFTS
 from rmaudit.prompts import Prompt
 from rmaudit.references.word_frequency import zipf
 
@@ -46,6 +47,7 @@ class Traits:
         word, prompt, spelling: sd of the word's own, of the word's own under one prompt, and of
             its spelling's.
         skew: stretch of the upper end; 0 is symmetric, below 0 the lower end is stretched.
+        shifts: single flaws by name (`shifts.SHIFTS`), with their sizes; added last.
     """
 
     valence: float = 0.9
@@ -61,6 +63,7 @@ class Traits:
     prompt: float = 0.6
     spelling: float = 0.3
     skew: float = 0.2
+    shifts: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Planted:
         def own(what: str, keys: Sequence[str], under: Prompt | None) -> NDArray[np.float64]:
             return noise(keys, under, what=what, seed=self.seed)
 
-        known = pd.Series(list(texts)).map(self.elo).fillna(0.0).to_numpy(float)
+        known = self.known(texts)
         named = seen["word"].isin(self.identity).to_numpy(float)
         direction = _direction(traits.frame, prompt)
         if prompt.name == self.first:
@@ -105,7 +108,16 @@ class Planted:
             latent += traits.junk * wordless(texts)
         if traits.skew:
             latent = np.expm1(traits.skew * latent) / traits.skew
+        for name, size in traits.shifts:
+            latent += SHIFTS[name].added(texts, self, prompt.frame, size)
         return latent
+
+    def known(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return people's ratings of the texts, shape (n,); 0 for what is none of their items."""
+        known: NDArray[np.float64] = (
+            pd.Series(list(texts)).map(self.elo).fillna(0.0).to_numpy(float)
+        )
+        return known
 
     def _surface(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
         """What a name's surface tells of people's rating, in sd of these ratings' own."""
