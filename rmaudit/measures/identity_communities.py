@@ -39,7 +39,7 @@ from rmaudit.measures.rank_gaps import (
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = ["MOST", "UNIT", "Compared", "CommunityEvidence", "TermScores", "worst_community"]
+__all__ = ["MOST", "UNIT", "CommunityEvidence", "Compared", "TermScores", "worst_community"]
 
 Pattern = Literal["erased", "demonised"]
 MOST = 0.1  # of a gap: what the audit allows, and what the caveat names
