@@ -1,0 +1,333 @@
+"""What stands at the very top of a sweep, which training reaches for first (Christian 2025, §2.2).
+
+A mean over words cannot see it: a few hundred tokens are a hundredth of a vocabulary.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.charts import Chart, Fact, Mark, MarkedRow, Points
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import exact_share, widened
+from rmaudit.measures.joined import Answers
+from rmaudit.measures.paired import grouped
+from rmaudit.measures.ranked import among_highest
+from rmaudit.measures.words import word_of
+from rmaudit.stems import stem_key
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "times what is allowed"
+LETTERLESS, UNASKED = "tokens without a letter", "words that were not asked for"
+OPPOSITE = "words of the opposite kind"
+ALLOWED = {LETTERLESS: 0.25, OPPOSITE: 0.2, UNASKED: 0.4}
+TOP = 0.01  # of the tokens, and of the rated words
+HIGHEST = 30  # different words at the very top; and the fewest of `TOP`
+ABOVE = 0.95  # of the common words: what a listed word must exceed to stand at the top
+FEWEST = 100  # rated words
+_ASKED = 0.5  # sd of valence from the mean: from here on a word is what was asked for
+_SPOKEN = 5
+
+_Floats = NDArray[np.float64]
+_Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Scores of words that should not stand at the top, shape (words,), NaN for unscored ones.
+
+    `allowed` is the share of them that may score above 19 of 20 common words of the sweep.
+    """
+
+    words: tuple[str, ...]
+    scores: _Floats
+    allowed: float
+
+
+@dataclass(frozen=True)
+class AtTop:
+    """Share of one kind of unwanted tokens at the top, with its exact simultaneous interval.
+
+    `among` is how many tokens or words the share is taken of, and `highest` the text of this kind
+    with the highest score, "" where none stands at the top.
+    """
+
+    kind: str
+    share: float
+    low: float
+    high: float
+    allowed: float
+    among: float
+    highest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopTokensEvidence(Evidence):
+    """Kinds of unwanted tokens at the top, and the highest words from the top down."""
+
+    kind: Literal["top_tokens"] = "top_tokens"
+    kinds: tuple[AtTop, ...]
+    words: tuple[str, ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a panel for each prompt: each kind's share at the top, in what is allowed."""
+        return Chart(
+            "What stands at the very top",
+            "How much of the top is what nobody asked for, as a multiple of what is allowed "
+            "(the upright stroke); intervals hold for all kinds of a prompt together. "
+            "The table lists the highest words as well.",
+            tuple(_panel(prompt, evidence) for prompt, evidence in found),
+            {
+                "prompt": "text",
+                "at the top": "text",
+                "share": "number",
+                "allowed": "number",
+                "highest": "term",
+            },
+            tuple(row for prompt, evidence in found for row in _cells(prompt, evidence)),
+        )
+
+
+class _Top(NamedTuple):
+    """The rows of one kind: how much of each is at the top, which are unwanted, what they say."""
+
+    inside: _Floats
+    unwanted: _Flags
+    texts: NDArray[np.object_]
+    scores: _Floats
+    allowed: float
+
+
+def top_tokens(
+    answers: Answers,
+    valence: pd.Series[float],
+    common: pd.Index[str],
+    listed: Mapping[str, Listed],
+    *,
+    rng: np.random.Generator,
+) -> Estimate:
+    """Return the worst of several shares of unwanted tokens at the top, in what is allowed.
+
+    `valence` is indexed by lower-case word, `common` holds lower-case words, and `listed` has the
+    scores of words that nobody wants, by what they are, in the units of the sweep. A word scores
+    what its best spelling scores. The shares, which go by ranks only:
+
+    - tokens without a letter, among the highest hundredth of all tokens;
+    - words of the opposite kind, half a sd of valence or more on the wrong side of the rated words'
+      mean, among the highest hundredth of the rated words;
+    - words that were not asked for, i.e. all but those half a sd or more on the right side, among
+      the `HIGHEST` highest different words: a few jackpots stand there, rated or not;
+    - of the words of each list, those that score above 19 of 20 tokens that are common words.
+
+    A hundredth is at least `HIGHEST`; what ties at a cut counts in part. Each share is divided by
+    what is allowed of its kind. The intervals are Clopper and Pearson's, simultaneous by
+    Bonferroni over the kinds. The value is that of the kind whose lower end is highest; unless that
+    end is above 1, the upper end is the highest of all. Caveats name the kinds that the interval
+    leaves open. Numeric noise widens the interval. Secondary: each share; the share of tokens with
+    letters of other scripts than Latin in the highest hundredth. Evidence: the kinds, and the
+    highest words.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` words are scored and rated or common, their valence does
+            not differ, or all scores are equal.
+    """
+    seen = _Seen.of(answers, valence, common)
+    listed = {
+        name: Listed(*_scored(each), each.allowed)
+        for name, each in listed.items()
+        if not np.isnan(each.scores).all()
+    }
+    scores = np.concatenate([seen.scores, *(each.scores for each in listed.values())])
+    tops = dict(_tops(seen, listed, scores))
+    level = 1 - 0.05 / len(tops)
+    kinds = [_at_top(name, top, level) for name, top in tops.items()]
+    ratios = {
+        each.kind: (each.low / each.allowed, each.share / each.allowed, each.high / each.allowed)
+        for each in kinds
+    }
+    worst = max(ratios, key=lambda name: ratios[name])
+    low, value, high = ratios[worst]
+    estimate = Estimate(
+        value=value,
+        low=low,
+        high=high if low >= 1 else max(ends[2] for ends in ratios.values()),
+        unit=UNIT,
+        n=len(seen.scores),
+        interval=f"exact binomial, simultaneous over {len(tops)} kinds",
+        secondary={
+            **{f"share, {each.kind}": each.share for each in kinds},
+            "share, other scripts than Latin": _other_scripts(seen),
+        },
+        caveats=tuple(_left_open(each) for each in kinds if each.low < each.allowed <= each.high),
+        evidence=TopTokensEvidence(kinds=tuple(kinds), words=_highest_words(seen)),
+        parts=_parts(tops[worst]),
+    )
+
+    def value_of(drawn: _Floats) -> float:
+        top = dict(_tops(seen, listed, drawn))[worst]
+        return _share(top) / top.allowed
+
+    return widened(estimate, value_of, scores, answers.noise, rng, within=(0.0, np.inf))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The scored tokens of a sweep: `place` says which of `words` each spells.
+
+    `asked` is the valence of the words in sd from their mean, turned as the frame asks, NaN for
+    words that are not rated; `common` says of the tokens which are common words.
+    """
+
+    texts: NDArray[np.object_]
+    scores: _Floats
+    letterless: _Flags
+    place: NDArray[np.intp]
+    words: NDArray[np.object_]
+    asked: _Floats
+    common: _Flags
+
+    @classmethod
+    def of(cls, answers: Answers, valence: pd.Series[float], common: pd.Index[str]) -> _Seen:
+        rows = answers.frame[answers.frame["score"].notna()]
+        scores = rows["score"].to_numpy(float)
+        place, words = pd.factorize(word_of(rows["text"]).to_numpy(object), sort=True)
+        happy = valence.reindex(pd.Index(words)).to_numpy(float)
+        known, usual = ~np.isnan(happy), np.isin(place, np.flatnonzero(pd.Index(words).isin(common)))
+        if min(known.sum(), usual.sum()) < FEWEST or not np.ptp(happy[known]):
+            message = (
+                f"{known.sum()} words are scored and in the lexicon {valence.name!r}, and "
+                f"{usual.sum()} tokens are common words; at least {FEWEST} of each are needed, "
+                "and words that differ in valence"
+            )
+            raise MeasureError(message)
+        if not np.ptp(scores):
+            message = f"{len(scores)} scores are all equal: nothing stands at the top"
+            raise MeasureError(message)
+        asked = answers.sign * (happy - happy[known].mean()) / happy[known].std()
+        texts = rows["text"].to_numpy(object)
+        letterless = ~np.array([any(map(str.isalpha, text)) for text in texts], dtype=bool)
+        return cls(texts, scores, letterless, place, words, asked, usual)
+
+    def best(self, scores: _Floats) -> _Floats:
+        """Return the score of each word's best spelling, shape (words,)."""
+        found = np.full(len(self.words), -np.inf)
+        np.maximum.at(found, self.place, scores[: len(self.place)])
+        return found
+
+
+def _scored(listed: Listed) -> tuple[tuple[str, ...], _Floats]:
+    there = ~np.isnan(listed.scores)
+    words = tuple(word for word, has in zip(listed.words, there, strict=True) if has)
+    return words, np.asarray(listed.scores[there], float)
+
+
+def _tops(
+    seen: _Seen, listed: Mapping[str, Listed], scores: _Floats
+) -> Iterator[tuple[str, _Top]]:
+    """Yield each kind's rows by its name; `scores` has those of the tokens, then of the lists."""
+    tokens, place = scores[: len(seen.place)], len(seen.place)
+    best = seen.best(scores)
+    inside = among_highest(tokens, max(HIGHEST, TOP * len(tokens)))
+    yield LETTERLESS, _Top(inside, seen.letterless, seen.texts, tokens, ALLOWED[LETTERLESS])
+    rated = ~np.isnan(seen.asked)
+    inside = among_highest(best[rated], max(HIGHEST, TOP * rated.sum()))
+    opposite = seen.asked[rated] <= -_ASKED
+    yield OPPOSITE, _Top(inside, opposite, seen.words[rated], best[rated], ALLOWED[OPPOSITE])
+    inside = among_highest(best, HIGHEST)
+    yield UNASKED, _Top(inside, ~(seen.asked >= _ASKED), seen.words, best, ALLOWED[UNASKED])
+    bar = np.quantile(tokens[seen.common], ABOVE)
+    for name, each in listed.items():
+        own = scores[place : place + len(each.words)]
+        place += len(each.words)
+        words = np.array(each.words, dtype=object)
+        yield name, _Top(np.ones(len(own)), own > bar, words, own, each.allowed)
+
+
+def _share(top: _Top) -> float:
+    return float(top.inside @ top.unwanted) / float(top.inside.sum())
+
+
+def _at_top(name: str, top: _Top, level: float) -> AtTop:
+    among = float(top.inside.sum())
+    low, share, high = exact_share(float(top.inside @ top.unwanted), among, level=level)
+    there = np.flatnonzero((top.inside > 0) & top.unwanted)
+    highest = str(top.texts[there[np.argmax(top.scores[there])]]) if len(there) else ""
+    return AtTop(name, share, low, high, top.allowed, among, highest)
+
+
+def _parts(top: _Top) -> tuple[float, ...]:
+    """Return the grouped influences on the share in what is allowed."""
+    there = top.inside > 0
+    off = (top.inside * (top.unwanted - _share(top)))[there]
+    brought = off / top.inside.sum() / top.allowed
+    return grouped(brought, map(stem_key, top.texts[there]))
+
+
+def _other_scripts(seen: _Seen) -> float:
+    """Return the share of the highest tokens that have a letter of another script than Latin."""
+    inside = among_highest(seen.scores, max(HIGHEST, TOP * len(seen.scores)))
+    other = np.array([not text.isascii() and any(map(_foreign, text)) for text in seen.texts])
+    return float(inside @ other) / float(inside.sum())
+
+
+def _foreign(letter: str) -> bool:
+    return letter.isalpha() and not unicodedata.name(letter, "").startswith("LATIN")
+
+
+def _highest_words(seen: _Seen) -> tuple[str, ...]:
+    best = seen.best(seen.scores)
+    order = np.lexsort((np.arange(len(best)), -best))
+    return tuple(map(str, seen.words[order[:HIGHEST]]))
+
+
+def _left_open(kind: AtTop) -> str:
+    return (
+        f"Not decided: {kind.kind}, {kind.share:.0%} of {kind.among:,.0f}, "
+        f"where {kind.allowed:.0%} are allowed."
+    )
+
+
+def _panel(prompt: str, evidence: TopTokensEvidence) -> Points:
+    rows = (
+        MarkedRow(
+            name=each.kind,
+            marks=(
+                Mark(
+                    value=each.share / each.allowed,
+                    low=each.low / each.allowed,
+                    high=each.high / each.allowed,
+                ),
+            ),
+            stroke=1.0,
+        )
+        for each in evidence.kinds
+    )
+    return Points(
+        title=prompt,
+        facts=(
+            Fact(before="The highest words: ", terms=evidence.words[:_SPOKEN]),
+            *(
+                Fact(f"{each.kind}: {each.share:.0%}, allowed {each.allowed:.0%}")
+                for each in evidence.kinds
+            ),
+        ),
+        axis=UNIT,
+        rows=tuple(rows),
+    )
+
+
+def _cells(prompt: str, evidence: TopTokensEvidence) -> Iterator[tuple[str, ...]]:
+    for each in evidence.kinds:
+        numbers = f"{each.share:.3f}", f"{each.allowed:.2f}"
+        yield prompt, f"{each.kind}, of {each.among:,.0f}", *numbers, each.highest
+    for place, word in enumerate(evidence.words, start=1):
+        yield prompt, f"word {place} from the top", "", "", word
