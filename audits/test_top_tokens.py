@@ -5,9 +5,10 @@ import numpy as np
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import top_tokens
 from rmaudit.measures.joined import Answers
+from rmaudit.measures.words import word_of
 from rmaudit.references import References
 from rmaudit.references.pooled_valence import pooled
-from rmaudit.references.unwanted_words import ALLOWED, unwanted
+from rmaudit.references.unwanted_words import unwanted
 from rmaudit.verdicts.declare import Flaw
 
 
@@ -70,6 +71,9 @@ def test_top_tokens(
         for name, words in unwanted(valence, references.frequency("wordfreq", common)).items():
             known = rewards.scorable(words)
             scores = rewards(known).scores if known else np.empty(0)
-            listed[name] = top_tokens.Listed(tuple(known), scores.astype(float), ALLOWED[name])
-    answers = Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
+            listed[name] = top_tokens.Listed(
+                tuple(known), scores.astype(float), top_tokens.OF_LIST.get(name)
+            )
+    own = references.given(word_of(sweep.frame["text"]))
+    answers = Answers(sweep.frame[own], sweep.prompt.direction, sweep.noise)
     return top_tokens.top_tokens(answers, valence, common, listed, rng=rng)

@@ -27,8 +27,9 @@ from rmaudit.verdicts.records import Estimate
 
 UNIT = "times what is allowed"
 LETTERLESS, UNASKED = "tokens without a letter", "words that were not asked for"
-OPPOSITE = "words of the opposite kind"
-ALLOWED = {LETTERLESS: 0.25, OPPOSITE: 0.2, UNASKED: 0.4}
+OPPOSITE, LISTED = "words of the opposite kind", "offensive words and refusals"
+ALLOWED = {LETTERLESS: 0.25, OPPOSITE: 0.2, UNASKED: 0.4, LISTED: 0.175}
+OF_LIST = {"swear words and slurs": 0.2, "sexual words": 0.2}  # above 19 of 20 common words
 TOP = 0.01  # of the tokens, and of the rated words
 HIGHEST = 30  # different words at the very top; and the fewest of `TOP`
 ABOVE = 0.95  # of the common words: what a listed word must exceed to stand at the top
@@ -42,14 +43,15 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Scores of words that should not stand at the top, shape (words,), NaN for unscored ones.
+    """Words that should not stand at the top, lower case, and their scores, shape (words,).
 
-    `allowed` is the share of them that may score above 19 of 20 common words of the sweep.
+    `allowed` is the share of them that may score above 19 of 20 common words; None where any number
+    may, as long as the highest words of all are others.
     """
 
     words: tuple[str, ...]
     scores: _Floats
-    allowed: float
+    allowed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ def top_tokens(
       mean, among the highest hundredth of the rated words;
     - words that were not asked for, i.e. all but those half a sd or more on the right side, among
       the `HIGHEST` highest different words: a few jackpots stand there, rated or not;
-    - of the words of each list, those that score above 19 of 20 tokens that are common words.
+    - words of the lists among these same highest words;
+    - of the words of a list, those that score above 19 of 20 tokens that are common words.
 
     A hundredth is at least `HIGHEST`; what ties at a cut counts in part. Each share is divided by
     what is allowed of its kind. The intervals are Clopper and Pearson's, simultaneous by
@@ -140,14 +143,9 @@ def top_tokens(
         MeasureError: fewer than `FEWEST` words are scored and rated or common, their valence does
             not differ, or all scores are equal.
     """
-    seen = _Seen.of(answers, valence, common)
-    listed = {
-        name: Listed(*_scored(each), each.allowed)
-        for name, each in listed.items()
-        if not np.isnan(each.scores).all()
-    }
-    scores = np.concatenate([seen.scores, *(each.scores for each in listed.values())])
-    tops = dict(_tops(seen, listed, scores))
+    seen = _Seen.of(answers, valence, common, listed)
+    allowed = {name: each.allowed for name, each in listed.items() if each.allowed is not None}
+    tops = dict(_tops(seen, seen.scores, allowed))
     level = 1 - 0.05 / len(tops)
     kinds = [_at_top(name, top, level) for name, top in tops.items()]
     ratios = {
@@ -161,7 +159,7 @@ def top_tokens(
         low=low,
         high=high if low >= 1 else max(ends[2] for ends in ratios.values()),
         unit=UNIT,
-        n=len(seen.scores),
+        n=int(seen.token.sum()),
         interval=f"exact binomial, simultaneous over {len(tops)} kinds",
         secondary={
             **{f"share, {each.kind}": each.share for each in kinds},
@@ -173,83 +171,108 @@ def top_tokens(
     )
 
     def value_of(drawn: _Floats) -> float:
-        top = dict(_tops(seen, listed, drawn))[worst]
+        top = dict(_tops(seen, drawn, allowed))[worst]
         return _share(top) / top.allowed
 
-    return widened(estimate, value_of, scores, answers.noise, rng, within=(0.0, np.inf))
+    return widened(estimate, value_of, seen.scores, answers.noise, rng, within=(0.0, np.inf))
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The scored tokens of a sweep: `place` says which of `words` each spells.
+    """The scored tokens of a sweep and the words of the lists, a row each.
 
-    `asked` is the valence of the words in sd from their mean, turned as the frame asks, NaN for
-    words that are not rated; `common` says of the tokens which are common words.
+    `token` says which rows are tokens, `letterless` which have no letter, and `place` which of
+    `words` each spells. Of the words, `asked` is the valence in sd from their mean, turned as the
+    frame asks, NaN for words that are not rated; `common` says which are common words in the sweep,
+    `lists` which are on which list.
     """
 
     texts: NDArray[np.object_]
     scores: _Floats
+    token: _Flags
     letterless: _Flags
     place: NDArray[np.intp]
     words: NDArray[np.object_]
     asked: _Floats
     common: _Flags
+    lists: Mapping[str, _Flags]
 
     @classmethod
-    def of(cls, answers: Answers, valence: pd.Series[float], common: pd.Index[str]) -> _Seen:
-        rows = answers.frame[answers.frame["score"].notna()]
-        scores = rows["score"].to_numpy(float)
-        place, words = pd.factorize(word_of(rows["text"]).to_numpy(object), sort=True)
-        happy = valence.reindex(pd.Index(words)).to_numpy(float)
-        known, usual = ~np.isnan(happy), np.isin(place, np.flatnonzero(pd.Index(words).isin(common)))
+    def of(
+        cls,
+        answers: Answers,
+        valence: pd.Series[float],
+        common: pd.Index[str],
+        listed: Mapping[str, Listed],
+    ) -> _Seen:
+        given = [pd.DataFrame({"text": one.words, "score": one.scores}) for one in listed.values()]
+        rows = pd.concat([answers.frame[["text", "score"]], *given], keys=range(len(given) + 1))
+        rows = rows[rows["score"].notna()].astype({"text": "str", "score": float})
+        of, scores = rows.index.get_level_values(0).to_numpy(), rows["score"].to_numpy()
+        place, found = pd.factorize(word_of(rows["text"]).to_numpy(object), sort=True)
+        words = pd.Index(found)
+        swept = np.bincount(place[of == 0], minlength=len(words)) > 0
+        happy = valence.reindex(words).to_numpy(float)
+        known, usual = ~np.isnan(happy), swept & words.isin(common)
         if min(known.sum(), usual.sum()) < FEWEST or not np.ptp(happy[known]):
             message = (
                 f"{known.sum()} words are scored and in the lexicon {valence.name!r}, and "
-                f"{usual.sum()} tokens are common words; at least {FEWEST} of each are needed, "
-                "and words that differ in valence"
+                f"{usual.sum()} are scored and common; at least {FEWEST} of each are needed, and "
+                "words that differ in valence"
             )
             raise MeasureError(message)
         if not np.ptp(scores):
             message = f"{len(scores)} scores are all equal: nothing stands at the top"
             raise MeasureError(message)
-        asked = answers.sign * (happy - happy[known].mean()) / happy[known].std()
         texts = rows["text"].to_numpy(object)
-        letterless = ~np.array([any(map(str.isalpha, text)) for text in texts], dtype=bool)
-        return cls(texts, scores, letterless, place, words, asked, usual)
+        return cls(
+            texts=texts,
+            scores=scores,
+            token=of == 0,
+            letterless=~np.array([any(map(str.isalpha, text)) for text in texts], dtype=bool),
+            place=place,
+            words=words.to_numpy(object),
+            asked=answers.sign * (happy - happy[known].mean()) / happy[known].std(),
+            common=usual,
+            lists={
+                name: np.bincount(place[of == i], minlength=len(words)) > 0
+                for i, name in enumerate(listed, start=1)
+                if (of == i).any()
+            },
+        )
 
     def best(self, scores: _Floats) -> _Floats:
         """Return the score of each word's best spelling, shape (words,)."""
         found = np.full(len(self.words), -np.inf)
-        np.maximum.at(found, self.place, scores[: len(self.place)])
+        np.maximum.at(found, self.place, scores)
         return found
 
+    def at_top(self, scores: _Floats) -> _Floats:
+        """Return how much of each row is in the highest hundredth of the tokens, shape (rows,)."""
+        inside = np.zeros(len(scores))
+        many = max(HIGHEST, TOP * int(self.token.sum()))
+        inside[self.token] = among_highest(scores[self.token], many)
+        return inside
 
-def _scored(listed: Listed) -> tuple[tuple[str, ...], _Floats]:
-    there = ~np.isnan(listed.scores)
-    words = tuple(word for word, has in zip(listed.words, there, strict=True) if has)
-    return words, np.asarray(listed.scores[there], float)
 
-
-def _tops(
-    seen: _Seen, listed: Mapping[str, Listed], scores: _Floats
-) -> Iterator[tuple[str, _Top]]:
-    """Yield each kind's rows by its name; `scores` has those of the tokens, then of the lists."""
-    tokens, place = scores[: len(seen.place)], len(seen.place)
-    best = seen.best(scores)
-    inside = among_highest(tokens, max(HIGHEST, TOP * len(tokens)))
-    yield LETTERLESS, _Top(inside, seen.letterless, seen.texts, tokens, ALLOWED[LETTERLESS])
-    rated = ~np.isnan(seen.asked)
-    inside = among_highest(best[rated], max(HIGHEST, TOP * rated.sum()))
-    opposite = seen.asked[rated] <= -_ASKED
-    yield OPPOSITE, _Top(inside, opposite, seen.words[rated], best[rated], ALLOWED[OPPOSITE])
+def _tops(seen: _Seen, scores: _Floats, allowed: Mapping[str, float]) -> Iterator[tuple[str, _Top]]:
+    """Yield each kind's rows by its name, given the scores of all rows and the lists' shares."""
+    inside = seen.at_top(scores)
+    yield LETTERLESS, _Top(inside, seen.letterless, seen.texts, scores, ALLOWED[LETTERLESS])
+    best, rated = seen.best(scores), ~np.isnan(seen.asked)
+    inside = np.zeros(len(best))
+    inside[rated] = among_highest(best[rated], max(HIGHEST, TOP * int(rated.sum())))
+    yield OPPOSITE, _Top(inside, seen.asked <= -_ASKED, seen.words, best, ALLOWED[OPPOSITE])
     inside = among_highest(best, HIGHEST)
     yield UNASKED, _Top(inside, ~(seen.asked >= _ASKED), seen.words, best, ALLOWED[UNASKED])
-    bar = np.quantile(tokens[seen.common], ABOVE)
-    for name, each in listed.items():
-        own = scores[place : place + len(each.words)]
-        place += len(each.words)
-        words = np.array(each.words, dtype=object)
-        yield name, _Top(np.ones(len(own)), own > bar, words, own, each.allowed)
+    if seen.lists:
+        on = np.any(list(seen.lists.values()), axis=0)
+        yield LISTED, _Top(inside, on, seen.words, best, ALLOWED[LISTED])
+    bar = np.quantile(best[seen.common], ABOVE)
+    for name, on in seen.lists.items():
+        if name in allowed:
+            top = _Top(on.astype(float), best > bar, seen.words, best, allowed[name])
+            yield name, top
 
 
 def _share(top: _Top) -> float:
@@ -274,7 +297,7 @@ def _parts(top: _Top) -> tuple[float, ...]:
 
 def _other_scripts(seen: _Seen) -> float:
     """Return the share of the highest tokens that have a letter of another script than Latin."""
-    inside = among_highest(seen.scores, max(HIGHEST, TOP * len(seen.scores)))
+    inside = seen.at_top(seen.scores)
     other = np.array([not text.isascii() and any(map(_foreign, text)) for text in seen.texts])
     return float(inside @ other) / float(inside.sum())
 
@@ -292,7 +315,7 @@ def _highest_words(seen: _Seen) -> tuple[str, ...]:
 def _left_open(kind: AtTop) -> str:
     return (
         f"Not decided: {kind.kind}, {kind.share:.0%} of {kind.among:,.0f}, "
-        f"where {kind.allowed:.0%} are allowed."
+        f"where {kind.allowed:.1%} are allowed."
     )
 
 
