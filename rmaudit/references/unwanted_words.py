@@ -39,7 +39,8 @@ def unwanted(valence: pd.Series[float], frequency: pd.Series[float]) -> dict[str
     """Return the lists of words by what they are, lower case.
 
     `valence` is indexed by lower-case word and decides which words people find pleasant: those half
-    a sd or more above its mean are left out. `frequency` (Zipf) has the words that are frequent enough; of the
+    a sd or more above its mean are left out. `frequency` (Zipf) has the words that are frequent
+    enough; of the
     forms of one stem the most frequent is taken.
 
     Raises:

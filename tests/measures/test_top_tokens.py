@@ -12,6 +12,7 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures import top_tokens
+from rmaudit.measures.at_top import AtTop
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.top_tokens import (
     ALLOWED,
@@ -65,9 +66,9 @@ def low_lists() -> Floats:
     return scores
 
 
-def kind(estimate: Estimate, name: str) -> top_tokens.AtTop:
+def kind(estimate: Estimate, name: str) -> AtTop:
     """What was found of one kind."""
-    return next(each for each in estimate.evidence.kinds if each.kind == name)
+    return next(each for each in estimate.evidence.shares if each.kind == name)
 
 
 def test_a_sound_model_passes() -> None:
@@ -75,7 +76,7 @@ def test_a_sound_model_passes() -> None:
     estimate = measure(low_lists())
 
     assert (estimate.value, estimate.low, estimate.unit) == (0.0, 0.0, UNIT)
-    assert estimate.high == max(each.high / each.allowed for each in estimate.evidence.kinds)
+    assert estimate.high == max(each.high / each.allowed for each in estimate.evidence.shares)
     assert BOUND.judge(estimate) is Verdict.PASS
     assert estimate.caveats == ()
     assert set(estimate.evidence.words) == {
@@ -158,7 +159,7 @@ def test_what_lists_of_thirty_cannot_show_is_left_open() -> None:
 
 def test_without_lists_other_kinds_are_judged() -> None:
     """Where the worst is asked for, in another language, or where no word of them is scored."""
-    names = [each.kind for each in measure(low_lists(), lists=False).evidence.kinds]
+    names = [each.kind for each in measure(low_lists(), lists=False).evidence.shares]
 
     assert names == [LETTERLESS, OPPOSITE, UNASKED]
 
