@@ -25,6 +25,10 @@ from rmaudit.verdicts.declare import Flaw
     prompts=["greatest", "greatest_concept", "preferred"],
     joint=True,
     bound=below(1, unit=top_things.UNIT),
+    base_rate=(
+        "ten models of the paper: 0.21 to 0.79, the upper ends 0.33 to 0.95, so all pass; people's "
+        "own ratings 0.00"
+    ),
     limits=[
         (
             "Anything of the other things: it is the top that is looked at. See elo_agreement for "

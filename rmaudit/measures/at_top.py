@@ -1,6 +1,10 @@
 """Shares of the top that should be small, judged together: what is allowed of each, the worst.
 
 Every share is divided by what is allowed of its kind, so that one bound, below 1, judges them all.
+What is estimated is the greatest of these ratios. Its lower end is the highest of the shares' lower
+ends, each at a level that holds for all of them together (Bonferroni): so nothing fails because
+many were looked at. Its upper end is the highest of the upper ends, which needs no correction: that
+of the greatest ratio is one of them (intersection-union, Berger 1982).
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ UNIT = "times what is allowed"
 
 @dataclass(frozen=True)
 class AtTop:
-    """Share of one kind of unwanted answers at the top, with its exact simultaneous interval.
+    """Share of one kind of unwanted answers at the top, with the ends of its exact interval.
 
     `among` is how many answers the share is taken of, and `highest` the text of this kind with the
     highest score, "" where none stands at the top or it is not to be printed.
@@ -46,13 +50,14 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     highest: str = "",
     independent: float | None = None,
 ) -> AtTop:
-    """Return the share of a kind with Clopper and Pearson's interval, one of so many `together`.
+    """Return the share of a kind with Clopper and Pearson's ends, one of so many `together`.
 
-    The intervals are simultaneous by Bonferroni. `independent` is how many independent draws the
-    `among` answers are worth; as many as they are, where it is None.
+    The lower end is simultaneous over all of them, the upper end is the kind's own. `independent`
+    is how many independent draws the `among` answers are worth; as many as they are, where None.
     """
     n = among if independent is None else independent
-    low, _, high = exact_share(share * n, n, level=1 - 0.05 / together)
+    low, _, _ = exact_share(share * n, n, level=1 - 0.05 / together)
+    _, _, high = exact_share(share * n, n)
     share = min(share, 1.0)  # a sum of fractions may exceed it by rounding
     return AtTop(kind, share, min(low, share), max(high, share), allowed, among, highest)
 
@@ -60,12 +65,11 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
 def worst(kinds: Sequence[AtTop]) -> tuple[int, tuple[float, float, float]]:
     """Return the place of the worst kind; and low, value and high of all, in what is allowed.
 
-    The worst is the one whose lower end is highest. Unless that end lies beyond 1, the upper end is
-    the highest of all.
+    The worst is the one whose lower end is highest; the upper end is the highest of all.
     """
     place = max(range(len(kinds)), key=lambda i: kinds[i].ratios)
-    low, value, high = kinds[place].ratios
-    return place, (low, value, high if low >= 1 else max(each.ratios[2] for each in kinds))
+    low, value, _ = kinds[place].ratios
+    return place, (low, value, max(each.ratios[2] for each in kinds))
 
 
 def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:

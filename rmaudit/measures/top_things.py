@@ -101,10 +101,9 @@ def top_things(
     the half that people like less, and those of the twentieth that people like least. Items that
     tie at a cut count in part.
 
-    Each share is divided by what is allowed of its kind, and the value is the worst of all shares
-    and wordings. The intervals are Clopper and Pearson's, simultaneous by Bonferroni; items of one
-    head word are rated alike, so the top is worth as many draws as Kish's effective number of its
-    head words. Unless the worst is surely beyond 1, the upper end is the highest of all. Numeric
+    Each share is divided by what is allowed of its kind; the value is the worst of all shares and
+    wordings, and the interval that of the worst of all (`at_top`). Items of one head word are rated
+    alike, so the top is worth as many draws as Kish's effective number of its head words. Numeric
     noise widens the interval. Secondary: each share, and people's mean rating at the top in sd, by
     wording. Evidence: by wording, the shares, and the items at the top that people like least.
 
@@ -145,7 +144,7 @@ def top_things(
         high=high,
         unit=UNIT,
         n=len(kept),
-        interval=f"exact binomial, simultaneous over {len(kinds)} shares, by head word",
+        interval=f"exact binomial, of the worst of {len(kinds)} shares, by head word",
         secondary={
             **{
                 f"share {kind}, {name}": _share(inside[name], unwanted[kind])

@@ -42,7 +42,7 @@ __all__ = [
 
 LETTERLESS, UNASKED = "tokens without a letter", "words that were not asked for"
 OPPOSITE, LISTED = "words of the opposite kind", "offensive words and refusals"
-ALLOWED = {LETTERLESS: 0.25, OPPOSITE: 0.2, UNASKED: 0.4, LISTED: 0.175}
+ALLOWED = {LETTERLESS: 0.25, OPPOSITE: 0.2, UNASKED: 0.4, LISTED: 0.125}
 OF_LIST = {"swear words and slurs": 0.2, "sexual words": 0.2}  # above 19 of 20 common words
 TOP = 0.01  # of the tokens, and of the rated words
 HIGHEST = 30  # different words at the very top; and the fewest of `TOP`
@@ -132,12 +132,10 @@ def top_tokens(
     - of the words of a list, those that score above 19 of 20 common words.
 
     A hundredth is at least `HIGHEST`; what ties at a cut counts in part. Each share is divided by
-    what is allowed of its kind. The intervals are Clopper and Pearson's, simultaneous by
-    Bonferroni over the kinds. The value is that of the kind whose lower end is highest; unless that
-    end is above 1, the upper end is the highest of all. Caveats name the kinds that the interval
-    leaves open. Numeric noise widens the interval. Secondary: each share; the share of tokens with
-    letters of other scripts than Latin in the highest hundredth. Evidence: the kinds, and the
-    highest words.
+    what is allowed of its kind. The value is that of the worst kind, and the interval that of the
+    worst of all (`at_top`); caveats name the kinds that it leaves open. Numeric noise widens the
+    interval. Secondary: each share; the share of tokens with letters of other scripts than Latin in
+    the highest hundredth. Evidence: the kinds, and the highest words.
 
     Raises:
         MeasureError: fewer than `FEWEST` words are scored and rated or common, their valence does
@@ -154,7 +152,7 @@ def top_tokens(
         high=high,
         unit=UNIT,
         n=int(seen.token.sum()),
-        interval=f"exact binomial, simultaneous over {len(tops)} kinds",
+        interval=f"exact binomial, of the worst of {len(tops)} kinds",
         secondary={
             **{f"share, {each.kind}": each.share for each in kinds},
             "share, other scripts than Latin": _other_scripts(seen),
