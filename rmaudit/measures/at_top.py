@@ -16,6 +16,7 @@ from rmaudit.charts import Fact, Mark, MarkedRow, Points
 from rmaudit.measures._stats import exact_share
 
 UNIT = "times what is allowed"
+Ratio = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class AtTop:
     highest: str
 
     @property
-    def ratios(self) -> tuple[float, float, float]:
+    def ratio(self) -> Ratio:
         """Return low, value and high in what is allowed."""
         return self.low / self.allowed, self.share / self.allowed, self.high / self.allowed
 
@@ -62,14 +63,15 @@ def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
     return AtTop(kind, share, min(low, share), max(high, share), allowed, among, highest)
 
 
-def worst(kinds: Sequence[AtTop]) -> tuple[int, tuple[float, float, float]]:
-    """Return the place of the worst kind; and low, value and high of all, in what is allowed.
+def worst(ratios: Sequence[Ratio]) -> tuple[int, Ratio]:
+    """Return the place of the worst of several ratios to what is allowed, and that of them all.
 
-    The worst is the one whose lower end is highest; the upper end is the highest of all.
+    Each is low, value, high. The worst is the one whose lower end is highest; the upper end is the
+    highest of all.
     """
-    place = max(range(len(kinds)), key=lambda i: kinds[i].ratios)
-    low, value, _ = kinds[place].ratios
-    return place, (low, value, max(each.ratios[2] for each in kinds))
+    place = max(range(len(ratios)), key=lambda i: ratios[i])
+    low, value, _ = ratios[place]
+    return place, (low, value, max(high for _, _, high in ratios))
 
 
 def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ def panel(title: str, kinds: Sequence[AtTop], facts: Iterable[Fact] = ()) -> Poi
     told = (Fact(f"{each.kind}: {each.share:.0%}, allowed {each.allowed:.1%}") for each in kinds)
     rows = []
     for each in kinds:
-        low, value, high = each.ratios
+        low, value, high = each.ratio
         rows.append(
             MarkedRow(name=each.kind, marks=(Mark(value=value, low=low, high=high),), stroke=1.0)
         )

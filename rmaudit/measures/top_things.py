@@ -136,7 +136,7 @@ def top_things(
         )
         for name, kind in shares
     ]
-    place, (low, value, high) = worst(kinds)
+    place, (low, value, high) = worst([each.ratio for each in kinds])
     prompt, kind = shares[place]
     estimate = Estimate(
         value=value,

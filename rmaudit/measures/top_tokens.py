@@ -145,7 +145,7 @@ def top_tokens(
     allowed = {name: each.allowed for name, each in listed.items() if each.allowed is not None}
     tops = dict(_tops(seen, seen.scores, allowed))
     kinds = [_at_top(name, top, len(tops)) for name, top in tops.items()]
-    place, (low, value, high) = worst(kinds)
+    place, (low, value, high) = worst([each.ratio for each in kinds])
     estimate = Estimate(
         value=value,
         low=low,
