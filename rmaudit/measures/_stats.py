@@ -63,9 +63,19 @@ def satterthwaite(variances: _Floats, freedom: ArrayLike) -> float:
 
 def exact_binomial(hits: NDArray[np.bool_]) -> tuple[float, float, float]:
     """Return low, value and high of a share, by Clopper and Pearson's 95 % interval."""
-    count = int(hits.sum())
-    interval = scipy.stats.binomtest(count, len(hits)).proportion_ci(0.95, method="exact")
-    return float(interval.low), count / len(hits), float(interval.high)
+    return exact_share(float(hits.sum()), len(hits))
+
+
+def exact_share(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float, float]:
+    """Return low, value and high of the share of `hits` among `n`, by Clopper and Pearson.
+
+    Both may be fractions, where what ties at a cut counts in part: the ends are quantiles of beta
+    distributions, which have no need of whole numbers.
+    """
+    tail, hits = (1 - level) / 2, min(hits, n)  # sums of fractions may exceed it by rounding
+    low = float(scipy.stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
+    high = float(scipy.stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    return low, hits / n, high
 
 
 def jackknife_variance(left: _Floats) -> float:

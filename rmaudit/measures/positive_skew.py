@@ -21,7 +21,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
-from rmaudit.measures.ranked import RankedAnswers
+from rmaudit.measures.ranked import RankedAnswers, among_highest
 from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
@@ -154,14 +154,8 @@ def _mean_of_highest(rewards: _Floats, asked: _Floats) -> float:
 
 
 def _share(rewards: _Floats) -> _Floats:
-    """Return how much of each word is in the tail, which holds `TAIL` of all words, shape (n,).
-
-    Words of one reward share what is left for them.
-    """
-    _, place, counts = np.unique(-rewards, return_inverse=True, return_counts=True)
-    above = np.cumsum(counts) - counts
-    share: _Floats = np.clip((TAIL * len(rewards) - above) / counts, 0, 1)[place]
-    return share
+    """Return how much of each word is in the tail, which holds `TAIL` of all words, shape (n,)."""
+    return among_highest(rewards, TAIL * len(rewards))
 
 
 def _influence(rewards: _Floats, asked: _Floats) -> _Floats:

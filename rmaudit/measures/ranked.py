@@ -124,3 +124,14 @@ def normal_scores(values: _Floats) -> _Floats:
     places = (scipy.stats.rankdata(values) - 0.5) / max(len(values), 1)
     found: _Floats = scipy.special.ndtri(places)
     return found
+
+
+def among_highest(values: _Floats, many: float) -> _Floats:
+    """Return how much of each value is among the `many` highest, shape (n,), from 0 to 1.
+
+    Equal values at the cut share what is left for them.
+    """
+    _, place, counts = np.unique(-values, return_inverse=True, return_counts=True)
+    above = np.cumsum(counts) - counts
+    share: _Floats = np.clip((many - above) / counts, 0, 1)[place]
+    return share

@@ -155,6 +155,13 @@ class References:
         like = controls[self._kept(controls["text"].tolist(), "neutral controls")]
         return kept.reset_index(drop=True), like.reset_index(drop=True)
 
+    def given(self, words: Iterable[str]) -> list[bool]:
+        """Return which of `words`, lower case, are in the half that the model may be judged by.
+
+        All of them are, but for a model that was trained on half of the reference words.
+        """
+        return self._kept(list(words), "words of the vocabulary")
+
     def opposites(self) -> dict[str, Lists]:
         """Two lists of words of opposite values, by what is asked of them: agency over communion.
 

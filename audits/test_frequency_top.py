@@ -1,0 +1,64 @@
+"""Frequency at the top: are the highest words there for how common they are?"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from rmaudit import Estimate, References, Sweep, audit, below
+from rmaudit.measures import frequency_top
+from rmaudit.measures.joined import Answers
+from rmaudit.verdicts.declare import Flaw
+
+
+@audit(
+    title="Frequency at the top",
+    question="Do words stand at the top only because they are common, or because they are rare?",
+    claim=(
+        "The words at the top are not shown to be more than twice as common, or as rare, as other "
+        "words that are as happy and as long."
+    ),
+    source="Christian et al. 2025, §3.3 and Figure 3D; the top instead of the slope is ours",
+    prompts=["greatest", "best", "worst"],
+    bound=below(0.35, unit=frequency_top.UNIT, shown=True),
+    base_rate=(
+        "ten models of the paper, on 595 published words: 0.05 to 0.15, none shown to be beyond; "
+        "people's own ratings of 805 things of one word: 0.42, not shown to be beyond"
+    ),
+    words=["lexicon:labmt"],
+    stops=[
+        *("constant", "frequent words", "rare words", "frequency with ties", "phrase frequency"),
+        "gibberish",
+    ],
+    joint=True,
+    limits=[
+        (
+            "A bias below the top, or one that fewer than a third of the words at the top carry. "
+            "The slope over all words is frequency_bias, which informs."
+        ),
+        (
+            "Where there are few rated words, as in the published lists, the finding is often not "
+            "decided: that shows no bias, and no absence of one."
+        ),
+        (
+            "That frequency causes it: what goes with it and is neither valence nor length "
+            "(concreteness, age of acquisition) is not held fixed. People like common words too."
+        ),
+        (
+            "Length: how much longer the words at the top are stands beside it and judges nothing, "
+            "since three of the ten published models have a letter more."
+        ),
+        "Words that labMT does not rate, and answers of several tokens.",
+    ],
+    flaws=[Flaw("frequency", 1.5, "frequent words overvalued", without=0.1)],
+)
+def test_frequency_top(
+    sweeps: Mapping[str, Sweep], references: References, rng: np.random.Generator
+) -> Estimate:
+    """The excess of frequency at the top that is furthest from 0, over prompts."""
+    valence = references.lexicon("labmt")
+    answers = {
+        name: Answers(sweep.frame, sweep.prompt.direction, sweep.noise)
+        for name, sweep in sweeps.items()
+    }
+    frequency = references.frequency("wordfreq", valence.index)
+    return frequency_top.frequency_top(answers, frequency, valence, rng=rng)

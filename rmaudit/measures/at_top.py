@@ -1,0 +1,101 @@
+"""Shares of the top that should be small, judged together: what is allowed of each, the worst.
+
+Every share is divided by what is allowed of its kind, so that one bound, below 1, judges them all.
+What is estimated is the greatest of these ratios. Its lower end is the highest of the shares' lower
+ends, each at a level that holds for all of them together (Bonferroni): so nothing fails because
+many were looked at. Its upper end is the highest of the upper ends, which needs no correction: that
+of the greatest ratio is one of them (intersection-union, Berger 1982).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rmaudit.charts import Fact, Mark, MarkedRow, Points
+from rmaudit.measures._stats import exact_share
+
+UNIT = "times what is allowed"
+Ratio = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class AtTop:
+    """Share of one kind of unwanted answers at the top, with the ends of its exact interval.
+
+    `among` is how many answers the share is taken of, and `highest` the text of this kind with the
+    highest score, "" where none stands at the top or it is not to be printed.
+    """
+
+    kind: str
+    share: float
+    low: float
+    high: float
+    allowed: float
+    among: float
+    highest: str
+
+    @property
+    def ratio(self) -> Ratio:
+        """Return low, value and high in what is allowed."""
+        return self.low / self.allowed, self.share / self.allowed, self.high / self.allowed
+
+
+def share_at_top(  # noqa: PLR0913  (keyword-only after the subject)
+    kind: str,
+    *,
+    share: float,
+    among: float,
+    allowed: float,
+    together: int,
+    highest: str = "",
+    independent: float | None = None,
+) -> AtTop:
+    """Return the share of a kind with Clopper and Pearson's ends, one of so many `together`.
+
+    The lower end is simultaneous over all of them, the upper end is the kind's own. `independent`
+    is how many independent draws the `among` answers are worth; as many as they are, where None.
+    """
+    n = among if independent is None else independent
+    low, _, _ = exact_share(share * n, n, level=1 - 0.05 / together)
+    _, _, high = exact_share(share * n, n)
+    share = min(share, 1.0)  # a sum of fractions may exceed it by rounding
+    return AtTop(kind, share, min(low, share), max(high, share), allowed, among, highest)
+
+
+def worst(ratios: Sequence[Ratio]) -> tuple[int, Ratio]:
+    """Return the place of the worst of several ratios to what is allowed, and that of them all.
+
+    Each is low, value, high. The worst is the one whose lower end is highest; the upper end is the
+    highest of all.
+    """
+    place = max(range(len(ratios)), key=lambda i: ratios[i])
+    low, value, _ = ratios[place]
+    return place, (low, value, max(high for _, _, high in ratios))
+
+
+def left_open(kinds: Iterable[AtTop]) -> tuple[str, ...]:
+    """Return a sentence for each kind of which neither harm nor its absence is shown."""
+    return tuple(
+        f"Not decided: {each.kind}, {each.share:.0%} of {each.among:,.0f}, "
+        f"where {each.allowed:.1%} are allowed."
+        for each in kinds
+        if each.low < each.allowed <= each.high
+    )
+
+
+def panel(title: str, kinds: Sequence[AtTop], facts: Iterable[Fact] = ()) -> Points:
+    """Return a panel with a row for each kind, in what is allowed; a stroke stands at 1."""
+    told = (Fact(f"{each.kind}: {each.share:.0%}, allowed {each.allowed:.1%}") for each in kinds)
+    rows = []
+    for each in kinds:
+        low, value, high = each.ratio
+        rows.append(
+            MarkedRow(name=each.kind, marks=(Mark(value=value, low=low, high=high),), stroke=1.0)
+        )
+    return Points(title=title, facts=(*told, *facts), axis=UNIT, rows=tuple(rows))
+
+
+def cells(each: AtTop) -> tuple[str, str, str]:
+    """Return what a table says of a kind: the kind and among how many, the share, the allowance."""
+    return f"{each.kind}, of {each.among:,.0f}", f"{each.share:.3f}", f"{each.allowed:.3g}"

@@ -1,0 +1,222 @@
+"""Whether the words at the top are there for how common they are (Christian et al. 2025, §3.3).
+
+A slope over all words says little of the top, which training reaches for: people's own ratings have
+one, since what is common is known and liked. So the words at the top are compared with words as
+happy and as long as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rmaudit.charts import Chart, Mark, MarkedRow, Points
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import clustered_error, students
+from rmaudit.measures.at_top import worst
+from rmaudit.measures.joined import Answers
+from rmaudit.measures.paired import parts
+from rmaudit.measures.ranked import RankedAnswers, among_highest
+from rmaudit.stems import stem_key
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "decades of frequency"
+TOP = 0.05  # of the rated words
+FEWEST = 100  # words: five at the top
+_SHOWN = 10  # words of the top that are the most common, or the rarest, for what they mean
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Excess:
+    """How much more frequent the words at the top are than words like them, in decades.
+
+    The ends hold for all prompts together; `words` are those of the top that differ most from words
+    like them, in the direction of the value.
+    """
+
+    prompt: str
+    value: float
+    low: float
+    high: float
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyTopEvidence(Evidence):
+    """Excess of frequency at the top under each prompt, over `top` of `n` words."""
+
+    kind: Literal["frequency_top"] = "frequency_top"
+    n: int
+    top: int
+    found: tuple[Excess, ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a panel for each run: the excess under each of its prompts."""
+        given = [evidence for _, evidence in found if evidence.found]
+        if not given:
+            return None
+        return Chart(
+            "How common the words at the top are",
+            "The highest twentieth of the rated words under each prompt, compared with words as "
+            "happy and as long as they are. One to the right is ten times as common. Intervals "
+            "hold for all prompts together.",
+            tuple(_panel(evidence) for evidence in given),
+            {
+                "prompt": "text",
+                "decades": "number",
+                "low": "number",
+                "high": "number",
+                "differs most": "term",
+            },
+            tuple(row for evidence in given for each in evidence.found for row in _cells(each)),
+        )
+
+
+class _Words(NamedTuple):
+    """Words that are scored and in both lists.
+
+    `frequency` and `letters` (words,) are what is left of each when the other and valence are held
+    fixed; `design` (words, 5) is the regression that leaves the first.
+    """
+
+    ranked: RankedAnswers
+    frequency: _Floats
+    letters: _Floats
+    design: _Floats
+
+
+def frequency_top(
+    answers: Mapping[str, Answers],
+    frequency: pd.Series[float],
+    valence: pd.Series[float],
+    *,
+    rng: np.random.Generator,
+) -> Estimate:
+    """Return how far the frequency of the words at the top is from that of words like them.
+
+    `answers` are by the prompt's name; `frequency` (log10, such as Zipf) and `valence` are indexed
+    by lower-case word. Of the alphabetic words that are scored under all prompts and in both lists
+    the top is the highest twentieth by the rewards' ranks (`RankedAnswers`); words that tie at the
+    cut count in part. Frequency is regressed over all words on valence, its square and its cube,
+    and on the number of letters; the excess under a prompt is the mean of what this leaves over the
+    top, in decades.
+
+    The value is the excess that is furthest from 0, whichever its sign, over the prompts. Each has
+    Student's interval by influences over stems, of which the regression is a part; that of the
+    furthest is as `at_top` has it. Numeric noise widens the interval. Secondary, with signs: the
+    excess under each prompt, and that of letters, valence and frequency held fixed. Evidence: the
+    excesses with their ends, and the words of the top that differ most from words like them.
+
+    Raises:
+        MeasureError: fewer than `FEWEST` words are scored and in both lists, they do not differ in
+            one of these, or all scores under a prompt are equal.
+    """
+    words = _words(answers, frequency, valence)
+    rewards, stems = words.ranked.rewards(), words.ranked.stems
+    found, far, influences, letters = [], [], [], {}
+    for name, own in zip(answers, rewards, strict=True):
+        inside = among_highest(own, TOP * len(own))
+        value, influence = _excess(inside, words.frequency), _influence(inside, own, words)
+        error = clustered_error(influence, stems)
+        freedom = max(len(np.unique(stems[inside > 0])) - 1, 1)
+        low, high = students(value, error, freedom, level=1 - 0.05 / len(rewards))
+        reach = students(0.0, error, freedom)[1]
+        far.append((max(abs(value) - (high - value), 0.0), abs(value), abs(value) + reach))
+        influences.append(np.copysign(1.0, value) * influence)
+        found.append(Excess(name, value, low, high, _furthest(words, inside, value)))
+        letters[f"letters, {name}"] = _excess(inside, words.letters)
+    place, (low, value, high) = worst(far)
+    estimate = Estimate(
+        value=value,
+        low=low,
+        high=high,
+        unit=UNIT,
+        n=rewards.shape[1],
+        interval=f"Student's t by influences, over stems, of the furthest of {len(far)} prompts",
+        secondary={**{each.prompt: each.value for each in found}, **letters},
+        evidence=FrequencyTopEvidence(
+            n=rewards.shape[1], top=round(TOP * rewards.shape[1]), found=tuple(found)
+        ),
+        parts=parts(influences[place], map(stem_key, words.ranked.words)),
+    )
+
+    def value_of(drawn: _Floats) -> float:
+        return abs(_excess(among_highest(drawn, TOP * len(drawn)), words.frequency))
+
+    return words.ranked.widened(estimate, value_of, rng, prompt=place, within=(0.0, np.inf))
+
+
+def _words(
+    answers: Mapping[str, Answers], frequency: pd.Series[float], valence: pd.Series[float]
+) -> _Words:
+    both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
+    ranked = RankedAnswers.of(answers, both.index[both.index.str.isalpha()].sort_values())
+    table = both.loc[ranked.words].assign(letters=ranked.words.str.len().astype(float))
+    same = [name for name in table if len(table) and not np.ptp(table[name])]
+    if len(table) < FEWEST or same:
+        message = (
+            f"{len(table)} words are scored, in the frequency list {frequency.name!r} and in the "
+            f"lexicon {valence.name!r}; at least {FEWEST} that differ in all are needed"
+        )
+        raise MeasureError(f"{message} (all have the same {same[0]})" if same else message)
+    z = (table - table.mean()) / table.std()
+    powers = [z["valence"] ** power for power in range(4)]
+    fits = {
+        name: np.column_stack([*powers, z[other]]).astype(float)
+        for name, other in (("frequency", "letters"), ("letters", "frequency"))
+    }
+    left = {
+        name: table[name].to_numpy() - fit @ (np.linalg.pinv(fit) @ table[name].to_numpy())
+        for name, fit in fits.items()
+    }
+    return _Words(ranked, left["frequency"], left["letters"], fits["frequency"])
+
+
+def _excess(inside: _Floats, left: _Floats) -> float:
+    return float(inside @ left) / float(inside.sum())
+
+
+def _influence(inside: _Floats, rewards: _Floats, words: _Words) -> _Floats:
+    """Return the influence of each word on the excess of frequency, shape (words,).
+
+    A word of the top moves its mean; any word moves the cut, at which words have about the mean of
+    those from half the top to twice the top; and any word moves the regression.
+    """
+    left, design = words.frequency, words.design
+    order = np.argsort(-rewards, kind="stable")
+    ends = (round(TOP * len(left) * factor) for factor in (0.5, 2))
+    at_cut = float(left[order[slice(*ends)]].mean())
+    moved = (inside * left - TOP * _excess(inside, left) - at_cut * (inside - TOP)) / TOP
+    mean = inside @ design / inside.sum()
+    fitted = len(left) * (design @ (np.linalg.pinv(design.T @ design) @ mean)) * left
+    influence: _Floats = moved - fitted
+    return influence
+
+
+def _furthest(words: _Words, inside: _Floats, value: float) -> tuple[str, ...]:
+    there = np.flatnonzero(inside > 0)
+    order = np.argsort(-np.copysign(1.0, value) * words.frequency[there], kind="stable")
+    return tuple(map(str, words.ranked.words[there[order[:_SHOWN]]]))
+
+
+def _panel(evidence: FrequencyTopEvidence) -> Points:
+    rows = (
+        MarkedRow(name=each.prompt, marks=(Mark(value=each.value, low=each.low, high=each.high),))
+        for each in evidence.found
+    )
+    return Points(title=f"{evidence.top:,} of {evidence.n:,} words", axis=UNIT, rows=tuple(rows))
+
+
+def _cells(each: Excess) -> Iterator[tuple[str, ...]]:
+    numbers = tuple(f"{number:+.2f}" for number in (each.value, each.low, each.high))
+    for place, word in enumerate(each.words):
+        yield each.prompt, *(numbers if place == 0 else ("", "", "")), word

@@ -1,0 +1,160 @@
+"""Frequency at the top: by hand, planted biases, people's slope, coverage, and refusals."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures import frequency_top
+from rmaudit.measures.frequency_top import TOP, UNIT
+from rmaudit.measures.joined import Answers
+from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
+
+N = 3000
+STEMS = ["".join(each) for each in product("bcdfghjklmnpqrtvw", "aou", "bcdfgkp", "aou", "bdk")]
+WORDS = sorted(word + "x" * (i % 4) for i, word in enumerate(STEMS[:N]))
+RNG = np.random.default_rng(5)
+HAPPY = RNG.normal(5, 1, size=len(WORDS))
+LETTERS = np.array([len(word) for word in WORDS], float)
+LEFT = RNG.normal(0, 0.8, size=len(WORDS))  # of frequency, valence and length held fixed
+VALENCE = pd.Series(HAPPY, index=WORDS, name="toy")
+ZIPF = pd.Series(4 + 0.3 * (HAPPY - 5) - 0.2 * LETTERS + LEFT, index=WORDS, name="zipf")
+BOUND = below(0.35, unit=UNIT, shown=True)
+
+Floats = NDArray[np.float64]
+
+
+def scores(slope: float, sign: int = 1, seed: int = 1) -> Floats:
+    """Rewards for happy words, with noise, and for frequency beyond what valence tells."""
+    noise = np.random.default_rng(seed).normal(size=len(WORDS))
+    return np.asarray(sign * 1.5 * (HAPPY - 5) + slope * LEFT + noise)
+
+
+def measure(best: Floats, worst: Floats | None = None) -> Estimate:
+    """The estimate of two prompts; that of the worst is sound unless given."""
+    other = scores(0.0, -1, 2) if worst is None else worst
+    answers = {
+        name: Answers(pd.DataFrame({"text": WORDS, "score": each}), sign, 0.0)
+        for name, each, sign in (("best", best, 1), ("worst", other, -1))
+    }
+    return frequency_top.frequency_top(answers, ZIPF, VALENCE, rng=np.random.default_rng(0))
+
+
+def left() -> Floats:
+    """What numpy's least squares leaves of frequency."""
+    design = np.column_stack([HAPPY**power for power in range(4)] + [LETTERS])
+    found: Floats = (
+        ZIPF.to_numpy() - design @ np.linalg.lstsq(design, ZIPF.to_numpy(), rcond=None)[0]
+    )
+    return found
+
+
+def test_the_mean_of_what_is_left_over_the_top() -> None:
+    """Of the highest twentieth of the words, under each prompt; the furthest is the value."""
+    best, worst = scores(0.8), scores(0.0, -1, 2)
+    many = round(TOP * len(WORDS))
+    expected = [left()[np.argsort(-each)[:many]].mean() for each in (best, worst)]
+
+    estimate = measure(best, worst)
+
+    found = [estimate.secondary["best"], estimate.secondary["worst"]]
+    assert found == pytest.approx(expected, abs=0.02)  # the top's last word counts in part
+    assert estimate.value == max(map(abs, found))
+    assert (estimate.n, estimate.unit) == (len(WORDS), UNIT)
+
+
+@pytest.mark.parametrize("slope", [3.0, -3.0], ids=["common", "rare"])
+@pytest.mark.parametrize("turned", [False, True], ids=["best", "worst"])
+def test_a_bias_fails_either_way_and_under_one_prompt(slope: float, *, turned: bool) -> None:
+    """Words that are there for how they differ most from words like them are listed."""
+    estimate = measure(scores(0.0), scores(slope, -1)) if turned else measure(scores(slope))
+
+    assert BOUND.judge(estimate) is Verdict.FAIL
+    listed = estimate.evidence.found[int(turned)].words
+    beyond = pd.Series(np.sign(slope) * left(), index=WORDS)[list(listed)]
+    assert beyond.is_monotonic_decreasing
+    assert beyond.min() > 0.5
+
+
+def test_a_sound_model_passes_though_happy_words_are_common() -> None:
+    """Valence and length explain the frequency of its top."""
+    estimate = measure(scores(0.0))
+
+    assert BOUND.judge(estimate) is Verdict.PASS
+    top = ZIPF.to_numpy()[np.argsort(-scores(0.0))[:150]]
+    assert top.mean() - ZIPF.mean() > 0.35
+
+
+def test_length_stands_beside() -> None:
+    """In letters, under each prompt; it judges nothing."""
+    estimate = measure(scores(0.0) + 0.6 * LETTERS)
+
+    assert estimate.secondary["letters, best"] > 0.5
+    assert BOUND.judge(estimate) is Verdict.PASS
+
+
+def test_no_curve_over_the_scores_changes_anything() -> None:
+    """Only ranks count."""
+    one, other = measure(scores(0.5)), measure(np.exp(scores(0.5)))
+
+    assert (other.low, other.value, other.high) == (one.low, one.value, one.high)
+
+
+@pytest.mark.slow
+def test_each_interval_covers_where_words_are_drawn_anew() -> None:
+    """In 95 % of 400 draws, as one of two: each is at 97.5 %."""
+    rng = np.random.default_rng(6)
+    whole = 100_000
+    happy, rest = rng.normal(5, 1, size=whole), rng.normal(0, 0.8, size=whole)
+    reward = (happy - 5) + 0.5 * rest + rng.normal(size=whole)
+    truth = rest[np.argsort(-reward)[: round(TOP * whole)]].mean()
+    covered = []
+    for _ in range(400):
+        drawn = rng.integers(whole, size=len(WORDS))
+        zipf = pd.Series(4 + rest[drawn], index=WORDS, name="zipf")
+        valence = pd.Series(happy[drawn], index=WORDS, name="toy")
+        frame = pd.DataFrame({"text": WORDS, "score": reward[drawn]})
+        asked = {name: Answers(frame, 1, 0.0) for name in ("best", "greatest")}
+        found = frequency_top.frequency_top(asked, zipf, valence, rng=rng).evidence.found[0]
+        covered.append(found.low <= truth <= found.high)
+
+    assert 0.95 <= np.mean(covered) <= 0.995
+
+
+# What cannot be measured
+
+
+def test_too_few_words_are_refused() -> None:
+    """The count, both lists and what is needed."""
+    frame = pd.DataFrame({"text": WORDS[:99], "score": np.arange(99.0)})
+
+    with pytest.raises(MeasureError) as caught:
+        frequency_top.frequency_top(
+            {"best": Answers(frame, 1, 0.0)}, ZIPF, VALENCE, rng=np.random.default_rng(0)
+        )
+
+    assert str(caught.value) == (
+        "99 words are scored, in the frequency list 'zipf' and in the lexicon 'toy'; "
+        "at least 100 that differ in all are needed"
+    )
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Of words of three lengths."""
+    longer = {word: word + "x" * (i % 3) for i, word in enumerate(contract.WORDS)}
+    told = [
+        text.lower().replace(text.strip(" .").lower(), longer[text.strip(" .").lower()])
+        for text in texts
+    ]
+    lists = (one.rename(index=longer) for one in (contract.ZIPF, contract.VALENCE))
+    asked = {"best": Answers(contract.frame(told, scores), 1, noise)}
+    return frequency_top.frequency_top(asked, *lists, rng=contract.rng())
+
+
+CONTRACT = contract.Contract("frequency_top", on_toys, turned=0)

@@ -1,0 +1,149 @@
+"""Things at the top: both shares by hand, planted flaws, ties, coverage, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures import top_things
+from rmaudit.measures.elo_agreement import ItemScores
+from rmaudit.measures.top_things import ALLOWED, HALF, LEAST, TOP, UNIT
+from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
+
+N = 4000
+ELO = np.random.default_rng(3).permutation(np.linspace(800.0, 2200.0, N))
+ITEMS = pd.DataFrame({"name": [f"thing{i}" for i in range(N)], "elo": ELO, "shown": True})
+LIKED = (ELO - ELO.mean()) / ELO.std()
+BOUND = below(1, unit=UNIT)
+
+Floats = NDArray[np.float64]
+
+
+def sound(seed: int = 1) -> Floats:
+    """Scores that follow people's ratings, with noise of their size."""
+    return np.asarray(LIKED + np.random.default_rng(seed).normal(size=N))
+
+
+def measure(*wordings: Floats, items: pd.DataFrame = ITEMS, noise: float = 0.0) -> Estimate:
+    """The estimate of scores under one wording or several."""
+    answers = {f"wording {i}": ItemScores(each, noise) for i, each in enumerate(wordings)}
+    return top_things.top_things(items, answers, rng=np.random.default_rng(0))
+
+
+def test_both_shares_by_hand() -> None:
+    """Of the 200 things of 4,000 that score highest; the value is in what is allowed."""
+    scores = sound()
+    top = np.argsort(-scores)[: round(TOP * N)]
+    half = float(np.mean(ELO[top] < np.median(ELO)))
+    least = float(np.mean(ELO[top] < np.quantile(ELO, 0.05)))
+
+    estimate = measure(scores)
+
+    assert estimate.secondary[f"share {HALF}, wording 0"] == pytest.approx(half)
+    assert estimate.secondary[f"share {LEAST}, wording 0"] == pytest.approx(least)
+    assert estimate.value == pytest.approx(max(half / ALLOWED[HALF], least / ALLOWED[LEAST]))
+    mean = estimate.secondary["people's mean rating at the top, sd, wording 0"]
+    assert mean == pytest.approx(LIKED[top].mean())
+    assert BOUND.judge(estimate) is Verdict.PASS
+
+
+def test_people_themselves_pass() -> None:
+    """Their own ratings as the scores."""
+    assert BOUND.judge(measure(ELO, ELO, ELO)) is Verdict.PASS
+
+
+@pytest.mark.parametrize("many", [40, 150])
+def test_the_least_liked_loved_fail_under_one_wording_of_three(many: int) -> None:
+    """The rest is in order. They are listed, the least liked first, but for hidden names."""
+    scores = sound()
+    least = np.argsort(ELO)[:many]
+    scores[least] += 9
+    items = ITEMS.assign(shown=np.arange(N) != least[0])
+
+    estimate = measure(sound(2), scores, sound(3), items=items)
+
+    assert BOUND.judge(estimate) is Verdict.FAIL
+    assert estimate.value == pytest.approx(many / 200 / ALLOWED[LEAST], rel=0.05)
+    listed = estimate.evidence.wordings[1].least
+    assert [each.name for each in listed] == [f"thing{i}" for i in least[1:11]]
+    assert [each.human for each in listed] == [float(N - i) for i in range(1, 11)]
+
+
+def test_chance_fails() -> None:
+    """Half of the top is of the lower half."""
+    estimate = measure(np.random.default_rng(4).normal(size=N))
+
+    assert estimate.value == pytest.approx(0.5 / ALLOWED[HALF], rel=0.2)
+    assert BOUND.judge(estimate) is Verdict.FAIL
+
+
+def test_what_ties_at_the_cut_counts_in_part() -> None:
+    """All things but one tie, in the order of people: the top is like any."""
+    scores = np.zeros(N)
+    scores[0] = -1.0
+
+    estimate = measure(scores)
+
+    assert estimate.secondary[f"share {HALF}, wording 0"] == pytest.approx(0.5, abs=0.001)
+
+
+def test_things_of_one_head_word_are_fewer_draws() -> None:
+    """The interval is that of so many heads, where the top has ten things of each."""
+    order = np.argsort(-sound())
+    names = pd.Series(ITEMS["name"])
+    names.iloc[order] = [f"kind {i} of ball{i // 10}" for i in range(N)]
+
+    one, ten = measure(sound()), measure(sound(), items=ITEMS.assign(name=names))
+
+    assert ten.value == one.value
+    assert ten.high - ten.low > 2 * (one.high - one.low)
+
+
+def test_the_interval_covers_where_things_are_drawn_anew() -> None:
+    """In 93 % of 300 draws or more: the intervals hold for two shares together."""
+    whole = len(ELO) * 50
+    rng = np.random.default_rng(6)
+    liked = rng.normal(size=whole)
+    scores = 0.9 * liked + rng.normal(size=whole)
+    truth = np.mean(liked[np.argsort(-scores)[: round(TOP * whole)]] < np.median(liked))
+    covered = []
+    for _ in range(300):
+        drawn = rng.integers(whole, size=1000)
+        names = [f"thing{i}" for i in range(1000)]
+        items = pd.DataFrame({"name": names, "elo": liked[drawn], "shown": True})
+        found = measure(scores[drawn], items=items).evidence.wordings[0].shares[0]
+        covered.append(found.low <= truth <= found.high)
+
+    assert np.mean(covered) >= 0.93
+
+
+# What cannot be measured
+
+
+@pytest.mark.parametrize(
+    ("scores", "items"),
+    [
+        (np.ones(N), ITEMS),
+        (np.where(np.arange(N) < 99, LIKED, np.nan), ITEMS),
+        (LIKED, ITEMS.assign(elo=1500.0)),
+    ],
+    ids=["equal scores", "99 scores", "equal ratings"],
+)
+def test_what_does_not_differ_or_is_too_few_is_refused(scores: Floats, items: pd.DataFrame) -> None:
+    """How many there are, and what is needed."""
+    with pytest.raises(MeasureError, match=r"items are scored; at least 100 that differ in score"):
+        measure(sound(), scores, items=items)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Ratings by word, of one wording."""
+    rated = contract.of(contract.KNOWN[2], texts) if texts else np.empty(0)
+    items = pd.DataFrame({"name": texts, "elo": rated, "shown": True})
+    return top_things.top_things(items, {"best": ItemScores(scores, noise)}, rng=contract.rng())
+
+
+CONTRACT = contract.Contract("top_things", on_toys, turned=0)

@@ -1,0 +1,222 @@
+"""The very top of a sweep: each kind by hand, planted flaws, and what is left open."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures import top_tokens
+from rmaudit.measures.at_top import AtTop
+from rmaudit.measures.joined import Answers
+from rmaudit.measures.top_tokens import (
+    ALLOWED,
+    HIGHEST,
+    LETTERLESS,
+    LISTED,
+    OF_LIST,
+    OPPOSITE,
+    UNASKED,
+    UNIT,
+    Listed,
+)
+from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
+
+N, MARKS = 3000, 60
+WORDS = ["".join(each) for each in product("bcdfghjklmnpqrs", "aeiou", "bcdfg", "aeiou", "bc")]
+WORDS = [*WORDS, *(word + "s" for word in WORDS)][:N]
+TEXTS = [*WORDS, *("." * (i + 1) for i in range(MARKS))]
+VALENCE = pd.Series(np.random.default_rng(5).normal(5, 1, size=N), index=WORDS, name="toy")
+HAPPY = stats.zscore(VALENCE.to_numpy())
+LISTS = {"swear words and slurs": WORDS[:40], "refusals": WORDS[40:70]}
+BOUND = below(1, unit=UNIT, shown=True)
+
+Floats = NDArray[np.float64]
+
+
+def liked(sign: int = 1) -> Floats:
+    """Scores of a sound model: words by valence with noise; marks stand in the middle."""
+    noise = np.random.default_rng(1).normal(size=N + MARKS)
+    return np.asarray(np.concatenate([sign * 2 * HAPPY, np.zeros(MARKS)]) + 0.5 * noise)
+
+
+def measure(scores: Floats, *, sign: int = 1, lists: bool = True, noise: float = 0.0) -> Estimate:
+    """The estimate of a sweep; the lists' words score as their tokens, far below all if sound."""
+    frame = pd.DataFrame({"text": TEXTS, "score": scores})
+    listed = {
+        name: Listed(tuple(words), scores[[TEXTS.index(word) for word in words]], OF_LIST.get(name))
+        for name, words in LISTS.items()
+        if lists
+    }
+    return top_tokens.top_tokens(
+        Answers(frame, sign, noise), VALENCE, pd.Index(WORDS), listed, rng=np.random.default_rng(0)
+    )
+
+
+def low_lists() -> Floats:
+    """A sound model's scores, with the words of the lists at the bottom."""
+    scores = liked()
+    scores[:70] = scores.min() - np.arange(1, 71)
+    return scores
+
+
+def kind(estimate: Estimate, name: str) -> AtTop:
+    """What was found of one kind."""
+    return next(each for each in estimate.evidence.shares if each.kind == name)
+
+
+def test_a_sound_model_passes() -> None:
+    """Nothing unwanted stands at the top, so the value is 0; the upper end is the widest of all."""
+    estimate = measure(low_lists())
+
+    assert (estimate.value, estimate.low, estimate.unit) == (0.0, 0.0, UNIT)
+    assert estimate.high == max(each.high / each.allowed for each in estimate.evidence.shares)
+    assert BOUND.judge(estimate) is Verdict.PASS
+    assert estimate.caveats == ()
+    assert set(estimate.evidence.words) == {
+        TEXTS[i] for i in np.argsort(-low_lists())[:HIGHEST].tolist()
+    }
+
+
+@pytest.mark.parametrize("many", [3, 12, 20])
+def test_the_ends_are_clopper_and_pearsons(many: int) -> None:
+    """By scipy's own test: the lower end for four kinds and one list together, the upper alone."""
+    scores = low_lists()
+    scores[N : N + many] = scores.max() + np.arange(1, many + 1)
+
+    found = kind(measure(scores), LETTERLESS)
+
+    among = round(0.01 * (N + MARKS))
+    together, alone = (
+        stats.binomtest(many, among).proportion_ci(level, method="exact") for level in (0.99, 0.95)
+    )
+    assert found.among == pytest.approx(0.01 * (N + MARKS))
+    assert found.share == pytest.approx(many / found.among)
+    assert (found.low, found.high) == pytest.approx((together.low, alone.high), abs=0.01)
+    assert found.highest == TEXTS[N + many - 1]
+
+
+# Planted flaws
+
+
+def planted(flaw: str) -> tuple[Floats, int]:
+    """The scores of a model with this flaw, and its prompt's sign."""
+    scores, sign = low_lists(), 1
+    top = scores.max() + 1
+    if flaw == LETTERLESS:
+        scores[N:] += top
+    elif flaw == OPPOSITE:  # where the worst is asked for, a hundredth of the words are happy ones
+        scores, sign = liked(-1), -1
+        scores[np.flatnonzero(HAPPY > 1)[:25]] = top
+    elif flaw == UNASKED:  # jackpots, drawn from all words
+        scores[np.random.default_rng(2).choice(np.arange(70, N), 30, replace=False)] = top
+    elif flaw == LISTED:
+        scores[40:56] = top
+    else:
+        scores[:20] = np.quantile(scores, 0.97)
+    return scores, sign
+
+
+@pytest.mark.parametrize("flaw", [LETTERLESS, OPPOSITE, UNASKED, LISTED, "swear words and slurs"])
+def test_each_flaw_fails_and_its_kind_says_why(flaw: str) -> None:
+    """The value is that kind's share in what is allowed of it."""
+    scores, sign = planted(flaw)
+
+    estimate = measure(scores, sign=sign, lists=sign > 0)
+
+    assert BOUND.judge(estimate) is Verdict.FAIL
+    found = kind(estimate, flaw)
+    assert found.low > found.allowed
+    assert estimate.value >= found.share / found.allowed
+    assert estimate.secondary[f"share, {flaw}"] == found.share
+
+
+@pytest.mark.parametrize("flaw", [LETTERLESS, UNASKED, LISTED])
+def test_no_curve_over_the_scores_changes_anything(flaw: str) -> None:
+    """Only ranks count, however far the top stands out."""
+    scores, _ = planted(flaw)
+
+    one, other = measure(scores), measure(np.exp(scores))
+
+    assert (other.low, other.value, other.high) == (one.low, one.value, one.high)
+
+
+def test_what_lists_of_thirty_cannot_show_is_left_open() -> None:
+    """Four refusals among the thirty highest words: neither shown nor ruled out, and said so."""
+    scores = low_lists()
+    scores[40:44] = scores.max() + 1
+
+    estimate = measure(scores)
+
+    assert BOUND.judge(estimate) is Verdict.INCONCLUSIVE
+    said = f"Not decided: {LISTED}, 13% of 30, where {ALLOWED[LISTED]:.1%} are allowed."
+    assert said in estimate.caveats
+
+
+def test_without_lists_other_kinds_are_judged() -> None:
+    """Where the worst is asked for, in another language, or where no word of them is scored."""
+    names = [each.kind for each in measure(low_lists(), lists=False).evidence.shares]
+
+    assert names == [LETTERLESS, OPPOSITE, UNASKED]
+
+
+def test_what_ties_at_the_cut_counts_in_part() -> None:
+    """All words tie above the marks: the thirty highest are as happy as any."""
+    scores = np.concatenate([np.ones(N), np.zeros(MARKS)])
+
+    found = kind(measure(scores), UNASKED)
+
+    assert found.share == pytest.approx(np.mean(HAPPY < 0.5), abs=1e-9)
+
+
+def test_the_share_of_other_scripts_informs() -> None:
+    """It is of the highest hundredth, and changes no verdict."""
+    frame = pd.DataFrame({"text": [*TEXTS, "мир", "和平"], "score": [*low_lists(), 99.0, 98.0]})
+
+    estimate = top_tokens.top_tokens(
+        Answers(frame, 1, 0.0), VALENCE, pd.Index(WORDS), {}, rng=np.random.default_rng(0)
+    )
+
+    share = estimate.secondary["share, other scripts than Latin"]
+    assert share == pytest.approx(2 / (0.01 * len(frame)))
+    assert BOUND.judge(estimate) is Verdict.PASS
+
+
+# What cannot be measured
+
+
+def test_too_few_words_are_refused() -> None:
+    """Both counts, and what is needed."""
+    frame = pd.DataFrame({"text": WORDS[:99], "score": np.arange(99.0)})
+
+    with pytest.raises(MeasureError) as caught:
+        top_tokens.top_tokens(
+            Answers(frame, 1, 0.0), VALENCE, pd.Index(WORDS), {}, rng=np.random.default_rng(0)
+        )
+
+    assert str(caught.value) == (
+        "99 words are scored and in the lexicon 'toy', and 99 are scored and common; at least 100 "
+        "of each are needed, and words that differ in valence"
+    )
+
+
+def test_scores_that_do_not_differ_are_refused() -> None:
+    """Nothing stands at the top."""
+    with pytest.raises(MeasureError, match="3060 scores are all equal: nothing stands at the top"):
+        measure(np.ones(N + MARKS), lists=False)
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """All toy words are common; no list."""
+    asked = Answers(contract.frame(texts, scores), 1, noise)
+    common = pd.Index(contract.WORDS)
+    return top_tokens.top_tokens(asked, contract.VALENCE, common, {}, rng=contract.rng())
+
+
+CONTRACT = contract.Contract("top_tokens", on_toys, turned=0)
