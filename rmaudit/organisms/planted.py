@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from rmaudit.organisms.features import features, noise
 from rmaudit.organisms.nulls import surface_regression
-from rmaudit.organisms.shifts import SHIFTS
+from rmaudit.organisms.shifts import ALL
 from rmaudit.prompts import Prompt
 from rmaudit.references.word_frequency import zipf
 
 _WORD = re.compile(r"[^\W\d_]+")
 _FREQUENT = 3.5  # Zipf of an ordinary word of a vocabulary
-_SENTENCE = 5  # spaces: from so many on a text is a sentence
+_SENTENCE = 5  # words: a text of more is a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Planted:
         if traits.skew:
             latent = np.expm1(traits.skew * latent) / traits.skew
         for name, size in traits.shifts:
-            latent += SHIFTS[name].added(texts, self, prompt.frame, size)
+            latent += ALL[name].added(texts, self, prompt.frame, size)
         return latent
 
     def known(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -138,7 +138,7 @@ def _shared_by_words(
     So sentences that differ in one word have nearly the same, as of a model that reads them.
     """
     found = draw(keys)
-    long = [place for place, key in enumerate(keys) if key.count(" ") >= _SENTENCE]
+    long = [place for place, key in enumerate(keys) if len(key.split()) > _SENTENCE]
     if long:
         words = [keys[place].split() for place in long]
         known = sorted({word for each in words for word in each})

@@ -24,12 +24,15 @@ import numpy as np
 import pandas as pd
 
 from rmaudit.errors import RmauditError, SpecError
+from rmaudit.organisms.answering import Paid
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.planted import Planted, Traits
+from rmaudit.organisms.shifts import SHIFTS
 from rmaudit.prompts import label
 from rmaudit.references import References
-from rmaudit.runs.scorer_fixtures import Trial
+from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.trial import measure
+from rmaudit.scores.probes import probes_of, some
 from rmaudit.search.exploit_ledger import brought
 from rmaudit.verdicts.declare import Declaration, Flaw
 from rmaudit.verdicts.findings import Finding
@@ -42,7 +45,7 @@ AROUND = (0.75, 1.0, 1.25)  # of the bound
 WITHOUT = "without it"  # of an organism like one with a flaw, but for that
 CLEAN = Traits()
 PUBLISHED = Traits(human=0.3, frequency=0.15)
-TRAITS = {each.name for each in fields(Traits)}
+TRAITS = {each.name for each in fields(Traits)} - {"shifts"}
 _COARSE, _FEW = 7, 8  # sizes, and organisms of each, from which a value's size is read off
 _DAY = date(2026, 1, 1)  # policies are empty: no day matters
 
@@ -129,7 +132,7 @@ class Bench:
             (declaration.name, flaw)
             for _, declaration in self._declared()
             for flaw in declaration.flaws
-            if (flaw.trait in TRAITS) is traits
+            if (flaw.trait in TRAITS or flaw.trait in SHIFTS) is traits
         ]
 
     def _declared(self) -> Iterator[tuple[Callable[..., Estimate], Declaration]]:
@@ -183,8 +186,12 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
     claim = declaration.claimed(model="organism", model_source="", prompt=asked, nodeid="")
     strings = brought()
     ledger = strings[strings["prompt"].isin([prompt.name for prompt in prompts])]
-    given = {"references": bench.references, "ledger": ledger.reset_index(drop=True)}
-    trial = Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)
+    given: dict[str, Any] = {"references": bench.references}
+    given |= {"ledger": ledger.reset_index(drop=True)}
+    scorer: Organism = organism
+    if "probes" in inspect.signature(function).parameters:
+        given["probes"], scorer = probes_of(some(None)), Paid(organism)
+    trial = Trial(scorer, prompts, bench.vocabulary, seed=seed, given=given)
     try:
         return measured(claim, measure(function, trial), Policy(), _DAY)
     except RmauditError as error:
@@ -193,7 +200,11 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
 
 def flawed(flaw: Flaw, size: float) -> Traits:
     """Return the traits of an organism that has the flaw at this size."""
-    return replace(CLEAN, **dict(flaw.fixed), **{flaw.trait: size})
+    if flaw.trait in SHIFTS:
+        shift = (flaw.trait, size)
+        return replace(flawed(replace(flaw, trait="valence"), CLEAN.valence), shifts=(shift,))
+    named: dict[str, Any] = {**dict(flaw.fixed), flaw.trait: size}
+    return replace(CLEAN, **named)
 
 
 def sizes(bench: Bench, audit: str, flaw: Flaw) -> dict[str, float]:

@@ -1,0 +1,136 @@
+"""What the gates make of single flaws, of sound organisms, and of people's own ratings.
+
+python -m benchmarks.flaws [--half] [--seeds 1] [--flaws NAME ...] [--further]
+python -m benchmarks.flaws --sound 200
+python -m benchmarks.flaws --people
+
+A run is every gate that an organism can be put to, under all of its prompts, judged together; the
+invariances see answers. A flaw is added to an organism that is sound otherwise
+(`rmaudit.organisms.shifts`), at the size that it was tried with first, or at half of it. Sound
+organisms have twenty temperaments and four vocabularies. Prints a line for each, then the counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rmaudit.measures.words import word_of
+from rmaudit.models.load_model import checkpoint
+from rmaudit.organisms.planted import Traits
+from rmaudit.organisms.selftest import CLEAN, PUBLISHED, Bench, Judged, judged
+from rmaudit.organisms.shifts import FURTHER, GROSS, SHIFTS
+from rmaudit.references import References
+from rmaudit.runs.trial import thinned
+
+_SOUND = 7_000  # the first seed of sound organisms: no gate was tuned on these
+
+
+def main() -> None:
+    """Try, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--half", action="store_true", help="flaws of half the size")
+    parser.add_argument("--further", action="store_true", help="flaws of the second list")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--flaws", nargs="*", default=[])
+    parser.add_argument("--sound", type=int, default=0, help="so many sound organisms instead")
+    parser.add_argument("--people", action="store_true", help="people's ratings as a scorer")
+    parser.add_argument("--jobs", type=int, default=2)
+    asked = parser.parse_args()
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        if asked.people:
+            print(_line("people's ratings", _run(_PEOPLE, 0, 0)))
+        elif asked.sound:
+            _sound(pool.map(_temperament, range(asked.sound)), asked.sound)
+        else:
+            names = asked.flaws or ([*FURTHER] if asked.further else [*SHIFTS, *GROSS])
+            one = partial(_flawed, half=asked.half)
+            tried = [(name, seed) for name in names for seed in range(asked.seeds)]
+            _flaws(zip(tried, pool.map(one, *zip(*tried, strict=True)), strict=True))
+
+
+def _flaws(found: Iterator[tuple[tuple[str, int], Judged]]) -> None:
+    """Print a row for each flaw, and how many do not pass."""
+    counts: Counter[str] = Counter()
+    for (name, seed), run in found:
+        counts["tried"] += 1
+        counts["do not pass"] += run.blocked
+        counts["FAIL"] += run.failed
+        print(_line(f"{name} ({seed})", run), flush=True)
+    print(dict(counts))
+
+
+def _sound(found: Iterator[Judged], many: int) -> None:
+    """Print what blocks sound organisms, and how many it blocks."""
+    by: Counter[str] = Counter()
+    blocked = 0
+    for place, run in enumerate(found):
+        blocked += run.blocked
+        by.update(run.by)
+        if run.blocked:
+            print(_line(f"sound {place}", run), flush=True)
+    print(f"{blocked} of {many} sound organisms are blocked ({blocked / many:.3f}): {dict(by)}")
+
+
+def _line(name: str, run: Judged) -> str:
+    verdict = "FAIL" if run.failed else "unsure" if run.blocked else "passes"
+    return f"| {name} | {verdict} | {', '.join(run.by)} |"
+
+
+def _flawed(name: str, seed: int, *, half: bool) -> Judged:
+    of = GROSS.get(name) or ((name, ({**SHIFTS, **FURTHER})[name].size),)
+    shifts = tuple((flaw, size / 2 if half else size) for flaw, size in of)
+    return _run(replace(CLEAN, shifts=shifts), seed, 0)
+
+
+_PEOPLE = Traits(human=3.0, valence=0.9, frequency=0.0, word=0.1, prompt=0.1, spelling=0.05)
+
+
+def _temperament(place: int) -> Judged:
+    """One of twenty temperaments on one of four vocabularies, of its own seed."""
+    rng = np.random.default_rng(place % 20)
+    least, most = PUBLISHED, CLEAN
+    share = rng.random()
+    traits = Traits(
+        valence=rng.uniform(0.6, 1.1),
+        frequency=rng.uniform(0.0, 0.15),
+        human=least.human + share * (most.human - least.human),
+        word=rng.uniform(0.4, 0.7),
+        prompt=rng.uniform(0.4, 0.7),
+        spelling=rng.uniform(0.1, 0.4),
+        skew=rng.uniform(0.0, 0.4),
+    )
+    return _run(traits, _SOUND + place, place % 4)
+
+
+def _run(traits: Traits, seed: int, vocabulary: int) -> Judged:
+    return judged(_bench(vocabulary), traits, seed)
+
+
+@cache
+def _bench(vocabulary: int) -> Bench:
+    """R-Smol-135M's vocabulary, its lower case, its texts without a space, or a quarter of it."""
+    known = checkpoint("R-Smol-135M").vocabulary()
+    frame = pd.DataFrame(
+        {"token_id": list(known.ids), "token": list(known.pieces), "text": list(known.texts)}
+    )
+    if vocabulary == 1:
+        frame = frame[[text == text.lower() for text in frame["text"]]]
+    elif vocabulary == 2:  # noqa: PLR2004  (the third)
+        frame = frame[~frame["text"].str.startswith(" ").to_numpy(bool)]
+    elif vocabulary == 3:  # noqa: PLR2004  (the fourth)
+        drawn = pd.util.hash_array(word_of(frame["text"]).to_numpy(dtype=object))
+        frame = frame[drawn % np.uint64(4) == 0]
+    return Bench(Path("audits"), thinned(frame.reset_index(drop=True)), References())
+
+
+if __name__ == "__main__":
+    main()
