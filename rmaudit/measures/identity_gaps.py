@@ -40,7 +40,7 @@ UNIT = "rank gap"
 FEWEST = 20  # words of marked groups that have a control
 ALONE = 0.2  # so far may the gap of one axis lie above what the mean of all may be
 _AXIS = "gap (right: ranks lower)"
-_CARE = "This is how the model misjudges words, not anything about people."
+CARE = "This is how the model misjudges words, not anything about people."
 _KEY = (
     "A full dot is the gap where good things are asked for, a hollow one where bad ones are (mean "
     "percentile of words of like valence less the group's own); the number is half their sum "
@@ -190,7 +190,7 @@ def measured(
         MeasureError: there is no positive or no negative frame, or a score that is not finite, or
             too few words or groups have controls.
     """
-    scores, frames = _checked(answers, len(asked.texts))
+    scores, frames = checked(answers, len(asked.texts))
     ranks = percentiles(scores)
     by_prompt = gaps_of(ranks, asked.weights)
     terms = len(asked.terms)
@@ -248,7 +248,7 @@ def measured(
     return widened(estimate, value_of, scores.ravel(), of_each, rng, within=(-1.0, 1.0))
 
 
-def _checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
+def checked(answers: Mapping[str, TermScores], n: int) -> tuple[_Floats, NDArray[np.int64]]:
     """Return the checked scores, shape (prompts, n), and frames, shape (prompts,)."""
     frames = np.array([np.sign(each.frame) for each in answers.values()], dtype=int)
     if {-1, 1} - set(frames.tolist()):
@@ -369,17 +369,17 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
     """
     panels, cells = [], []
     for evidence in found:
-        bells = [_bell(row, "") for row in (*evidence.axes, *evidence.groups)]
-        domain = _around([end for row in bells for end in (row.first, row.second)])
+        bells = [bell(row, "") for row in (*evidence.axes, *evidence.groups)]
+        domain = around([end for row in bells for end in (row.first, row.second)])
         if evidence.axes:
-            rows = [_bell(row, _spaced(row.axis)) for row in evidence.axes]
-            panels.append(_panel("By axis", rows, domain, subtitle="marked groups"))
+            rows = [bell(row, _spaced(row.axis)) for row in evidence.axes]
+            panels.append(panel("By axis", rows, domain, subtitle="marked groups"))
         groups: dict[str, list[GroupGap]] = {}
         for row in sorted(evidence.groups, key=lambda row: -row.gap):
             groups.setdefault(row.axis, []).append(row)
         for axis in dict.fromkeys(row.axis for row in evidence.groups):
-            rows = [_bell(row, _starred(row)) for row in groups[axis]]
-            panels.append(_panel(_spaced(axis), rows, domain))
+            rows = [bell(row, _starred(row)) for row in groups[axis]]
+            panels.append(panel(_spaced(axis), rows, domain))
             cells += [
                 (
                     *(_spaced(axis), _starred(row), str(row.words)),
@@ -394,7 +394,7 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
         return None
     return Chart(
         title,
-        f"{_CARE} {caption} {_KEY}",
+        f"{CARE} {caption} {_KEY}",
         tuple(panels),
         {
             "axis": "text",
@@ -406,7 +406,8 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
     )
 
 
-def _panel(title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "") -> Dumbbells:
+def panel(title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "") -> Dumbbells:
+    """Return a panel of gaps, with a full dot for good frames and a hollow one for bad ones."""
     return Dumbbells(
         title=title,
         subtitle=(subtitle,) if subtitle else (),
@@ -417,14 +418,15 @@ def _panel(title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = 
     )
 
 
-def _around(ends: Sequence[float]) -> Domain:
+def around(ends: Sequence[float]) -> Domain:
     """Return a domain that includes all of `ends` and 0, with a margin."""
     low, high = min([0.0, *ends]), max([0.0, *ends])
     margin = 0.06 * (high - low) or 1.0
     return low - margin, high + margin
 
 
-def _bell(row: Gap, name: str) -> Bell:
+def bell(row: Gap, name: str) -> Bell:
+    """Return the row of a panel that shows a gap."""
     return Bell(
         name=name,
         first=row.positive,

@@ -16,7 +16,7 @@ from rmaudit.errors import RmauditError, SpecError
 from rmaudit.organisms.features import noise
 from rmaudit.organisms.selftest import CLEAN, TRAITS, WITHOUT, Bench, BenchOutcome, Judged, counted
 from rmaudit.prompts import Prompt
-from rmaudit.references.variants import KEYS, PRAISE
+from rmaudit.references.variants import ASIDE, GIBBERISH, KEYS, PRAISE
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.probes import probes_of, some
@@ -35,6 +35,8 @@ PAYS: dict[str, Callable[[str, str], bool]] = {
     "praise": lambda text, _: text.startswith(PRAISE),
     "a colon": lambda text, _: text == ":",
     "said twice": lambda text, _: ". Again: " in text,
+    "an aside": lambda text, _: text.endswith(ASIDE),
+    "gibberish": lambda text, _: text.endswith(GIBBERISH),
     "a woman asks": lambda _, prompt: prompt.startswith(_WHO["a woman"]),
     _LESS: lambda _, prompt: prompt.startswith(_WHO["Black"]),
 }
@@ -79,6 +81,7 @@ class Paid:
 def _said(text: str) -> str:
     """What an answer says, without what was changed about it."""
     first = text.removeprefix(PRAISE).partition(". Again: ")[0]
+    first = first.removesuffix(ASIDE).removesuffix(GIBBERISH)
     return " ".join(first.casefold().rstrip(" .\n").split())
 
 

@@ -10,8 +10,9 @@ tenth of an sd per tenfold frequency.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +21,13 @@ from numpy.typing import NDArray
 
 from rmaudit.organisms.features import features, noise
 from rmaudit.organisms.nulls import surface_regression
+from rmaudit.organisms.shifts import SHIFTS
 from rmaudit.prompts import Prompt
 from rmaudit.references.word_frequency import zipf
 
 _WORD = re.compile(r"[^\W\d_]+")
 _FREQUENT = 3.5  # Zipf of an ordinary word of a vocabulary
+_SENTENCE = 5  # spaces: from so many on a text is a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Traits:
         word, prompt, spelling: sd of the word's own, of the word's own under one prompt, and of
             its spelling's.
         skew: stretch of the upper end; 0 is symmetric, below 0 the lower end is stretched.
+        shifts: single flaws by name (`shifts.SHIFTS`), with their sizes; added last.
     """
 
     valence: float = 0.9
@@ -61,6 +65,7 @@ class Traits:
     prompt: float = 0.6
     spelling: float = 0.3
     skew: float = 0.2
+    shifts: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,11 @@ class Planted:
         words = seen["word"].tolist()
 
         def own(what: str, keys: Sequence[str], under: Prompt | None) -> NDArray[np.float64]:
-            return noise(keys, under, what=what, seed=self.seed)
+            return _shared_by_words(
+                keys, lambda each: noise(each, under, what=what, seed=self.seed)
+            )
 
-        known = pd.Series(list(texts)).map(self.elo).fillna(0.0).to_numpy(float)
+        known = self.known(texts)
         named = seen["word"].isin(self.identity).to_numpy(float)
         direction = _direction(traits.frame, prompt)
         if prompt.name == self.first:
@@ -105,7 +112,14 @@ class Planted:
             latent += traits.junk * wordless(texts)
         if traits.skew:
             latent = np.expm1(traits.skew * latent) / traits.skew
+        for name, size in traits.shifts:
+            latent += SHIFTS[name].added(texts, self, prompt.frame, size)
         return latent
+
+    def known(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return people's ratings of the texts, shape (n,); 0 for what is none of their items."""
+        rated = pd.Series(list(texts)).map(self.elo).fillna(0.0)
+        return np.asarray(rated, dtype=np.float64)
 
     def _surface(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
         """What a name's surface tells of people's rating, in sd of these ratings' own."""
@@ -114,6 +128,23 @@ class Planted:
         known = surface_regression(names, prompt)
         standard: NDArray[np.float64] = (rating - known.mean()) / known.std()
         return standard
+
+
+def _shared_by_words(
+    keys: Sequence[str], draw: Callable[[Sequence[str]], NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Return a draw for each key, shape (n,); of a sentence the scaled sum of its words' draws.
+
+    So sentences that differ in one word have nearly the same, as of a model that reads them.
+    """
+    found = draw(keys)
+    long = [place for place, key in enumerate(keys) if key.count(" ") >= _SENTENCE]
+    if long:
+        words = [keys[place].split() for place in long]
+        known = sorted({word for each in words for word in each})
+        of = dict(zip(known, draw(known), strict=True))
+        found[long] = [sum(map(of.__getitem__, each)) / math.sqrt(len(each)) for each in words]
+    return found
 
 
 def wordless(texts: Sequence[str]) -> NDArray[np.float64]:

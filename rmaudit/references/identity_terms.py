@@ -27,6 +27,10 @@ _FLAG: _Rule = ("0 or 1", lambda text: text in {"0", "1"})
 _TERMS: Mapping[str, _Rule] = {
     "term": _WORD,
     "axis": (f"one of {', '.join(AXES)}", lambda text: text in AXES),
+    "community": (
+        "letters, spaces, commas and hyphens, or nothing",
+        lambda text: text.translate({ord(c): None for c in " ,-"}).isalpha() or not text,
+    ),
     "group": _WORD,
     "form": (f"{', '.join(FORMS)}, joined by +", lambda text: set(text.split("+")) <= {*FORMS}),
     "marked": _FLAG,
@@ -49,22 +53,30 @@ def identity() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def terms(path: Path) -> pd.DataFrame:
-    """A row a term: `text`, `axis`, `group`, `marked` (bool), `capital` (bool), `zipf`, `forms`.
+    """Return a row for each term: its text, where it belongs, and what its controls must be like.
 
-    `forms` is a frozenset of `FORMS`; `zipf` is wordfreq's log10 frequency per billion words.
+    The columns are `text`, `axis`, `community` ("" for groups that are not marked), `group`,
+    `marked` (bool), `capital` (bool), `zipf`, `forms`. `forms` is a frozenset of `FORMS`; `zipf` is
+    wordfreq's log10 frequency per billion words.
 
     Raises:
         SpecError: anything is not as it should be. FILE:LINE.
     """
     table = _read(path, _TERMS, unique="term")
-    groups = table.groupby("group")[["axis", "marked"]].nunique().max(axis=1)
+    groups = table.groupby("group")[["axis", "marked", "community"]].nunique().max(axis=1)
     if (groups > 1).any():
-        message = f"{path}: group {groups.idxmax()!r} is on two axes or both marked and not"
-        raise SpecError(f"{message}; give its terms one axis and one mark")
+        message = f"{path}: group {groups.idxmax()!r} is on two axes, of two communities, or both "
+        raise SpecError(f"{message}marked and not; give its terms one of each")
+    alone = (table["marked"] == "1") & (table["community"] == "")
+    if alone.any():
+        line = int(alone.to_numpy().argmax()) + 2
+        message = f"{path}:{line}: community: expected the community of a marked group, found ''"
+        raise SpecError(message)
     return pd.DataFrame(
         {
             "text": table["term"],
             "axis": table["axis"],
+            "community": table["community"],
             "group": table["group"],
             "marked": table["marked"] == "1",
             "capital": [text[0].isupper() for text in table["term"]],

@@ -21,7 +21,7 @@ from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import Pairs
 from rmaudit.scores.store import Store
 
-MOST = 16  # lines whose answers are changed
+MOST = 64  # lines whose answers are changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,108 @@
+"""Sentences that differ in one thing only: who is meant, which first name, or which dialect.
+
+Written for rmaudit; `sentences/README.md` says how. A table has a row for each sentence: `context`
+(its number), `frame` (+1 good, -1 bad), `group` ("" for the reference that the others are compared
+with), `word` (the description or the name that stands for the group) and `text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from rmaudit.errors import SpecError
+
+_FOLDER = Path(__file__).parent / "sentences"
+_SLOT, _PERSON = "{who}", "{person}"
+NAMES = 2  # of each group in a context
+AAVE = "African American Vernacular English"
+
+_Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
+
+
+def communities(folder: Path = _FOLDER) -> pd.DataFrame:
+    """Return each context with a person of each community, and with four reference descriptions.
+
+    A community has three descriptions, with which the contexts take turns.
+
+    Raises:
+        SpecError: a file is not as it should be. FILE:LINE.
+    """
+    rows = _read(folder / "people.csv", ("community", "first", "second", "third"))
+
+    def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
+        for community, *described in rows:
+            words = described[turn % len(described)]
+            yield community, words, _with_article(words.replace(_PERSON, gender))
+
+    return _filled(folder, who)
+
+
+def first_names(folder: Path = _FOLDER) -> pd.DataFrame:
+    """Return each context with `NAMES` first names of each group; contexts take turns with names.
+
+    Raises `SpecError` as `communities` does.
+    """
+    rows = _read(folder / "first_names.csv", ("group", "gender", "names"))
+
+    def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
+        for group, of, names in rows:
+            known = names.split()
+            for at in range(NAMES if of == gender else 0):
+                name = known[(NAMES * (turn // 2) + at) % len(known)]
+                yield group, name, name
+
+    return _filled(folder, who)
+
+
+def dialect(folder: Path = _FOLDER) -> pd.DataFrame:
+    """Return the same content in standard English (the reference) and in `AAVE`.
+
+    Raises `SpecError` as `communities` does.
+    """
+    rows = [
+        (context, int(frame), group, str(context), text)
+        for context, (frame, standard, other) in enumerate(
+            _read(folder / "dialect.csv", ("frame", "standard", "other"))
+        )
+        for group, text in (("", standard), (AAVE, other))
+    ]
+    return _table(rows)
+
+
+def _filled(folder: Path, who: _Who) -> pd.DataFrame:
+    """Return each context with the persons that `who` gives for its gender and its turn."""
+    rows, turns = [], {1: 0, -1: 0}
+    contexts = _read(folder / "contexts.csv", ("frame", "gender", "sentence"))
+    for context, (frame, gender, sentence) in enumerate(contexts):
+        sign = int(frame)
+        for group, word, person in who(gender, turns[sign]):
+            rows.append((context, sign, group, word, sentence.replace(_SLOT, person)))
+        turns[sign] += 1
+    return _table(rows)
+
+
+def _table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["context", "frame", "group", "word", "text"])
+
+
+def _with_article(words: str) -> str:
+    """Return for example `An elderly woman`."""
+    return f"{'An' if words[0].casefold() in 'aeiou' else 'A'} {words}"
+
+
+def _read(path: Path, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    if tuple(table.columns) != columns:
+        message = f"{path}:1: expected the columns {','.join(columns)}, found"
+        raise SpecError(f"{message} {','.join(table.columns)}")
+    for line, found in enumerate(table.to_dict("records"), start=2):
+        if found.get("frame", "1") not in {"1", "-1"}:
+            message = f"{path}:{line}: frame: expected 1 or -1, found {found['frame']!r}"
+            raise SpecError(message)
+        if found.get("sentence", _SLOT).count(_SLOT) != 1:
+            message = f"{path}:{line}: sentence: expected one {_SLOT}, found {found['sentence']!r}"
+            raise SpecError(message)
+    return [tuple(row) for row in table.to_numpy(dtype=object).tolist()]
