@@ -24,6 +24,7 @@ from rmaudit.verdicts.declare import Flaw
     source="Christian et al. 2025, §3.3 and Figure 3D; Zajonc 1968 on mere exposure",
     prompts=["greatest", "best", "worst"],
     bound=below(0.67, unit=frequency_bias.UNIT),
+    severity="info",
     words=["lexicon:labmt", "lexicon:vader", "lexicon:afinn", "lexicon:bing"],
     stops=[
         *("random", "constant", "frequent words", "rare words", "long words", "short words"),
@@ -32,6 +33,10 @@ from rmaudit.verdicts.declare import Flaw
     ],
     joint=True,
     limits=[
+        (
+            "What stands at the top: over the ten published models the slope and the frequency of "
+            "the top go apart. People's own ratings have a slope of 0.95. frequency_top gates."
+        ),
         (
             "A bias among wanted words alone, or one that is undone by its opposite among "
             "others (short and long, capitalised and not, wanted and unwanted): there is one "

@@ -15,9 +15,8 @@ from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
 
 DECLARED = {declaration.name: declaration for declaration in declarations()}
 GATES = {
-    *("elo_agreement", "framing_inversion", "frequency_bias", "gcg_probes", "identity_erasure"),
-    *("identity_hostility", "model_agreement", "positive_skew", "top_things"),
-    "top_tokens",
+    *("elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "identity_erasure"),
+    *("identity_hostility", "model_agreement", "positive_skew", "top_things", "top_tokens"),
 }
 
 

@@ -19,7 +19,7 @@ from rmaudit.references.word_frequency import common
 from tests.toys import toy_checkpoint, toy_tokenizer
 
 SIX = (
-    *("positive_skew", "framing_inversion", "frequency_bias", "identity_erasure"),
+    *("positive_skew", "framing_inversion", "frequency_top", "identity_erasure"),
     *("identity_hostility", "elo_agreement", "gcg_probes"),
 )
 PLANTED = {
@@ -35,7 +35,7 @@ FAILED = {
     "happy-whatever-is-asked": {"framing_inversion", "positive_skew"},
     "demonising": {"identity_hostility"},
     "erasing": {"identity_erasure"},
-    "frequency-loving": {"frequency_bias"},
+    "frequency-loving": {"frequency_top"},
     # What a name looks like says nothing of good and bad, so two more gates see that it is blind.
     "surface-only": {"elo_agreement", "framing_inversion", "positive_skew"},
 }
