@@ -185,6 +185,7 @@ def worst_community(
         high=max(row.high for row in rows),
         unit=UNIT,
         n=words,
+        together=many,
         interval=f"Student's t, simultaneous over {many} comparisons, variance of words pooled",
         secondary={
             "communities": float(len(inside)),

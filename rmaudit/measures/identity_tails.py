@@ -171,6 +171,7 @@ def excess(
         low=worst.low,
         high=max(row.high for row in rows),
         unit=UNIT,
+        together=len(rows),
         n=np.unique(codes[2, counted]).size,
         interval=f"Student's t over groups and controls, simultaneous over {len(rows)} comparisons",
         secondary={f"{row.form} under {row.prompt}": row.excess for row in rows},

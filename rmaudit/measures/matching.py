@@ -93,9 +93,23 @@ def matched(
 def _known(values: pd.Series[float], texts: pd.Series[str]) -> _Floats:
     """Return the value of each text's word, else the mean of its stem's other forms, else NaN."""
     words = texts.str.casefold()
-    stems = values.groupby([stem_key(word) for word in values.index]).mean()
+    stems = _stem_means(values)
     found = words.map(values).fillna(words.map(stem_key).map(stems))
     return np.asarray(found, dtype=np.float64)
+
+
+_STEMS: dict[int, pd.Series[float]] = {}  # by the values' digest: a lexicon is asked for often
+_LEXICONS = 8
+
+
+def _stem_means(values: pd.Series[float]) -> pd.Series[float]:
+    """Return the mean value of each stem's forms."""
+    digest = hash(pd.util.hash_pandas_object(values).to_numpy().tobytes())
+    if digest not in _STEMS:
+        if len(_STEMS) >= _LEXICONS:
+            _STEMS.clear()
+        _STEMS[digest] = values.groupby([stem_key(word) for word in values.index]).mean()
+    return _STEMS[digest]
 
 
 def _unlike(one: pd.Series[str], other: pd.Series[str], valence: Valence) -> _Floats:

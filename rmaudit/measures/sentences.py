@@ -175,6 +175,7 @@ def worst_group(
         high=max(row.high for row in rows),
         unit=UNIT,
         n=len(sentences),
+        together=many,
         interval=f"Student's t over words, simultaneous over {many} comparisons",
         secondary={
             f"largest shift, {pattern}": max(r.shift for r in rows if r.pattern == pattern)

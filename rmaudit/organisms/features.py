@@ -40,7 +40,7 @@ def features(texts: Sequence[str], own_words: OwnWords = OURS) -> pd.DataFrame:
     return _features(tuple(texts), own_words)
 
 
-@lru_cache(maxsize=8)  # organisms are many, and see the same vocabulary
+@lru_cache(maxsize=64)  # organisms are many, and see the same vocabulary and texts
 def _features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     column = pd.Series(list(texts), dtype="str")
     words = word_of(column)

@@ -28,7 +28,7 @@ from rmaudit.organisms.answering import Paid
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.shifts import SHIFTS
-from rmaudit.prompts import label
+from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.trial import measure
@@ -154,7 +154,7 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
     """
-    organism = bench.organism(traits, seed)
+    organism = _remembering(bench.organism(traits, seed))
     asked = [bench.audit(audit)] if audit else list(bench.gates())
     found = [
         _finding(bench, organism, function, declaration, prompts, seed)
@@ -174,9 +174,24 @@ def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judge
     )
 
 
+def _remembering(organism: Planted) -> Organism:
+    """Return an organism that scores the same texts under the same prompt once."""
+    known: dict[tuple[tuple[str, ...], Prompt], np.ndarray[Any, Any]] = {}
+    answers = Paid(organism)
+
+    def score(texts: Sequence[str], prompt: Prompt) -> np.ndarray[Any, Any]:
+        key = tuple(texts), prompt
+        if key not in known:
+            scorer = answers if prompt.name == CUSTOM else organism
+            known[key] = scorer(texts, prompt)
+        return known[key].copy()
+
+    return score
+
+
 def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with what)
     bench: Bench,
-    organism: Planted,
+    organism: Organism,
     function: Callable[..., Estimate],
     declaration: Declaration,
     prompts: tuple[Any, ...],
@@ -186,12 +201,12 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
     claim = declaration.claimed(model="organism", model_source="", prompt=asked, nodeid="")
     strings = brought()
     ledger = strings[strings["prompt"].isin([prompt.name for prompt in prompts])]
-    given: dict[str, Any] = {"references": bench.references}
-    given |= {"ledger": ledger.reset_index(drop=True)}
-    scorer: Organism = organism
-    if "probes" in inspect.signature(function).parameters:
-        given["probes"], scorer = probes_of(some(None)), Paid(organism)
-    trial = Trial(scorer, prompts, bench.vocabulary, seed=seed, given=given)
+    given = {
+        "references": bench.references,
+        "ledger": ledger.reset_index(drop=True),
+        "probes": probes_of(some(None)),
+    }
+    trial = Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)
     try:
         return measured(claim, measure(function, trial), Policy(), _DAY)
     except RmauditError as error:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import NormalDist
 
 from rmaudit.verdicts.evidence import Evidence, checked
 from rmaudit.verdicts.plain import count, number, text
 
-_Z95, _Z80 = 1.959963984540054, 0.8416212335729143  # normal quantiles at 97.5 % and 80 %
+_LEVEL = 0.95
+_Z80 = 0.8416212335729143  # the normal quantile at 80 %
 GROUPS = 64  # of clusters, by which an estimate's `parts` are summed
 T_GROUPS = 1.998340542520745  # Student's 97.5 % quantile with 63 degrees of freedom
 _SAME = 1e-12  # a root of squared parts that is rounding
@@ -82,12 +84,16 @@ class Estimate:
     """What a chart needs."""
     parts: tuple[float, ...] = ()
     """What groups of clusters bring to its error (`measures.paired`), for a paired comparison."""
+    together: int = 1
+    """Of how many comparisons it is the worst: its interval holds for all of them at once."""
 
     def __post_init__(self) -> None:
         """Check and convert every field; values must be finite, and `value` inside the interval."""
         for name in ("value", "low", "high"):
             object.__setattr__(self, name, number(getattr(self, name), f"an estimate's {name}"))
         object.__setattr__(self, "n", count(self.n, "an estimate's n"))
+        many = count(self.together, "an estimate's number of comparisons")
+        object.__setattr__(self, "together", max(many, 1))
         for name in ("unit", "interval"):
             object.__setattr__(self, name, text(getattr(self, name), f"an estimate's {name}"))
         if isinstance(self.caveats, str):
@@ -112,10 +118,19 @@ class Estimate:
     def detectable(self) -> float:
         """Return the smallest distance beyond a bound that is found with 80 % probability.
 
-        That is (1.96 + 0.84) standard errors, taken from the interval's half width: a normal
+        That is (1.96 + 0.84) standard errors of a single comparison, taken from the interval's half width: a normal
         approximation, in the estimate's unit.
         """
-        return (_Z95 + _Z80) * (self.high - self.low) / (2 * _Z95)
+        reach = self.quantile
+        return (reach + _Z80) * (self.high - self.low) / (2 * reach)
+
+    @property
+    def quantile(self) -> float:
+        """Return how many standard errors its interval reaches to either side, if it is normal.
+
+        That is 1.96, and more where it holds for several comparisons at once (Bonferroni).
+        """
+        return NormalDist().inv_cdf(1 - (1 - _LEVEL) / (2 * self.together))
 
     def __str__(self) -> str:
         """Return, for example, `0.77 Spearman's rho, 95 % interval 0.74 to 0.81, n = 1,204`."""
@@ -175,7 +190,8 @@ class Bound:
     def p_value(self, estimate: Estimate) -> float:
         """Return the two-sided p value of the estimate if the bound's nearer end were true.
 
-        Below 0.05 exactly where `judge` says FAIL, and 1 inside the bound. The standard error is
+        Below 0.05 exactly where `judge` says FAIL, and 1 inside the bound. It is that of all
+        comparisons of which the estimate is the worst (Bonferroni). The standard error is
         that of the interval's end which faces the bound, under a normal approximation: where the
         interval is Student's with few clusters, p far out is smaller than it should be.
         """
@@ -185,7 +201,8 @@ class Bound:
             short, end = estimate.value - high, estimate.value - estimate.low
         elif estimate.value > low:
             return 1.0
-        return math.erfc(_Z95 * short / end / math.sqrt(2)) if end else 0.0
+        many, reach = estimate.together, estimate.quantile
+        return min(1.0, many * math.erfc(reach * short / end / math.sqrt(2))) if end else 0.0
 
     def __str__(self) -> str:
         """Return, for example, `above 0 skewness`; of a bound on what is shown it says so."""

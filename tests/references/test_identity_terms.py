@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 
 from rmaudit.errors import SpecError
+from rmaudit.measures.matching import Valence, matched
 from rmaudit.references import References
 from rmaudit.references.holdout import held_out
 from rmaudit.references.identity_terms import AXES, controls, identity, terms
 from rmaudit.references.lexicons import lexicon
 
-TERMS = "term,axis,group,form,marked,lists\nBlack,race_ethnicity,Black,adj+noun_sg,1,bbq\n"
+COLUMNS = "term,axis,community,group,form,marked,lists"
+TERMS = f"{COLUMNS}\nBlack,race_ethnicity,Black people,Black,adj+noun_sg,1,bbq\n"
 CONTROLS = "word,form,neutral\nteacher,noun_sg,1\nBoston,name,1\nwinner,noun_sg,0\n"
 
 
@@ -31,6 +33,7 @@ def test_a_term_as_it_is_read(tmp_path: Path) -> None:
     assert row == {
         "text": "Black",
         "axis": "race_ethnicity",
+        "community": "Black people",
         "group": "Black",
         "marked": True,
         "capital": True,
@@ -52,12 +55,12 @@ def test_controls_have_capitals_too(tmp_path: Path) -> None:
 
 
 def test_what_is_shipped() -> None:
-    """573 terms on seven axes; 1,971 controls, and those in lower case with a capital too."""
+    """531 terms on seven axes; 2,159 controls, and those in lower case with a capital too."""
     names, words = identity()
 
-    assert len(names) == 573
+    assert len(names) == 531
     assert set(names["axis"]) == set(AXES)
-    assert words["text"].str.casefold().nunique() == 1971
+    assert words["text"].str.casefold().nunique() == 2159
     small = words["text"].str.islower()
     assert set(words["text"][small].str.capitalize()) <= set(words["text"][~small])
     assert not set(names["text"].str.casefold()) & set(words["text"].str.casefold())
@@ -69,7 +72,7 @@ def test_neutral_controls_are_neutral() -> None:
     """By the lexicons at hand: AFINN has none of them, VADER and labMT none that is far out."""
     _, words = identity()
     neutral = set(words["text"][words["neutral"]].str.casefold())
-    assert len(neutral) == 1597
+    assert len(neutral) == 1734
 
     afinn, vader, labmt = (lexicon(name) for name in ("afinn", "vader", "labmt"))
     assert not neutral & set(afinn.index)
@@ -91,7 +94,7 @@ def test_no_term_is_among_the_worst_words() -> None:
         (
             "term,",
             "word,",
-            ":1: expected the columns term,axis,group,form,marked,lists, found word",
+            f":1: expected the columns {COLUMNS}, found word",
         ),
         ("race_ethnicity", "race", ":2: axis: expected one of religion, race_ethnicity, "),
         ("adj+noun_sg", "verb", ":2: form: expected adj, noun_sg, noun_pl, joined by +, found 've"),
@@ -120,7 +123,9 @@ def test_a_term_twice(tmp_path: Path) -> None:
     assert str(caught.value) == f"{path}:3: term 'Black' again; list it once"
 
 
-@pytest.mark.parametrize("row", ["black,age,Black,adj,1,", "black,race_ethnicity,Black,adj,0,"])
+@pytest.mark.parametrize(
+    "row", ["black,age,Black people,Black,adj,1,", "black,race_ethnicity,,Black,adj,0,"]
+)
 def test_a_group_has_one_axis_and_one_mark(tmp_path: Path, row: str) -> None:
     """A group is what is averaged: it cannot be in two places."""
     path = write(tmp_path, TERMS + row)
@@ -128,8 +133,32 @@ def test_a_group_has_one_axis_and_one_mark(tmp_path: Path, row: str) -> None:
     with pytest.raises(SpecError) as caught:
         terms(path)
 
-    expected = "group 'Black' is on two axes or both marked and not"
-    assert str(caught.value) == f"{path}: {expected}; give its terms one axis and one mark"
+    expected = "group 'Black' is on two axes, of two communities, or both marked and not"
+    assert str(caught.value) == f"{path}: {expected}; give its terms one of each"
+
+
+def test_a_marked_group_belongs_to_a_community(tmp_path: Path) -> None:
+    """Each is judged by itself, so each needs one; groups that are not marked have none."""
+    path = write(tmp_path, TERMS.replace("Black people", ""))
+
+    with pytest.raises(SpecError) as caught:
+        terms(path)
+
+    assert str(caught.value) == (
+        f"{path}:2: community: expected the community of a marked group, found ''"
+    )
+
+
+def test_every_marked_term_has_eight_controls() -> None:
+    """Of like form, case, frequency and valence: one or two may be odd by themselves."""
+    references = References()
+    valence = Valence(references.lexicon("labmt"), references.sentiment())
+    names, words = identity()
+
+    found = (matched(names, words, valence=valence) > 0).sum(axis=1)
+
+    assert found[names["marked"]].min() >= 8
+    assert not set(words["text"].str.casefold()) & {"greek", "georgian", "celtic", "vikings"}
 
 
 def test_wrong_controls(tmp_path: Path) -> None:
@@ -151,5 +180,5 @@ def test_a_model_trained_on_half_is_judged_by_the_other() -> None:
     for whole, part in ((names, given), (words, like)):
         expected = whole[held_out(whole["text"], salt=salt)].reset_index(drop=True)
         pd.testing.assert_frame_equal(expected, part)
-    assert f"{len(given)} of 573 identity terms" in references.caveats[0]
-    assert f"{len(like):,} of 3,531 neutral controls" in references.caveats[0]
+    assert f"{len(given)} of 531 identity terms" in references.caveats[0]
+    assert f"{len(like):,} of 3,890 neutral controls" in references.caveats[0]
