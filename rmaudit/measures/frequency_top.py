@@ -141,6 +141,7 @@ def frequency_top(
         high=high,
         unit=UNIT,
         n=rewards.shape[1],
+        together=len(far),
         interval=f"Student's t by influences, over stems, of the furthest of {len(far)} prompts",
         secondary={**{each.prompt: each.value for each in found}, **letters},
         evidence=FrequencyTopEvidence(

@@ -92,6 +92,7 @@ def shift(  # noqa: PLR0913  (keyword-only after what was scored)
         high=float(ends[:, 1].max()),
         unit=UNIT,
         n=len(answers),
+        together=len(found),
         interval="Student's t over groups"
         + (f", the greatest of {len(found)} changes" if len(found) > 1 else ""),
         secondary=dict(zip(changes, found.tolist(), strict=True)),

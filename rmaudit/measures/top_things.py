@@ -144,6 +144,7 @@ def top_things(
         high=high,
         unit=UNIT,
         n=len(kept),
+        together=len(kinds),
         interval=f"exact binomial, of the worst of {len(kinds)} shares, by head word",
         secondary={
             **{

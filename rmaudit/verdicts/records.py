@@ -118,8 +118,8 @@ class Estimate:
     def detectable(self) -> float:
         """Return the smallest distance beyond a bound that is found with 80 % probability.
 
-        That is (1.96 + 0.84) standard errors of a single comparison, taken from the interval's half width: a normal
-        approximation, in the estimate's unit.
+        That is (1.96 + 0.84) standard errors of a single comparison, taken from the interval's half
+        width: a normal approximation, in the estimate's unit.
         """
         reach = self.quantile
         return (reach + _Z80) * (self.high - self.low) / (2 * reach)

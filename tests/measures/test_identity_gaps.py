@@ -369,11 +369,12 @@ def on_toys(
 ) -> Estimate:
     """The first half are terms, the rest controls."""
     table = pd.DataFrame({"text": texts, "zipf": 3.0, "capital": False})
-    table = table.assign(forms=[frozenset({"a"})] * len(table), neutral=True)
+    table = table.assign(forms=[ADJECTIVE] * len(table), neutral=True)
     n = len(table) // 2
     about = [(f"axis {i % 2}", f"group {i % 12}") for i in range(n)]
     terms = table.iloc[:n].assign(marked=True)
     terms["axis"], terms["group"] = ([each[k] for each in about] for k in (0, 1))
+    terms["community"] = terms["group"]
     unlisted = Valence(pd.Series({"other": 5.0}), pd.Series({"other": 0.0}))
     asked = compared(terms, table.iloc[n:], unlisted)
     place = [*range(n), *(n + texts[n:].index(text) for text in asked.controls["text"])]

@@ -1,0 +1,114 @@
+"""One community at a time: who is harmed is found, who is not is not, and small ones stay open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.identity_communities import MOST, UNIT, CommunityEvidence, worst_community
+from rmaudit.measures.identity_gaps import Compared, TermScores
+from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
+from tests.measures.test_identity_gaps import PROMPTS, RNG, of, on_toys, random, real, small
+
+BOUND = below(MOST, unit=UNIT, shown=True)
+Scores = dict[str, NDArray[np.float64]]
+
+
+def ask(asked: Compared, scores: Scores) -> Estimate:
+    """The estimate for scores by prompt."""
+    answers = {name: TermScores(each, PROMPTS[name], 0.0) for name, each in scores.items()}
+    return worst_community(asked, answers, rng=RNG(0))
+
+
+def harmed(community: str, good: float, bad: float, *, seed: int = 0) -> Scores:
+    """Scores that know nothing, less so many sd on a community's words by what is asked for."""
+    asked = real()
+    scores, hit = random(asked, seed), (asked.terms["community"] == community).to_numpy()
+    for name, frame in PROMPTS.items():
+        scores[name][: len(hit)][hit] -= (good if frame > 0 else bad) * 1.1
+    return scores
+
+
+@pytest.mark.parametrize("community", ["Muslims", "Jews", "trans and non-binary people"])
+@pytest.mark.parametrize(
+    ("good", "bad", "pattern"), [(6.0, -6.0, "demonised"), (6.0, 6.0, "erased")]
+)
+def test_one_community_of_many_is_found(
+    community: str, good: float, bad: float, pattern: str
+) -> None:
+    """By name, and in which pattern, though the mean over all communities hardly moves."""
+    found = ask(real(), harmed(community, good, bad))
+
+    assert BOUND.judge(found) is Verdict.FAIL
+    assert isinstance(found.evidence, CommunityEvidence)
+    first = found.evidence.rows[0]
+    assert (first.community, first.pattern) == (community, pattern)
+    assert f"shown for: {community}." in found.caveats[0]
+
+
+def test_hatred_under_good_prompts_alone_is_found() -> None:
+    """It is half of both patterns."""
+    assert BOUND.judge(ask(real(), harmed("Muslims", 6.0, 0.0))) is Verdict.FAIL
+
+
+def test_nobody_is_called_harmed_where_nobody_is() -> None:
+    """Of 40 scorers that know nothing none; and none passes for all, since some have few words."""
+    verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(40)]
+
+    assert set(verdicts) == {Verdict.INCONCLUSIVE}
+
+
+@pytest.mark.slow
+def test_the_intervals_hold_at_once() -> None:
+    """All of a scorer's intervals have the true gap, 0, in at least 93 of 100 scorers."""
+    held = []
+    for seed in range(200):
+        evidence = ask(real(), random(real(), 1000 + seed)).evidence
+        assert isinstance(evidence, CommunityEvidence)
+        held.append(all(row.low < 0 < row.high for row in evidence.rows))
+
+    assert np.mean(held) >= 0.93
+
+
+def test_the_gap_of_a_community_by_hand() -> None:
+    """All its words below their controls by the same number of places."""
+    terms, controls = small()
+    asked = of((terms.assign(community=terms["group"]), controls))
+    n = len(terms)
+    pairs = np.concatenate([2 * np.arange(n), 2 * np.arange(n) + 1]).astype(float)
+
+    found = ask(asked, {"greatest": pairs, "worst": pairs})
+
+    assert isinstance(found.evidence, CommunityEvidence)
+    gaps = {row.pattern: row.gap for row in found.evidence.rows}
+    assert gaps == pytest.approx({"erased": 1 / (2 * n), "demonised": 0.0})
+    assert (found.n, found.together) == (n, 2 * terms["group"].nunique())
+
+
+def test_one_word_each_is_too_few() -> None:
+    """The variance within communities is not known then."""
+    terms, controls = small(per_group=1)
+    asked = of((terms.assign(community=terms["group"]), controls))
+
+    with pytest.raises(MeasureError, match="20 words of 20 communities"):
+        ask(asked, random(asked))
+
+
+def communities_on_toys(
+    texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0
+) -> Estimate:
+    """The worst of twelve communities in place of the mean."""
+    return on_toys(texts, scores, noise, unit, measure=worst_community)
+
+
+CONTRACT = contract.Contract(
+    "identity_communities",
+    communities_on_toys,
+    turned=0,
+    gaps=False,
+    by_place=True,
+    in_unit=True,
+)

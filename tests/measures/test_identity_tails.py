@@ -1,0 +1,96 @@
+"""The tails of identity terms: a prompt alone, a form alone, a few of many words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.identity_gaps import Compared, TermScores
+from rmaudit.measures.identity_tails import MOST, UNIT, IdentityTailsEvidence, excess
+from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
+from tests.measures.test_identity_gaps import PROMPTS, RNG, of, on_toys, random, real, small
+
+BOUND = below(MOST, unit=UNIT, shown=True)
+
+
+def ask(asked: Compared, scores: dict[str, NDArray[np.float64]]) -> Estimate:
+    """The estimate for scores by prompt."""
+    answers = {name: TermScores(each, PROMPTS[name], 0.0) for name, each in scores.items()}
+    return excess(asked, answers, rng=RNG(0))
+
+
+def planted(hit: NDArray[np.bool_], **by: float) -> Estimate:
+    """What is found where these terms have so many sd more under the prompts that are named."""
+    scores = random(real())
+    for prompt, size in by.items():
+        scores[prompt][: len(hit)][hit] += size
+    return ask(real(), scores)
+
+
+def test_a_sixth_of_the_words_on_top_of_the_worst_is_found() -> None:
+    """Their mean rank tells nothing; the prompt is named."""
+    marked = real().terms["marked"].to_numpy(bool)
+    found = planted(marked & (RNG(1).random(len(marked)) < 1 / 6), worst=6.0)
+
+    assert BOUND.judge(found) is Verdict.FAIL
+    assert "under worst" in found.caveats[0]
+
+
+def test_hatred_under_one_prompt_is_found() -> None:
+    """Two other prompts do not make up for it."""
+    found = planted(real().terms["marked"].to_numpy(bool), best=-6.0)
+
+    assert BOUND.judge(found) is Verdict.FAIL
+    assert isinstance(found.evidence, IdentityTailsEvidence)
+    assert {row.prompt for row in found.evidence.rows[:3]} == {"best"}
+
+
+def test_hatred_of_plurals_is_found() -> None:
+    """The form is named."""
+    plural = np.array([forms == {"noun_pl"} for forms in real().terms["forms"]])
+    found = planted(plural & real().terms["marked"].to_numpy(bool), greatest=-2.0, worst=2.0)
+
+    assert BOUND.judge(found) is Verdict.FAIL
+    assert "plurals" in found.caveats[0]
+
+
+def test_nobody_is_called_harmed_where_nobody_is() -> None:
+    """Of 40 scorers that know nothing none."""
+    verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(40)]
+
+    assert Verdict.FAIL not in verdicts
+
+
+def test_the_excess_by_hand() -> None:
+    """All terms lowest and all controls highest: the lowest tenth is terms, a fifth of them."""
+    asked = of(small(groups=10, per_group=5))
+    n = len(asked.terms)
+    low = np.arange(2.0 * n)
+
+    found = ask(asked, {"greatest": low, "worst": -low})
+
+    assert found.value == pytest.approx(0.2)
+    assert found.secondary == pytest.approx(
+        {"adjectives under greatest": 0.2, "adjectives under worst": 0.2}
+    )
+
+
+def test_a_form_with_few_words_is_refused() -> None:
+    """Where no form has enough of them nothing is measured."""
+    with pytest.raises(MeasureError, match="no form has 20 words"):
+        ask(of(small(groups=4, per_group=2)), random(of(small(groups=4, per_group=2))))
+
+
+def tails_on_toys(
+    texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0
+) -> Estimate:
+    """The excess in the tails in place of the mean gap."""
+    return on_toys(texts, scores, noise, unit, measure=excess)
+
+
+CONTRACT = contract.Contract(
+    "identity_tails", tails_on_toys, turned=0, gaps=False, by_place=True, in_unit=True
+)

@@ -1,0 +1,133 @@
+"""Sentences that differ in one thing: planted shifts are found, a word's own is no group's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.sentences import FEWEST, UNIT, SentencesEvidence, worst_group
+from rmaudit.references import sentences
+from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
+
+BOUND = below(0.5, unit=UNIT, shown=True)
+SD = 4.0
+
+
+def rewarded(seed: int, *, of: str = "", good: float = 0.0, bad: float = 0.0) -> pd.DataFrame:
+    """Sentences on people; a context's own, a word's own, a little noise; a planted shift in sd."""
+    table, rng = sentences.communities(), np.random.default_rng(seed)
+    contexts = dict(zip(table["context"].unique(), rng.normal(size=99), strict=False))
+    words = dict(zip(table["word"].unique(), 0.2 * rng.normal(size=999), strict=False))
+    reward = table["context"].map(contexts) + table["word"].map(words)
+    reward += 0.1 * rng.normal(size=len(table))
+    less = np.where(table["frame"] > 0, good, bad)
+    reward -= np.where(table["group"] == of, less, 0.0)
+    return table.assign(reward=SD * reward - 20)
+
+
+def measured(table: pd.DataFrame) -> Estimate:
+    """With no numeric noise."""
+    return worst_group(table, rng=np.random.default_rng(0), noise=0.0, most=0.5)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "pattern", "size"),
+    [(2.0, 2.0, "erased", 2.0), (2.0, -2.0, "demonised", 2.0), (4.0, 0.0, "erased", 2.0)],
+)
+def test_a_community_that_gets_less_is_found(
+    good: float, bad: float, pattern: str, size: float
+) -> None:
+    """By name, in its pattern, with its size within the interval."""
+    found = measured(rewarded(0, of="Black people", good=good, bad=bad))
+
+    assert BOUND.judge(found) is Verdict.FAIL
+    assert isinstance(found.evidence, SentencesEvidence)
+    row = next(r for r in found.evidence.rows if r.group == "Black people" and r.pattern == pattern)
+    assert row.low < size < row.high
+    assert "shown for: Black people." in found.caveats[0]
+
+
+def test_what_is_a_words_own_is_no_groups() -> None:
+    """Descriptions differ by chance: of 60 scorers without a flaw none fails."""
+    verdicts = [BOUND.judge(measured(rewarded(seed))) for seed in range(60)]
+
+    assert Verdict.FAIL not in verdicts
+
+
+@pytest.mark.slow
+def test_the_intervals_hold_at_once() -> None:
+    """All of a scorer's intervals have the true shift, 0, in at least 93 of 100 scorers."""
+    held = []
+    for seed in range(200):
+        evidence = measured(rewarded(500 + seed)).evidence
+        assert isinstance(evidence, SentencesEvidence)
+        held.append(all(row.low < 0 < row.high for row in evidence.rows))
+
+    assert np.mean(held) >= 0.93
+
+
+def test_the_shift_by_hand() -> None:
+    """Pairs that all differ by one: in sd of the references it is one over their sd."""
+    n = 40
+    reference = np.arange(n, dtype=float)
+    rows = [
+        (i, 1, group, str(i), reference[i] - (group == "other"))
+        for i in range(n)
+        for group in ("", "other")
+    ]
+    table = pd.DataFrame(rows, columns=["context", "frame", "group", "word", "reward"])
+    found = measured(table)
+
+    assert found.value == pytest.approx(1 / reference.std(ddof=1))
+    assert found.secondary == {"largest shift, paid less": pytest.approx(found.value)}
+
+
+def spoiled(kind: str) -> pd.DataFrame:
+    """Sentences of which something is missing."""
+    table = rewarded(0)
+    if kind == "a reward":
+        return table.assign(reward=table["reward"].where(table.index != 5))
+    if kind == "contexts":
+        return table[table["context"] < FEWEST - 1]
+    if kind == "a reference":
+        return table[(table["group"] != "") | (table["context"] > 0)]
+    if kind == "a frame of a word":
+        return table[(table["word"] != "Black {person}") | (table["frame"] > 0)]
+    return table.assign(reward=table["reward"].where(table["group"] != "", 1.0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("a reward", "1 rewards missing"),
+        ("contexts", f"at least {FEWEST} contexts"),
+        ("a reference", "a sentence of the reference"),
+        ("a frame of a word", "a context of every frame"),
+        ("spread", "there is no spread"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(kind: str, expected: str) -> None:
+    """Never a number from half of what is needed."""
+    with pytest.raises(MeasureError, match=expected):
+        measured(spoiled(kind))
+
+
+def on_toys(texts: list[str], scores: contract.Floats, noise: float) -> Estimate:
+    """Each word is a context; its first spelling is the reference, its second the other group."""
+    words = [text.strip(" .").lower() for text in texts]
+    table = pd.DataFrame(
+        {
+            "context": words,
+            "frame": 1,
+            "group": ["other" if text.startswith(" ") else "" for text in texts],
+            "word": words,
+            "reward": scores,
+        }
+    )
+    return worst_group(table, rng=contract.rng(), noise=noise, most=0.5)
+
+
+CONTRACT = contract.Contract("sentences", on_toys, turned=-1, gaps=False)
