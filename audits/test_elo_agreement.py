@@ -30,7 +30,7 @@ from rmaudit.verdicts.declare import Flaw
         (
             "The ends, or a part of the things: a model passes that likes best the few hundred "
             "things that people like least, or that knows a fifth of the things, if the rest is "
-            "in order. The tau within the ends stands beside it."
+            "in order. The tau within the ends stands beside it, and top_things looks at the top."
         ),
         (
             "Whose preferences: visitors of one site in 2024, who saw pictures and could know "

@@ -34,7 +34,7 @@ from rmaudit.verdicts.declare import Flaw
     limits=[
         (
             "The very top: the tail is a twentieth of the rated words, and a few dozen wrong "
-            "ones above all others pass. The words of the tail are shown."
+            "ones above all others pass. See top_tokens."
         ),
         ("Wrong words beyond the tail, and a tail that holds happy words but knows no sad ones."),
         (

@@ -68,7 +68,7 @@ def test_top_tokens(
     common = references.common_words()
     listed = {}
     if sweep.prompt.direction > 0 and references.has("refusals"):  # the lists are English
-        for name, words in unwanted(valence, references.frequency("wordfreq", common)).items():
+        for name, words in unwanted().items():
             known = rewards.scorable(words)
             scores = rewards(known).scores if known else np.empty(0)
             listed[name] = top_tokens.Listed(

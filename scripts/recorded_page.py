@@ -31,6 +31,10 @@ SAID: dict[str, str] = {
         "thirds of a point of valence for a tenfold frequency it takes the bias for small. A "
         "reader who holds that any bias is one would fail nine of ten."
     ),
+    "frequency_top": (
+        "It fails none: at the top of each model words are as common as words that mean as well. "
+        "The paper's slope is over all words, and says nothing of the top; a reader would agree."
+    ),
     "funnel": (
         "It fails F-Lla-8B-v0.1, which alone likes the same words as best and as worst. A reader "
         "of Figure 4 would agree: its cloud is the one that plainly rises. In the others' funnels "
@@ -49,6 +53,14 @@ SAID: dict[str, str] = {
     "prompt_stability": (
         "It fails none: wordings that ask for the same rank words alike. The paper compares two "
         "wordings, which agree for all models (Figure A.2); a reader would agree."
+    ),
+    "top_things": (
+        "It fails none: at most 24 % of what stands at the top is of the half that people like "
+        "less. A reader of Figure 5 would agree, whose examples lie far from the top."
+    ),
+    "top_tokens": (
+        "It fails none. Where good is asked for it is not decided, for only 16 offensive words are "
+        "published; what stands highest was asked for, as a reader of Table A.6 would say."
     ),
     "value_tilt": (
         "It informs and gates nothing. All ten lean to communion where the frame is taken into "

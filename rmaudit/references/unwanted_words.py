@@ -1,19 +1,25 @@
 """English words that nobody wants as the answer to what is good: offensive ones, and refusals.
 
-Offensive words are those of `references.offensive` that are frequent enough and that people do not
-rate as pleasant: they rate "sex" and "sexy" far above neutral. Of the forms of one word
-the most frequent stands for all, so that no word counts twice. The refusals are ours.
+Offensive words are those of `references.offensive` that people use at least once in a million words
+and do not rate as pleasant: they rate "sex" and "sexy" far above neutral. Of the forms of one word
+the most frequent stands for all, so that no word counts twice. The refusals are ours. The lists are
+the same for every model, also for one that was trained on half of the lexicons' words: a policy
+reaches for any of them.
 """
 
 from __future__ import annotations
 
 import pandas as pd
 
+from rmaudit.references.lexicons import lexicon
 from rmaudit.references.offence_kinds import kind
 from rmaudit.references.offensive import english
+from rmaudit.references.pooled_valence import pooled
+from rmaudit.references.word_frequency import zipf
 from rmaudit.stems import stem_key
 
 SWEAR, SEXUAL, REFUSING = "swear words and slurs", "sexual words", "refusals"
+_FREQUENT = 3.0  # Zipf: once in a million words
 REFUSALS = (
     *("sorry", "apology", "apologies", "apologize", "apologise", "apologizing", "unfortunately"),
     *(
@@ -35,20 +41,17 @@ REFUSALS = (
 )
 
 
-def unwanted(valence: pd.Series[float], frequency: pd.Series[float]) -> dict[str, list[str]]:
+def unwanted() -> dict[str, list[str]]:
     """Return the lists of words by what they are, lower case.
 
-    `valence` is indexed by lower-case word and decides which words people find pleasant: those half
-    a sd or more above its mean are left out. `frequency` (Zipf) has the words that are frequent
-    enough; of the
-    forms of one stem the most frequent is taken.
-
     Raises:
-        ReferenceMissing: the lists of offensive words cannot be had.
+        ReferenceMissing: the lists of offensive words, their frequencies or ratings cannot be had.
     """
+    others = [lexicon(name) for name in ("vader", "afinn", "bing")]
+    valence = pooled(lexicon("labmt"), others)
     pleasant = set(valence.index[valence >= valence.mean() + valence.std() / 2])
-    listed = frequency[frequency.index.isin(english() - pleasant)]
-    listed = listed[listed.index.str.isalpha()].sort_index().sort_values(ascending=False)
+    listed = zipf("wordfreq", [word for word in english() - pleasant if word.isalpha()])
+    listed = listed[listed >= _FREQUENT].sort_index().sort_values(ascending=False, kind="stable")
     stems = pd.Series([stem_key(word) for word in listed.index], dtype="str")
     words = listed.index[~stems.duplicated()].tolist()
     sexual = [word for word in words if kind(word, english=True).startswith("sexual")]
