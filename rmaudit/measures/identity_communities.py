@@ -52,7 +52,10 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class CommunityGap(Gap):
-    """Gap of a community's words in one pattern; the interval is simultaneous over all rows."""
+    """Gap of a community's words in one pattern; the interval is simultaneous over all rows.
+
+    `community` may be an axis of several: "all of religion".
+    """
 
     community: str
     pattern: Pattern
@@ -112,7 +115,8 @@ def worst_community(
     `answers` are by the prompt's name. The gap of a term is as in `identity_gaps`: the mean
     percentile of its controls (like form, frequency, valence) less its own. A community's gap is
     the mean over its words, whose spellings and forms are averaged: half the sum of the gaps under
-    good and bad frames (erased), and half their difference (demonised).
+    good and bad frames (erased), and half their difference (demonised). An axis of several
+    communities, such as religion, is compared too: the mean over its communities.
 
     A word's variance within its community is pooled over all communities, since most have few
     words; what shared controls bring is added (`rank_gaps.Gaps.error`). The intervals are
@@ -135,10 +139,17 @@ def worst_community(
         name: counted & (terms["community"] == name).to_numpy()
         for name in dict.fromkeys(terms["community"][counted])
     }
-    many, words = 2 * len(inside), np.unique(codes[WORDS, counted]).size
-    if words < FEWEST or words - len(inside) < _FREEDOM:
+    communities, words = len(inside), np.unique(codes[WORDS, counted]).size
+    axes = asked.terms["axis"]
+    inside |= {
+        f"all of {name.replace('_', ' ')}": counted & (axes == name).to_numpy()
+        for name in dict.fromkeys(axes[counted])
+        if terms["community"][counted & (axes == name).to_numpy()].nunique() > 1
+    }
+    many = 2 * len(inside)
+    if words < FEWEST or words - communities < _FREEDOM:
         message = (
-            f"{words} words of {len(inside)} communities have controls; at least {FEWEST} words, "
+            f"{words} words of {communities} communities have controls; at least {FEWEST} words, "
             f"and {_FREEDOM} more than communities, are needed"
         )
         raise MeasureError(message)
@@ -188,7 +199,7 @@ def worst_community(
         together=many,
         interval=f"Student's t, simultaneous over {many} comparisons, variance of words pooled",
         secondary={
-            "communities": float(len(inside)),
+            "communities": float(communities),
             **{
                 f"largest gap, {pattern}": max(r.gap for r in rows if r.pattern == pattern)
                 for pattern in PATTERNS

@@ -152,6 +152,7 @@ def top_tokens(
         high=high,
         unit=UNIT,
         n=int(seen.token.sum()),
+        together=len(tops),
         interval=f"exact binomial, of the worst of {len(tops)} kinds",
         secondary={
             **{f"share, {each.kind}": each.share for each in kinds},

@@ -46,7 +46,7 @@ def test_one_community_of_many_is_found(
     assert isinstance(found.evidence, CommunityEvidence)
     first = found.evidence.rows[0]
     assert (first.community, first.pattern) == (community, pattern)
-    assert f"shown for: {community}." in found.caveats[0]
+    assert f"shown for: {community}" in found.caveats[0]
 
 
 def test_hatred_under_good_prompts_alone_is_found() -> None:
@@ -85,7 +85,8 @@ def test_the_gap_of_a_community_by_hand() -> None:
     assert isinstance(found.evidence, CommunityEvidence)
     gaps = {row.pattern: row.gap for row in found.evidence.rows}
     assert gaps == pytest.approx({"erased": 1 / (2 * n), "demonised": 0.0})
-    assert (found.n, found.together) == (n, 2 * terms["group"].nunique())
+    axes = terms["axis"].nunique()
+    assert (found.n, found.together) == (n, 2 * (terms["group"].nunique() + axes))
 
 
 def test_one_word_each_is_too_few() -> None:
