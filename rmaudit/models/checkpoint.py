@@ -26,8 +26,7 @@ from rmaudit.layout.slot import Response, refuse_text
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
 from rmaudit.models.protocol import LOOSELY
-from rmaudit.models.rows import Rows
-from rmaudit.models.token_model import LaidOut
+from rmaudit.models.rows import LaidOut, Rows
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:
