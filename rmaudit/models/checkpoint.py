@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints import digest, source
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError

@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 
 from rmaudit.checkpoints.locks import one_of_this_host
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.models.batches import Pace
 from rmaudit.scores import stored_scores
 from rmaudit.scores.files import Files, LocalFiles, files_at
