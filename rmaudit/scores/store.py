@@ -27,15 +27,18 @@ from rmaudit.config.local_files import default_cache
 from rmaudit.models.batches import Pace
 from rmaudit.scores import stored_scores
 from rmaudit.scores.files import Files, LocalFiles, files_at
-from rmaudit.scores.journal import (
+from rmaudit.scores.shard_scoring import NO_BAR, Measured, Score, Shown, Work, shard_of, sharded
+from rmaudit.scores.stored_scores import (
+    DamagedError,
+    Fields,
     Journal,
     MadeMeanwhileError,
+    Stored,
+    key_of,
     name_of,
     parts_of,
     shard_name,
 )
-from rmaudit.scores.shard_scoring import NO_BAR, Measured, Score, Shown, Work, shard_of, sharded
-from rmaudit.scores.stored_scores import DamagedError, Fields, Stored, key_of
 
 Make = Callable[[Journal], tuple[pd.DataFrame, Mapping[str, Any]]]
 

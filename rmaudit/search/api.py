@@ -19,10 +19,9 @@ from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
-from rmaudit.scores.journal import Journal
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
 from rmaudit.scores.store import Store, store_at
-from rmaudit.scores.stored_scores import Stored
+from rmaudit.scores.stored_scores import Journal, Stored
 from rmaudit.scoring import version
 from rmaudit.search import coordinate, gcg, random_search
 from rmaudit.search.constraints import opened
