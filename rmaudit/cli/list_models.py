@@ -203,7 +203,7 @@ class _ModelLine:
 
 def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine]:
     from rmaudit.checkpoints import hub, source
-    from rmaudit.scores.listing import counts
+    from rmaudit.scores.store import counts
 
     kept = counts(cache)
 
