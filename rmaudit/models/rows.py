@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rmaudit import json_cache
 from rmaudit.conversation import Asked, as_json
 from rmaudit.errors import ModelError
-from rmaudit.layout import retokenize, tokenizers
+from rmaudit.layout import layouts, tokenizers
 from rmaudit.layout.layouts import Layout
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
@@ -186,7 +186,7 @@ class Rows:
         Raises:
             ModelError: they share nothing, or an id has no row.
         """
-        prefix, rests = retokenize.split([self.ids(row) for row in rows])
+        prefix, rests = layouts.split([self.ids(row) for row in rows])
         if rests and not prefix:
             message = (
                 f"{self._name}: the rows to score share no id at their start, or one has a single "
