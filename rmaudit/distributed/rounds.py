@@ -1,4 +1,4 @@
-"""Score what a run still needs, in rounds: here, all of it or a part; `on_ray` on a cluster.
+"""Score what a run still needs, in rounds: here, all or a part of it; `on_ray` uses a cluster.
 
 What a run needs may show only once other scores are there: a search begins with the best of a
 sweep. So each round plans anew, and the rounds end when one tries nothing new.

@@ -1,4 +1,4 @@
-"""A checkpoint's rows of token ids: its layout, within the rows that its embedding has.
+"""The rows of token ids of a model: its layout, within the rows that its embedding has.
 
 What a run asks of every model again is remembered in the cache (`json_cache`): the vocabulary, the
 slots, the ids of the texts that audits score. A run that finds its scores there reads no tokenizer,

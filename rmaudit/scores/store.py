@@ -1,4 +1,4 @@
-"""The store of scores: files named by what decided them, resumable and verified.
+"""The store of scores, and lists of what it holds: files named by what decided the scores.
 
 A file is `<root>/scores/<key>.parquet` (`scores.stored_scores`); `key` is the sha256 of the fields
 that decide the scores (weights, tokenizer, rendered ids, dtype, attention, protocol, head, scoring

@@ -1,6 +1,6 @@
-"""Rewards that are no finite numbers are refused, and whose fault they are is said.
+"""Keep products exact, and refuse rewards that are not finite numbers.
 
-The weights are looked through only then: one pass, and no copy of a tensor.
+Only then are the weights searched for the cause: one pass, and no copy of a tensor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from rmaudit.errors import ScoreError
 
-USED = {"float32_products": "float32", "sums_of_half_precision": "float32"}  # for the provenance
 _HALF = (torch.bfloat16, torch.float16)
 _LOOKED_THROUGH = (*_HALF, torch.float32, torch.float64)  # quantized numbers are always finite
 

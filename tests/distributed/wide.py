@@ -50,6 +50,12 @@ class Wide(Letters):
         return super().score(prompt, responses, on_progress=on_progress)
 
 
+def contents(root: Path | str) -> dict[str, bytes | None]:
+    """Return all files of a store."""
+    files = Store(root).files
+    return {name: files.read(name) for name in files.names()}
+
+
 def plan(model: Letters, kept: Store) -> Plan:
     """The sweeps of a model under the prompts."""
     needs = Needs(kept)
