@@ -1,6 +1,6 @@
 """Keep products exact, and refuse rewards that are not finite numbers.
 
-Only then are the weights searched for the cause: one pass, and no copy of a tensor.
+Where one is not finite, the weights are searched for the cause: one pass, and no copy of a tensor.
 """
 
 from __future__ import annotations
