@@ -32,7 +32,7 @@ from benchmarks.harness import (
 )
 from rmaudit.checkpoints import embedded
 from rmaudit.checkpoints.heads.linear import Linear
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.models.loading import Weights
 from rmaudit.models.native import held
 from rmaudit.scoring import ScoringPath, engine

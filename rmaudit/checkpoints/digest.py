@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rmaudit.checkpoints import locks, shards
-from rmaudit.config.whole_file import in_place_of
+from rmaudit.config.local_files import in_place_of
 from rmaudit.errors import ModelError
 
 _MEMO = "hashes.json"

@@ -19,7 +19,7 @@ from rmaudit.cli.common import (
     meant,
     say,
 )
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.config.servers import is_served
 from rmaudit.conversation import Asked

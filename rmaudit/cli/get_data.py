@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rmaudit.cli.common import ERROR, AsJson, Cached, Registered, echo_json, fail, say
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.errors import RmauditError
 from rmaudit.references.sources import SOURCES, locate

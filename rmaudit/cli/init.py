@@ -13,7 +13,7 @@ import typer
 
 import rmaudit
 from rmaudit.cli.common import ERROR, AsJson, echo_json, fail, say
-from rmaudit.config.bundled_files import bundled
+from rmaudit.config.local_files import bundled
 from rmaudit.config.registry import FILE, is_hub_id
 
 _STARTER = Path(__file__).parent / "starter"

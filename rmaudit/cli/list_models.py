@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from rmaudit.cli.common import FAILED, AsJson, Cached, Registered, echo_json, fail, say
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import ModelSpec, Registry, known_models, resolve
 from rmaudit.config.servers import is_served
 from rmaudit.errors import RmauditError
@@ -203,7 +203,7 @@ class _ModelLine:
 
 def _listed(registry: Registry, cache: Path, *, online: bool) -> list[_ModelLine]:
     from rmaudit.checkpoints import hub, source
-    from rmaudit.scores.listing import counts
+    from rmaudit.scores.store import counts
 
     kept = counts(cache)
 

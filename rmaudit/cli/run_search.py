@@ -12,7 +12,7 @@ import typer
 from rmaudit.cli import search_options
 from rmaudit.cli.common import AsJson, Loading, Named, echo_json, fail, grouped, meant, say
 from rmaudit.cli.search_options import AllowedSequences, GcgOptions, SearchOptions
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.errors import RmauditError
 from rmaudit.prompts import PROMPTS
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rmaudit.cli.common import FAILED, AsJson, Cached, echo_json, fail, say
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import FILE
 from rmaudit.errors import RmauditError, SpecError
 

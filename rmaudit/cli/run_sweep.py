@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +14,8 @@ from rmaudit.errors import RmauditError
 from rmaudit.runs.options import OPTIONS, RunOptions, is_ray
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rmaudit.distributed import rounds
 
 
@@ -71,15 +72,15 @@ def plan(
 
     Nothing is scored, and no weights are loaded. The audits are asked: nothing is listed twice.
     """
-    from rmaudit.distributed import plan_text
+    from rmaudit.distributed import cost
     from rmaudit.plugin.planning import PlanningCache
 
     try:
         found = planned([str(path) for path in audits or ()], run, PlanningCache())
         if as_json:
-            echo_json(plan_text.as_json(found, missing=missing))
+            echo_json(cost.as_json(found, missing=missing))
         else:
-            for line in plan_text.lines(found, missing=missing):
+            for line in cost.lines(found, missing=missing):
                 say(line)
     except RmauditError as error:
         fail(error)
@@ -108,7 +109,7 @@ def sweep(  # noqa: PLR0913  (groups of options)
     Exit code 0 if nothing lacks, 2 if other parts are to make the rest, 3 if some cannot be made.
     """
     from rmaudit.distributed import on_ray, rounds
-    from rmaudit.distributed.parts import part as parsed
+    from rmaudit.distributed.rounds import part as parsed
 
     ray = is_ray(on)
     if on != "here" and not ray:
@@ -141,7 +142,7 @@ def _print_script(
     what: Sequence[str], run: RunOptions, prompts: Sequence[str], array: ArrayOptions
 ) -> None:
     """Print a script for sbatch whose jobs are the parts of this sweep."""
-    from rmaudit.distributed.parts import array_script
+    from rmaudit.distributed.rounds import array_script
 
     more = [entry.partition("=") for entry in array.sbatch or ()]
     if wrong := [name for name, equals, _ in more if not (name and equals)]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rmaudit.cli.common import ERROR, USAGE, AsJson, Loading, echo_json, fail, grouped, say
-from rmaudit.config.whole_file import in_place_of
+from rmaudit.config.local_files import in_place_of
 from rmaudit.errors import RmauditError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmaudit.cli.common import fail, place
-from rmaudit.config.bundled_files import bundled
+from rmaudit.config.local_files import bundled
 from rmaudit.config.registry import ModelSpec, known_models, resolve
 from rmaudit.runs.options import RunOptions
 

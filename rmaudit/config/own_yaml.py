@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rmaudit.config import strict_yaml
-from rmaudit.config.own_keys import OWN
+from rmaudit.config.allowed_keys import OWN
 from rmaudit.config.own_words import ROLES, SCALES, OwnLexicon, OwnWords, joined
 from rmaudit.config.strict_yaml import Document, YamlProblem, label, short
 from rmaudit.config.yaml_errors import first

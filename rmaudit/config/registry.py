@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from rmaudit.config.bundled_files import bundled
+from rmaudit.config.local_files import bundled
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.scorers import SOURCE, scorers
 from rmaudit.config.spec import Dtype, ModelSpec, Pool, is_hub_id

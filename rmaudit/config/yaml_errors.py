@@ -7,8 +7,7 @@ import re
 from pydantic_core import ErrorDetails
 
 from rmaudit.config import strict_yaml
-from rmaudit.config.allowed_keys import ENTRY, WAIVER, BoundKeys
-from rmaudit.config.own_keys import LEXICON, PROMPT, RANKING, Strict
+from rmaudit.config.allowed_keys import ENTRY, LEXICON, PROMPT, RANKING, WAIVER, BoundKeys, Strict
 from rmaudit.config.spec import Key
 from rmaudit.config.strict_yaml import Document, YamlProblem, found, label
 from rmaudit.errors import nearest

@@ -1,4 +1,4 @@
-"""Score what a run still needs, in rounds: here, all of it or a part; `on_ray` on a cluster.
+"""Score what a run still needs, in rounds: here, all or a part of it; `on_ray` uses a cluster.
 
 What a run needs may show only once other scores are there: a search begins with the best of a
 sweep. So each round plans anew, and the rounds end when one tries nothing new.
@@ -6,16 +6,21 @@ sweep. So each round plans anew, and the rounds end when one tries nothing new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from rmaudit.distributed.needs import Need, Plan
-from rmaudit.distributed.parts import Part
-from rmaudit.errors import RmauditError
+from rmaudit.errors import RmauditError, SpecError
 from rmaudit.runs.requests import answer
-from rmaudit.scores.shard_scoring import Work
-from rmaudit.scores.store import Store
+
+if TYPE_CHECKING:
+    from rmaudit.scores.shard_scoring import Work
+    from rmaudit.scores.store import Store
 
 Planned = Callable[[], Plan]
 Say = Callable[[str], None]
@@ -148,3 +153,57 @@ def _join(store: Store, need: Need, work: Work, tried: set[str]) -> None:
     if not store.has(work.key) and not store.missing(work):
         tried.add(_whole(need))
         store.complete(work)
+
+
+_DIGITS = 13  # hex digits of a hash that a float holds
+
+
+class Part(NamedTuple):
+    """One of `of` parts, numbered from 1."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def has(self, task: str, place: int = 0, models: int = 1) -> bool:
+        """Return whether a task belongs to it; of any `of` parts exactly one has it.
+
+        `place` is the model's among so many `models`. Each model takes an equal share of the parts,
+        so that a part loads few models.
+        """
+        drawn = int(hashlib.sha256(task.encode()).hexdigest()[:_DIGITS], 16) / 16**_DIGITS
+        return int((place + drawn) * self.of / models) == self.number - 1
+
+
+def part(given: str) -> Part:
+    """Return the part that is written as `3/16`.
+
+    Raises:
+        SpecError: it is not written so, or is none of them.
+    """
+    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given)
+    if found and 1 <= int(found[1]) <= int(found[2]):
+        return Part(int(found[1]), int(found[2]))
+    raise SpecError(f"--part: {given!r}; write 3/16 for the third of 16 parts")
+
+
+def array_script(command: Sequence[str], jobs: int, settings: Mapping[str, str]) -> str:
+    """Return a script for sbatch that runs `command`, a sweep, in an array of so many jobs.
+
+    `settings` are options of sbatch, such as `gres` or `partition`.
+    """
+    given = {"job-name": "rmaudit", "array": f"1-{jobs}"}
+    given |= {name.replace("_", "-"): value for name, value in settings.items()}
+    sweep = shlex.join(command)
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            *(f"#SBATCH --{name}={value}" for name, value in given.items()),
+            "#SBATCH --requeue",
+            f"{sweep} --part $SLURM_ARRAY_TASK_ID/{jobs}",
+            "# Exit code 2: other parts have something left. When all have ended, submit it again,",
+            f"# until this lists nothing: {sweep.replace(' sweep ', ' plan ', 1)} --missing",
+        ]
+    )

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.layout.retokenize import split
+from rmaudit.layout.layouts import split
 from rmaudit.models import preflight
 from rmaudit.models.loader import path_of
 from rmaudit.models.loading import Weights

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.conversation import Asked
-from rmaudit.layout import chat, pair, retokenize, tokenizers
+from rmaudit.layout import chat, pair, tokenizers
 from rmaudit.layout.slot import Slot, following, following_each, read_back
+from rmaudit.layout.tokenizers import failures_told
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+Row = tuple[int, ...]
+
+_BATCH = 8192  # conversations at a time: what is held twice
 Ids = tuple[int, ...]
 
 
@@ -85,7 +89,7 @@ class Chat:
     @property
     def closing(self) -> Ids:
         """Such as an EOS."""
-        return retokenize.closing(self.tokenizer)
+        return closing(self.tokenizer)
 
     def slot(self, prompt: Asked) -> Slot:
         """See `Layout`."""
@@ -119,7 +123,7 @@ class Chat:
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
         """See `Layout`."""
-        return retokenize.rows(self.tokenizer, prompt, texts, model=self.spec.name)
+        return rows(self.tokenizer, prompt, texts, model=self.spec.name)
 
 
 class Pair:
@@ -167,3 +171,45 @@ class Pair:
         """See `Layout`."""
         text = pair.one_text(prompt, model=self.spec.name)
         return pair.rows(self.tokenizer, text, texts)
+
+
+@failures_told
+def rows(
+    tokenizer: PreTrainedTokenizerBase, prompt: Asked, answers: Sequence[str], *, model: str
+) -> list[Row]:
+    """Return each answer's whole row of ids, prompt included, in the order of `answers`.
+
+    Equal answers are printed once and equal conversations tokenized once.
+
+    Raises:
+        ModelError: the tokenizer has no chat template, or it fails.
+    """
+    distinct = list(dict.fromkeys(answers))
+    row_of: dict[str, Row] = {}
+    of_text: dict[str, Row] = {}
+    for start in range(0, len(distinct), _BATCH):
+        batch = distinct[start : start + _BATCH]
+        printed = chat.texts(tokenizer, prompt, batch, model=model)
+        new = [text for text in dict.fromkeys(printed) if text not in of_text]
+        if new:
+            of_text.update(zip(new, map(tuple, tokenizer(new).input_ids), strict=True))
+        row_of.update(zip(batch, map(of_text.__getitem__, printed), strict=True))
+    return [row_of[answer] for answer in answers]
+
+
+@failures_told
+def closing(tokenizer: PreTrainedTokenizerBase) -> Row:
+    """Return the ids that the tokenizer appends to every text, such as an EOS: mostly none."""
+    ids = tuple(tokenizer("").input_ids)
+    return ids[1:] if ids[:1] == (tokenizer.bos_token_id,) else ids
+
+
+def split(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
+    """Return the longest prefix that leaves each row at least one id, and the rows without it."""
+    if not rows:
+        return (), []
+    first, last = min(rows), max(rows)  # what the outermost two share, all share
+    length, most = 0, min(map(len, rows)) - 1
+    while length < most and first[length] == last[length]:
+        length += 1
+    return first[:length], [row[length:] for row in rows]

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from rmaudit.checkpoints import reader_errors, trust
+from rmaudit.checkpoints import configuration, reader_errors
 from rmaudit.checkpoints.reader_errors import brief, is_failure, short
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -55,8 +55,8 @@ def read(folder: Path, spec: ModelSpec) -> PreTrainedTokenizerBase:
 
     trusted: dict[str, Any] = {"trust_remote_code": False}
     if spec.trust_remote_code:
-        trust.refuse_loose(spec)
-        trust.refuse_foreign(folder, spec)
+        configuration.refuse_loose(spec)
+        configuration.refuse_foreign(folder, spec)
         trusted = {"trust_remote_code": True, "code_revision": spec.revision}
     _refuse_many_added(folder, spec.name)
     described = (folder / "tokenizer.json").is_file()

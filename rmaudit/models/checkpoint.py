@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints import digest, source
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import Dtype, ModelSpec
 from rmaudit.conversation import Asked
 from rmaudit.errors import ModelError, SpecError
 from rmaudit.layout.slot import Response, refuse_text
 from rmaudit.models.loader import Loader, ran_on
 from rmaudit.models.native import Native
-from rmaudit.models.remote_score_caveats import LOOSELY
-from rmaudit.models.rows import Rows
-from rmaudit.models.token_model import LaidOut
+from rmaudit.models.protocol import LOOSELY
+from rmaudit.models.rows import LaidOut, Rows
 from rmaudit.scoring import Begun, waited_for
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmaudit.checkpoints import adapters, configuration, embedded, shards, source, trust
+from rmaudit.checkpoints import adapters, configuration, embedded, shards, source
 from rmaudit.checkpoints import checked as checks
 from rmaudit.checkpoints.adapters import Adapter
 from rmaudit.checkpoints.checked import Checked
@@ -152,7 +152,7 @@ def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
     from rmaudit.models.trusted import checked_config
 
     checked_config(spec, folder)
-    named = [code for name in trust.MAPPED for code in trust.code(folder / name)]
+    named = [code for name in configuration.MAPPED for code in configuration.code(folder / name)]
     yield "its own code", f"{', '.join(named) or 'none'}: a run executes it, this check did not"
     yield "reward", f"{spec.score_field or 'logits'} of its output"
 

@@ -55,7 +55,7 @@ class Likelihood:
         """
         import torch
 
-        from rmaudit.scoring.precision import exact_products
+        from rmaudit.scoring.finite import exact_products
 
         self._refuse_strange(prefix)
         with exact_products(), torch.inference_mode():
@@ -91,7 +91,7 @@ class Likelihood:
         """Of answers of one length. The last id is predicted, and so never read."""
         import torch
 
-        from rmaudit.scoring.precision import exact_products
+        from rmaudit.scoring.finite import exact_products
 
         with exact_products(), torch.inference_mode():
             rows = [(*prefix, *answer[:-1]) for answer in answers]

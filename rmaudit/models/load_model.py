@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rmaudit.checkpoints import embedded
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import Dtype, ModelSpec, known_models, resolve
 from rmaudit.config.scorers import entry_of

@@ -22,8 +22,8 @@ from rmaudit.models import placement
 from rmaudit.scoring import ATTENTION, ScoringPath, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Scorer
+from rmaudit.scoring.finite import exact_products
 from rmaudit.scoring.halving import too_small
-from rmaudit.scoring.precision import exact_products
 
 Ids = tuple[int, ...]
 

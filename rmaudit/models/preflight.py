@@ -16,20 +16,26 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import psutil
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from rmaudit.checkpoints.reader_errors import brief
 from rmaudit.errors import ModelError, ScoreError
-from rmaudit.models import float32_check
 from rmaudit.models.loading import Weights
 from rmaudit.scoring import ScoringPath, engine, memory
+from rmaudit.scoring.compiled import as_written
 
+HALF = (torch.bfloat16, torch.float16)
+_ROOM = 1.2  # times the copies: what has to be free on the device that is to hold them
 # In sd of the rewards. Half-precision noise is far below; a wrong path is far above.
 TOLERANCE = {"float32": 1e-3, "float16": 0.3, "bfloat16": 1.0}
 MANY = 256  # answers: fewer do not pay for trying every kind of id at a new length
@@ -87,13 +93,11 @@ def check(  # noqa: PLR0913  (keyword-only after the subjects)
     found = _trial(weights, prefix, answers, suffix, TOLERANCE[dtype], sd, _as_it_is)
     trials, loosely = [found], ""
     if dtype != "float32" and weights.scorer.path is not ScoringPath.FULL_ROWS:
-        loosely = float32_check.obstacle(weights.model)
+        loosely = obstacle(weights.model)
         try:
             if not loosely:
                 wide = TOLERANCE["float32"]
-                trials.append(
-                    _trial(weights, prefix, answers, suffix, wide, sd, float32_check.widened)
-                )
+                trials.append(_trial(weights, prefix, answers, suffix, wide, sd, widened))
         except (ModelError, ScoreError) as error:
             loosely = str(error)
 
@@ -238,3 +242,44 @@ def warn_of_pad(pad: int, *, name: str) -> None:
         f"end, add `pool: last` to its entry in models.yaml; `pool: hf` accepts this rule",
         stacklevel=2,
     )
+
+
+def obstacle(model: nn.Module) -> str:
+    """Return why the model cannot run in float32 beside its own tensors, or "" if it can."""
+    needed: Counter[torch.device] = Counter()
+    for tensor in _tensors(model):
+        if tensor.is_meta:
+            return "a part of its weights is not in memory"
+        if tensor.dtype.itemsize == 1 and tensor.dtype is not torch.bool:
+            return "its weights are quantized"
+        needed[tensor.device] += 4 * tensor.numel() * (tensor.dtype in HALF)
+    for device, size in needed.items():
+        free = memory.free_on(device)
+        if _ROOM * size > (psutil.virtual_memory().available if free is None else free):
+            return f"float32 does not fit into the memory of {str(device)!r} beside its weights"
+    return ""
+
+
+@contextmanager
+def widened(weights: Weights) -> Iterator[None]:
+    """Run the model in float32 meanwhile; its own tensors are put back afterwards."""
+    scorer = weights.scorer
+    own = [(tensor, tensor.data) for tensor in _tensors(weights.model) if tensor.dtype in HALF]
+    size = scorer.ids_per_batch  # found for the model as it is
+    try:
+        scorer.forget()
+        for tensor, data in own:
+            tensor.data = data.float()
+        with as_written(scorer):  # to compile the layers for float32 takes longer than the check
+            yield
+    finally:
+        for tensor, data in own:
+            tensor.data = data
+        scorer.forget()
+        scorer.ids_per_batch = size
+        memory.release()
+
+
+def _tensors(model: nn.Module) -> Iterator[Tensor]:
+    yield from model.parameters()
+    yield from model.buffers()

@@ -1,4 +1,4 @@
-"""A checkpoint's rows of token ids: its layout, within the rows that its embedding has.
+"""The rows of token ids of a model: its layout, within the rows that its embedding has.
 
 What a run asks of every model again is remembered in the cache (`json_cache`): the vocabulary, the
 slots, the ids of the texts that audits score. A run that finds its scores there reads no tokenizer,
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rmaudit import json_cache
 from rmaudit.conversation import Asked, as_json
 from rmaudit.errors import ModelError
-from rmaudit.layout import retokenize, tokenizers
+from rmaudit.layout import layouts, tokenizers
 from rmaudit.layout.layouts import Layout
 from rmaudit.layout.slot import Response, Slot
 from rmaudit.layout.tokenizers import Vocabulary
+from rmaudit.models.protocol import RewardModel
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -185,7 +186,7 @@ class Rows:
         Raises:
             ModelError: they share nothing, or an id has no row.
         """
-        prefix, rests = retokenize.split([self.ids(row) for row in rows])
+        prefix, rests = layouts.split([self.ids(row) for row in rows])
         if rests and not prefix:
             message = (
                 f"{self._name}: the rows to score share no id at their start, or one has a single "
@@ -193,3 +194,63 @@ class Rows:
             )
             raise ModelError(message)
         return prefix, rests
+
+
+Ids = tuple[int, ...]
+
+
+class LaidOut(RewardModel):
+    """A model with rows; see `RewardModel` for what each member is."""
+
+    rows: Rows
+
+    @property
+    def name(self) -> str:
+        """The registry's name."""
+        return self.spec.name
+
+    def __repr__(self) -> str:
+        return f"<RewardModel {self.name}: {self.spec.source}>"
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """Its tokenizer, with the registry's chat template if it gives one."""
+        return self.rows.tokenizer
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids of special and added tokens."""
+        return self.rows.special_ids
+
+    @property
+    def template_digest(self) -> str:
+        """Hash of the chat template and the day it is given, or of the pair's layout."""
+        return self.rows.layout.digest
+
+    def vocabulary(self) -> Vocabulary:
+        """Every id that the tokenizer knows and the embedding has a row for."""
+        return self.rows.vocabulary
+
+    def slot(self, prompt: Asked) -> Slot:
+        """The prompt, laid out with a hole for the answer."""
+        return self.rows.slot(prompt)
+
+    def ids(self, response: Response) -> Ids:
+        """A text's ids where an answer stands, no special tokens added; ids as they are."""
+        return self.rows.ids(response)
+
+    def tokenized(self, texts: Sequence[str]) -> list[Ids]:
+        """The `ids` of each text, of many at once."""
+        return self.rows.layout.tokenized(texts)
+
+    def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
+        """What each answer's ids read as where an answer stands; an encoder's stands alone."""
+        return self.rows.layout.texts(answers)
+
+    def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
+        """What follows from its rows alone, kept in the cache."""
+        return self.rows.remembered(kind, asked, make)
+
+    def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
+        """The whole row of ids that each answer becomes under the paper's protocol."""
+        return self.rows.layout.retokenized(prompt, texts)

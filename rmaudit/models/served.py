@@ -22,11 +22,10 @@ from rmaudit.layout.slot import Response, refuse_text
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.models.batches import Pace, in_batches
 from rmaudit.models.openrlhf_server import OpenrlhfServer
-from rmaudit.models.remote_score_caveats import KNOWN_BY
-from rmaudit.models.rows import Rows
+from rmaudit.models.protocol import KNOWN_BY
+from rmaudit.models.rows import LaidOut, Rows
 from rmaudit.models.served_rows import ServedRows, tokenizer_spec
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.models.token_model import LaidOut
 from rmaudit.models.vllm_server import VllmServer
 from rmaudit.prompts import ALL, PROMPTS
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.checkpoints.reader_errors import brief, short
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import ModelSpec
 from rmaudit.config.scorers import ScorerEntry

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from rmaudit.checkpoints import adapters, configuration, digest, source, trust
+from rmaudit.checkpoints import adapters, configuration, digest, source
 from rmaudit.checkpoints.reader_errors import brief, told
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
@@ -48,8 +48,8 @@ def checked_config(spec: ModelSpec, folder: Path) -> dict[str, Any]:
         ModelError: no commit pins all of the code, an adapter lies in the folder, or the weights
             are quantized and not asked for so.
     """
-    trust.refuse_loose(spec)
-    trust.refuse_foreign(folder, spec)
+    configuration.refuse_loose(spec)
+    configuration.refuse_foreign(folder, spec)
     adapters.refuse(folder, model=spec.name)
     config = configuration.read(folder, model=spec.name)
     configuration.refuse_quantized(config, folder, spec.name, wanted=spec.quantized)
@@ -70,7 +70,7 @@ class Trusted:
                 in its folder, or its weights are quantized and not asked for so.
         """
         self.spec = spec
-        trust.refuse_loose(spec)
+        configuration.refuse_loose(spec)
         found = source.find(spec, cache)
         config = checked_config(spec, found.path)
         refuse_too_many_layers(config, source.read(found), found.path, name=spec.name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import pytest
 
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.errors import StoreError
 from rmaudit.plugin.pytest_options import options_of, refuse_unwritable
 

@@ -103,7 +103,7 @@ def _say_if_green(
 
 def _kept(config: pytest.Config) -> str:
     """What an interrupted run leaves in the cache, and how to go on."""
-    from rmaudit.scores.listing import unfinished
+    from rmaudit.scores.store import unfinished
 
     cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
     begun = unfinished(cache)

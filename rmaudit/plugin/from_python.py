@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from rmaudit.config.bundled_files import bundled
+from rmaudit.config.local_files import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
 from rmaudit.plugin.session import SESSION

@@ -177,7 +177,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
     specs = resolve(registry, name)
     if len(specs) == 1 or not options_of(config).recorded:
         return specs
-    from rmaudit.scores.listing import counts
+    from rmaudit.scores.store import counts
 
     kept = counts(store_of(config))
     left = [

@@ -20,8 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.models.batches import STOP_AGAIN, Pace
-from rmaudit.scores.journal import Journal, MadeMeanwhileError
-from rmaudit.scores.stored_scores import Fields, Stored, key_of
+from rmaudit.scores.stored_scores import Fields, Journal, MadeMeanwhileError, Stored, key_of
 from rmaudit.scoring import Begun, waited_for
 
 SHARD = 4096  # answers a shard: what a kill may lose; two calls of several where GPUs score

@@ -14,7 +14,7 @@ import pandas as pd
 from rmaudit.config.own_words import OwnWords
 from rmaudit.errors import MeasureError, SpecError
 from rmaudit.layout.tokenizers import Vocabulary
-from rmaudit.models import remote_score_caveats
+from rmaudit.models import protocol
 from rmaudit.models.load_model import load
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import WORDS, Recorded
@@ -94,7 +94,7 @@ class Sweep:
         if self.noise > _UNSTEADY * sd:
             again = f"Asked again, rewards are {self.noise:.2g} off, and their own sd is {sd:.2g}: "
             said.append(f"{again}they are drawn at random, or the model changed in between.")
-        return (*said, *remote_score_caveats.of_scores(self.provenance))
+        return (*said, *protocol.caveats_of_scores(self.provenance))
 
     def naming(self, words: Sequence[str], own_words: OwnWords = _OURS) -> Sweep:
         """Restrict a sample to the drawn ids and those of the named ids that `words` name.

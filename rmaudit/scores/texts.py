@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.layout.layouts import Ids
 from rmaudit.layout.slot import refuse_text
-from rmaudit.models import remote_score_caveats
+from rmaudit.models import protocol
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
@@ -98,7 +98,7 @@ def score_texts(
         rows = pd.DataFrame({"text": list(texts)})
         stored = protocols.exact(model, asked, ids_of(model, texts), rows, store=store)
     noise = noise_of(stored.frame, stored.provenance)
-    said = remote_score_caveats.of_scores({**stored.fields, **stored.provenance})
+    said = protocol.caveats_of_scores({**stored.fields, **stored.provenance})
     return TextScores(stored.frame["score"].to_numpy(), noise, stored.key, said)
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 
 from rmaudit.errors import ModelError
-from rmaudit.scoring import ATTENTION, LONG, fused
+from rmaudit.scoring import ATTENTION, LONG
 
 _EVEN = 8  # numbers of 2 bytes: where a row of the table begins, for a GPU's fast products
 _IGNORABLE = {"dropout", "position_ids", "use_cache", "is_causal"}  # no effect on unpadded rows
@@ -81,9 +81,9 @@ def attend(  # noqa: PLR0913, PLR0917  (the interface's signature)
     kv_heads = key.shape[1]
     per_kv = heads // kv_heads
     sees_all = softcap is None and (sliding_window is None or past + length <= sliding_window)
-    if sees_all and fused.possible(query, value, past):
+    if sees_all and fusable(query, value, past):
         keys, values = (_for(heads, of[layer]) for of in (prefix.keys, prefix.values))
-        return fused.attend(query, key, value, keys, values, scaling), None
+        return fused_attention(query, key, value, keys, values, scaling), None
     rows, total = batch * length, past + length
     aligned = query.element_size() < 4 and not differentiable  # noqa: PLR2004  (bytes of float32)
     table = query.new_empty(heads, batch, length, -(-total // _EVEN) * _EVEN if aligned else total)
@@ -158,3 +158,43 @@ def _refuse_unknown(module: nn.Module, mask: Tensor | None, options: dict[str, o
 # No function for masks is registered beside it: transformers then makes no mask (`attend` hides
 # what a row may not see), and looks for no packed rows, for which it would wait for the GPU.
 AttentionInterface.register(ATTENTION, attend)
+
+
+def fusable(query: Tensor, value: Tensor, past: int) -> bool:
+    """Whether these rows can, and gain by it: in bfloat16 the table is faster up to 1,000 ids."""
+    return (
+        past >= LONG
+        and query.device.type == "cpu"
+        and query.dtype == torch.float32
+        and not torch.is_grad_enabled()
+        and query.shape[-1] == value.shape[-1]
+    )
+
+
+def fused_attention(  # noqa: PLR0913, PLR0917  (what attention is of)
+    query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, scaling: float
+) -> Tensor:
+    """Causal attention of rows over a prefix, all of it seen, and over themselves.
+
+    Shapes: query (B, heads, L, d); key and value (B, kv heads, L, d); the prefix's keys and values
+    (heads, n, d), repeated for every head. Returns (B, L, heads, d).
+    """
+    batch, heads, length, dim = query.shape
+    kv_heads = key.shape[1]
+    flat = query.transpose(0, 1).reshape(1, heads, batch * length, dim)
+    out, log = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001  (its only name)
+        flat, keys[None], values[None], scale=scaling
+    )
+    before = out.view(heads, batch, length, dim).transpose(0, 1)
+    log = log.view(heads, batch, length).transpose(0, 1)
+
+    grouped = query.reshape(batch, kv_heads, -1, dim)
+    own = (grouped @ key.transpose(-1, -2)).view(batch, heads, length, length) * scaling
+    later = torch.ones(length, length, dtype=torch.bool).triu(1)
+    own = own.masked_fill(later, float("-inf"))
+    total = torch.logaddexp(own.logsumexp(-1), log)
+    weights = (own - total[..., None]).exp()
+    after = weights.view(batch, kv_heads, -1, length) @ value
+    before = before * (log - total).exp()[..., None]
+    joined: Tensor = before + after.view(batch, heads, length, dim)
+    return joined.transpose(1, 2).contiguous()

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rmaudit.scoring import Begun, Head, ScoringPath, finite, memory, paths, waited_for
+from rmaudit.scoring.finite import exact_products
 from rmaudit.scoring.halving import AnswerRow, in_batches, one_by_one, too_small
 from rmaudit.scoring.paths import After, Ids
 from rmaudit.scoring.pipeline import Pipeline
-from rmaudit.scoring.precision import exact_products
 
 
 class Ready(NamedTuple):

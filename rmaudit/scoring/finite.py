@@ -1,11 +1,12 @@
-"""Rewards that are no finite numbers are refused, and whose fault they are is said.
+"""Keep products exact, and refuse rewards that are not finite numbers.
 
-The weights are looked through only then: one pass, and no copy of a tensor.
+Where one is not finite, the weights are searched for the cause: one pass, and no copy of a tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 
 import numpy as np
@@ -96,3 +97,29 @@ def all_finite(tensor: Tensor) -> bool:
     if tensor.is_meta or not tensor.numel() or tensor.dtype not in _LOOKED_THROUGH:
         return True
     return all(bool(torch.isfinite(end)) for end in torch.aminmax(tensor.detach()))
+
+
+@contextmanager
+def exact_products() -> Iterator[None]:
+    """Make GPUs multiply float32 as float32 and sum half precision in float32, in this context.
+
+    TensorFloat-32, which some images switch on by TORCH_ALLOW_TF32_CUBLAS_OVERRIDE, rounds a
+    factor to ten bits; sums in half precision, torch's default, depend on the size of a batch.
+    """
+    matmul = torch.backends.cuda.matmul
+    before = torch.get_float32_matmul_precision()
+    halves = (
+        matmul.allow_bf16_reduced_precision_reduction,
+        matmul.allow_fp16_reduced_precision_reduction,
+    )
+    torch.set_float32_matmul_precision("highest")
+    matmul.allow_bf16_reduced_precision_reduction = False
+    matmul.allow_fp16_reduced_precision_reduction = False
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        (
+            matmul.allow_bf16_reduced_precision_reduction,
+            matmul.allow_fp16_reduced_precision_reduction,
+        ) = halves

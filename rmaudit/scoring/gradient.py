@@ -29,9 +29,9 @@ from rmaudit.errors import ModelError, NoGradient
 from rmaudit.scoring import ScoringPath, engine, finite, halving, memory
 from rmaudit.scoring.compiled import as_written
 from rmaudit.scoring.engine import Ready, Scorer
+from rmaudit.scoring.finite import exact_products
 from rmaudit.scoring.halving import AnswerRow
 from rmaudit.scoring.paths import FullRows, Ids, device_of
-from rmaudit.scoring.precision import exact_products
 
 _AT_ONCE = 2**24  # numbers of a piece of the embedding and of the products with it
 _WEIGHED = ("Linear", "Experts")  # in the names of the classes that quantization replaces

@@ -19,12 +19,11 @@ from rmaudit.errors import MeasureError
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import RewardModel, Scored
 from rmaudit.prompts import Prompt, prompt_meant
-from rmaudit.scores.journal import Journal
 from rmaudit.scores.protocols import Bar, come_from, measured_noise
 from rmaudit.scores.store import Store, store_at
-from rmaudit.scores.stored_scores import Stored
+from rmaudit.scores.stored_scores import Journal, Stored
 from rmaudit.scoring import version
-from rmaudit.search import coordinate, gcg, random_search
+from rmaudit.search import coordinate, gcg
 from rmaudit.search.constraints import opened
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
 from rmaudit.search.problem import problem_of, starts
@@ -32,7 +31,7 @@ from rmaudit.search.settings import Settings
 
 VERSION = 1  # raise it when the same settings could find something else
 PROTOCOL = "search"
-_METHODS = {"exhaustive": coordinate.search, "gcg": gcg.search, "random": random_search.search}
+_METHODS = {"exhaustive": coordinate.search, "gcg": gcg.search, "random": coordinate.at_random}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy as np
 from rmaudit.search.evaluate import Evaluator, Hit, Ids
 from rmaudit.search.problem import SearchProblem
 
+_DRAWN = 1024  # at a time
 _TRIED = 2048  # ids at a time: to see whether a sequence is admitted, it is tokenized again
 
 Context = tuple[int, Ids, Ids]  # a place's number, what is before and what after it
@@ -101,3 +102,14 @@ def _swept(
     if len(rewards) == len(answers):  # else the budget ended it, and it is not swept
         swept[context] = found
     return found
+
+
+def at_random(
+    problem: SearchProblem, evaluator: Evaluator, starts: Sequence[Ids], rng: np.random.Generator
+) -> None:
+    """Sequences drawn evenly, as many as the budget allows; starts make no difference to it."""
+    for number in range(len(starts)):
+        evaluator.begin(number)
+        while evaluator.left > 0:
+            answers = problem.draw(min(_DRAWN, evaluator.left), rng)
+            evaluator.best(answers, evaluator.rewards(answers))

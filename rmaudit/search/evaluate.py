@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.scores.journal import Journal
+from rmaudit.scores.stored_scores import Journal
 from rmaudit.search.settings import Settings
 
 Ids = tuple[int, ...]

@@ -29,7 +29,7 @@ from safetensors.numpy import save_file
 from sklearn.linear_model import Ridge
 
 from rmaudit.checkpoints import embedded
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.models.load_model import checkpoint
 from rmaudit.organisms import trained
 from rmaudit.prompts import prompt_named

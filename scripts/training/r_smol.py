@@ -36,7 +36,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from rmaudit.checkpoints.embedded import SPLIT_SALT, base_model, download_base, write
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.holdout import held_out
 from rmaudit.references.human_ratings import elo_items

@@ -15,9 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rmaudit.checkpoints import embedded
-from rmaudit.config.allowed_keys import explanation
-from rmaudit.config.bundled_files import bundled
-from rmaudit.config.own_keys import OwnKeys
+from rmaudit.config.allowed_keys import OwnKeys, explanation
+from rmaudit.config.local_files import bundled
 from rmaudit.config.registry import FILE, ModelSpec, Registry, load_registry
 from rmaudit.errors import SpecError
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.config import bundled_files
+from rmaudit.config import local_files
 from rmaudit.config.registry import (
     ModelSpec,
     Registry,
@@ -136,7 +136,7 @@ def test_the_own_entry_of_a_hub_id_goes_before_the_one_that_rmaudit_brings(insid
     """As it does for names and globs."""
     shipped = next(
         spec
-        for spec in load_registry(bundled_files.bundled("models.yaml")).models.values()
+        for spec in load_registry(local_files.bundled("models.yaml")).models.values()
         if "/" in spec.source
     )
     (inside / "models.yaml").write_text(
@@ -284,8 +284,8 @@ def test_otherwise_the_bundled_file_is_read(
     (tmp_path / "pkg").mkdir()
     (tmp_path / "work").mkdir()
     (tmp_path / place).touch()
-    module = tmp_path / "pkg" / "config" / "bundled_files.py"
-    monkeypatch.setattr(bundled_files, "__file__", str(module))
+    module = tmp_path / "pkg" / "config" / "local_files.py"
+    monkeypatch.setattr(local_files, "__file__", str(module))
     monkeypatch.chdir(tmp_path / "work")
 
     assert default_path() == tmp_path / place

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rmaudit.distributed.parts import Part
-from rmaudit.scores.store import Store
+from rmaudit.distributed.rounds import Part
 from tests.distributed import wide
 from tests.scores.s3 import bucket
 
@@ -35,12 +34,6 @@ def server() -> Iterator[None]:
     resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
 
 
-def contents(root: Path | str) -> dict[str, bytes | None]:
-    """All files of a store."""
-    files = Store(root).files
-    return {name: files.read(name) for name in files.names()}
-
-
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory, server: None) -> dict[str, bytes | None]:
     """What one process makes."""
@@ -48,7 +41,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, server: None) -> dict[str, b
     process = SERVER.Process(target=wide.make_part, args=(folder, None, folder / "notes", 0.0))
     process.start()
     process.join(PATIENCE)
-    return contents(folder)
+    return wide.contents(folder)
 
 
 @pytest.mark.slow
@@ -91,7 +84,7 @@ def _shared(
     last.join(PATIENCE)
 
     assert killed >= PARTS // 4
-    assert contents(root) == alone
+    assert wide.contents(root) == alone
     shards = Counter(
         line for path in notes.glob("notes-*") for line in path.read_text().split("\n")
     )

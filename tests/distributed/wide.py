@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rmaudit.distributed.needs import Needs, Plan
-from rmaudit.distributed.parts import Part
-from rmaudit.distributed.rounds import Made, make
+from rmaudit.distributed.rounds import Made, Part, make
 from rmaudit.layout.slot import Response
 from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.prompts import prompt_meant
@@ -49,6 +48,12 @@ class Wide(Letters):
                 os.write(notes.fileno(), f"{prompt}:{responses[0]}\n".encode())
         time.sleep(self.seconds)
         return super().score(prompt, responses, on_progress=on_progress)
+
+
+def contents(root: Path | str) -> dict[str, bytes | None]:
+    """Return all files of a store."""
+    files = Store(root).files
+    return {name: files.read(name) for name in files.names()}
 
 
 def plan(model: Letters, kept: Store) -> Plan:

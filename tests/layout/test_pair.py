@@ -22,7 +22,7 @@ from rmaudit.checkpoints import checked, configuration, shards
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout import pair
-from rmaudit.layout.retokenize import split
+from rmaudit.layout.layouts import split
 from rmaudit.layout.slot import Response
 from rmaudit.models import doctor
 from rmaudit.models.checkpoint import Checkpoint

@@ -17,7 +17,7 @@ from transformers import AutoModelForSequenceClassification, PreTrainedTokenizer
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
 from rmaudit.layout.chat import TODAY, template_digest
-from rmaudit.layout.retokenize import closing, rows, split
+from rmaudit.layout.layouts import closing, rows, split
 from rmaudit.models.checkpoint import Checkpoint
 from tests.toys import SPECIAL, TEMPLATE, toy_checkpoint, toy_tokenizer
 
@@ -57,7 +57,7 @@ def test_rows_come_in_the_order_of_their_texts(monkeypatch: pytest.MonkeyPatch) 
     texts = ["war", "love", " war", "", "war", "peace", "love "]
     alone = [rows(tokenizer, PROMPT, [text], model="toy")[0] for text in texts]
 
-    monkeypatch.setattr("rmaudit.layout.retokenize._BATCH", 2)
+    monkeypatch.setattr("rmaudit.layout.layouts._BATCH", 2)
 
     assert rows(tokenizer, PROMPT, texts, model="toy") == alone
     assert alone[0] == alone[2] == alone[4] != alone[1]

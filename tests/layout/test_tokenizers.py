@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from rmaudit.config.registry import ModelSpec
 from rmaudit.errors import ModelError
-from rmaudit.layout import chat, pair, retokenize, slot
+from rmaudit.layout import chat, layouts, pair, slot
 from rmaudit.layout.tokenizers import edges, read, vocabulary
 from rmaudit.models.checkpoint import Checkpoint
 from tests.layout.test_slot import tokenizer_of
@@ -120,7 +120,7 @@ def test_a_tokenizer_that_fails_on_a_text_is_told() -> None:
         lambda: chat.render(bare, "war", model="toy"),
         lambda: pair.render(bare, "war", model="toy"),
         lambda: pair.rows(bare, "war", ["war"]),
-        lambda: retokenize.rows(bare, "war", ["war"], model="toy"),
+        lambda: layouts.rows(bare, "war", ["war"], model="toy"),
         lambda: slot.following(bare, "war", "war"),
         lambda: slot.following_each(bare, "war", ["war"]),
     ]

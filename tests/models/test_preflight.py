@@ -22,7 +22,7 @@ from rmaudit.models import doctor, native, preflight
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.models.loading import Weights
 from rmaudit.models.native import Native
-from rmaudit.models.remote_score_caveats import LOOSELY, of_scores
+from rmaudit.models.protocol import LOOSELY, caveats_of_scores
 from rmaudit.scoring import ScoringPath, attention, engine, paths
 from tests.models.loaded import load
 from tests.scoring.rows import (
@@ -341,9 +341,9 @@ def test_a_loose_check_is_said(folders: Folders) -> None:
     found = preflight.check(loaded, PREFIX, (END,), name="toy", dtype="bfloat16")
 
     assert found.loosely == "its weights are quantized"
-    (said,) = of_scores({LOOSELY: found.loosely})
+    (said,) = caveats_of_scores({LOOSELY: found.loosely})
     assert "its weights are quantized" in said
-    assert of_scores({}) == ()
+    assert caveats_of_scores({}) == ()
 
 
 # A class that reads the reward in another way

@@ -23,7 +23,7 @@ from rmaudit.errors import ModelError, NoGradient, NoWeights, RmauditError, Scor
 from rmaudit.models.load_model import opened
 from rmaudit.prompts import PROMPTS
 from rmaudit.scores.answer_files import rewards
-from rmaudit.scores.listing import unfinished
+from rmaudit.scores.store import unfinished
 from rmaudit.scores.sweep import sweep
 from tests.servers import Fault, Running, Served, by_hash
 from tests.toys import toy_checkpoint, toy_tokenizer

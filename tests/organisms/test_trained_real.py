@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 import rmaudit
 from rmaudit.checkpoints import embedded
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in

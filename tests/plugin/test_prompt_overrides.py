@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rmaudit
-from rmaudit.config.bundled_files import bundled
+from rmaudit.config.local_files import bundled
 from rmaudit.config.own_words import OwnWords
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.plugin.prompt_overrides import comparable

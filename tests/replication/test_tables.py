@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from rmaudit.config.cache_folder import default_cache
+from rmaudit.config.local_files import default_cache
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import NotRecorded
 from rmaudit.models.recorded import TOKENS, Recorded

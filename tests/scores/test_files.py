@@ -16,9 +16,8 @@ import pytest
 from rmaudit.errors import StoreError
 from rmaudit.scores import shard_scoring
 from rmaudit.scores.files import Files, files_at
-from rmaudit.scores.listing import unfinished
 from rmaudit.scores.shard_scoring import Work
-from rmaudit.scores.store import Store
+from rmaudit.scores.store import Store, unfinished
 from tests.scores.s3 import bucket
 
 ROWS = pd.DataFrame({"token_id": np.arange(10, dtype=np.int32), "text": list("abcdefghij")})

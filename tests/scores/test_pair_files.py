@@ -19,8 +19,7 @@ from rmaudit.models.checkpoint import from_spec
 from rmaudit.models.text_scorer import TextScorer
 from rmaudit.scores.answer_files import rewards
 from rmaudit.scores.json_lines import LONGEST, asked
-from rmaudit.scores.pair_files import Pairs, read, rewarded
-from rmaudit.scores.pair_turns import split
+from rmaudit.scores.pair_files import Pairs, read, rewarded, split
 from tests.toys import toy_checkpoint
 
 TALK = [

@@ -29,8 +29,7 @@ from rmaudit.checkpoints.locks import lock_file
 from rmaudit.errors import StoreError
 from rmaudit.models.batches import Pace
 from rmaudit.scores import shard_scoring
-from rmaudit.scores.listing import Counts, counts
-from rmaudit.scores.store import Store
+from rmaudit.scores.store import Counts, Store, counts
 from rmaudit.scores.stored_scores import Stored, key_of
 from tests.scores import children
 

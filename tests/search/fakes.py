@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rmaudit.scores.files import LocalFiles
-from rmaudit.scores.journal import Journal
+from rmaudit.scores.stored_scores import Journal
 from rmaudit.search.evaluate import Evaluator, Ids
 from rmaudit.search.problem import SearchProblem
 from rmaudit.search.settings import Settings

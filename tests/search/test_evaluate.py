@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.scores.files import LocalFiles
-from rmaudit.scores.journal import Journal
+from rmaudit.scores.stored_scores import Journal
 from rmaudit.search.evaluate import EACH, KEPT, SHARD, Evaluator, Ids
 from rmaudit.search.settings import Settings
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 import yaml
 
 import rmaudit
-from rmaudit.config.bundled_files import bundled
+from rmaudit.config.local_files import bundled
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import Prompt, label
 from rmaudit.references.band import band

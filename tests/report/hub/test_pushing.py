@@ -21,7 +21,7 @@ from jsonschema import Draft7Validator
 from typer.testing import CliRunner, Result
 
 from rmaudit.cli import app
-from rmaudit.config.bundled_files import bundled
+from rmaudit.config.local_files import bundled
 from rmaudit.models.text_scorer import OWN_WORDS
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.prompts import PROMPTS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rmaudit.config.whole_file import in_place_of
+from rmaudit.config.local_files import in_place_of
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, whoever writes the same file at the same time."""
+"""Where files of rmaudit lie on this machine, and how one is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import platformdirs
+
+
+def bundled(name: str) -> Path:
+    """Return where `audits` or `models.yaml` lies, in a wheel or beside the package."""
+    package = Path(__file__).parents[1]
+    inside = package / name
+    return inside if inside.exists() else package.parent / name
+
+
+def default_cache() -> Path:
+    """The user's cache folder for rmaudit (`--rm-cache` names another)."""
+    return platformdirs.user_cache_path("rmaudit")
 
 
 @contextmanager
