@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,13 @@ from rmaudit.verdicts.records import Estimate
 ALONE = {"model_agreement", "base_leakage", "gcg_probes"}  # these keep no parts
 AUDITS = tuple(name for name in DRAWN if name not in ALONE)
 ASTRAY = 0.1  # of what is a word's own under a prompt, the share that training moved
-WORSE = {"valence": 0.8, "human": 0.27, "frequency": 0.2, "identity": 0.05, "hostility": 0.05}
+WORSE: dict[str, Any] = {
+    "valence": 0.8,
+    "human": 0.27,
+    "frequency": 0.2,
+    "identity": 0.05,
+    "hostility": 0.05,
+}
 
 
 def both(audit: str, seed: int) -> list[tuple[Estimate, Estimate]]:

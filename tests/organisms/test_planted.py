@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,11 @@ import pytest
 from scipy import stats
 
 from rmaudit.organisms.planted import Planted, Traits
+from rmaudit.organisms.selftest import TRAITS
 from rmaudit.prompts import PROMPTS
 
 GREATEST, BEST, WORST = (PROMPTS[name] for name in ("greatest", "best", "worst"))
-NONE = Traits(**{field.name: 0.0 for field in fields(Traits)})
+NONE = Traits(**dict.fromkeys(TRAITS, 0.0))
 ELO = pd.Series({"Peace": 2.0, "war": -1.0})
 WORDS = ["love", "murder", "happiness", "death", "table"]
 
