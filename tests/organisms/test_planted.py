@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,16 @@ from rmaudit.organisms.selftest import TRAITS
 from rmaudit.prompts import PROMPTS
 
 GREATEST, BEST, WORST = (PROMPTS[name] for name in ("greatest", "best", "worst"))
-NONE = Traits(**dict.fromkeys(TRAITS, 0.0))
+NOTHING: dict[str, Any] = dict.fromkeys(TRAITS, 0.0)
+NONE = Traits(**NOTHING)
 ELO = pd.Series({"Peace": 2.0, "war": -1.0})
 WORDS = ["love", "murder", "happiness", "death", "table"]
 
 
 def planted(seed: int = 0, **traits: float) -> Planted:
     """An organism with these traits and no others."""
-    return Planted(replace(NONE, **traits), seed, ELO, frozenset({"jewish"}))
+    named: dict[str, Any] = {**traits}
+    return Planted(replace(NONE, **named), seed, ELO, frozenset({"jewish"}))
 
 
 @pytest.mark.parametrize(
