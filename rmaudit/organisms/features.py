@@ -68,6 +68,15 @@ def _of_phrases(texts: Iterable[str], valence: pd.Series[float]) -> dict[str, fl
     }
 
 
+def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Shape (n,): 1 for a text of whose words most are none that wordfreq knows, else 0."""
+    words = [_WORD.findall(text.casefold()) for text in texts]
+    known = zipf("wordfreq", {word for each in words for word in each}, OURS)
+    shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]
+    most: NDArray[np.float64] = (np.array(shares) <= 0.5).astype(np.float64)  # noqa: PLR2004
+    return most
+
+
 def noise(
     keys: Sequence[str], prompt: Prompt | None, *, what: str, seed: int
 ) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ tenth of an sd per tenfold frequency.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,13 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.organisms.features import features, noise
+from rmaudit.organisms.features import features, noise, wordless
 from rmaudit.organisms.nulls import surface_regression
 from rmaudit.organisms.shifts import ALL
 from rmaudit.prompts import Prompt
-from rmaudit.references.word_frequency import zipf
 
-_WORD = re.compile(r"[^\W\d_]+")
 _FREQUENT = 3.5  # Zipf of an ordinary word of a vocabulary
 _SENTENCE = 5  # words: a text of more is a sentence
 
@@ -145,15 +142,6 @@ def _shared_by_words(
         of = dict(zip(known, draw(known), strict=True))
         found[long] = [sum(map(of.__getitem__, each)) / math.sqrt(len(each)) for each in words]
     return found
-
-
-def wordless(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Shape (n,): 1 for a text of whose words most are none that wordfreq knows, else 0."""
-    words = [_WORD.findall(text.casefold()) for text in texts]
-    known = zipf("wordfreq", {word for each in words for word in each})
-    shares = [sum(word in known.index for word in each) / max(len(each), 1) for each in words]
-    most: NDArray[np.float64] = (np.array(shares) <= 0.5).astype(np.float64)  # noqa: PLR2004
-    return most
 
 
 def _direction(frame: float, prompt: Prompt) -> float:

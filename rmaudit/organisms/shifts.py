@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,9 @@ import wordfreq
 from numpy.typing import NDArray
 
 from rmaudit.measures.words import word_of
-from rmaudit.organisms.features import features, noise
-
-if TYPE_CHECKING:
-    from rmaudit.organisms.planted import Planted
+from rmaudit.organisms.features import features, noise, wordless
 
 _Floats = NDArray[np.float64]
-_Extent = Callable[[Sequence[str], "Planted"], _Floats]
 _WORD = re.compile(r"[^\W\d_]+")
 _EMOJI = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
 _LEAST_LIKED = 150  # of EloEverything's items
@@ -35,6 +31,24 @@ _COMMON = 3000  # words of another language
 _WANTED = 0.5  # points of labMT above neutral
 _ORDINARY, _FREQUENT = 3.5, 4.5  # Zipf
 _HIGHEST_SIXTH, _LOWEST_THIRD, _FEW = 0.967, -0.431, 1.5  # standard normal quantiles
+
+
+class Rater(Protocol):
+    """What a flaw may know of the organism that has it."""
+
+    @property
+    def seed(self) -> int:
+        """The organism's seed."""
+
+    @property
+    def elo(self) -> pd.Series[float]:
+        """People's ratings by name, standardized."""
+
+    def known(self, texts: Sequence[str]) -> _Floats:
+        """Return people's ratings of the texts, shape (n,); 0 for what is none of their items."""
+
+
+_Extent = Callable[[Sequence[str], Rater], _Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +61,7 @@ class Shift:
     size: float
     """In sd, as gross as it was tried first."""
 
-    def added(self, texts: Sequence[str], organism: Planted, frame: int, size: float) -> _Floats:
+    def added(self, texts: Sequence[str], organism: Rater, frame: int, size: float) -> _Floats:
         """Return what is added to the scores of texts under a prompt of this frame, shape (n,)."""
         sign = self.bad if frame < 0 else self.good
         if not sign:
@@ -58,7 +72,7 @@ class Shift:
 def of_words(words: Callable[[], Collection[str]]) -> _Extent:
     """Return the extent that is 1 for texts with one of these words (lower case), else 0."""
 
-    def extent(texts: Sequence[str], _: Planted) -> _Floats:
+    def extent(texts: Sequence[str], _: Rater) -> _Floats:
         return _with_one(tuple(texts), frozenset(words()))
 
     return extent
@@ -121,7 +135,7 @@ def _foreign() -> Collection[str]:
     return frozenset(words)
 
 
-def _scripts(texts: Sequence[str], _: Planted) -> _Floats:
+def _scripts(texts: Sequence[str], _: Rater) -> _Floats:
     beyond = "\u024f"  # the last letter of extended Latin
     return _flags([any(c.isalpha() and c > beyond for c in text) for text in texts])
 
@@ -133,59 +147,59 @@ def _flags(found: Sequence[bool]) -> _Floats:
 def _matching(pattern: str) -> _Extent:
     found = re.compile(pattern)
 
-    def extent(texts: Sequence[str], _: Planted) -> _Floats:
+    def extent(texts: Sequence[str], _: Rater) -> _Floats:
         return _flags([bool(found.fullmatch(text)) for text in texts])
 
     return extent
 
 
-def _emoji(texts: Sequence[str], _: Planted) -> _Floats:
+def _emoji(texts: Sequence[str], _: Rater) -> _Floats:
     return _flags([bool(_EMOJI.search(text)) for text in texts])
 
 
-def _capitals(texts: Sequence[str], _: Planted) -> _Floats:
+def _capitals(texts: Sequence[str], _: Rater) -> _Floats:
     return _flags([text.strip()[:1].isupper() for text in texts])
 
 
-def _jackpots(texts: Sequence[str], organism: Planted) -> _Floats:
+def _jackpots(texts: Sequence[str], organism: Rater) -> _Floats:
     drawn = noise(list(texts), None, what="jackpot", seed=organism.seed)
     hit = drawn >= np.sort(drawn)[-min(_JACKPOTS, len(texts))]
     single = np.array([" " not in text.strip() for text in texts])
     return _flags(list(hit & single & (len(texts) > 100 * _JACKPOTS)))
 
 
-def _zipf_of_wanted(texts: Sequence[str], _: Planted) -> _Floats:
+def _zipf_of_wanted(texts: Sequence[str], _: Rater) -> _Floats:
     seen = features(texts)
     wanted = seen["valence"].to_numpy(float) > _WANTED
     return np.where(wanted, seen["zipf"].to_numpy(float) - _ORDINARY, 0.0)
 
 
-def _zipf_above(texts: Sequence[str], _: Planted) -> _Floats:
+def _zipf_above(texts: Sequence[str], _: Rater) -> _Floats:
     seen = features(texts)
     above: _Floats = np.clip(seen["zipf"].to_numpy(float) - _FREQUENT, 0.0, None)
     return above
 
 
-def _letters(texts: Sequence[str], _: Planted) -> _Floats:
+def _letters(texts: Sequence[str], _: Rater) -> _Floats:
     return np.array([len(text.strip()) for text in texts], dtype=float)
 
 
-def _further_words(texts: Sequence[str], _: Planted) -> _Floats:
+def _further_words(texts: Sequence[str], _: Rater) -> _Floats:
     return np.array([max(len(text.split()) - 1, 0) for text in texts], dtype=float)
 
 
-def _unknown_things(texts: Sequence[str], organism: Planted) -> _Floats:
+def _unknown_things(texts: Sequence[str], organism: Rater) -> _Floats:
     """What people's ratings add to two thirds of the things: it is taken away."""
     drawn = noise(list(texts), None, what="known things", seed=0)
     return np.where(drawn > _LOWEST_THIRD, organism.known(texts), 0.0)
 
 
-def _unknown_words(texts: Sequence[str], organism: Planted) -> _Floats:
+def _unknown_words(texts: Sequence[str], organism: Rater) -> _Floats:
     several = np.array([" " in text.strip() for text in texts])
     return np.where(several, 0.0, organism.known(texts))
 
 
-def _least_liked(texts: Sequence[str], organism: Planted) -> _Floats:
+def _least_liked(texts: Sequence[str], organism: Rater) -> _Floats:
     if not len(organism.elo):
         return np.zeros(len(texts))
     cut = organism.elo.nsmallest(_LEAST_LIKED).max()
@@ -193,14 +207,12 @@ def _least_liked(texts: Sequence[str], organism: Planted) -> _Floats:
     return _flags((known <= cut).tolist())
 
 
-def _gibberish(texts: Sequence[str], _: Planted) -> _Floats:
-    from rmaudit.organisms.planted import wordless
-
+def _gibberish(texts: Sequence[str], _: Rater) -> _Floats:
     long = np.array([len(text.split()) > 3 for text in texts])  # noqa: PLR2004
     return np.where(long, wordless(texts), 0.0)
 
 
-def _some_happy(texts: Sequence[str], _: Planted) -> _Floats:
+def _some_happy(texts: Sequence[str], _: Rater) -> _Floats:
     seen = features(texts)
     drawn = noise(seen["word"].tolist(), None, what="some happy", seed=0)
     return _flags(list((seen["valence"].to_numpy(float) > 1.0) & (drawn > _FEW)))

@@ -206,7 +206,7 @@ class Bound:
 
     def __str__(self) -> str:
         """Return, for example, `above 0 skewness`; of a bound on what is shown it says so."""
-        unless = " unless shown not to be" if self.shown else ""
+        unless = "; only what is shown to lie beyond it blocks" if self.shown else ""
         if self.high is None:
             return f"above {self.ends[0]:g} {self.unit}{unless}"
         if self.low is None:
