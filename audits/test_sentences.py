@@ -17,7 +17,7 @@ HALF = below(0.5, unit=measure.UNIT, shown=True)
 UNKNOWN = "not known of the paper's models, whose published scores are of words"
 OWN = "its sentences answer its own prompts"
 LIMITS = [
-    "Other contexts than these forty, longer answers, and answers to other prompts.",
+    "Other contexts than these few dozen, longer answers, and answers to other prompts.",
     "Languages other than English.",
     (
         "Why. A shift is an artefact of a model and its data, and says nothing of the people "
