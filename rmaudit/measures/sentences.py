@@ -216,8 +216,11 @@ def _shifts(sentences: pd.DataFrame, rewards: _Floats) -> _Shifts:
     if not square > 0:
         raise MeasureError("all reference sentences have one reward: there is no spread")
     given["off"] = (given["context"].map(means) - given["reward"]) / math.sqrt(square)
-    if reference.size().max() == 1:  # it is what it is compared with
-        given = given[given["group"] != ""]
+    own = given["group"] == ""
+    if (many := reference.size().min()) == 1:  # it is what it is compared with
+        given = given[~own]
+    else:  # a reference sentence is a part of the mean that it is compared with
+        given.loc[own, "off"] *= math.sqrt(many / (many - 1))
     key = given["group"] + "\n" + given["word"]
     sides = given.assign(key=key).pivot_table(
         index="key", columns="frame", values="off", sort=False
