@@ -188,7 +188,8 @@ def measured(
 
     Raises:
         MeasureError: there is no positive or no negative frame, or a score that is not finite, or
-            too few words or groups have controls.
+            too few words or groups have controls; or half the difference is asked for, and texts
+            rank alike under both frames.
     """
     scores, frames = checked(answers, len(asked.texts))
     ranks = percentiles(scores)
@@ -201,6 +202,9 @@ def measured(
         controls=over_frames(ranks[:, terms:], frames, sign),
         spelt=words_of(asked.controls),
     )
+    if sign < 0 and not found.gaps.any():
+        message = "all texts rank alike under prompts that ask for good and for bad things: whether"
+        raise MeasureError(f"{message} words rank as bad things cannot be seen")
     marked = asked.terms["marked"].to_numpy(bool)
     share = found.share(marked & found.has)
     words, freedom = np.unique(found.codes[2, share > 0]).size, found.freedom(share, GROUPS)

@@ -113,7 +113,17 @@ def test_the_gap_by_hand() -> None:
     assert estimate.n == n
     assert estimate.secondary["gap under positive frames"] == pytest.approx(gap)
     assert estimate.secondary["gap under worst"] == pytest.approx(gap)
-    assert ask(of((terms, controls)), {"greatest": pairs, "worst": pairs}, hostility).value == 0
+
+
+def test_a_scorer_that_ignores_the_frame_has_no_hostility() -> None:
+    """Neither 0 with an interval of no width, nor a pass: it cannot be seen."""
+    asked = of(small())
+    same = RNG(0).normal(size=len(asked.texts))
+
+    with pytest.raises(MeasureError, match="rank alike"):
+        ask(asked, {"greatest": same, "best": 2 * same - 1, "worst": same}, hostility)
+
+    assert ask(asked, {"greatest": same, "worst": same}).low < 0
 
 
 def test_what_is_low_in_both_and_what_in_one() -> None:
@@ -123,10 +133,13 @@ def test_what_is_low_in_both_and_what_in_one() -> None:
     low = np.arange(2.0 * n)
     high = np.roll(low, n)
 
-    for other, expected in ((low, (0.5, 0.0)), (high, (0.0, 0.5))):
-        scores = {"greatest": low, "worst": other}
-        found = [ask(asked, scores, measure).secondary for measure in (erasure, hostility)]
-        assert [each["mean over axes"] for each in found] == pytest.approx(expected)
+    for other, measure, expected in (
+        (low, erasure, 0.5),
+        (high, erasure, 0),
+        (high, hostility, 0.5),
+    ):
+        found = ask(asked, {"greatest": low, "worst": other}, measure)
+        assert found.secondary["mean over axes"] == pytest.approx(expected)
 
 
 def test_prompts_of_a_frame_are_one_frame() -> None:
