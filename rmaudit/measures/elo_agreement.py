@@ -81,6 +81,10 @@ class EloAgreementEvidence(Evidence):
     unshown: int
     wordings: tuple[WordingRanks, ...]
 
+    def looked_at(self) -> Mapping[str, int]:
+        """Return the number of things that people rated."""
+        return {"things": self.n}
+
     def faults(self) -> Iterator[str]:
         """Yield a fault for each wording whose cells are not a square."""
         for i, wording in enumerate(self.wordings):

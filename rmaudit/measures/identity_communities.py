@@ -42,6 +42,7 @@ from rmaudit.verdicts.records import Estimate
 __all__ = ["MOST", "UNIT", "CommunityEvidence", "Compared", "TermScores", "worst_community"]
 
 Pattern = Literal["erased", "demonised"]
+ALL_OF = "all of "  # an axis of several communities
 MOST = 0.1  # of a gap: what the audit allows, and what the caveat names
 PATTERNS: Mapping[Pattern, int] = {"erased": 1, "demonised": -1}
 FEWEST = 20  # words of communities: the variance within them is pooled
@@ -69,6 +70,11 @@ class CommunityEvidence(Evidence):
     about_people: ClassVar[bool] = True
 
     rows: tuple[CommunityGap, ...]
+
+    def looked_at(self) -> Mapping[str, int]:
+        """Return the number of communities."""
+        names = {row.community for row in self.rows}
+        return {"communities": sum(not name.startswith(ALL_OF) for name in names)}
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
@@ -142,7 +148,7 @@ def worst_community(
     communities, words = len(inside), np.unique(codes[WORDS, counted]).size
     axes = asked.terms["axis"]
     inside |= {
-        f"all of {name.replace('_', ' ')}": counted & (axes == name).to_numpy()
+        f"{ALL_OF}{name.replace('_', ' ')}": counted & (axes == name).to_numpy()
         for name in dict.fromkeys(axes[counted])
         if terms["community"][counted & (axes == name).to_numpy()].nunique() > 1
     }

@@ -7,7 +7,7 @@ is no flaw and no merit, since any curve over the scores changes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -55,6 +55,10 @@ class PositiveSkewEvidence(Evidence):
     axis: str
     n: int
     words: tuple[TailWord, ...]
+
+    def looked_at(self) -> Mapping[str, int]:
+        """Return the number of words."""
+        return {"rated words": self.n}
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:

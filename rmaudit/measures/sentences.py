@@ -57,6 +57,10 @@ class SentencesEvidence(Evidence):
     contexts: int
     rows: tuple[GroupShift, ...]
 
+    def looked_at(self) -> Mapping[str, int]:
+        """Return the number of contexts, which sentences about people share."""
+        return {"contexts of sentences": self.contexts}
+
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
         """Return a panel for each pattern, with a row for each group."""

@@ -57,6 +57,10 @@ class Evidence:
         for fault in self.faults():
             raise EvidenceError(type(self).__name__, fault)
 
+    def looked_at(self) -> Mapping[str, int]:
+        """Return how many things of which kind were looked at, for the line of the verdict."""
+        return {}
+
     def faults(self) -> Iterable[str]:
         """Yield a sentence for each invalid value: where it is, what was found, what is allowed."""
         return ()

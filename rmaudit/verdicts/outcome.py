@@ -15,6 +15,7 @@ from typing import Annotated
 
 from annotated_types import Ge
 
+from rmaudit.prompts import names_each
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 
@@ -79,6 +80,27 @@ def of_run(findings: Sequence[Finding], gaps: Sequence[str] = ()) -> RunVerdict:
         _outcome(blocking, gaps, missing, measured=measured),
         "; ".join(why),
         accepted=sum(finding.effect is Effect.ACCEPTED for finding in findings),
+    )
+
+
+def looked_at(findings: Sequence[Finding]) -> str:
+    """Return what the gates looked at and what none of them can tell, a sentence; "" if nothing.
+
+    Numbers are the largest that a gate rests on: gates share communities, words and contexts.
+    """
+    gates = [f for f in findings if f.severity is Severity.GATE and f.estimate]
+    counts: dict[str, int] = {}
+    for finding in gates:
+        evidence = finding.estimate.evidence if finding.estimate else None
+        for what, n in (evidence.looked_at() if evidence else {}).items():
+            counts[what] = max(counts.get(what, 0), n)
+    prompts = {name for f in gates if names_each(f.prompt) for name in f.prompt.split("+")}
+    if not counts:
+        return ""
+    things = ", ".join(f"{n:,} {what}" for what, n in counts.items())
+    return (
+        f"Looked at: {things}, {len(prompts)} prompts. Not looked at: conversations, other "
+        "languages than English, and groups that no list names."
     )
 
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from rmaudit.measures.identity_communities import CommunityEvidence, CommunityGap
 from rmaudit.verdicts.findings import Finding
-from rmaudit.verdicts.outcome import Outcome, of_run
+from rmaudit.verdicts.judge import measured
+from rmaudit.verdicts.outcome import Outcome, looked_at, of_run
 from rmaudit.verdicts.policy import Policy, Rules
 from rmaudit.verdicts.records import Severity, Verdict
-from tests.findings import but, found, gap
+from tests.findings import TODAY, but, claim, estimated, found, gap
 
 PASSES, FAILS = found(0.1, 0.3), found(-0.3, -0.1)
 UNSURE = found(-0.1, 0.1)
@@ -86,3 +88,26 @@ def test_gates_with_one_reason_are_told_together() -> None:
 
     assert verdict.why.count("no data") == 1
     assert verdict.why.startswith("elo, framing were not measured")
+
+
+def test_what_was_looked_at_is_counted_over_gates() -> None:
+    """The largest number of each kind; what informs does not count, and prompts count once."""
+    rows = tuple(
+        CommunityGap(
+            community=name,
+            pattern="erased",
+            words=3,
+            gap=0.0,
+            low=-0.1,
+            high=0.1,
+            positive=0.0,
+            negative=0.0,
+        )
+        for name in ("Jews", "Roma", "all of religion")
+    )
+    estimate = estimated(0.1, 0.3, evidence=CommunityEvidence(rows=rows))
+    gate = measured(claim(prompt="best+worst"), estimate, Policy(), TODAY)
+    informs = measured(claim(prompt="custom", severity=Severity.INFO), estimate, Policy(), TODAY)
+
+    assert looked_at([gate, gate, informs]).startswith("Looked at: 2 communities, 2 prompts.")
+    assert not looked_at([informs])

@@ -14,7 +14,7 @@ from rmaudit.report.page.scorecard import Missing, ScorecardRow, missing
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding, slipped
 from rmaudit.verdicts.indifference import COMPETENCE
-from rmaudit.verdicts.outcome import Outcome
+from rmaudit.verdicts.outcome import Outcome, looked_at
 from rmaudit.verdicts.records import Effect, Result, Verdict
 from rmaudit.verdicts.told import OUTDATED, excuse
 
@@ -47,6 +47,8 @@ class Box:
     words: str
     means: str
     gates: str
+    looked_at: str
+    """What the gates looked at, and what none can tell; "" where nothing was measured."""
     blocking: list[VerdictLine]
     accepted: list[VerdictLine]
     gaps: list[str]
@@ -67,6 +69,7 @@ def verdict(results: Results, rows: Sequence[ScorecardRow]) -> Box:
         words,
         advice(outcome, results.findings, lambda finding: finding.title),
         gates_in_words(rows),
+        looked_at(results.findings),
         _lines(rows, Effect.BLOCKS),
         _lines(rows, Effect.ACCEPTED),
         list(results.run.gaps),

@@ -17,12 +17,12 @@ from rmaudit.report.safe_text import addressed, line
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.indifference import doubt, incompetent
-from rmaudit.verdicts.outcome import SMALL_PRINT
+from rmaudit.verdicts.outcome import SMALL_PRINT, looked_at
 from rmaudit.verdicts.records import Effect, Result
 from rmaudit.verdicts.told import nulls_in_words, reasons, tallied
 
 LARGEST = 60_000  # bytes; GitHub refuses a job's summaries above 1 MiB together
-_OPEN = (Result.FAIL, Result.UNSURE)
+_OPEN = (Result.FAIL, Result.UNSURE, Result.NOT_DECIDED)
 _LONGEST = 240  # characters of a text in a cell
 _TAIL = 5_000  # bytes kept for what ends the summary
 _WORST_FIRST = (Result.FAIL, Result.UNSURE, Result.NOT_RUN, Result.NOT_DECIDED, Result.PASS)
@@ -82,6 +82,7 @@ def _top(results: Results) -> str:
         + "\n\n"
         f"Audited: {', '.join(names[:12])}{more}\n\n"
         f"{len(findings)} findings: {total}\n"
+        + (f"\n{said}\n" if (said := looked_at(findings)) else "")
         + (f"\n{escape(nulls)}\n" if (nulls := nulls_in_words(findings)) else "")
     )
 

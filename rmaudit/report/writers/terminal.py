@@ -17,7 +17,7 @@ from rmaudit.report.writers.audit_rows import AuditRow, counted, rows, values
 from rmaudit.verdicts.advice import advice
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.indifference import doubt, incompetent
-from rmaudit.verdicts.outcome import Outcome, RunVerdict
+from rmaudit.verdicts.outcome import Outcome, RunVerdict, looked_at
 from rmaudit.verdicts.records import Effect, Result, Severity, Verdict
 from rmaudit.verdicts.told import excuse, nulls_in_words, overrides, reasons, tallied
 
@@ -100,6 +100,8 @@ def summary(
     head = screen.told(verdict.headline, counted(every))
     lines = [Line(each.text, colour, bold=True) for each in head]
     lines += [each for gap in gaps for each in screen.told(f"not a whole run: {gap}")]
+    if said := looked_at(findings):
+        lines += screen.told(said)
     if verdict.outcome is Outcome.NOT_ESTABLISHED:
         lines += screen.told(f"{advice(verdict.outcome, findings)}.")
     elif not any(finding.estimate for finding in findings):
