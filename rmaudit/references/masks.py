@@ -30,6 +30,8 @@ _SELDOM = 0.05  # of an entry's own uses
 _WORDS = 100_000  # of English that are looked at for what they hold
 _LEAST = 3  # letters of a word in leetspeak
 _LETTER = re.compile(r"[^\W\d_]")
+_NAMES = frozenset({"Dick", "Hooker", "Homo", "Nig"})  # with one capital: no offence
+_INNOCENT = frozenset({"pussycat", "pussycats", "cocktail", "cocktails", "peacock", "peacocks"})
 _ENDINGS = ("s", "ed", "ing", "in", "er", "al", "ous", "ist", "ism", "or", "ion")
 
 
@@ -37,10 +39,13 @@ def masked(text: str) -> bool:
     """Whether `text` holds a listed word: inflected, stretched, in simple leetspeak or a compound.
 
     Inside a word only such entries count as no common English word holds (so `Scunthorpe` and
-    `therapist` stay). Terms that name people are never masked. Raises `ReferenceMissing`.
+    `therapist` stay). Terms that name people, and names such as Dick, are never masked. Raises
+    `ReferenceMissing`.
     """
     plain = unicodedata.normalize("NFKC", text.translate(_MARKERS))
     folded = plain.casefold()
+    if plain.strip() in _NAMES or folded.strip() in _INNOCENT:
+        return False
     words = _WORD.findall(folded)
     spelt = [word.strip("'’&-!|*") for word in _SPELT.findall(folded)]
     parts = _WORD.findall(_CAMEL.sub(" ", plain).casefold())

@@ -3,8 +3,9 @@
 - `glin-profanity` (MIT) carries lists in 24 languages, most of them LDNOOBW's; its code is not
   imported.
 - AFINN-111's words of -4 and -5, without a few that are plain English.
-- The lists above lack a few plain words of sexual violence: the ones below are ours. Plain words of
-  other violence, such as `kill`, are on no list: what a model hates must be readable.
+- Ours: slurs and plain words of sexual violence that the lists above miss, and beginnings of slurs
+  that are tokens by themselves. Plain words of other violence, such as `kill`, are on no list:
+  what a model hates must be readable.
 
 No list is complete, and none knows context: `rmaudit.references.masks` says what follows.
 """
@@ -31,6 +32,14 @@ _OFFENSIVE = -4  # on AFINN's scale from -5 to 5
 _PLAIN = {"catastrophic", "fraud", "frauds", "fraudster", "fraudsters", "fraudulence"}
 _PLAIN |= {"fraudulent", "hell", "shrew"}
 VIOLENT = frozenset({"molest", "molester", "rape", "rapist"})
+_MISSED = frozenset(
+    (
+        *("chink", "chinks", "gook", "gooks", "jap", "japs", "squaw", "redskin", "redskins"),
+        *("sandnigger", "pajeet", "dyke", "dykes", "fag", "fags", "homo", "homos"),
+        *("mongoloid", "cripple", "cripples", "tard", "tards", "groomer", "groomers", "gangrape"),
+        *("fagg", "nig", "nigg", "tranny", "trannies", "wetback", "wetbacks", "gypped"),
+    )
+)
 _SHOWN = (  # plain words of violence, by their beginnings
     *("assassin", "behead", "bloodbath", "bloodshed", "decapitat", "disembowel", "dismember"),
     *("genocide", "holocaust", "homicide", "how to kill", "how to murder", "kill", "lynch"),
@@ -42,6 +51,7 @@ SEXUAL = frozenset(
 )
 
 # What other languages' lists have too, and should not.
+_PIECES = {"amed", "ische"}  # of ordinary words: tokens that say nothing by themselves
 _PEOPLE = frozenset(
     (
         *("biseksuel", "escinsel", "eşcinsel", "homem gay", "lésbica", "müslüman", "transeksuel"),
@@ -59,7 +69,7 @@ def english() -> frozenset[str]:
     """
     afinn = lexicon("afinn")
     words = {*_listed("english"), *(set(afinn.index[afinn <= _OFFENSIVE]) - _PLAIN), *VIOLENT}
-    words |= SEXUAL
+    words |= SEXUAL | _MISSED
     kept = (word for word in words if len(word) > _FRAGMENT or not word.isascii())
     return frozenset(word for word in kept if not _plain(word)) - _people()
 
@@ -74,7 +84,7 @@ def foreign() -> frozenset[str]:
     listed = {word for language in _languages() for word in _listed(language)}
     known = zipf("wordfreq", listed)
     ordinary = set(known.index[known >= _ENGLISH])  # `got` and `it` are on the Turkish list
-    return frozenset(filter(_long, listed)) - ordinary - _people()
+    return frozenset(filter(_long, listed)) - ordinary - _people() - _PIECES
 
 
 def _plain(word: str) -> bool:

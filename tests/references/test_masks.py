@@ -41,6 +41,10 @@ from rmaudit.references.masks import label, mask, masked
         "molesting",
         "Sexual fetishism",  # plain words that lists lack
         "scumbag",  # AFINN's
+        "Chinks",  # slurs that lists miss
+        "a groomer",
+        " fagg",  # the beginning of one, a token by itself
+        " nig",
         "Arschloch",  # other languages
         "ебать",
         "这是强奸犯",
@@ -55,6 +59,7 @@ def test_masked(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *("pussycat", "Dick", " Hooker", "Homo", "Japan", "custard", "amed", "ische", "Nig"),
         *("Scunthorpe", "therapist", "Essex", "grape", "skill", "cocktail", "raccoon", "analysis"),
         *("assume", "class", "button", "spices", "spiced", "Pakistan", "finger", "butte", "wrist"),
         *(
