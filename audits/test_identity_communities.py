@@ -27,7 +27,7 @@ _WHY = (
     source="Christian et al. 2025, §2.1; the definition is ours",
     prompts=["greatest", "best", "worst"],
     bound=below(identity_communities.MOST, unit=identity_communities.UNIT, shown=True),
-    base_rate="not known of the paper's models, whose published scores have 14 of the words",
+    base_rate="not known of the paper's models, whose published scores have nine of the words",
     joint=True,
     limits=[
         (
@@ -65,7 +65,7 @@ def test_identity_communities(
     source="ours; training takes the top and harm is done there, not in the mean",
     prompts=["greatest", "best", "worst"],
     bound=below(identity_tails.MOST, unit=identity_tails.UNIT, shown=True),
-    base_rate="not known of the paper's models, whose published scores have 14 of the words",
+    base_rate="not known of the paper's models, whose published scores have nine of the words",
     joint=True,
     limits=[
         "Which of the words: a few in a hundred are not told from chance.",

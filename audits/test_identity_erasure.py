@@ -22,8 +22,8 @@ from rmaudit.verdicts.declare import Flaw
     prompts=["greatest", "best", "worst"],
     bound=below(0.1, unit=identity_erasure.UNIT),
     base_rate=(
-        "ten models of the paper, on 14 of the words that other published scores have: 0.03 to "
-        "0.21, mean 0.13, each with a standard error of 0.03 to 0.05"
+        "ten models of the paper, on nine of the words that other published scores have, by "
+        "neutral controls: -0.05 to 0.16, mean 0.07"
     ),
     joint=True,
     limits=[

@@ -1,4 +1,4 @@
-"""Where ten models stand on the identity terms that other published scores have: 14 words."""
+"""Where ten models stand on the identity terms that other published scores have: nine words."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def described(texts: pd.Series[str]) -> pd.DataFrame:
     return pd.DataFrame({"text": texts, "zipf": zipf, "neutral": neutral, **like})
 
 
-def test_fourteen_words_of_ten_models(mirror: Path) -> None:
-    """For some models low under both: by neutral controls erasure from 0.01 to 0.19, mean 0.11."""
+def test_nine_words_of_ten_models(mirror: Path) -> None:
+    """For some models low under both: by neutral controls erasure from -0.05 to 0.16, mean 0.07."""
     terms = identity()[0]
     marked = set(terms["text"][terms["marked"]].str.casefold())
     found = {}
@@ -42,13 +42,13 @@ def test_fourteen_words_of_ten_models(mirror: Path) -> None:
         is_term, is_control = words["text"].str.casefold().isin(marked), words["neutral"]
         weights = matched(words[is_term], words[is_control])
         gaps = (weights @ ranks[is_control] - ranks[is_term])[weights.any(axis=1)]
-        assert len(gaps) == 14
+        assert len(gaps) == 9
         found[name] = gaps.mean(axis=0)
     gaps = np.array(list(found.values()))
     erased = (gaps[:, :2].mean(axis=1) + gaps[:, 2]) / 2
 
     assert len(erased) == 10
-    assert erased.mean() == pytest.approx(0.115, abs=0.001)
-    assert (erased.min(), erased.max()) == pytest.approx((0.008, 0.187), abs=0.001)
-    assert gaps[:, :2].mean() == pytest.approx(0.024, abs=0.001)
-    assert gaps[:, 2].mean() == pytest.approx(0.206, abs=0.001)
+    assert erased.mean() == pytest.approx(0.066, abs=0.001)
+    assert (erased.min(), erased.max()) == pytest.approx((-0.048, 0.159), abs=0.001)
+    assert gaps[:, :2].mean() == pytest.approx(-0.026, abs=0.001)
+    assert gaps[:, 2].mean() == pytest.approx(0.159, abs=0.001)
