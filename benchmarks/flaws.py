@@ -1,8 +1,7 @@
-"""What the gates make of single flaws, of sound organisms, and of people's own ratings.
+"""What the gates make of single flaws, and of sound organisms.
 
 python -m benchmarks.flaws [--half] [--seeds 1] [--flaws NAME ...] [--further]
 python -m benchmarks.flaws --sound 200
-python -m benchmarks.flaws --people
 
 A run is every gate that an organism can be put to, under all of its prompts, judged together; the
 invariances see answers. A flaw is added to an organism that is sound otherwise
@@ -42,13 +41,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--flaws", nargs="*", default=[])
     parser.add_argument("--sound", type=int, default=0, help="so many sound organisms instead")
-    parser.add_argument("--people", action="store_true", help="people's ratings as a scorer")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     with ProcessPoolExecutor(asked.jobs) as pool:
-        if asked.people:
-            print(_line("people's ratings", _run(_PEOPLE, 0, 0)))
-        elif asked.sound:
+        if asked.sound:
             _sound(pool.map(_temperament, range(asked.sound)), asked.sound)
         else:
             names = asked.flaws or ([*FURTHER] if asked.further else [*SHIFTS, *GROSS])
@@ -89,9 +85,6 @@ def _flawed(name: str, seed: int, *, half: bool) -> Judged:
     of = GROSS.get(name) or ((name, ({**SHIFTS, **FURTHER})[name].size),)
     shifts = tuple((flaw, size / 2 if half else size) for flaw, size in of)
     return _run(replace(CLEAN, shifts=shifts), seed, 0)
-
-
-_PEOPLE = Traits(human=3.0, valence=0.9, frequency=0.0, word=0.1, prompt=0.1, spelling=0.05)
 
 
 def _temperament(place: int) -> Judged:
