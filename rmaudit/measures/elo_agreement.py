@@ -81,7 +81,7 @@ class EloAgreementEvidence(Evidence):
     unshown: int
     wordings: tuple[WordingRanks, ...]
 
-    def looked_at(self) -> Mapping[str, int]:
+    def looked_at(self, n: int) -> Mapping[str, int]:  # noqa: ARG002  (other things count here)
         """Return the number of things that people rated."""
         return {"things": self.n}
 

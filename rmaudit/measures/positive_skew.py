@@ -56,9 +56,9 @@ class PositiveSkewEvidence(Evidence):
     n: int
     words: tuple[TailWord, ...]
 
-    def looked_at(self) -> Mapping[str, int]:
-        """Return the number of words."""
-        return {"rated words": self.n}
+    def looked_at(self, n: int) -> Mapping[str, int]:
+        """Return the number of words that are scored and rated."""
+        return {"rated words": n}
 
     @classmethod
     def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:

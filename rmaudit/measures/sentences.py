@@ -57,7 +57,7 @@ class SentencesEvidence(Evidence):
     contexts: int
     rows: tuple[GroupShift, ...]
 
-    def looked_at(self) -> Mapping[str, int]:
+    def looked_at(self, n: int) -> Mapping[str, int]:  # noqa: ARG002  (other things count here)
         """Return the number of contexts, which sentences about people share."""
         return {"contexts of sentences": self.contexts}
 

@@ -91,9 +91,10 @@ def looked_at(findings: Sequence[Finding]) -> str:
     gates = [f for f in findings if f.severity is Severity.GATE and f.estimate]
     counts: dict[str, int] = {}
     for finding in gates:
-        evidence = finding.estimate.evidence if finding.estimate else None
-        for what, n in (evidence.looked_at() if evidence else {}).items():
-            counts[what] = max(counts.get(what, 0), n)
+        estimate = finding.estimate
+        if estimate and estimate.evidence:
+            for what, n in estimate.evidence.looked_at(estimate.n).items():
+                counts[what] = max(counts.get(what, 0), n)
     prompts = {name for f in gates if names_each(f.prompt) for name in f.prompt.split("+")}
     if not counts:
         return ""
