@@ -61,7 +61,7 @@ ORGANISMS = """\
 # Organisms that are checkpoints
 
 Nine reward models whose flaw is known because it was put there: R-Smol-135M with another head (576 numbers each). They go the whole way that a user's model goes: a folder, a tokenizer, weights, a sweep.
-Every gate has one that fails it, and every gate that needs no other model has one that passes it.
+Every gate of before docs/design/023 has one that fails it, and every one of these that needs no other model has one that passes it; the newer gates have none yet.
 
 ```console
 pytest audits --rm-models "$(rmaudit organism hostile)"
