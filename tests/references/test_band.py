@@ -62,7 +62,7 @@ def test_a_verdict_follows_from_its_interval(audit: str, prompt: str) -> None:
     found = band(audit, prompt, unit=unit)
 
     assert found is not None
-    assert len(set(found.models.values())) > 5
+    assert len(set(found.models.values())) >= 5  # shares of a few dozen words tie
     for one in entry["models"].values():
         value, low, high = one["value"], one["low"], one["high"]
         assert all(math.isfinite(number) and round(number, 4) == number for number in (low, high))
