@@ -41,7 +41,7 @@ def test_the_same_seeds_give_the_same_outcome(mirror: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("audit", FLAWS)
 def test_planted_flaws_are_found_and_nothing_else(audit: str, mirror: Path) -> None:
-    """By FAIL in at least 95 % of sixty organisms; of those without it at most 5 % are not passed."""
+    """Of sixty organisms at least 95 % FAIL; of those without it at most 5 % are not passed."""
     without, stated = outcomes(BENCH, audit, FLAWS[audit], range(60))
 
     assert without.blocked <= 0.05
