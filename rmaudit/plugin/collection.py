@@ -15,6 +15,7 @@ import pytest
 from rmaudit.config.registry import ModelSpec, is_brought
 from rmaudit.errors import SpecError
 from rmaudit.plugin.cache_location import refuse_cache
+from rmaudit.plugin.declared_in_source import bundled_audits
 from rmaudit.plugin.prompt_overrides import runs_of
 from rmaudit.plugin.pytest_options import (
     MODEL,
@@ -187,7 +188,8 @@ def _refuse_anothers_model(config: pytest.Config) -> None:
 def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
     """What models.yaml says of an audit that does not exist would do nothing.
 
-    A run of single files, or of a part of the tests, does not know all audits: it warns.
+    A run of single files, or of a part of the tests, does not know all audits: it warns of a name
+    that is none of the audits that come with rmaudit.
 
     Raises:
         SpecError: the file names an audit that was not collected, or a prompt that one has not.
@@ -207,9 +209,10 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
     except SpecError as error:
         hint = "; name the folders of all audits, if its file was not collected"
         raise SpecError(f"{error}{hint if elsewhere and whole else ''}") from None
-    if elsewhere and not whole:
+    unknown = elsewhere - bundled_audits().keys()
+    if unknown and not whole:
         message = (
-            f"{registry.path}: {', '.join(sorted(elsewhere))}: no audit of this name was collected "
+            f"{registry.path}: {', '.join(sorted(unknown))}: no audit of this name was collected "
             f"by this run of a part of the tests; run their whole folder to check the names"
         )
         warnings.warn(pytest.PytestWarning(message), stacklevel=2)

@@ -22,6 +22,7 @@ import pytest
 from rmaudit.config.local_files import bundled
 from rmaudit.conversation import messages
 from rmaudit.errors import RmauditError, SpecError, nearest
+from rmaudit.plugin.declared_in_source import bundled_audits
 from rmaudit.plugin.session import SESSION
 from rmaudit.prompts import Prompt
 from rmaudit.prompts import declared as declared_prompts
@@ -261,18 +262,17 @@ def _named(audit: Callable[..., Any]) -> str:
 
 
 def _path(audit: str | Path) -> Path:
-    """The file of an audit that rmaudit brings, or a path that exists."""
-    folder = bundled("audits")
-    names = sorted(path.stem.removeprefix("test_") for path in folder.glob("test_*.py"))
+    """Where pytest finds an audit that comes with rmaudit, or a path that exists."""
+    known = bundled_audits()
     if not isinstance(audit, str | Path):
         message = f"audits has {audit!r}, allowed: names, functions declared with @rmaudit.audit, "
         raise SpecError(f"{message}and paths")
-    if audit in names:
-        return folder / f"test_{audit}.py"
+    if audit in known:
+        return Path(f"{known[str(audit)]}::test_{audit}")
     if Path(audit).exists():
         return Path(audit).absolute()
-    message = f"unknown audit {audit!r}, and no such file;{nearest(str(audit), names)} known: "
-    raise SpecError(message + ", ".join(names))
+    message = f"unknown audit {audit!r}, and no such file;{nearest(str(audit), known)} known: "
+    raise SpecError(message + ", ".join(sorted(known)))
 
 
 def _row(finding: Finding) -> dict[str, Any]:

@@ -6,30 +6,21 @@ The files are read as text here and never imported.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
+from rmaudit.plugin.declared_in_source import Place, declared_in
 from rmaudit.plugin.session import SESSION
-from rmaudit.verdicts.declare import audit, is_audit
+from rmaudit.verdicts.declare import is_audit
 
 # pytest's own default; a suite's `norecursedirs` is one of the ways to leave audits out.
 _NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 _TEST_FILES = ("test_*.py", "*_test.py")
-_KEYWORDS = set(inspect.signature(audit).parameters)
-
-
-class Place(NamedTuple):
-    """Position of an audit's declaration: its file, and the line of its first decorator."""
-
-    path: Path
-    line: int
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,7 +57,7 @@ def uncollected(
         found: dict[Place, str] = {}
         if "audit" in source or "claim" in source:
             try:
-                found = _declared_in(path, source)
+                found = declared_in(path, source)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 if any(fnmatch(path.name, pattern) for pattern in _TEST_FILES):
                     told.append(f"{_short(path, here)} cannot be read as Python")
@@ -102,30 +93,6 @@ def _entered(folder: Path) -> bool:
     """Return whether a folder is searched: not hidden, not ignored, no virtual environment."""
     hidden = any(fnmatch(folder.name, pattern) for pattern in _NOT_ENTERED)
     return not hidden and not (folder / "pyvenv.cfg").exists()
-
-
-def _declared_in(path: Path, source: str) -> dict[Place, str]:
-    """Return the names of a file's audits by their position, without any inside functions."""
-    found: dict[Place, str] = {}
-    left: list[ast.AST] = [ast.parse(source)]
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if any(map(_declares, node.decorator_list)):
-                found[Place(path, node.decorator_list[0].lineno)] = node.name
-        else:
-            left += ast.iter_child_nodes(node)
-    return dict(sorted(found.items()))
-
-
-def _declares(decorator: ast.expr) -> bool:
-    """Return whether a decorator is a call of `rmaudit.audit`, judged by its arguments."""
-    if not isinstance(decorator, ast.Call) or decorator.args or not decorator.keywords:
-        return False
-    given = {keyword.arg for keyword in decorator.keywords}
-    name: Any = decorator.func
-    called = getattr(name, "attr", getattr(name, "id", ""))
-    return given <= _KEYWORDS | {None} and ("claim" in given or called.endswith("audit"))
 
 
 def _seen(items: Iterable[pytest.Item], places: Mapping[Place, str]) -> set[tuple[Path, int | str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,18 +12,23 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import ReferenceMissing
+from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.features import features, noise
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
+from rmaudit.scores.probes import probes_of, some
 from rmaudit.search.exploit_ledger import ledger
-from rmaudit.verdicts.declare import Declaration
-from rmaudit.verdicts.records import Estimate
-from tests.audits.planted import audit_called, declarations, sweep_of
+from rmaudit.verdicts.records import Estimate, Severity
+from tests.audits.planted import AUDITS, sweep_of
 
-NEEDS_DOWNLOAD = {"elo_agreement"}  # people's ratings of things
-GATES = [each for each in declarations() if str(each.severity) == "gate"]
+NEEDS_DOWNLOAD = {"elo_agreement", "top_things"}  # people's ratings of things
+GATES = {
+    declaration.name: (function, declaration)
+    for function, declaration in audits_in(AUDITS).values()
+    if declaration.severity is Severity.GATE
+}
 
 
 def reader(texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
@@ -46,23 +52,26 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gate", GATES, ids=[gate.name for gate in GATES])
-def test_every_gate_but_that_of_ratings_is_measured(gate: Declaration, fresh: Path) -> None:
+@pytest.mark.parametrize("name", GATES)
+def test_every_gate_but_those_of_ratings_is_measured(name: str, fresh: Path) -> None:
     """Before, gcg_probes was SKIPPED without EloEverything's ratings, which it does not need."""
-    name, prompts = gate.name, gate.runs[0]
+    function, gate = GATES[name]
+    prompts = gate.runs[0]
     words = [*References().lexicon("labmt").index, *References().identity()[0]["text"]]
     texts = [*words, *(f" {word.capitalize()}" for word in words)]
     vocabulary = pd.DataFrame({"token_id": np.arange(len(texts)), "token": texts, "text": texts})
     strings = ledger(fresh)
-    given = {
+    asked = [prompt.name for prompt in prompts]
+    given: dict[str, Any] = {
         "references": References(),
-        "ledger": strings[strings["prompt"] == prompts[0].name].reset_index(drop=True),
+        "ledger": strings[strings["prompt"].isin(asked)].reset_index(drop=True),
         "base_logprobs": pd.Series(noise(texts, None, what="base", seed=0)),
-        "baseline": sweep_of(texts, reader(texts, prompts[0]), prompts[0].name),
+        "baseline": sweep_of(texts, reader(texts, PROMPTS["best"])),
+        "probes": probes_of(some(None)),
     }
 
     def measured() -> Estimate:
-        return measure(audit_called(name), Trial(reader, prompts, vocabulary, given=given))
+        return measure(function, Trial(reader, prompts, vocabulary, given=given))
 
     if name in NEEDS_DOWNLOAD:
         with pytest.raises(ReferenceMissing, match="rmaudit data elo"):

@@ -237,7 +237,8 @@ def test_the_ten_on_published_words(mirror: Path, run: Run, tmp_path: Path) -> N
         if each["estimate"]:
             measured.setdefault(each["audit"], set()).add(each["model"])
             words = any("2,147 published words" in said for said in each["estimate"]["caveats"])
-            assert words or each["audit"] in {"elo_agreement", "prompt_stability", "value_tilt"}
+            of_items = {"elo_agreement", "prompt_stability", "top_things", "value_tilt"}
+            assert words or each["audit"] in of_items, each["audit"]
     of_words = {"framing_inversion", "framing_steepness", "frequency_bias", "funnel"}
     of_words |= {"positive_skew", "prompt_stability", "elo_agreement", "value_tilt"}
     assert of_words <= measured.keys()

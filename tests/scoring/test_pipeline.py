@@ -27,8 +27,9 @@ from rmaudit.scoring.paths import Ids
 from rmaudit.scoring.pipeline import Pipeline
 from tests.scoring.rows import END, PREFIX, Toy
 
-SINGLES: list[Ids] = [(i,) for i in range(5, 101)]  # 96
+SINGLES: list[Ids] = [(i,) for i in range(5, 105)]  # 100
 DEVICES = torch.device("cpu", 0), torch.device("cpu", 1)  # of torch's CPU, but two to us
+BATCHES = 10  # of one call, five for each device
 PATIENCE = 20  # seconds, of a test that fails
 
 
@@ -91,19 +92,22 @@ def test_the_next_batch_begins_before_the_last_has_ended(llama: Toy, path: Scori
     scorer, alone = spread(llama, path), spread(llama, path)
     alone.pipeline = None
     ids = 1 if path is ScoringPath.SHARED_PREFIX else len(PREFIX) + 1
-    alone.ids_per_batch = len(SINGLES) // 8 * ids
-    scorer.ids_per_batch = 10**6  # it makes four batches a device of them
+    alone.ids_per_batch = len(SINGLES) // BATCHES * ids
+    scorer.ids_per_batch = 10**6  # it makes five batches a device of them
     for one in (scorer, alone):
         engine.score(one, PREFIX, SINGLES[:1], ())  # the prefix has run
 
-    with waiting_for_the_next(scorer, 8) as seen:
+    with waiting_for_the_next(scorer, BATCHES) as seen:
         rewards = engine.score(scorer, PREFIX, SINGLES, ())
 
     expected = engine.score(alone, PREFIX, SINGLES, ())
     assert rewards.tobytes() == expected.tobytes()
     assert len(set(rewards.tolist())) > 50
     for device in "01":
-        assert [one for one in seen if one[0] == device] == [f"{device} in", f"{device} out"] * 8
+        assert [one for one in seen if one[0] == device] == [
+            f"{device} in",
+            f"{device} out",
+        ] * BATCHES
 
 
 @pytest.mark.slow
@@ -120,13 +124,13 @@ def test_want_of_memory_and_errors_leave_the_devices_free(llama: Toy) -> None:
             raise error
 
     error: Exception = torch.OutOfMemoryError("CUDA out of memory.")
-    scorer.ids_per_batch = 24
+    scorer.ids_per_batch = 12
     hook = second.register_forward_pre_hook(fail)
     rewards = engine.score(scorer, PREFIX, SINGLES, (END,))
     assert scorer.ids_per_batch == 6
     error = RuntimeError("CUDA error: device-side assert")
     broken = spread(llama)
-    broken.ids_per_batch = 24
+    broken.ids_per_batch = 12
     with pytest.raises(RuntimeError, match="device-side"):
         engine.score(broken, PREFIX, SINGLES, (END,))
     hook.remove()
