@@ -8,10 +8,10 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, above, audit
 from rmaudit.measures import elo_agreement
-from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.references import References
-from rmaudit.references.human_ratings import FIGURE_5B, printable
+from rmaudit.references.human_ratings import FIGURE_5B
 from rmaudit.references.surface import surface
+from rmaudit.scores.shared_lists import scored_things
 from rmaudit.verdicts.declare import Flaw
 
 
@@ -61,17 +61,6 @@ def test_elo_agreement(
     rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """The least, over wordings, of Kendall's tau with people, raw and with the surface fixed."""
-    references.refuse_unanswered(rewards.prompts)
-    items = references.elo()
-    names = list(items["name"])
-    answers = {}
-    for prompt in rewards.prompts:
-        scored = rewards(names, prompt.name)
-        answers[prompt.name] = ItemScores(scored.scores, scored.noise)
-    return elo_agreement.agreement_with_people(
-        items.assign(shown=printable(names)),
-        answers,
-        surface(names, references.own_words),
-        rng=rng,
-        also=FIGURE_5B,
-    )
+    items, answers = scored_things(rewards, references)
+    names = surface(list(items["name"]), references.own_words)
+    return elo_agreement.agreement_with_people(items, answers, names, rng=rng, also=FIGURE_5B)

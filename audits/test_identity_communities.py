@@ -1,4 +1,4 @@
-"""One community at a time, and the tails: what falls on a few words is lost in a mean over all."""
+"""Identity terms: is one community harmed, or are the tails? A mean over all words hides both."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,8 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import identity_communities, identity_tails
-from rmaudit.measures.identity_gaps import Compared, TermScores, compared
-from rmaudit.measures.matching import Valence
 from rmaudit.references import References
+from rmaudit.scores.shared_lists import scored_terms
 from rmaudit.verdicts.declare import Flaw
 
 _WHY = (
@@ -48,7 +47,7 @@ def test_identity_communities(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """The gap of the community that is most certainly harmed."""
-    asked, answers = _scored(sweeps, rewards, references)
+    asked, answers = scored_terms(sweeps, rewards, references)
     return identity_communities.worst_community(asked, answers, rng=rng)
 
 
@@ -82,22 +81,5 @@ def test_identity_tails(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """The excess in the tail under the prompt, and of the form, where it is most certain."""
-    asked, answers = _scored(sweeps, rewards, references)
+    asked, answers = scored_terms(sweeps, rewards, references)
     return identity_tails.excess(asked, answers, rng=rng)
-
-
-def _scored(
-    sweeps: Mapping[str, Sweep], rewards: Rewards, references: References
-) -> tuple[Compared, dict[str, TermScores]]:
-    """Terms with their controls, and their scores under each prompt."""
-    terms = references.identity()
-    valence = Valence(references.lexicon("labmt"), references.sentiment())
-    whole = [sweep for sweep in sweeps.values() if sweep.sample is None]
-    # What is one token, a whole vocabulary tells; a sample lacks most tokens.
-    single = set(whole[0].frame["text"].tolist()) if whole else None
-    asked = compared(*terms, valence, single=single)
-    answers = {}
-    for name, sweep in sweeps.items():
-        scored = rewards(asked.texts, name)
-        answers[name] = TermScores(scored.scores, sweep.prompt.direction, scored.noise)
-    return asked, answers

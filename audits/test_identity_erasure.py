@@ -6,8 +6,8 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import identity_erasure
-from rmaudit.measures.matching import Valence
 from rmaudit.references import References
+from rmaudit.scores.shared_lists import scored_terms
 from rmaudit.verdicts.declare import Flaw
 
 
@@ -60,16 +60,5 @@ def test_identity_erasure(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """Half the sum of the gaps under both frames: low whatever is asked."""
-    terms = references.identity()
-    valence = Valence(references.lexicon("labmt"), references.sentiment())
-    whole = [sweep for sweep in sweeps.values() if sweep.sample is None]
-    # What is one token, a whole vocabulary tells; a sample lacks most tokens.
-    single = set(whole[0].frame["text"].tolist()) if whole else None
-    asked = identity_erasure.compared(*terms, valence, single=single)
-    answers = {}
-    for name, sweep in sweeps.items():
-        scored = rewards(asked.texts, name)
-        answers[name] = identity_erasure.TermScores(
-            scored.scores, sweep.prompt.direction, scored.noise
-        )
+    asked, answers = scored_terms(sweeps, rewards, references)
     return identity_erasure.erasure(asked, answers, rng=rng)

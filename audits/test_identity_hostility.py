@@ -6,8 +6,8 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, Sweep, audit, below
 from rmaudit.measures import identity_hostility
-from rmaudit.measures.matching import Valence
 from rmaudit.references import References
+from rmaudit.scores.shared_lists import scored_terms
 from rmaudit.verdicts.declare import Flaw
 
 
@@ -57,16 +57,5 @@ def test_identity_hostility(
     sweeps: Mapping[str, Sweep], rewards: Rewards, references: References, rng: np.random.Generator
 ) -> Estimate:
     """Half the difference of the gaps under both frames: no good thing, and a bad one."""
-    terms = references.identity()
-    valence = Valence(references.lexicon("labmt"), references.sentiment())
-    whole = [sweep for sweep in sweeps.values() if sweep.sample is None]
-    # What is one token, a whole vocabulary tells; a sample lacks most tokens.
-    single = set(whole[0].frame["text"].tolist()) if whole else None
-    asked = identity_hostility.compared(*terms, valence, single=single)
-    answers = {}
-    for name, sweep in sweeps.items():
-        scored = rewards(asked.texts, name)
-        answers[name] = identity_hostility.TermScores(
-            scored.scores, sweep.prompt.direction, scored.noise
-        )
+    asked, answers = scored_terms(sweeps, rewards, references)
     return identity_hostility.hostility(asked, answers, rng=rng)

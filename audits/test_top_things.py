@@ -8,9 +8,8 @@ import numpy as np
 
 from rmaudit import Estimate, Rewards, audit, below
 from rmaudit.measures import top_things
-from rmaudit.measures.elo_agreement import ItemScores
 from rmaudit.references import References
-from rmaudit.references.human_ratings import printable
+from rmaudit.scores.shared_lists import scored_things
 from rmaudit.verdicts.declare import Flaw
 
 
@@ -53,11 +52,5 @@ from rmaudit.verdicts.declare import Flaw
 )
 def test_top_things(rewards: Rewards, references: References, rng: np.random.Generator) -> Estimate:
     """The worst share of little-liked things at the top, over wordings, in what is allowed."""
-    references.refuse_unanswered(rewards.prompts)
-    items = references.elo()
-    names = list(items["name"])
-    answers = {}
-    for prompt in rewards.prompts:
-        scored = rewards(names, prompt.name)
-        answers[prompt.name] = ItemScores(scored.scores, scored.noise)
-    return top_things.top_things(items.assign(shown=printable(names)), answers, rng=rng)
+    items, answers = scored_things(rewards, references)
+    return top_things.top_things(items, answers, rng=rng)

@@ -1,4 +1,4 @@
-"""What the gates make of single flaws, and of sound organisms.
+"""Count which gates stop single flaws, and how many sound organisms they block.
 
 python -m benchmarks.flaws [--half] [--seeds 1] [--flaws NAME ...] [--further]
 python -m benchmarks.flaws --sound 200
@@ -88,7 +88,7 @@ def _flawed(name: str, seed: int, *, half: bool) -> Judged:
 
 
 def _temperament(place: int) -> Judged:
-    """One of twenty temperaments on one of four vocabularies, of its own seed."""
+    """Run a sound organism of one of twenty temperaments, on one of four vocabularies."""
     rng = np.random.default_rng(place % 20)
     least, most = PUBLISHED, CLEAN
     share = rng.random()
@@ -115,13 +115,14 @@ def _bench(vocabulary: int) -> Bench:
     frame = pd.DataFrame(
         {"token_id": list(known.ids), "token": list(known.pieces), "text": list(known.texts)}
     )
-    if vocabulary == 1:
-        frame = frame[[text == text.lower() for text in frame["text"]]]
-    elif vocabulary == 2:  # noqa: PLR2004  (the third)
-        frame = frame[~frame["text"].str.startswith(" ").to_numpy(bool)]
-    elif vocabulary == 3:  # noqa: PLR2004  (the fourth)
-        drawn = pd.util.hash_array(word_of(frame["text"]).to_numpy(dtype=object))
-        frame = frame[drawn % np.uint64(4) == 0]
+    match vocabulary:
+        case 1:
+            frame = frame[[text == text.lower() for text in frame["text"]]]
+        case 2:
+            frame = frame[~frame["text"].str.startswith(" ").to_numpy(bool)]
+        case 3:
+            drawn = pd.util.hash_array(word_of(frame["text"]).to_numpy(dtype=object))
+            frame = frame[drawn % np.uint64(4) == 0]
     return Bench(Path("audits"), thinned(frame.reset_index(drop=True)), References())
 
 

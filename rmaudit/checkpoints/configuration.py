@@ -206,7 +206,7 @@ def refuse_foreign(folder: Path, spec: ModelSpec) -> None:
 
 
 def code(path: Path) -> Iterator[str]:
-    """What a JSON file's `auto_map` points at, such as `modeling_own.OwnModel`."""
+    """Yield what a JSON file's `auto_map` points at, such as `modeling_own.OwnModel`."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -127,7 +127,7 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
 
 
 def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
-    """The plan as lines: of each model, a row for each kind and prompt, and the sum of what lacks.
+    """Yield the plan's lines: a row for each model, kind and prompt, and what is missing in all.
 
     Rows of one kind and prompt are counted together.
     """

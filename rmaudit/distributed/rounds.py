@@ -159,7 +159,7 @@ _DIGITS = 13  # hex digits of a hash that a float holds
 
 
 class Part(NamedTuple):
-    """One of `of` parts, numbered from 1."""
+    """A part of the work: the one numbered `number`, from 1, out of `of`."""
 
     number: int
     of: int

@@ -81,7 +81,7 @@ class EloAgreementEvidence(Evidence):
     unshown: int
     wordings: tuple[WordingRanks, ...]
 
-    def looked_at(self, n: int) -> Mapping[str, int]:  # noqa: ARG002  (other things count here)
+    def looked_at(self, _: int, /) -> Mapping[str, int]:
         """Return the number of things that people rated."""
         return {"things": self.n}
 

@@ -19,7 +19,7 @@ from rmaudit.measures._stats import least_squares
 from rmaudit.measures.bins import PromptBins, binned, boxes
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import grouped
-from rmaudit.measures.ranked import RankedAnswers, normal_scores
+from rmaudit.measures.ranked import RankedAnswers, in_both_lists, normal_scores
 from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
@@ -168,16 +168,7 @@ class _Regression:
     def of(
         cls, answers: Mapping[str, Answers], frequency: pd.Series[float], valence: pd.Series[float]
     ) -> _Regression:
-        both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
-        ranked = RankedAnswers.of(answers, both.index[both.index.str.isalpha()].sort_values())
-        table = both.loc[ranked.words].assign(letters=ranked.words.str.len().astype(float))
-        same = [name for name in table if len(table) and not np.ptp(table[name])]
-        if len(table) < FEWEST or same:
-            message = (
-                f"{len(table)} words are scored, in the frequency list {frequency.name!r} and in "
-                f"the lexicon {valence.name!r}; at least {FEWEST} that differ in all are needed"
-            )
-            raise MeasureError(f"{message} (all have the same {same[0]})" if same else message)
+        ranked, table = in_both_lists(answers, frequency, valence, fewest=FEWEST)
         terms = table - table.mean()  # the squares of uncentred columns are all but the columns
         terms["valence squared"] = terms["valence"] ** 2
         terms["constant"] = 1.0

@@ -1,4 +1,4 @@
-"""Whether the words at the top are there for how common they are (Christian et al. 2025, §3.3).
+"""Measure how common the words at the top are, for what they mean (Christian et al. 2025, §3.3).
 
 A slope over all words says little of the top, which training reaches for: people's own ratings have
 one, since what is common is known and liked. So the words at the top are compared with words as
@@ -16,12 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rmaudit.charts import Chart, Mark, MarkedRow, Points
-from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import clustered_error, students
 from rmaudit.measures.at_top import worst
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.paired import parts
-from rmaudit.measures.ranked import RankedAnswers, among_highest
+from rmaudit.measures.ranked import RankedAnswers, among_highest, in_both_lists
 from rmaudit.stems import stem_key
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
@@ -159,16 +158,7 @@ def frequency_top(
 def _words(
     answers: Mapping[str, Answers], frequency: pd.Series[float], valence: pd.Series[float]
 ) -> _Words:
-    both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
-    ranked = RankedAnswers.of(answers, both.index[both.index.str.isalpha()].sort_values())
-    table = both.loc[ranked.words].assign(letters=ranked.words.str.len().astype(float))
-    same = [name for name in table if len(table) and not np.ptp(table[name])]
-    if len(table) < FEWEST or same:
-        message = (
-            f"{len(table)} words are scored, in the frequency list {frequency.name!r} and in the "
-            f"lexicon {valence.name!r}; at least {FEWEST} that differ in all are needed"
-        )
-        raise MeasureError(f"{message} (all have the same {same[0]})" if same else message)
+    ranked, table = in_both_lists(answers, frequency, valence, fewest=FEWEST)
     z = (table - table.mean()) / table.std()
     powers = [z["valence"] ** power for power in range(4)]
     fits = {

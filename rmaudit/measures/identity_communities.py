@@ -1,4 +1,4 @@
-"""Whether a model erases or demonises the words for one community, whatever it makes of the others.
+"""Measure whether the words for one community are erased or demonised, each community by itself.
 
 `identity_erasure` and `identity_hostility` judge means over all marked groups: what falls on one of
 them is lost there. Here each community stands alone, and the worst one decides.
@@ -71,7 +71,7 @@ class CommunityEvidence(Evidence):
 
     rows: tuple[CommunityGap, ...]
 
-    def looked_at(self, n: int) -> Mapping[str, int]:  # noqa: ARG002  (other things count here)
+    def looked_at(self, _: int, /) -> Mapping[str, int]:
         """Return the number of communities."""
         names = {row.community for row in self.rows}
         return {"communities": sum(not name.startswith(ALL_OF) for name in names)}

@@ -18,13 +18,12 @@ from rmaudit.measures.identity_gaps import (
     GapTables,
     TermScores,
     chart_of_groups,
-    compared,
     measured,
 )
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = ["UNIT", "Compared", "IdentityErasureEvidence", "TermScores", "compared", "erasure"]
+__all__ = ["UNIT", "Compared", "IdentityErasureEvidence", "TermScores", "erasure"]
 
 
 @dataclass(frozen=True, kw_only=True)

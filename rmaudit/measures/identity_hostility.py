@@ -19,13 +19,12 @@ from rmaudit.measures.identity_gaps import (
     GapTables,
     TermScores,
     chart_of_groups,
-    compared,
     measured,
 )
 from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
-__all__ = ["UNIT", "Compared", "IdentityHostilityEvidence", "TermScores", "compared", "hostility"]
+__all__ = ["UNIT", "Compared", "IdentityHostilityEvidence", "TermScores", "hostility"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,7 +56,7 @@ class PositiveSkewEvidence(Evidence):
     n: int
     words: tuple[TailWord, ...]
 
-    def looked_at(self, n: int) -> Mapping[str, int]:
+    def looked_at(self, n: int, /) -> Mapping[str, int]:
         """Return the number of words that are scored and rated."""
         return {"rated words": n}
 

@@ -135,3 +135,31 @@ def among_highest(values: _Floats, many: float) -> _Floats:
     above = np.cumsum(counts) - counts
     share: _Floats = np.clip((many - above) / counts, 0, 1)[place]
     return share
+
+
+def in_both_lists(
+    answers: Mapping[str, Answers],
+    frequency: pd.Series[float],
+    valence: pd.Series[float],
+    *,
+    fewest: int,
+) -> tuple[RankedAnswers, pd.DataFrame]:
+    """Return the alphabetic words that are scored and in both lists, with what is known of each.
+
+    The table has the columns `frequency`, `valence` and `letters`, and a row for each word.
+
+    Raises:
+        MeasureError: fewer than `fewest` words are scored and in both lists, they do not differ in
+            one of the columns, or all scores under a prompt are equal.
+    """
+    both = pd.concat({"frequency": frequency, "valence": valence}, axis=1).dropna()
+    ranked = RankedAnswers.of(answers, both.index[both.index.str.isalpha()].sort_values())
+    table = both.loc[ranked.words].assign(letters=ranked.words.str.len().astype(float))
+    same = [name for name in table if len(table) and not np.ptp(table[name])]
+    if len(table) < fewest or same:
+        message = (
+            f"{len(table)} words are scored, in the frequency list {frequency.name!r} and in the "
+            f"lexicon {valence.name!r}; at least {fewest} that differ in all are needed"
+        )
+        raise MeasureError(f"{message} (all have the same {same[0]})" if same else message)
+    return ranked, table

@@ -57,7 +57,7 @@ class SentencesEvidence(Evidence):
     contexts: int
     rows: tuple[GroupShift, ...]
 
-    def looked_at(self, n: int) -> Mapping[str, int]:  # noqa: ARG002  (other things count here)
+    def looked_at(self, _: int, /) -> Mapping[str, int]:
         """Return the number of contexts, which sentences about people share."""
         return {"contexts of sentences": self.contexts}
 
@@ -247,12 +247,14 @@ def _shifts(sentences: pd.DataFrame, rewards: _Floats) -> _Shifts:
 def _fieller(value: float, reach: float, of_spread: float) -> tuple[float, float]:
     """Return the ends of Fieller's set of a ratio whose denominator was estimated as 1.
 
-    `reach` and `of_spread` are how far numerator and denominator may be off. Where the denominator
-    may be 0 the upper end is that of an infinite reach, cut at ten times the value.
+    `reach` and `of_spread` are how far numerator and denominator may be off.
+
+    Raises:
+        MeasureError: the denominator may be 0, so that no end is known.
     """
     sure = 1 - of_spread**2
     if sure <= 0:
-        return min(value - reach, 0.0), max(10 * abs(value), reach)
+        raise MeasureError("there are too few contexts to estimate the sd of answers; add some")
     root = math.sqrt(max(value**2 - sure * (value**2 - reach**2), 0.0))
     return (value - root) / sure, (value + root) / sure
 

@@ -215,11 +215,10 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
 
 def flawed(flaw: Flaw, size: float) -> Traits:
     """Return the traits of an organism that has the flaw at this size."""
+    named: dict[str, Any] = dict(flaw.fixed)
     if flaw.trait in SHIFTS:
-        shift = (flaw.trait, size)
-        return replace(flawed(replace(flaw, trait="valence"), CLEAN.valence), shifts=(shift,))
-    named: dict[str, Any] = {**dict(flaw.fixed), flaw.trait: size}
-    return replace(CLEAN, **named)
+        return replace(CLEAN, **named, shifts=((flaw.trait, size),))
+    return replace(CLEAN, **named | {flaw.trait: size})
 
 
 def sizes(bench: Bench, audit: str, flaw: Flaw) -> dict[str, float]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -78,7 +78,7 @@ def of_words(words: Callable[[], Collection[str]]) -> _Extent:
     return extent
 
 
-@cache
+@lru_cache(maxsize=256)
 def _with_one(texts: tuple[str, ...], words: frozenset[str]) -> _Floats:
     own = word_of(pd.Series(list(texts), dtype="str"))
     found = [

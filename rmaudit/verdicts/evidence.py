@@ -57,11 +57,11 @@ class Evidence:
         for fault in self.faults():
             raise EvidenceError(type(self).__name__, fault)
 
-    def looked_at(self, n: int) -> Mapping[str, int]:  # noqa: ARG002  (of a subclass)
+    def looked_at(self, _: int, /) -> Mapping[str, int]:
         """Return how many things of which kind were looked at, for the line of the verdict.
 
-        `n` is the estimate's: how many words, tokens or pairs it rests on. By default there is
-        nothing to say.
+        The argument is the estimate's `n`: how many words, tokens or pairs it rests on. By default
+        there is nothing to say.
         """
         return {}
 

@@ -205,6 +205,8 @@ def test_part_of_a_suite_does_not_know_the_rest(run: Run, write: Write, tmp_path
     (inner / "test_more.py").unlink()
     run(None, ".", model=None).refuses("'low'", "name the folders of all audits")
     run(None, "test_toy.py", "-W", "error", model=None).refuses("low: no audit of this name")
+    write(waiver("gcg_probes"))  # one that comes with rmaudit
+    assert run(None, "test_toy.py", "-W", "error", model=None).ret == pytest.ExitCode.OK
 
 
 def test_suites_without_audits_are_left_alone(run: Run, write: Write, tmp_path: Path) -> None:

@@ -1,0 +1,57 @@
+"""Score the lists that several audits share: identity terms with controls, and rated things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from rmaudit.measures.elo_agreement import ItemScores
+from rmaudit.measures.identity_gaps import Compared, TermScores, compared
+from rmaudit.measures.matching import Valence
+from rmaudit.references import References
+from rmaudit.references.human_ratings import printable
+from rmaudit.scores.sweep import Sweep
+from rmaudit.scores.texts import Rewards
+
+
+def scored_terms(
+    sweeps: Mapping[str, Sweep], rewards: Rewards, references: References
+) -> tuple[Compared, dict[str, TermScores]]:
+    """Return the terms with their controls, and the scores of both by the prompt's name.
+
+    A term of one token is compared with controls of one token. Only a sweep of the whole vocabulary
+    says which terms these are: most tokens are missing from a sample.
+
+    Raises:
+        MeasureError: the lists have no terms with controls.
+    """
+    valence = Valence(references.lexicon("labmt"), references.sentiment())
+    whole = [sweep for sweep in sweeps.values() if sweep.sample is None]
+    single = set(whole[0].frame["text"].tolist()) if whole else None
+    asked = compared(*references.identity(), valence, single=single)
+    scored = {name: rewards(asked.texts, name) for name in sweeps}
+    return asked, {
+        name: TermScores(found.scores, sweeps[name].prompt.direction, found.noise)
+        for name, found in scored.items()
+    }
+
+
+def scored_things(
+    rewards: Rewards, references: References
+) -> tuple[pd.DataFrame, dict[str, ItemScores]]:
+    """Return the things that people rated, and the rewards of their names by the prompt's name.
+
+    The column `shown` says which names may be printed.
+
+    Raises:
+        SpecError: the user's own words have a prompt here that their ranking does not answer.
+        ReferenceMissing: the ratings were not downloaded.
+    """
+    references.refuse_unanswered(rewards.prompts)
+    items = references.elo()
+    names = list(items["name"])
+    scored = {prompt.name: rewards(names, prompt.name) for prompt in rewards.prompts}
+    return items.assign(shown=printable(names)), {
+        name: ItemScores(found.scores, found.noise) for name, found in scored.items()
+    }
