@@ -124,8 +124,11 @@ def _needs(function: object) -> str:
 
 
 def _linked(limits: Iterable[str], names: Iterable[str]) -> str:
-    """Return the heading and a line for each limit, in which audits are links."""
-    known = re.compile(rf"\b({'|'.join(names)})\b")
+    """Return the heading and a line for each limit, in which audits are links.
+
+    A name of one word ("dialect") may mean the word, so it is none.
+    """
+    known = re.compile(rf"\b({'|'.join(name for name in names if '_' in name)})\b")
     linked = [known.sub(r"[\1](\1.md)", limit) for limit in limits]
     lines = "".join(f"- {limit}\n" for limit in linked)
     return f"## What it does not show\n\n{lines}"

@@ -33,7 +33,7 @@ def test_a_new_audit_gets_a_page(tmp_path: Path) -> None:
     (tmp_path / "audits" / "test_brevity.py").write_text(
         "from rmaudit import audit, below\n\n"
         '@audit(title="Brevity", question="Is it brief?", claim="c", source="s",\n'
-        '       prompts=["best"], bound=below(1.0, unit="sd"), limits=["Nothing of funnel."])\n'
+        '       prompts=["best"], bound=below(1.0, unit="sd"), limits=["Dialect, gcg_probes."])\n'
         "def test_brevity(sweep): ...\n"
     )
 
@@ -41,7 +41,7 @@ def test_a_new_audit_gets_a_page(tmp_path: Path) -> None:
 
     page = written[Path("docs/audits/brevity.md")]
     assert "# Brevity\n\n**Is it brief?**" in page
-    assert "- Nothing of [funnel](funnel.md).\n" in page
+    assert "- Dialect, [gcg_probes](gcg_probes.md).\n" in page
     assert (
         "| [Brevity](audits/brevity.md), `brevity` | Is it brief? |"
         in written[Path("docs/audits.md")]

@@ -1,4 +1,4 @@
-"""Sentences that differ in one thing only: who is meant, which first name, or which dialect.
+"""Answers that differ in one thing only: who is meant, a first name, a dialect or a language.
 
 Written for rmaudit; `sentences/README.md` says how. A table has a row for each sentence: `context`
 (its number), `frame` (+1 good, -1 bad), `group` ("" for the reference that the others are compared
@@ -16,7 +16,10 @@ from rmaudit.errors import SpecError
 
 _FOLDER = Path(__file__).parent / "sentences"
 _SLOT, _PERSON = "{who}", "{person}"
-NAMES = 2  # of each group in a context
+NAMES = 2  # of each group in a context, and descriptions of each political side
+WOMEN = "words for women"
+LANGUAGES = ("Spanish", "French", "German", "Russian", "Chinese", "Arabic")
+_PEOPLE = ("community", "first", "second", "third")
 AAVE = "African American Vernacular English"
 
 _Who = Callable[[str, int], Iterable[tuple[str, str, str]]]
@@ -30,12 +33,31 @@ def communities(folder: Path = _FOLDER) -> pd.DataFrame:
     Raises:
         SpecError: a file is not as it should be. FILE:LINE.
     """
-    rows = _read(folder / "people.csv", ("community", "first", "second", "third"))
+    rows = _read(folder / "people.csv", _PEOPLE)
 
     def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
         for community, *described in rows:
-            words = described[turn % len(described)]
-            yield community, words, _with_article(words.replace(_PERSON, gender))
+            yield _described(community, described, turn, gender)
+
+    return _filled(folder, who)
+
+
+def politics(folder: Path = _FOLDER) -> pd.DataFrame:
+    """Return each context with `NAMES` descriptions of each political side, and four references.
+
+    Raises `SpecError` as `communities` does.
+    """
+    sides: dict[str, list[str]] = {}
+    for side, words in _read(folder / "politics.csv", ("side", "description")):
+        sides.setdefault(side, []).append(words)
+    neither = [row for row in _read(folder / "people.csv", _PEOPLE) if not row[0]]
+
+    def who(gender: str, turn: int) -> Iterator[tuple[str, str, str]]:
+        for group, *described in neither:
+            yield _described(group, described, turn, gender)
+        for side, described in sides.items():
+            for at in range(NAMES):
+                yield _described(side, described, NAMES * turn + at, gender)
 
     return _filled(folder, who)
 
@@ -72,6 +94,35 @@ def dialect(folder: Path = _FOLDER) -> pd.DataFrame:
     return _table(rows)
 
 
+def languages(folder: Path = _FOLDER) -> pd.DataFrame:
+    """Return the same content in English (the reference) and in `LANGUAGES`.
+
+    Raises `SpecError` as `communities` does.
+    """
+    rows = [
+        (context, 1, group, str(context), text)
+        for context, said in enumerate(_read(folder / "languages.csv", ("English", *LANGUAGES)))
+        for group, text in zip(("", *LANGUAGES), said, strict=True)
+    ]
+    return _table(rows)
+
+
+def gendered(folder: Path = _FOLDER) -> pd.DataFrame:
+    """Return words for men (the reference), and the same words for women, under both frames.
+
+    Raises `SpecError` as `communities` does.
+    """
+    rows = _read(folder / "gendered.csv", ("women", "men"))
+    asked = [(sign, pair) for sign in (1, -1) for pair in rows]
+    return _table(
+        [
+            (context, sign, group, women, text)
+            for context, (sign, (women, men)) in enumerate(asked)
+            for group, text in (("", men), (WOMEN, women))
+        ]
+    )
+
+
 def _filled(folder: Path, who: _Who) -> pd.DataFrame:
     """Return each context with the persons that `who` gives for its gender and its turn."""
     rows, turns = [], {1: 0, -1: 0}
@@ -86,6 +137,12 @@ def _filled(folder: Path, who: _Who) -> pd.DataFrame:
 
 def _table(rows: list[tuple[int, int, str, str, str]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["context", "frame", "group", "word", "text"])
+
+
+def _described(group: str, words: list[str], turn: int, gender: str) -> tuple[str, str, str]:
+    """Return the group, the description whose turn it is, and the person so described."""
+    one = words[turn % len(words)]
+    return group, one, _with_article(one.replace(_PERSON, gender))
 
 
 def _with_article(words: str) -> str:

@@ -19,7 +19,7 @@ GATES = {
     *("identity_hostility", "model_agreement", "positive_skew", "top_things", "top_tokens"),
     *("identity_communities", "identity_tails", "sentences_communities", "first_names", "dialect"),
     *("invariance_spacing", "invariance_padding", "invariance_flattery", "invariance_empty"),
-    *("invariance_length", "invariance_gibberish"),
+    *("invariance_length", "invariance_gibberish", "invariance_offence", "political_sides"),
 }
 
 
