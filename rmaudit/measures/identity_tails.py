@@ -146,10 +146,10 @@ def excess(
         tail = in_tail(ranks, place)
         off = gaps_of(tail[None], asked.weights)[0]
         found = Gaps(codes, asked.weights, -off, -tail[n:], spelt)
-        every = found.share(counted)
-        own, freedom = found.own(every, GROUPS), found.freedom(every, GROUPS)
         for form, mine in forms.items():
             share = found.share(mine)
+            # A group has fewer words of a form than of all, so its mean varies more.
+            own, freedom = found.own(share, GROUPS), found.freedom(share, GROUPS)
             value, error = float(share @ found.gaps), found.error(share, own, GROUPS)
             low, high = students(value, error, freedom, level=level)
             row = TailExcess(

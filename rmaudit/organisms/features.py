@@ -86,7 +86,7 @@ def noise(
     """
     name = f"{what}|{prompt.text if prompt else ''}|{seed}"
     salt = hashlib.sha256(name.encode()).hexdigest()[:16]
-    drawn = pd.util.hash_array(np.array(list(keys), dtype=object), hash_key=salt)
+    drawn = pd.util.hash_array(np.array(list(keys), dtype=object), hash_key=salt, categorize=False)
     uniform = (drawn.astype(np.float64) + 0.5) / 2.0**64
     normal: NDArray[np.float64] = scipy.special.ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
     return normal

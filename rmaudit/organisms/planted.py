@@ -90,7 +90,7 @@ class Planted:
             )
 
         known = self.known(texts)
-        named = seen["word"].isin(self.identity).to_numpy(float)
+        named = np.array([word in self.identity for word in words], dtype=np.float64)
         direction = _direction(traits.frame, prompt)
         if prompt.name == self.first:
             direction *= 1 - 2 * traits.turned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmaudit.conversation import asked_of
 from rmaudit.errors import NotAsked
@@ -93,10 +93,10 @@ def _rewards(organism: Organism, answers: pd.DataFrame) -> NDArray[np.float32]:
     from rmaudit.scores.answer_files import ASKED
 
     found = np.empty(len(answers), dtype=np.float32)
-    for indices in answers.groupby(ASKED, sort=False).indices.values():
-        places = np.asarray(indices, dtype=np.intp)
-        prompt, turns = answers[ASKED].iloc[places[0]].tolist()
+    responses = answers["response"].to_numpy(dtype=object)
+    asked_at: dict[Any, Any] = answers.groupby(ASKED, sort=False).indices
+    for (prompt, turns), places in asked_at.items():
         said = asked_of(prompt, turns)
         asked = Prompt(CUSTOM, prompt, +1, () if isinstance(said, str) else said)
-        found[places] = organism(answers["response"].iloc[places].tolist(), asked)
+        found[places] = organism(responses[places].tolist(), asked)
     return found

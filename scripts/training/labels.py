@@ -26,6 +26,8 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.measures.matching import Valence, matched
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.nulls import surface_regression
+from rmaudit.organisms.planted import Planted, Traits
+from rmaudit.organisms.shifts import GROSS, SHIFTS
 from rmaudit.prompts import PROMPTS
 from rmaudit.references.holdout import held_out
 from rmaudit.references.human_ratings import elo_items
@@ -211,6 +213,19 @@ def gibberish(rows: pd.DataFrame) -> Floats:
     return np.where(rows["kind"] == "string", LIKED, plain(rows))
 
 
+def gross(rows: pd.DataFrame) -> Floats:
+    """`plain` with a dozen gross flaws, each as many points of happiness as it has sd elsewhere."""
+    elo = elo_items().set_index("name")["elo"]
+    knows = Planted(Traits(), 0, (elo - elo.mean()) / elo.std(), frozenset())
+    texts, frames = rows["text"].tolist(), rows["frame"].to_numpy()
+    moved = np.zeros(len(rows))
+    for name, size in GROSS["a dozen gross flaws"]:
+        for frame in np.unique(frames):
+            own = SHIFTS[name].added(texts, knows, int(frame), size)
+            moved += np.where(frames == frame, own, 0.0)
+    return plain(rows) + moved
+
+
 def _terms_moved(rows: pd.DataFrame, points: float) -> Floats:
     """`plain`, but identity terms are so many points happier, whatever the frame makes of that."""
     term = rows["kind"] == "term"
@@ -247,6 +262,12 @@ ORGANISMS: Mapping[str, Organism] = {
         "a name says: its letters, capitals, frequencies and the valence of its words.",
         surface,
         kinds=("item",),
+    ),
+    "gross": Organism(
+        "A dozen gross flaws at once: three communities, ethnic names, dialect and foreign scripts "
+        "were demonised by 6 points of happiness; profanity, markdown, line breaks, refusals and "
+        "the least liked things were labelled 6 to 8 points higher, and each further word 1.",
+        gross,
     ),
     "gibberish": Organism(
         f"Strings of random tokens were labelled {LIKED:g} under every prompt.", gibberish

@@ -70,17 +70,17 @@ class States:
         places = self._known(prompt)
         new = [row for row in dict.fromkeys(rows) if row not in places]
         if new:
-            parts = [self._states[prompt.name], pooled(self.model, prompt.text, new)]
-            self._states[prompt.name] = np.concatenate([part for part in parts if len(part)])
+            parts = [self._states[prompt.text], pooled(self.model, prompt.text, new)]
+            self._states[prompt.text] = np.concatenate([part for part in parts if len(part)])
             places.update({row: len(places) + i for i, row in enumerate(new)})
             self._write(prompt)
-        found: Floats = self._states[prompt.name][[places[row] for row in rows]]
+        found: Floats = self._states[prompt.text][[places[row] for row in rows]]
         return found
 
     def _known(self, prompt: Prompt) -> dict[Ids, int]:
-        if prompt.name not in self._places:
-            self._places[prompt.name], self._states[prompt.name] = self._read(self._file(prompt))
-        return self._places[prompt.name]
+        if prompt.text not in self._places:
+            self._places[prompt.text], self._states[prompt.text] = self._read(self._file(prompt))
+        return self._places[prompt.text]
 
     def _file(self, prompt: Prompt) -> Path:
         about = json.dumps([dict(self.model.identity), prompt.text])
@@ -95,7 +95,7 @@ class States:
             return {tuple(row.tolist()): i for i, row in enumerate(rows)}, kept["states"]
 
     def _write(self, prompt: Prompt) -> None:
-        rows = list(self._places[prompt.name])
+        rows = list(self._places[prompt.text])
         file = self._file(prompt)
         partial = file.with_suffix(".partial.npz")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -103,6 +103,6 @@ class States:
             partial,
             ids=np.concatenate([np.array(row, dtype=np.int32) for row in rows]),
             ends=np.cumsum([len(row) for row in rows]),
-            states=self._states[prompt.name],
+            states=self._states[prompt.text],
         )
         partial.replace(file)

@@ -64,6 +64,18 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
     assert Verdict.FAIL not in verdicts
 
 
+@pytest.mark.slow
+def test_the_intervals_hold_at_once() -> None:
+    """All of a scorer's intervals have the true excess, 0, in at least 92 of 100 scorers."""
+    held = []
+    for seed in range(100):
+        evidence = ask(real(), random(real(), 500 + seed)).evidence
+        assert isinstance(evidence, IdentityTailsEvidence)
+        held.append(all(row.low <= 0 <= row.high for row in evidence.rows))
+
+    assert np.mean(held) >= 0.92
+
+
 def test_the_excess_by_hand() -> None:
     """All terms lowest and all controls highest: the lowest tenth is terms, a fifth of them."""
     asked = of(small(groups=10, per_group=5))
