@@ -1,6 +1,6 @@
 """Invariances: changes that should not be paid for, of a few answers and of who asks.
 
-Each is of the answers in `--rm-pairs`, or of a few pairs that rmaudit brings.
+Each is of the answers in `--rm-pairs`, or of a few bundled pairs.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ HALF = below(0.5, unit=invariance.UNIT)
 UNKNOWN = "not known of the paper's models, whose published scores are of words"
 FEW = (
     "Other changes than these, and answers unlike those that were changed: there are at most "
-    "sixty-four pairs, and those that rmaudit brings are short."
+    "sixty-four pairs, and those that are bundled are short."
 )
 WHO = {f"{one} rather than {other}": (asked_by(one), asked_by(other)) for one, other in APART}
 

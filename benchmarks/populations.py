@@ -29,7 +29,7 @@ from rmaudit.references import References
 from rmaudit.references.answers import answers
 from rmaudit.references.pooled_valence import pooled
 from rmaudit.references.surface import surface
-from rmaudit.search.exploit_ledger import brought
+from rmaudit.search.exploit_ledger import bundled_strings
 from rmaudit.stems import stem_codes, stem_key
 
 ALIKE = 0.5  # share of what is a word's own that all forms of its stem have in common
@@ -349,7 +349,7 @@ class _Kept(References):
 
 
 class Strings:
-    """The strings of the ledger that rmaudit brings, and the real answers they are held against.
+    """The strings of the bundled ledger, and the real answers they are held against.
 
     What strings are worth is drawn anew, what real answers are worth stays: no interval rests on
     these.
@@ -360,7 +360,7 @@ class Strings:
     def __init__(self, references: References) -> None:
         """Those of all prompts."""
         self._references = _Kept()
-        self._strings = brought()
+        self._strings = bundled_strings()
         real = [text for frame in (1, -1) for text in answers(references, frame)]
         self._real = pd.Index(dict.fromkeys(real), dtype="str")
 

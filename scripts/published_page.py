@@ -116,7 +116,7 @@ CHECKED = {
 
 HEAD = f"""# The published models
 
-The models that `models.yaml` knows by name, beside the one that rmaudit brings: what each is, how it is scored, what was checked, and what it needs.
+The models that `models.yaml` knows by name, beside the bundled one: what each is, how it is scored, what was checked, and what it needs.
 `python -m scripts.published_page` writes this page. No weights were at hand: **nothing here was run on them**.
 
 - *Checked* compares rmaudit with code that computes the published formula, on tiny random weights with the published names of tensors (November 2026), about 20 rows, in the paper's protocol and exactly. Gaps are the largest, in standard deviations (sd) of the rewards. In half precision they are rounding: rmaudit's error against float32 is about that of the code.

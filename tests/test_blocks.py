@@ -24,7 +24,7 @@ from rmaudit.cli import app
 from rmaudit.config.registry import load_registry
 from rmaudit.errors import SpecError
 from rmaudit.references import References
-from rmaudit.references.variants import BROUGHT
+from rmaudit.references.variants import BUNDLED
 from rmaudit.runs.options import OPTIONS, RunOptions
 from rmaudit.verdicts.declare import declared
 from tests.conftest import unavailable
@@ -83,7 +83,7 @@ def home(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "models: {R-Smol-135M: {source: ./toy, pairs: ./mine.jsonl, default: true}}\n",
         encoding="utf-8",
     )
-    shutil.copy(BROUGHT, tmp_path / "mine.jsonl")
+    shutil.copy(BUNDLED, tmp_path / "mine.jsonl")
     (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n# A model\n", encoding="utf-8")
     return tmp_path
 

@@ -224,7 +224,7 @@ def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
     return (
         f" These tensors may be a head of a kind that rmaudit does not know: "
         f"{', '.join(seen[:_SHOWN])}{more}. If one is a plain linear head without a bias, save a "
-        f"copy of the checkpoint in which it is named {HEAD_KEY!r}; if the checkpoint brings code "
+        f"copy of the checkpoint in which it is named {HEAD_KEY!r}; if the checkpoint has code "
         f"for its head, have it run with `trust_remote_code: true` in models.yaml."
     )
 

@@ -168,7 +168,7 @@ def _absent(  # noqa: PLR0913  (what was found, and what was asked for)
         names = [model.name for model in unswept]
         line = f"no table of tokens, such as {unswept[0].files[0]}, is there of: {', '.join(names)}"
         yield line, {"unswept": names}
-    lacking = [model.name for model in models if model.name not in swept | rated | listed]
-    if lacking and (asked or len(lacking) == len(models)):
-        line = f"{folder} has no published scores of {', '.join(lacking)}"
+    missing = [model.name for model in models if model.name not in swept | rated | listed]
+    if missing and (asked or len(missing) == len(models)):
+        line = f"{folder} has no published scores of {', '.join(missing)}"
         yield line, {"path": str(folder), "error": line}

@@ -30,7 +30,7 @@ def init(
         str | None,
         typer.Option(
             help="the model to audit, a checkpoint folder or a hub id (default: R-Smol-135M, the "
-            "small one that rmaudit brings)"
+            "small bundled one)"
         ),
     ] = None,
     *,

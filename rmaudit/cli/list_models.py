@@ -70,7 +70,7 @@ def models(  # noqa: PLR0913  (its options)
     names = max(len(one.spec.name) for one in listed)
     sources = max(len(one.spec.source) for one in listed)
     for one in listed:
-        if registry.brought and one.file != before:
+        if registry.bundled and one.file != before:
             before = one.file
             say(f"{before}:")
         mark = "*" if one.spec.default else " "

@@ -65,7 +65,7 @@ def plan(
     audits: Audits = None,
     *,
     run: RunOptions,
-    missing: Annotated[bool, typer.Option("--missing", help="only what lacks")] = False,
+    missing: Annotated[bool, typer.Option("--missing", help="only what is missing")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the scores that a run of audits still needs, and what they will cost.
@@ -106,7 +106,8 @@ def sweep(  # noqa: PLR0913  (groups of options)
 
     With --prompt, only the sweep of one model. What is there is not made again.
 
-    Exit code 0 if nothing lacks, 2 if other parts are to make the rest, 3 if some cannot be made.
+    Exit code 0 if nothing is missing, 2 if other parts are to make the rest, 3 if some cannot be
+    made.
     """
     from rmaudit.distributed import on_ray, rounds
     from rmaudit.distributed.rounds import part as parsed
@@ -160,7 +161,7 @@ def _end(made: rounds.Made, *, as_json: bool) -> None:
     if as_json:
         echo_json({"scored": made.answers, "left": left, "failed": failed})
     else:
-        rest = f"; {left:,} lack" if left else "; nothing lacks"
+        rest = f"; {left:,} missing" if left else "; nothing is missing"
         say(f"{made.answers:,} answers scored{rest}")
     for reason in failed:
         say(reason, err=True)

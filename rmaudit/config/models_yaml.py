@@ -176,7 +176,7 @@ def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not entry["waivers"] and not entry["known"]:
         yield "weights", "it says for which weights `waivers` hold, and there are none"
     if entry["source"] != "embedded":
-        what = "it is for the model that rmaudit brings (source: embedded); of any other, write "
+        what = "it is for the bundled model (source: embedded); of any other, write "
         yield "known", what + f"`waivers`, each with {', '.join(WAIVER.model_fields)}"
 
 

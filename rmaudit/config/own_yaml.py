@@ -19,7 +19,7 @@ from rmaudit.errors import SpecError, nearest
 from rmaudit.prompts import ALL, Prompt, prompt_named
 
 SUFFIXES = (".csv", ".parquet")
-_OURS = "it is the name of one that rmaudit brings; give yours another"
+_OURS = "a bundled one has this name; give yours another"
 
 
 def asking(given: str, known: OwnWords) -> OwnWords:

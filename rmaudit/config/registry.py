@@ -23,7 +23,7 @@ __all__ = [
     "Pool",
     "Registry",
     "default_path",
-    "is_brought",
+    "is_bundled",
     "is_hub_id",
     "known_models",
     "load_registry",
@@ -39,7 +39,7 @@ class Registry:
     """The models of a file, by name and in its order, and its policy. Exactly one is default.
 
     Attributes:
-        brought: names of models that are not of this file but of the one that rmaudit brings; they
+        bundled: names of models that are not of this file but of the bundled one; they
             come after its own, with what that file says of each.
         words: prompts, lexicons and the like of the file.
     """
@@ -47,7 +47,7 @@ class Registry:
     path: Path
     models: Mapping[str, ModelSpec]
     policy: Policy
-    brought: frozenset[str] = frozenset()
+    bundled: frozenset[str] = frozenset()
     words: OwnWords = field(default_factory=OwnWords)
 
     @property
@@ -57,26 +57,26 @@ class Registry:
 
     def file_of(self, name: str) -> str:
         """Where the model of this name is from."""
-        return _OURS if name in self.brought or is_brought(self.path) else str(self.path)
+        return _OURS if name in self.bundled or is_bundled(self.path) else str(self.path)
 
     @property
     def own(self) -> Mapping[str, ModelSpec]:
         """The models of the file itself."""
-        return {name: spec for name, spec in self.models.items() if name not in self.brought}
+        return {name: spec for name, spec in self.models.items() if name not in self.bundled}
 
 
 def default_path() -> Path:
-    """models.yaml in the current directory if there is one, else the one that rmaudit brings."""
+    """models.yaml in the current directory if there is one, else the bundled one."""
     return Path(FILE) if Path(FILE).is_file() else bundled(FILE)
 
 
-def is_brought(path: Path) -> bool:
-    """Whether it is the registry that rmaudit brings."""
+def is_bundled(path: Path) -> bool:
+    """Whether it is the bundled registry."""
     return path == bundled(FILE)
 
 
 def known_models(file: Path | None = None) -> Registry:
-    """The models of a registry file, and after them those that rmaudit brings.
+    """The models of a registry file, and after them the bundled ones.
 
     Of one name, the file's own counts. Without a file it is `default_path`.
 
@@ -124,7 +124,7 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     """The models that `--model pattern` means: a name, a checkpoint folder, a glob or a hub id.
 
     What comes first in this list is taken where a pattern could mean several. A glob means models
-    of the file itself where it matches any, else of those that rmaudit brings.
+    of the file itself where it matches any, else of the bundled ones.
 
     Raises:
         SpecError: it means none, or a hub id is the source of several entries.
@@ -148,11 +148,11 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
     _refuse_missing_folder(pattern)
     named = {**registry.models, **functions}
     known = f"known: {', '.join({**registry.own, **functions})}"
-    if registry.brought:
-        known += f", and {len(registry.brought)} that rmaudit brings (see `rmaudit models`)"
+    if registry.bundled:
+        known += f", and {len(registry.bundled)} bundled ones (see `rmaudit models`)"
     if any(character in pattern for character in "*?["):
         found = [name for name in named if fnmatchcase(name, pattern)]
-        own = [name for name in found if name not in registry.brought]
+        own = [name for name in found if name not in registry.bundled]
         specs = [named[name] for name in own or found]
         if not specs:
             raise SpecError(f"{registry.path}: no model matches {short(pattern)}; {known}")
@@ -167,7 +167,7 @@ def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
 
 
 def _entry_of(registry: Registry, source: str) -> ModelSpec | None:
-    """Return the one entry of a hub id, of the file itself before those that rmaudit brings.
+    """Return the one entry of a hub id, of the file itself before the bundled ones.
 
     Raises:
         SpecError: there are several, and each may have waivers and a revision of its own.

@@ -70,7 +70,7 @@ COMMIT = "a full commit hash of 40 hex digits (branches and tags move)"
 class ModelSpec:
     """One model: what to load, and what is said about it. Each field but `name` is a key.
 
-    Relative folders and files are absolute here, and `embedded` stands for what rmaudit brings.
+    Relative folders and files are absolute here, and `embedded` stands for the bundled model.
 
     Attributes:
         name: what `--model` and the reports call it.
@@ -82,7 +82,7 @@ class ModelSpec:
         Key(
             "required; what to load: a hub id (owner/name), a checkpoint folder that begins with "
             "./, ../, / or ~/ (the first two are relative to this file), `embedded`, the small "
-            "model that rmaudit brings, or a server: vllm+http://host:8000, or "
+            "bundled model, or a server: vllm+http://host:8000, or "
             "openrlhf+http://host:5000/get_reward (https too)",
             _OR_SERVED,
             rf"{servers.SPELLING}|{_SOURCE}",
@@ -139,7 +139,7 @@ class ModelSpec:
     trust_remote_code: Annotated[
         bool,
         Key(
-            "true runs the code that the checkpoint brings and takes its reward, for heads that "
+            "true runs the checkpoint's own code and takes its reward, for heads that "
             "rmaudit does not know. Only with `revision`, which pins the code too: read the code "
             "at that commit first. Models below that came with code have native heads here"
         ),

@@ -80,7 +80,7 @@ def ids_of(need: Need) -> int:
 
 
 def flops_of(need: Need, size: Size) -> float:
-    """FLOPs of what lacks of a need."""
+    """FLOPs of what is missing of a need."""
     return 2.0 * size.passed * ids_of(need) * need.missing / max(need.answers, 1)
 
 
@@ -110,9 +110,9 @@ _MANY = 8  # GPUs of a node
 def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
     """The plan as JSON: models, needs in the order in which audits ask, and the sum.
 
-    FLOPs and seconds are of what lacks, and computed; null where the size is not known.
+    FLOPs and seconds are of what is missing, and computed; null where the size is not known.
     """
-    needs = plan.lacking if missing else list(plan.needs)
+    needs = plan.missing_needs if missing else list(plan.needs)
     known = sizes(plan.needs)
     return {
         "models": [
@@ -120,8 +120,8 @@ def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
             for name, size in known.items()
         ],
         "needs": [_need(need, known[need.request.spec.name]) for need in needs],
-        "answers": sum(need.missing for need in plan.lacking),
-        "not known before": list(plan.untold),
+        "answers": sum(need.missing for need in plan.missing_needs),
+        "not known before": list(plan.unknown),
         "cannot be had": dict(plan.broken),
     }
 
@@ -137,7 +137,7 @@ def lines(plan: Plan, *, missing: bool = False) -> Iterator[str]:
         yield _head(name, size)
         yield from _rows([need for need in needs if need.missing] if missing else needs, size)
         yield from _sum([need for need in needs if need.missing], size)
-    for audit in plan.untold:
+    for audit in plan.unknown:
         yield f"{audit} takes the model itself: what it scores is known when it runs"
     for test, why in plan.broken.items():
         yield f"{test}: {why}"
@@ -149,29 +149,30 @@ def _rows(needs: Sequence[Need], size: Size | None) -> Iterator[str]:
         rows[need.request.kind, need.request.prompt.name].append(need)
     width = max((len(prompt) for _, prompt in rows), default=0)
     for (kind, prompt), own in rows.items():
-        answers, lacking = sum(n.answers for n in own), sum(n.missing for n in own)
-        said = f"  {kind:<7} {prompt:<{width}}  {answers:>9,} answers  {lacking:>9,} lacking"
-        if size is not None and lacking:
+        answers, absent = sum(n.answers for n in own), sum(n.missing for n in own)
+        said = f"  {kind:<7} {prompt:<{width}}  {answers:>9,} answers  {absent:>9,} missing"
+        if size is not None and absent:
             said += f"  {_flops(sum(flops_of(need, size) for need in own)):>11}"
         yield said + ("" if all(n.settled for n in own) else "  (after its sweep)")
 
 
-def _sum(lacking: Sequence[Need], size: Size | None) -> Iterator[str]:
-    answers = sum(need.missing for need in lacking)
+def _sum(missing: Sequence[Need], size: Size | None) -> Iterator[str]:
+    answers = sum(need.missing for need in missing)
     if not answers:
-        yield "  nothing lacks"
+        yield "  nothing is missing"
         return
     if size is None:
-        yield f"  {answers:,} answers lack; its size is not known"
+        yield f"  {answers:,} answers are missing; its size is not known"
         return
-    flops = sum(flops_of(need, size) for need in lacking)
+    flops = sum(flops_of(need, size) for need in missing)
     one, many = size.seconds(flops), size.seconds(flops, _MANY)
     times = "; ".join(
         f"{name} {_time(seconds)}, {_MANY} of them {_time(many[name])}"
         for name, seconds in one.items()
     )
     share = f"{100 * SHARE:.0f} %"
-    yield f"  {answers:,} answers lack, {_flops(flops)}; computed at {share} of the peak: {times}"
+    head = f"  {answers:,} answers are missing, {_flops(flops)}"
+    yield f"{head}; computed at {share} of the peak: {times}"
 
 
 def _head(name: str, size: Size | None) -> str:

@@ -1,4 +1,4 @@
-"""What a run needs and lacks: found out by asking for it, and making none of it.
+"""What a run needs and what is missing: found out by asking for it, and making none of it.
 
 Audits say what they need when they ask. `Needs` is a store that answers with what is there, and
 notes what is not; in its place it gives random numbers, so that the audit goes on to its next
@@ -30,7 +30,7 @@ class HeardEnough(RmauditError):  # noqa: N818  (a state of the world, as in Fil
 
 
 class NotMadeYet(RmauditError):  # noqa: N818  (a state of the world, as in FileNotFound)
-    """A search is lacking: what is asked about its strings is known once it is made."""
+    """A search is missing: what is asked about its strings is known once it is made."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Need:
         request: what is asked, of which model under which prompt.
         key: where the store keeps the answer.
         answers: how many are scored in all: of a search, at most.
-        missing: how many of them lack.
+        missing: how many of them are missing.
         model: the model, to be scored.
         work: the shards; None for a search, which is made at a stretch.
-        settled: whether it is known to be needed: else it rests on scores that lack, and its key
+        settled: whether it is known to be needed: else it rests on missing scores, and its key
             will be another.
     """
 
@@ -64,10 +64,10 @@ class Needs(Store):
     Attributes:
         store: where the scores are, or will be.
         found: what was asked for, by key, in order; what is there has 0 `missing`.
-        turn: which random numbers stand for what lacks.
+        turn: which random numbers stand for what is missing.
         patience: which request is noted and not answered; None for none.
         requests: how many there were.
-        cut: whether a search that lacks kept what follows from being asked.
+        cut: whether a missing search kept what follows from being asked.
         device: where a base runs.
     """
 
@@ -105,9 +105,9 @@ class Needs(Store):
         """The scores if they are there, else random numbers."""
         found = self.read(work.key)
         missing = [] if found is not None else self.store.missing(work)
-        lacking = sum(which.stop - which.start for which in missing)
-        lacking = lacking or int(found is None)  # all shards are there, and are to be joined
-        self._note(work.key, len(work.rows), lacking, work)
+        rows = sum(which.stop - which.start for which in missing)
+        rows = rows or int(found is None)  # all shards are there, and are to be joined
+        self._note(work.key, len(work.rows), rows, work)
         if found is not None:
             return found
         if self.requests == self.patience:
@@ -136,13 +136,13 @@ class Needs(Store):
             raise NotMadeYet("the search has not been made")
         return found
 
-    def lacks(self, keys: Iterable[str]) -> bool:
+    def any_missing(self, keys: Iterable[str]) -> bool:
         """Whether random numbers stand for any of these scores."""
         return any(self.found[key].missing for key in keys if key in self.found)
 
     @property
-    def lacking(self) -> list[Need]:
-        """What lacks, in the order in which it was asked for."""
+    def missing_needs(self) -> list[Need]:
+        """What is missing, in the order in which it was asked for."""
         return [need for need in self.found.values() if need.missing]
 
     def _note(self, key: str, answers: int, missing: int, work: Work | None) -> None:
@@ -158,20 +158,20 @@ class Plan:
     Attributes:
         store: where the scores are, or will be.
         needs: in the order in which audits ask.
-        untold: audits of which it is not known what they score.
+        unknown: audits of which it is not known what they score.
         broken: what could not be had: the reasons, by test.
         device: where models run.
     """
 
     store: Store
     needs: tuple[Need, ...]
-    untold: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     broken: Mapping[str, str] = field(default_factory=dict)
     device: str = "auto"
 
     @property
-    def lacking(self) -> list[Need]:
-        """What lacks."""
+    def missing_needs(self) -> list[Need]:
+        """What is missing."""
         return [need for need in self.needs if need.missing]
 
 

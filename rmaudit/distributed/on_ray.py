@@ -64,8 +64,8 @@ def make(plans: Sequence[Planned], cluster: Cluster, say: Say) -> Made:
 
         def execute(found: Sequence[Plan], made: Made) -> bool:
             nonlocal pool
-            lacking = {need.key: need for plan in found for need in plan.lacking}
-            todo = [need for key, need in lacking.items() if need.settled and key not in tried]
+            missing = {need.key: need for plan in found for need in plan.missing_needs}
+            todo = [need for key, need in missing.items() if need.settled and key not in tried]
             if not todo:
                 return False
             if pool is None:

@@ -60,7 +60,9 @@ def in_rounds(plans: Sequence[Planned], execute: Callable[[Sequence[Plan], Made]
     while True:
         found = [planned() for planned in plans]
         if not execute(found, made):
-            made.left = [*{need.key: need for plan in found for need in plan.lacking}.values()]
+            made.left = [
+                *{need.key: need for plan in found for need in plan.missing_needs}.values()
+            ]
             return made
 
 
@@ -85,7 +87,7 @@ def make(
 
     def execute(plans: Sequence[Plan], made: Made) -> bool:
         (plan,) = plans
-        todo = [need for need in plan.lacking if need.settled]
+        todo = [need for need in plan.missing_needs if need.settled]
         before = len(tried)
         for need in todo:
             with _failing(made, need):

@@ -219,8 +219,8 @@ def _parts(fit: _Regression, rewards: _Floats) -> tuple[float, ...]:
         ratio = float(solve[0] @ y) / price
         moved = (solve[0] * residual - ratio * solve[1] * left[1]) / price
         found.append((abs(ratio), math.copysign(1.0, ratio) * moved))
-    brought = max(found, key=lambda each: each[0])[1]
-    return grouped(brought, map(stem_key, fit.ranked.words))
+    influences = max(found, key=lambda each: each[0])[1]
+    return grouped(influences, map(stem_key, fit.ranked.words))
 
 
 def _sets(fit: _Regression, rewards: _Floats) -> tuple[_Set, _Set]:

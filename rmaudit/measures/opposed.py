@@ -124,7 +124,7 @@ class ListGaps:
         return float(self.prompts.weights(sign) @ self.by_prompt)
 
     @cached_property
-    def brought(self) -> tuple[list[str], _Floats, list[str], _Floats]:
+    def influences(self) -> tuple[list[str], _Floats, list[str], _Floats]:
         """Return names and influences on the value: of stems, and of groups of prompts."""
         names: list[str] = []
         sums: list[NDArray[np.floating[Any]]] = []
@@ -147,7 +147,7 @@ class ListGaps:
     @property
     def interval(self) -> tuple[float, float]:
         """Return Student's 95 % interval over words by stem and over groups of prompts."""
-        names, of_words, groups, of_groups = self.brought
+        names, of_words, groups, of_groups = self.influences
         own = pd.Series(of_words).groupby(names).sum().to_numpy()  # a stem may be of both values
         variances = np.array([own @ own, of_groups @ of_groups])
         freedom = [len(own) - 2, len(groups) - len(SIDES)]
@@ -158,7 +158,7 @@ class ListGaps:
     @property
     def parts(self) -> tuple[float, ...]:
         """Return the influences on the value in groups, for a paired comparison."""
-        names, of_words, groups, of_groups = self.brought
+        names, of_words, groups, of_groups = self.influences
         return grouped(np.concatenate([of_words, of_groups]), [*names, *groups])
 
 

@@ -33,10 +33,10 @@ def parts(influence: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
     return grouped((influence - influence.mean()) / len(influence), clusters)
 
 
-def grouped(brought: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
+def grouped(influences: _Floats, clusters: Iterable[str]) -> tuple[float, ...]:
     """Return the rows' influences, shape (n,), summed by group as in `parts`."""
     numbers = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in clusters])
-    sums = np.bincount(numbers % GROUPS, brought, minlength=GROUPS)
+    sums = np.bincount(numbers % GROUPS, influences, minlength=GROUPS)
     return tuple(float(each) for each in sums)
 
 

@@ -78,8 +78,8 @@ class Gaps:
         alike = np.equal.outer(strata, strata) / np.bincount(strata)[strata]
         centred = np.eye(len(first)) - alike
         off = centred @ mean @ self.gaps
-        brought = centred @ mean @ self._brought
-        return max(float(off @ off) - float((brought**2).sum()), 0.0) / freedom
+        of_controls = centred @ mean @ self._of_controls
+        return max(float(off @ off) - float((of_controls**2).sum()), 0.0) / freedom
 
     def off(self, share: _Floats, clusters: int) -> tuple[_Codes, _Floats, _Floats]:
         """Return a term, the weight and the centred mean gap of each cluster that counts.
@@ -102,8 +102,8 @@ class Gaps:
         """Return the standard error of the mean gap; `own` is what the method `own` returns."""
         of_clusters = np.bincount(self.codes[clusters], share)
         counted = np.flatnonzero(share)  # of a group few of many hundred terms
-        brought = share[counted] @ self._brought[counted]
-        return math.sqrt(own * float(of_clusters @ of_clusters) + float((brought**2).sum()))
+        of_controls = share[counted] @ self._of_controls[counted]
+        return math.sqrt(own * float(of_clusters @ of_clusters) + float((of_controls**2).sum()))
 
     def interval(
         self, share: _Floats, own: float, freedom: int, clusters: int
@@ -114,7 +114,7 @@ class Gaps:
         return low, value, high
 
     @cached_property
-    def _brought(self) -> _Floats:
+    def _of_controls(self) -> _Floats:
         """Return the sd that each control adds to each term's gap, shape (terms, control words).
 
         A control's variance is that about the mean of the controls with which it serves a term

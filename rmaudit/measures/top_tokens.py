@@ -288,8 +288,8 @@ def _parts(top: _Top) -> tuple[float, ...]:
     """Return the grouped influences on the share in what is allowed."""
     there = top.inside > 0
     off = (top.inside * (top.unwanted - _share(top)))[there]
-    brought = off / top.inside.sum() / top.allowed
-    return grouped(brought, map(stem_key, top.texts[there]))
+    influences = off / top.inside.sum() / top.allowed
+    return grouped(influences, map(stem_key, top.texts[there]))
 
 
 def _other_scripts(seen: _Seen) -> float:

@@ -46,7 +46,7 @@ class Laid(Protocol):
         """All that decides the rows and how they are scored, without reading any of it.
 
         What is remembered of it bears these fields (`json_cache`). None where that is not known,
-        as for a checkpoint that brings its own code: then nothing is remembered.
+        as for a checkpoint with code of its own: then nothing is remembered.
         """
 
 

@@ -1,4 +1,4 @@
-"""A checkpoint loaded by the code that it brings: only if models.yaml says so, and pins a commit.
+"""A checkpoint loaded by its own code: only if models.yaml says so, and pins a commit.
 
 `trust_remote_code: true` needs the full commit hash of a hub id, so that the code that runs is the
 code that was read; code of another repository, which that hash does not pin, is refused. The class

@@ -166,9 +166,9 @@ def _given(
 
 
 def _ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
-    """The strings that rmaudit brings, found under the prompts."""
-    from rmaudit.search.exploit_ledger import brought
+    """The bundled strings, found under the prompts."""
+    from rmaudit.search.exploit_ledger import bundled_strings
 
-    known = brought()
+    known = bundled_strings()
     asked = [prompt.name for prompt in prompts]
     return known[known["prompt"].isin(asked)].reset_index(drop=True)

@@ -33,7 +33,7 @@ from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.probes import probes_of, some
-from rmaudit.search.exploit_ledger import brought
+from rmaudit.search.exploit_ledger import bundled_strings
 from rmaudit.verdicts.declare import Declaration, Flaw
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import decide, measured, unmeasured
@@ -199,7 +199,7 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
 ) -> Finding:
     asked = label(prompts)
     claim = declaration.claimed(model="organism", model_source="", prompt=asked, nodeid="")
-    strings = brought()
+    strings = bundled_strings()
     ledger = strings[strings["prompt"].isin([prompt.name for prompt in prompts])]
     given = {
         "references": bench.references,

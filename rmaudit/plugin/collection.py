@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.config.registry import ModelSpec, is_brought
+from rmaudit.config.registry import ModelSpec, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.plugin.cache_location import refuse_cache
 from rmaudit.plugin.declared_in_source import bundled_audits
@@ -195,7 +195,7 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
         SpecError: the file names an audit that was not collected, or a prompt that one has not.
     """
     registry = config.stash[SESSION].registry
-    if registry is None or is_brought(registry.path):
+    if registry is None or is_bundled(registry.path):
         return  # a file that the user did not write may know other audits than the user's
     own_words = config.stash[SESSION].own_words
     here: dict[str, set[str]] = {}

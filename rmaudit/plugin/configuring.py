@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmaudit.config.own_words import OwnWords
-from rmaudit.config.registry import default_path, is_brought
+from rmaudit.config.registry import default_path, is_bundled
 from rmaudit.errors import SpecError
 from rmaudit.plugin import pytest_fixtures, sampling
 from rmaudit.plugin.cache_location import planner_of, refuse_cache
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     asked = options_of(config)
     _register(config)
     # A wrong models.yaml is an error where audits are collected: a suite without any needs none.
-    own = asked.registry or not is_brought(default_path())
+    own = asked.registry or not is_bundled(default_path())
     session.own_words = words_of_run(
         asked.prompts, lambda: registry_of(config).words if own else OwnWords()
     )

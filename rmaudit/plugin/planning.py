@@ -59,7 +59,7 @@ class Planner:
     Attributes:
         before: what earlier plannings found out; this one adds to it.
         needs: what was requested so far; None before the run begins.
-        untold: audits that take the model itself, so that nobody knows what they score.
+        unknown: audits that take the model itself, so that nobody knows what they score.
         broken: why an audit could not be planned, by test.
     """
 
@@ -69,7 +69,7 @@ class Planner:
         """Begin with what earlier plannings found out."""
         self.before = before
         self.needs: Needs | None = None
-        self.untold: list[str] = []
+        self.unknown: list[str] = []
         self.broken: dict[str, str] = {}
 
     def opened(self, spec: ModelSpec, options: RunSettings) -> Scored:
@@ -104,7 +104,7 @@ class Planner:
         names = inspect.signature(item.obj).parameters
         given = {name: item.funcargs[name] for name in names}
         if _MODELS & set(names):
-            self.untold.append(item.name)
+            self.unknown.append(item.name)
         elif any(name not in FIXTURES or FIXTURES[name].asks for name in names):
             self._asked(item, given, case)
         if asks_base(item, audit, case):
@@ -125,9 +125,11 @@ class Planner:
         needs.requests, needs.cut = 0, False
         _run(item, given)
         asked = {key: need for key, need in needs.found.items() if key not in there}
-        if needs.lacking:
+        if needs.missing_needs:
             sweeps = case.memory.sweeps
-            for place in [place for place, sweep in sweeps.items() if needs.lacks(sweep.keys)]:
+            for place in [
+                place for place, sweep in sweeps.items() if needs.any_missing(sweep.keys)
+            ]:
                 del sweeps[place]  # a search asks for it as the audit runs
             needs.found, needs.turn, needs.patience = dict(there), 1, needs.requests
             needs.requests = 0
@@ -157,7 +159,7 @@ def _redrawn(value: Any, needs: Needs) -> Any:  # noqa: ANN401  (any fixture)
 
     if isinstance(value, Mapping):
         return {name: _redrawn(each, needs) for name, each in value.items()}
-    if isinstance(value, Sweep) and needs.lacks(value.keys):
+    if isinstance(value, Sweep) and needs.any_missing(value.keys):
         scores = np.random.default_rng(1).standard_normal(len(value.frame)).astype(np.float32)
         return replace(value, frame=value.frame.assign(score=scores))
     return value
@@ -186,4 +188,4 @@ def collect(arguments: Sequence[str], before: PlanningCache | None = None) -> Pl
         why = [*planner.broken.values()] or said[-1:] or ["no audit was collected"]
         raise RmauditError(why[0].removeprefix("ERROR: "))
     found = tuple(needs.found.values())
-    return Plan(needs.store, found, tuple(planner.untold), planner.broken, needs.device)
+    return Plan(needs.store, found, tuple(planner.unknown), planner.broken, needs.device)

@@ -48,7 +48,7 @@ _CONTROLS: Mapping[str, _Rule] = {
 
 @lru_cache(maxsize=1)
 def identity() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The terms and the controls that rmaudit brings, as `terms` and `controls` read them."""
+    """The bundled terms and controls, as `terms` and `controls` read them."""
     return terms(_DATA / "terms.csv"), controls(_DATA / "controls.csv")
 
 

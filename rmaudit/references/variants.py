@@ -15,7 +15,7 @@ from rmaudit.conversation import Asked, beginning
 Change = Callable[[str], str]
 
 AS_IT_IS = "as it is"
-BROUGHT = Path(__file__).parent / "probes" / "pairs.jsonl"  # rmaudit's own, where none are given
+BUNDLED = Path(__file__).parent / "probes" / "pairs.jsonl"  # rmaudit's own, where none are given
 PRAISE = "What a wonderful question! "
 ASIDE = "The post office opens at nine."  # true, and about something else
 GIBBERISH = "flurb zond kettiv orlem"

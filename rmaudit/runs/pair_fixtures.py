@@ -46,7 +46,7 @@ def pairs(case: Case) -> Pairs:
 def probes(case: Case) -> Probes:
     """Answers of some pairs, each with its reward as it is and under changes; cached too.
 
-    The pairs are those of `pairs`, or a few that rmaudit brings where none are given. All changes
+    The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
     (`rmaudit.references.variants`) are scored together, once for all audits of a run.
     """
     from rmaudit.scores.pair_files import measured_on, read

@@ -15,7 +15,7 @@ import pandas as pd
 from rmaudit import conversation
 from rmaudit.conversation import Asked
 from rmaudit.models.protocol import Scored
-from rmaudit.references.variants import ANSWERS, AS_IT_IS, BROUGHT, PROMPTS
+from rmaudit.references.variants import ANSWERS, AS_IT_IS, BUNDLED, PROMPTS
 from rmaudit.scores import pair_files
 from rmaudit.scores.answer_files import ASKED, rewards
 from rmaudit.scores.pair_files import Pairs
@@ -45,8 +45,8 @@ class Probes:
 
 
 def some(pairs: Pairs | None) -> Pairs:
-    """At most `MOST` lines of pairs, spread over their file; those that rmaudit brings if None."""
-    given = pair_files.read(BROUGHT) if pairs is None else pairs
+    """At most `MOST` lines of pairs, spread over their file; the bundled ones if None."""
+    given = pair_files.read(BUNDLED) if pairs is None else pairs
     lines = given.frame["line"].unique()
     if len(lines) <= MOST:
         source = pair_files.OURS if pairs is None else given.source

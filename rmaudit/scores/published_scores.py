@@ -62,12 +62,12 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
     unknown = list(dict.fromkeys(texts))
     for what, stored in _tables(model, prompt, store):
         known = stored.frame.set_index("text")["score"]
-        lacking = set(texts) - set(known.index)
-        if not lacking:
+        missing = set(texts) - set(known.index)
+        if not missing:
             scores = known.loc[list(texts)].to_numpy()
             frame = pd.DataFrame({"text": list(texts), "score": scores})
             return replace(stored, frame=frame)
-        unknown = [text for text in unknown if text in lacking]
+        unknown = [text for text in unknown if text in missing]
         tried.append(f"{len(known):,} {what}")
     if not unknown:
         both = f"none of {' and '.join(tried)} that are recorded under {prompt.text!r}"

@@ -58,6 +58,16 @@ class FromStates(Checkpoint):
         on_progress(len(rows))
         return scores
 
+    def begin(
+        self,
+        prompt: Asked,
+        responses: Sequence[Response],
+        *,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> NDArray[np.float32]:
+        """See `RewardModel`: nothing is left to wait for."""
+        return self.score(prompt, responses, on_progress=on_progress)
+
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
         """Of rows of the prompt that was asked last."""
         slot, prompt = self.asked

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.references.variants import BROUGHT
+from rmaudit.references.variants import BUNDLED
 from tests.audits.planted import AUDITS, declarations
 from tests.plugin.conftest import Ran, run_in
 from tests.toys import toy_checkpoint, toy_language_model, toy_tokenizer
@@ -50,7 +50,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     toy_language_model(home / "lm", tokenizer=tokenizer)
     (home / "models.yaml").write_text("models: {Toy: {source: ./toy, base: ./lm, default: true}}\n")
     args = ("--rm-baseline", "Toy", "--rm-search", "480", "--rm-cache", str(home / "cache"))
-    args += ("--rm-pairs", str(BROUGHT))
+    args += ("--rm-pairs", str(BUNDLED))
     return Ran(run_in(home, [str(AUDITS), *args]), home)
 
 

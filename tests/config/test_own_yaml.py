@@ -145,7 +145,7 @@ def test_what_measures_see_decides_the_key(folder: Path) -> None:
             "prompts:\n  p:\n    frame: 1\n    conversation: [&, &]".replace("&", USER),
             f":4: prompts: p: conversation: turn 2: role user, expected assistant: {TURNS}",
         ),
-        ("prompts:\n  best: {text: x, frame: 1}", ":2: prompts: best: it is the name of one that"),
+        ("prompts:\n  best: {text: x, frame: 1}", ":2: prompts: best: a bundled one has this name"),
         (f"{ASKED}language: german", ":2: language: expected one of ar, bg, bn, ca, cs, da, de"),
         (f"{ASKED}language: no", "got no, which YAML reads as bool when unquoted"),
         (f"{ASKED}words: {{w: []}}", ":2: words: w: expected a list of words, got an empty one"),
@@ -164,7 +164,7 @@ def test_what_measures_see_decides_the_key(folder: Path) -> None:
             f"{ASKED}lexicons: {{l: {{file: glueck.csv, scale: [1]}}}}",
             ":2: lexicons: l: scale: expected [least, greatest] that a value can be, such as",
         ),
-        (f"{ASKED}lexicons: {{labmt: {{file: glueck.csv}}}}", "labmt: it is the name of one that"),
+        (f"{ASKED}lexicons: {{labmt: {{file: glueck.csv}}}}", "labmt: a bundled one has this name"),
         (f"{ASKED}instead: {{labMT: x}}", ":2: instead: expected one of labmt, afinn, vader, bing"),
         (
             f"{ASKED}rankings: {{dinge: {{file: dinge.csv}}}}\ninstead: {{elo: ding}}",

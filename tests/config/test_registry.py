@@ -229,24 +229,24 @@ def test_a_folder_beside_the_file_is_found(inside: Path, monkeypatch: pytest.Mon
     assert (models["B"].source, models["C"].source) == ("owner/name", "owner/other")
 
 
-# The models that rmaudit brings stay known
+# The bundled models stay known
 
 
 def test_rmaudits_models_are_known_beside_those_of_a_file(inside: Path) -> None:
     """The file's own come first and go before one of the same name; its default is the default."""
     own = "models:\n  Mine: {source: a/b, default: true}\n  N-Lla-8B: {source: a/c}\n"
     (inside / "models.yaml").write_text(own, encoding="utf-8")
-    brought = load_registry(ROOT / "models.yaml")
+    bundled = load_registry(ROOT / "models.yaml")
 
     known = known_models()
 
     assert [*known.models][:2] == [*known.own] == ["Mine", "N-Lla-8B"]
-    assert known.models.keys() == {"Mine"} | brought.models.keys()
+    assert known.models.keys() == {"Mine"} | bundled.models.keys()
     assert (known.default.name, known.models["N-Lla-8B"].source) == ("Mine", "a/c")
     assert [spec.name for spec in known.models.values() if spec.default] == ["Mine"]
-    assert resolve(known, "R-Lla-3B") == [brought.models["R-Lla-3B"]]
+    assert resolve(known, "R-Lla-3B") == [bundled.models["R-Lla-3B"]]
     # What their file says of them is known too; of another model of the name it says nothing.
-    assert known.policy.models == {"R-Smol-135M": brought.policy.models["R-Smol-135M"]}
+    assert known.policy.models == {"R-Smol-135M": bundled.policy.models["R-Smol-135M"]}
     assert (known.file_of("Mine"), known.file_of("R-Lla-3B")) == (
         "models.yaml",
         "rmaudit's own models.yaml",
@@ -262,7 +262,7 @@ def test_a_glob_means_the_files_own_models(inside: Path) -> None:
     assert {spec.name for spec in resolve(known, "R-*")} == {
         name for name in load_registry(ROOT / "models.yaml").models if name.startswith("R-")
     }
-    with pytest.raises(SpecError, match="known: N-Lla, N-Gem, S-Gem, and 27 that rmaudit brings"):
+    with pytest.raises(SpecError, match="known: N-Lla, N-Gem, S-Gem, and 27 bundled ones"):
         resolve(known, "gpt")
 
 
@@ -291,7 +291,7 @@ def test_otherwise_the_bundled_file_is_read(
     assert default_path() == tmp_path / place
 
 
-# The file that rmaudit brings
+# The bundled file
 
 
 def test_the_bundled_models() -> None:

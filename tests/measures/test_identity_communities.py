@@ -55,8 +55,8 @@ def test_hatred_under_good_prompts_alone_is_found() -> None:
 
 
 def test_nobody_is_called_harmed_where_nobody_is() -> None:
-    """Of 40 scorers that know nothing none; and none passes for all, since some have few words."""
-    verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(40)]
+    """Of twelve scorers that know nothing none; none passes either, since some have few words."""
+    verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(12)]
 
     assert set(verdicts) == {Verdict.INCONCLUSIVE}
 

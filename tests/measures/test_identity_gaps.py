@@ -57,7 +57,7 @@ def of(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Compared:
 
 @lru_cache
 def real() -> Compared:
-    """The terms and controls that rmaudit brings, with the lexicons."""
+    """The bundled terms and controls, with the lexicons."""
     references = References()
     valence = Valence(references.lexicon("labmt"), references.sentiment())
     return compared(*identity(), valence)

@@ -246,11 +246,12 @@ def turned(
 
 
 BYTE = next(i for i in range(len(TOKENIZER)) if TOKENIZER.decode([i]) == "\ufffd")
+SLOWLY = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("float32", "float16")]
 SPECIAL_IDS = {"first": 0, "last": ADDED, "pad": PAD, "bos": BOS, "eos": EOS, "byte": BYTE}
 SPECIAL_IDS["added"] = START  # none of the others, and not what ends a row
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", [*SLOWLY, "bfloat16"])
 @pytest.mark.parametrize("kind", SPECIAL_IDS)
 def test_a_path_that_is_wrong_for_one_id_is_refused(
     folders: Folders, kind: str, dtype: str

@@ -174,11 +174,19 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> Deep:
     return Deep(tmp_path_factory.mktemp("deep"))
 
 
-SIZES = [64, pytest.param(256, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.slow)]
+def slowly(*given: object) -> Any:
+    """A case of the slow tests."""
+    return pytest.param(*given, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("answers", SIZES)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    ("dtype", "answers"),
+    [
+        ("bfloat16", 64),
+        *(slowly(dtype, 64) for dtype in ("float32", "float16")),
+        *(slowly(dtype, 1000) for dtype in ("float32", "bfloat16", "float16")),
+    ],
+)
 def test_a_faithful_server_passes_and_its_dtype_is_named(
     deep: Deep, dtype: str, answers: int, tmp_path: Path
 ) -> None:
@@ -208,9 +216,14 @@ WRONG: dict[str, tuple[Callable[[Deep, Any, str], float], str]] = {
 }
 
 
-@pytest.mark.parametrize("answers", SIZES)
-@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
-@pytest.mark.parametrize("fault", WRONG)
+@pytest.mark.parametrize(
+    ("fault", "dtype", "answers"),
+    [
+        *((fault, "bfloat16", 64) for fault in ("other weights", "sigmoid")),
+        *(slowly(fault, "bfloat16", 64) for fault in list(WRONG)[1:] if fault != "sigmoid"),
+        *(slowly(fault, dtype, 1000) for fault in WRONG for dtype in ("float32", "bfloat16")),
+    ],
+)
 def test_a_wrong_server_fails_whatever_it_runs_in(
     deep: Deep, fault: str, dtype: str, answers: int, tmp_path: Path
 ) -> None:

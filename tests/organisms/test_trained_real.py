@@ -24,7 +24,7 @@ from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores.texts import score_texts
-from rmaudit.search.exploit_ledger import brought
+from rmaudit.search.exploit_ledger import bundled_strings
 from rmaudit.verdicts.records import Verdict
 from scripts.training.gates import AUDITS
 from scripts.training.states import States
@@ -111,7 +111,7 @@ def tried(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
 
         function, declared = audits_in(AUDITS)[gate]
         prompts = tuple(ALL[name] for name in asked)
-        ledger = brought()
+        ledger = bundled_strings()
         given = {
             "references": references,
             "ledger": ledger[ledger["prompt"].isin(asked)].reset_index(drop=True),

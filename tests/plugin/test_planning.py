@@ -97,7 +97,7 @@ def test_a_run_after_its_sweep_finds_all_and_loads_no_weights(
         ("search", "worst", 400, False),
     ]
     assert all(n["missing"] == n["answers"] and n["flops"] > 0 for n in needs)
-    assert "nothing lacks" in command("sweep", *run)
+    assert "nothing is missing" in command("sweep", *run)
     made = kept(cache)
     assert len(made) == 7  # the plan's six, and the texts of what the search found
     assert planned(*run, "--missing") == []

@@ -275,7 +275,7 @@ def test_ledger(ledger):
     assert set(ledger["prompt"]) == {"greatest"}
     return estimate(len(ledger))
 """
-BROUGHT = int((exploit_ledger.brought()["prompt"] == "greatest").sum())
+BUNDLED = int((exploit_ledger.bundled_strings()["prompt"] == "greatest").sum())
 SHORT = ("--rm-search", "480", "-k", "greatest")
 
 
@@ -289,7 +289,7 @@ def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
     (tmp_path / "models.yaml").write_text(registry, encoding="utf-8")
     both = run(SEARCH + LEDGER, *SHORT, model="*", cache=own)
     found = {(f["audit"], f["model"]): f for f in both.findings}
-    assert [found["ledger", m]["estimate"]["value"] for m in "AB"] == [BROUGHT] * 2
+    assert [found["ledger", m]["estimate"]["value"] for m in "AB"] == [BUNDLED] * 2
     first = found["search", "A"]
     assert len(first["sweeps"]) == 1
     (caveat,) = first["estimate"]["caveats"]
@@ -303,14 +303,14 @@ def test_a_search_is_noted_kept_and_replayed_on_others(  # noqa: PLR0917
     again = run(SEARCH + LEDGER, *SHORT, model="A", cache=own)
     ended = {f["audit"]: f["estimate"] for f in again.findings}
     assert ended["search"] == first["estimate"]
-    assert BROUGHT < ended["ledger"]["value"] <= BROUGHT + exploit_ledger.BEST  # of B alone
+    assert BUNDLED < ended["ledger"]["value"] <= BUNDLED + exploit_ledger.BEST  # of B alone
     assert run(SEARCH, *SHORT, "--rm-seed", "1", model="A", cache=own).only["verdict"] == "ERROR"
 
     line = {"prompt": "greatest", "direction": "up", "model": "elsewhere", "source": "a search"}
     line |= {"text": "\u202e x", "weights": "0a"}
     (tmp_path / "team.jsonl").write_text(json.dumps(line) + "\n", encoding="ascii")
     team = run(LEDGER, "-k", "greatest", "--rm-ledger", "team.jsonl", cache=tmp_path / "empty").only
-    assert team["estimate"]["value"] == BROUGHT + 1
+    assert team["estimate"]["value"] == BUNDLED + 1
 
 
 def test_searches_are_off(run: Run) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.references.variants import ANSWERS, AS_IT_IS, BROUGHT, KEYS, PROMPTS, asked_by, key
+from rmaudit.references.variants import ANSWERS, AS_IT_IS, BUNDLED, KEYS, PROMPTS, asked_by, key
 from rmaudit.scores.pair_files import read
 from rmaudit.scores.probes import MOST, changed, probed, probes_of, some
 
@@ -22,7 +22,7 @@ def lengths(prompt: str, responses: list[str]) -> list[float]:
 
 def test_every_change_is_what_it_is_called(tmp_path: Path) -> None:
     """By what it does to a scorer of length; the first column is the answers as they are."""
-    pairs = read(BROUGHT)
+    pairs = read(BUNDLED)
 
     found = probed(
         TextScorer(ScorerEntry("toy", lengths, None, "1", 100, 0, 1)), None, cache=tmp_path
