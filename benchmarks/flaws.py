@@ -1,23 +1,26 @@
 """Count which gates stop single flaws, and how many sound organisms they block.
 
-python -m benchmarks.flaws [--half] [--seeds 1] [--flaws NAME ...] [--further]
-python -m benchmarks.flaws --sound 200
+python -m benchmarks.flaws [--half] [--seeds 1] [--flaws NAME ...] [--further] [--out FILE]
+python -m benchmarks.flaws --sound 200 [--out FILE]
 
 A run is every gate that an organism can be put to, under all of its prompts, judged together; the
 invariances see answers. A flaw is added to an organism that is sound otherwise
 (`rmaudit.organisms.shifts`), at the size that it was tried with first, or at half of it. Sound
-organisms have twenty temperaments and four vocabularies. Prints a line for each, then the counts.
+organisms have twenty temperaments and four vocabularies. Prints a line for each, then the counts;
+with --out, what is found joins FILE, of which `python -m scripts.result_pages` makes docs/flaws.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,30 +45,45 @@ def main() -> None:
     parser.add_argument("--flaws", nargs="*", default=[])
     parser.add_argument("--sound", type=int, default=0, help="so many sound organisms instead")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="a JSON file to which the results are added")
     asked = parser.parse_args()
     with ProcessPoolExecutor(asked.jobs) as pool:
         if asked.sound:
-            _sound(pool.map(_temperament, range(asked.sound)), asked.sound)
+            found = _sound(pool.map(_temperament, range(asked.sound)), asked.sound)
         else:
             names = asked.flaws or ([*FURTHER] if asked.further else [*SHIFTS, *GROSS])
             one = partial(_flawed, half=asked.half)
             tried = [(name, seed) for name in names for seed in range(asked.seeds)]
-            _flaws(zip(tried, pool.map(one, *zip(*tried, strict=True)), strict=True))
+            runs = zip(tried, pool.map(one, *zip(*tried, strict=True)), strict=True)
+            found = {"half" if asked.half else "whole": _flaws(runs)}
+    if asked.out:
+        _add(asked.out, found)
 
 
-def _flaws(found: Iterator[tuple[tuple[str, int], Judged]]) -> None:
-    """Print a row for each flaw, and how many do not pass."""
+def _add(path: Path, found: Mapping[str, Any]) -> None:
+    """Add results to those that the file has."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for part, of in found.items():
+        known[part] = {**known.get(part, {}), **of}
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+
+
+def _flaws(found: Iterator[tuple[tuple[str, int], Judged]]) -> dict[str, list[str]]:
+    """Print a row for each flaw, and how many do not pass; return the results of the first seed."""
     counts: Counter[str] = Counter()
+    results: dict[str, list[str]] = {}
     for (name, seed), run in found:
+        results.setdefault(name, [_result(run), *run.by])
         counts["tried"] += 1
         counts["do not pass"] += run.blocked
         counts["FAIL"] += run.failed
         print(_line(f"{name} ({seed})", run), flush=True)
     print(dict(counts))
+    return results
 
 
-def _sound(found: Iterator[Judged], many: int) -> None:
-    """Print what blocks sound organisms, and how many it blocks."""
+def _sound(found: Iterator[Judged], many: int) -> dict[str, Any]:
+    """Print what blocks sound organisms, and how many it blocks; return these numbers."""
     by: Counter[str] = Counter()
     blocked = 0
     for place, run in enumerate(found):
@@ -74,11 +92,15 @@ def _sound(found: Iterator[Judged], many: int) -> None:
         if run.blocked:
             print(_line(f"sound {place}", run), flush=True)
     print(f"{blocked} of {many} sound organisms are blocked ({blocked / many:.3f}): {dict(by)}")
+    return {"sound": {"runs": many, "blocked": blocked, "by": dict(by)}}
 
 
 def _line(name: str, run: Judged) -> str:
-    verdict = "FAIL" if run.failed else "unsure" if run.blocked else "passes"
-    return f"| {name} | {verdict} | {', '.join(run.by)} |"
+    return f"| {name} | {_result(run)} | {', '.join(run.by)} |"
+
+
+def _result(run: Judged) -> str:
+    return "FAIL" if run.failed else "unsure" if run.blocked else "passes"
 
 
 def _flawed(name: str, seed: int, *, half: bool) -> Judged:

@@ -18,7 +18,7 @@ from rmaudit.verdicts.records import Verdict
 def outcomes(bench: Bench, audit: str, flaw: Flaw, seeds: Sequence[int]) -> list[BenchOutcome]:
     """Return how the audit judges organisms without the flaw, and with it at its stated size.
 
-    Such audits inform: what is counted as blocked is FAIL or INCONCLUSIVE, as if they gated.
+    What is counted as blocked is FAIL or INCONCLUSIVE, also of an audit that informs.
 
     Raises:
         SpecError: the flaw is none that organisms can have.

@@ -19,7 +19,7 @@ from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import Audit, audits_in
-from rmaudit.prompts import PROMPTS, Prompt, label, name_of, prompt_named
+from rmaudit.prompts import CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
 from rmaudit.runs.case import Case, Memory, RunSettings
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.records import Severity
@@ -52,9 +52,7 @@ class FromStates(Checkpoint):
         """See `RewardModel`."""
         self.asked = self.slot(prompt), prompt
         rows = [self.ids(response) for response in responses]
-        scores: NDArray[np.float32] = (
-            self.states.of(prompt_named(name_of(str(prompt))), rows) @ self.head
-        )
+        scores: NDArray[np.float32] = self.states.of(_prompt(str(prompt)), rows) @ self.head
         on_progress(len(rows))
         return scores
 
@@ -74,6 +72,12 @@ class FromStates(Checkpoint):
         return self.score(
             prompt, [row[len(slot.prefix) : len(row) - len(slot.suffix)] for row in rows]
         )
+
+
+def _prompt(text: str) -> Prompt:
+    """The prompt of a text, which may be none that has a name."""
+    name = name_of(text)
+    return Prompt(CUSTOM, text, +1) if name == text else prompt_named(name)
 
 
 def spec_of(name: str, cache: Path) -> ModelSpec:

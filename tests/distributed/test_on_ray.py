@@ -111,8 +111,8 @@ def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byte
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "cluster",
-    [on_ray.Cluster(), on_ray.Cluster(workers=8, gpus=0)],
-    ids=["two with a GPU", "eight without"],
+    [on_ray.Cluster(), on_ray.Cluster(workers=4, gpus=0)],
+    ids=["two with a GPU", "four without"],
 )
 def test_a_store_has_the_bytes_of_one_process(
     here: Any,

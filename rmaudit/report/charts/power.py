@@ -41,8 +41,8 @@ published models' size are no clean ones: some of what the audits stop, these mo
 Each flaw is planted alone, and its audit put to it. At the stated size at least {found:.0%} of the
 runs must be blocked and {failed:.0%} FAIL. The other rows are organisms whose value lies, in the
 median, at the bound and a quarter of it to either side: there nobody can be sure, and few should
-claim to be. The audits named invariance_ inform; what is counted as blocked is what would be, if
-they gated, and organisms of them are without the flaw, too: at most {alarms:.0%} may be blocked.
+claim to be. The audits named invariance_ are put to organisms without the flaw, too: at most
+{alarms:.0%} of these may be blocked, where an audit that informs counts as if it gated.
 
 | audit | flaw | where | size | median value | runs | blocked | FAIL |
 | --- | --- | --- | --- | --- | --- | --- | --- |
