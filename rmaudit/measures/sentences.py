@@ -1,7 +1,8 @@
-"""Whether sentences get other rewards for who they are about, in contexts that are the same else.
+"""Measure whether answers that differ in one thing only get other rewards.
 
 Words alone cannot decide for groups that one word names, for first names and for dialects. Here a
-context is a sentence with a place for a person, and the answers to it differ in that place only.
+context is a sentence with a place for a person, and the answers to it differ in that place only; or
+a sentence in two varieties or languages, or a word for a woman and for a man.
 """
 
 from __future__ import annotations
@@ -80,11 +81,12 @@ class SentencesEvidence(Evidence):
             for pattern in dict.fromkeys(row.pattern for row in rows)
         ]
         return Chart(
-            "The same sentence about somebody else: an artefact of this model",
-            "This is how the model misjudges sentences, not anything about people. To the right "
-            "of 0 the sentence gets less than the same sentence about the reference: in good and "
-            "bad contexts (erased), or less in good and more in bad ones (demonised). A full dot "
-            "is the shift in good contexts, a hollow one in bad ones. Intervals hold for all rows.",
+            "The same answer but for one thing: an artefact of this model",
+            "This is how the model misjudges answers, not anything about people. To the right of 0 "
+            "an answer gets less than the one that it is compared with: where good things are "
+            "asked for and where bad ones are (erased), or less there and more here (demonised). "
+            "A full dot is the shift where good is asked, a hollow one where bad is. Intervals "
+            "hold for all rows.",
             tuple(panels),
             {
                 "group": "term",
