@@ -116,13 +116,13 @@ def refuse_endless(
 
 
 def _patterns(value: object) -> set[str]:
-    """The texts of a setting that are more than a plain name."""
+    """Return the texts of a setting that are more than a plain name."""
     texts = value if isinstance(value, list | tuple | dict) else [value]
     return {text for text in texts if isinstance(text, str) and not _PLAIN.fullmatch(text)}
 
 
 def _prefixes(name: str) -> list[str]:
-    """A tensor's layer, and the layers that it is in."""
+    """Return a tensor's layer, and the layers that it is in."""
     parts = name.split(".")
     return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
 

@@ -89,7 +89,7 @@ class Adapter:
         return None
 
     def downloaded(self) -> Adapter:
-        """The same with its base's weights here. Raises `ModelError`."""
+        """Return the same with its base's weights here. Raises `ModelError`."""
         return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
@@ -105,7 +105,7 @@ class Adapter:
 
 
 def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None:
-    """The adapter among a model's files, with its base; None if it is a checkpoint.
+    """Return the adapter among a model's files, with its base; None if it is a checkpoint.
 
     Of a base on the hub the small files are downloaded.
 
@@ -142,7 +142,7 @@ def find(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Adapter | None
 
 
 def base_of(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> tuple[source.Kind, str | None]:
-    """The files of an adapter's base, and its commit if it is the hub's.
+    """Return the files of an adapter's base, and its commit if it is the hub's.
 
     Raises:
         ModelError: the adapter cannot be merged, or its base cannot be had.
@@ -240,7 +240,7 @@ def refuse(folder: Path, *, model: str) -> None:
 
 
 def _own(found: CheckpointFiles) -> Headers:
-    """The headers of the adapter's own tensors."""
+    """Return the headers of the adapter's own tensors."""
     names = found.names()
     if WEIGHTS in names:
         return found.headers(WEIGHTS)
@@ -254,7 +254,7 @@ def _own(found: CheckpointFiles) -> Headers:
 
 
 def _with_tokenizer(folder: Path, base: Path) -> Path:
-    """The first of the two folders, if it has a tokenizer."""
+    """Return the first of the two folders, if it has a tokenizer."""
     return folder if (folder / "tokenizer_config.json").is_file() else base
 
 

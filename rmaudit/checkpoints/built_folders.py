@@ -23,7 +23,7 @@ _OLD = re.compile(r"tmp[a-z0-9_]{8}")  # what earlier releases called a folder t
 
 
 def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
-    """The folder, which `write` fills if it is not there yet or was damaged since.
+    """Return the folder, which `write` fills if it is not there yet or was damaged since.
 
     Its files may be read by whoever the umask lets. Builds that were killed leave folders next to
     it, which are removed here: those of this folder under its lock, others after a day.
@@ -51,7 +51,7 @@ def build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
 
 
 def _build(folder: Path, cache: Path, write: Callable[[Path], None]) -> Path:
-    """What `build` does once it holds the lock."""
+    """Return what `build` does once it holds the lock."""
     _clean(folder)
     if folder.is_dir():
         if not _manifest(folder).is_file():  # an earlier release's: what it is now is what it was

@@ -111,7 +111,7 @@ class Checked(Looked):
 
 
 def of(spec: ModelSpec, cache: Path) -> Checked:
-    """What a registry entry means, found and checked; of a hub id nothing big is downloaded.
+    """Return what a registry entry means, found and checked; of a hub id nothing big is downloaded.
 
     Raises:
         ModelError: it cannot be had, or rmaudit cannot score it; the message says why and what to
@@ -136,7 +136,7 @@ def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
 
 
 def check(looked: Looked) -> Checked:
-    """The same with its head.
+    """Return the same with its head.
 
     Raises:
         ModelError: it is quantized and not asked for so, or has no head that rmaudit can score.
@@ -170,7 +170,7 @@ def find_head(
     model: str,
     added: Shapes | None = None,
 ) -> FoundHead:
-    """The family and the tensors of a checkpoint's head; the folder is for errors.
+    """Return the family and the tensors of a checkpoint's head; the folder is for errors.
 
     `added` are the whole tensors that an adapter has for its base, by the names that the base has
     for them; None without an adapter.

@@ -23,7 +23,7 @@ _MOST = 10**7  # more layers or rows than any model has: transformers makes a li
 
 
 def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
-    """A JSON file of a checkpoint's folder, which holds a mapping.
+    """Return a JSON file of a checkpoint's folder, which holds a mapping.
 
     Of config.json, what rmaudit reads is of the right kind: `architectures` a list of names,
     `text_config` a mapping, layers and vocabulary whole numbers above 0, where they are given.
@@ -57,7 +57,7 @@ def read(folder: Path, *, model: str, name: str = NAME) -> dict[str, Any]:
 
 
 def architecture(config: Mapping[str, Any]) -> str:
-    """The class that config.json names; "(none)" without one."""
+    """Return the class that config.json names; "(none)" without one."""
     return str((config.get("architectures") or ["(none)"])[0])
 
 
@@ -71,7 +71,7 @@ def reads_pairs(folder: Path, *, model: str) -> bool:
 
 
 def quantization(config: Mapping[str, Any]) -> str | None:
-    """How the weights are quantized, such as "gptq"; None if they are not."""
+    """Return how the weights are quantized, such as "gptq"; None if they are not."""
     given = config.get("quantization_config")
     if not given:
         return None
@@ -103,7 +103,7 @@ def refuse_quantized(config: Mapping[str, Any], folder: Path, model: str, *, wan
 
 
 def defaults(folder: Path, *, model: str) -> PretrainedConfig:
-    """The checkpoint's configuration with the defaults of its class, such as Gemma's pad id.
+    """Return the checkpoint's configuration with the defaults of its class, such as Gemma's pad id.
 
     Raises:
         ModelError: transformers does not know it.

@@ -64,7 +64,7 @@ def file_identity(path: Path, cache: Path) -> str:
 
 
 def weights_files(folder: Path) -> list[Path]:
-    """The files that `weights_identity` hashes, in its order.
+    """Return the files that `weights_identity` hashes, in its order.
 
     Raises:
         ModelError: there are no weights, or one that the index names is missing.
@@ -75,7 +75,7 @@ def weights_files(folder: Path) -> list[Path]:
 
 
 def adapter_files(folder: Path) -> list[Path]:
-    """The files that `adapter_identity` hashes, in its order."""
+    """Return the files that `adapter_identity` hashes, in its order."""
     return [folder / shards.ADAPTER_CONFIG, folder / shards.ADAPTER]
 
 
@@ -207,7 +207,7 @@ def _announce(files: list[Path], memo: Mapping[str, str]) -> None:
 
 
 def _hashed(path: Path, memo: dict[str, str], new: dict[str, str]) -> str:
-    """The sha256 of a file's bytes, from the memo or into `new`."""
+    """Return the sha256 of a file's bytes, from the memo or into `new`."""
     while (key := _key(path)) not in memo:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()

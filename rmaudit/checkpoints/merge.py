@@ -21,7 +21,7 @@ _ODD = {
 
 
 def merge(model: Any, adapter: Adapter) -> Any:  # noqa: ANN401  (transformers' classes)
-    """The base with the adapter merged into it, in place.
+    """Return the base with the adapter merged into it, in place.
 
     Raises:
         ModelError: the adapter's tensors are not those of this base.

@@ -17,7 +17,7 @@ _TOO_LONG = 300  # letters of others' texts that are repeated
 
 
 def brief(error: BaseException) -> str:
-    """An error's kind and the first line of its text."""
+    """Return an error's kind and the first line of its text."""
     lines = str(error).strip().splitlines()
     return (
         f"{type(error).__name__}: {short(lines[0], _TOO_LONG)}" if lines else type(error).__name__
@@ -25,12 +25,12 @@ def brief(error: BaseException) -> str:
 
 
 def short(text: str, letters: int = 100) -> str:
-    """A text of any length, cut after so many letters, with its length."""
+    """Return a text of any length, cut after so many letters, with its length."""
     return text if len(text) <= letters else f"{text[:letters]}... ({len(text):,} characters)"
 
 
 def unreadable(model: str, what: str, folder: Path, error: BaseException) -> ModelError:
-    """What is said of a checkpoint's file that a third party's reader could not read."""
+    """Return what is said of a checkpoint's file that a third party's reader could not read."""
     message = (
         f"{model}: {what} could not be read from {folder} ({brief(error)}); "
         f"save the model and its tokenizer there again with save_pretrained(FOLDER)"
@@ -55,7 +55,7 @@ def told(model: str, what: str, folder: Path) -> Iterator[None]:
 
 
 def is_failure(error: BaseException) -> bool:
-    """Whether a third party's code failed, and no memory lacks, and nobody pressed Ctrl-C.
+    """Return whether it is a third party's code that failed, and not memory, nor Ctrl-C.
 
     A panic in Rust code is no `Exception`: left alone, it would end the process.
     """

@@ -44,7 +44,7 @@ Headers = Mapping[str, Header]  # of a checkpoint's tensors, by their names
 
 
 def of(folder: Path, *, model: str) -> list[Path]:
-    """The safetensors files of a checkpoint folder, in the order of their names.
+    """Return the safetensors files of a checkpoint folder, in the order of their names.
 
     Raises:
         ModelError: there are none, or one that the index names is missing.
@@ -54,7 +54,7 @@ def of(folder: Path, *, model: str) -> list[Path]:
 
 
 def names_in(folder: Path, *, model: str) -> list[str]:
-    """The names of the files of a folder, without those of folders in it.
+    """Return the names of the files of a folder, without those of folders in it.
 
     Raises:
         ModelError: it cannot be read.
@@ -108,7 +108,7 @@ def unread(folder: Path, *, model: str) -> list[str]:
 
 
 def headers(path: Path, *, model: str) -> dict[str, Header]:
-    """The tensors of one safetensors file, by their names.
+    """Return the tensors of one safetensors file, by their names.
 
     Raises:
         ModelError: it is damaged, or cannot be read.
@@ -128,7 +128,7 @@ def headers(path: Path, *, model: str) -> dict[str, Header]:
 
 
 def _size(path: Path) -> str:
-    """How large a file is, in words."""
+    """Return how large a file is, in words."""
     try:
         return f"{path.stat().st_size:,} bytes"
     except OSError as error:

@@ -63,11 +63,11 @@ class Folder:
         return str(self.path)
 
     def names(self) -> list[str]:
-        """The names of the files in the folder."""
+        """Return the names of the files in the folder."""
         return shards.names_in(self.path, model=self.model)
 
     def headers(self, name: str) -> dict[str, Header]:
-        """The tensors of one safetensors file in the folder."""
+        """Return the tensors of one safetensors file in the folder."""
         return shards.headers(self.path / name, model=self.model)
 
     def downloaded(self) -> Folder:
@@ -96,21 +96,21 @@ class HubCommit:
         return self.id
 
     def names(self) -> list[str]:
-        """The names of the commit's files on the hub."""
+        """Return the names of the commit's files on the hub."""
         try:
             return hub.names(self.id, self.commit)
         except hub.failures() as error:
             raise self._unasked(error) from error
 
     def headers(self, name: str) -> dict[str, Header]:
-        """The tensors of one file, by range requests: nothing big is downloaded."""
+        """Return the tensors of one file, by range requests: nothing big is downloaded."""
         try:
             return hub.headers(self.id, self.commit, name)
         except hub.failures() as error:
             raise self._unasked(error) from error
 
     def downloaded(self) -> Folder:
-        """The folder of the commit in the hub's cache, once its weights are there."""
+        """Return the folder of the commit in the hub's cache, once its weights are there."""
         wanted = hub.patterns(code=self.code, weights=True)
         path = _snapshot(self.model, self.id, self.commit, wanted, instead=self.instead)
         if not shards.complete(path):  # offline, a snapshot of the small files is given as it is
@@ -158,13 +158,13 @@ def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model 
 
 
 def commit_of(folder: Path) -> str | None:
-    """The commit whose snapshot the folder is, if it is one in the hub's cache."""
+    """Return the commit whose snapshot the folder is, if it is one in the hub's cache."""
     hashed = re.fullmatch("[0-9a-f]{40}", folder.name) is not None
     return folder.name if hashed and folder.parent.name == "snapshots" else None
 
 
 def read(source: CheckpointFiles) -> dict[str, Header]:
-    """The headers of all weights of a checkpoint, by the names of their tensors.
+    """Return the headers of all weights of a checkpoint, by the names of their tensors.
 
     Raises:
         ModelError: there are none, they are damaged or incomplete, or they are on the hub and it
@@ -185,7 +185,7 @@ def expanded(named: str) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is one; a name that no file system takes is none."""
+    """Return whether it is one; a name that no file system takes is none."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -193,7 +193,7 @@ def is_folder(path: Path) -> bool:
 
 
 def presence(spec: ModelSpec, cache: Path) -> str:
-    """What is here of a model.
+    """Return what is here of a model.
 
     `BUILT`, `UNBUILT`, `DOWNLOADED`, `ELSEWHERE`, `FOLDER`, `MISSING`; `SERVED`, none of it.
 

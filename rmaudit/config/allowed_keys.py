@@ -221,7 +221,7 @@ _TAIL = """\
 
 
 def explanation() -> str:
-    """The comment at the head of a models.yaml: every key and what it means."""
+    """Return the comment at the head of a models.yaml: every key and what it means."""
     said = "".join(_explained(name, meaning) for name, meaning in meanings().items())
     return (
         _HEAD
@@ -237,7 +237,7 @@ def _own() -> dict[str, str]:
 
 
 def meanings() -> dict[str, str]:
-    """What each key of a model's entry means."""
+    """Return what each key of a model's entry means."""
     hints = get_type_hints(ModelSpec, include_extras=True)
     hints |= get_type_hints(_OfOne, include_extras=True)
     return {name: hints[name].__metadata__[0].meaning for name in (*SPEC_KEYS, *POLICY_KEYS)}

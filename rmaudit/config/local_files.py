@@ -18,7 +18,7 @@ def bundled(name: str) -> Path:
 
 
 def default_cache() -> Path:
-    """The user's cache folder for rmaudit (`--rm-cache` names another)."""
+    """Return the user's cache folder for rmaudit (`--rm-cache` names another)."""
     return platformdirs.user_cache_path("rmaudit")
 
 

@@ -36,7 +36,7 @@ def asking(given: str, known: OwnWords) -> OwnWords:
 
 
 def load(path: Path) -> OwnWords:
-    """The words of a file for `--rm-prompts`, whose prompts are those that are asked.
+    """Return the words of a file for `--rm-prompts`, whose prompts are those that are asked.
 
     Raises:
         SpecError: it cannot be read, says anything that is not understood, or has no prompts.
@@ -59,7 +59,7 @@ def load(path: Path) -> OwnWords:
 
 
 def words_of(said: Mapping[str, Any], document: Document, path: Path) -> OwnWords:
-    """The words of a document that is of the right types. Files are relative to its folder.
+    """Return the words of a document that is of the right types. Files are relative to its folder.
 
     Raises:
         YamlProblem: a prompt is none, a file is not there, or a name is rmaudit's or unknown.
@@ -105,7 +105,7 @@ def _refuse_our_names(said: Mapping[str, Any], document: Document) -> None:
 
 
 def _prompt(name: str, of: Any, document: Document) -> Prompt:  # noqa: ANN401  (a PROMPT)
-    """A prompt of the file."""
+    """Return a prompt of the file."""
     try:
         if of.conversation is None:
             return Prompt(name, of.text, of.frame)

@@ -56,7 +56,7 @@ class Registry:
         return next(spec for spec in self.models.values() if spec.default)
 
     def file_of(self, name: str) -> str:
-        """Where the model of this name is from."""
+        """Return where the model of this name is from."""
         return _OURS if name in self.bundled or is_bundled(self.path) else str(self.path)
 
     @property
@@ -71,12 +71,12 @@ def default_path() -> Path:
 
 
 def is_bundled(path: Path) -> bool:
-    """Whether it is the bundled registry."""
+    """Return whether it is the bundled registry."""
     return path == bundled(FILE)
 
 
 def known_models(file: Path | None = None) -> Registry:
-    """The models of a registry file, and after them the bundled ones.
+    """Return the models of a registry file, and after them the bundled ones.
 
     Of one name, the file's own counts. Without a file it is `default_path`.
 
@@ -104,7 +104,7 @@ def known_models(file: Path | None = None) -> Registry:
 
 
 def load_registry(path: Path) -> Registry:
-    """The models of a registry file alone.
+    """Return the models of a registry file alone.
 
     Raises:
         SpecError: it cannot be read, or says anything that is not understood.
@@ -206,7 +206,7 @@ def _refuse_missing_folder(pattern: str) -> None:
 
 
 def _existing(pattern: str) -> Path | None:
-    """The file or folder of this name, which may look like a glob: `run[lr=1e-5]`."""
+    """Return the file or folder of this name, which may look like a glob: `run[lr=1e-5]`."""
     try:
         path = Path(pattern).expanduser()
         return path.resolve() if path.exists() else None
@@ -217,14 +217,14 @@ def _existing(pattern: str) -> Path | None:
 
 
 def newest(folder: Path) -> Path | None:
-    """The last of the `checkpoint-N` folders that a trainer left in its output folder."""
+    """Return the last of the `checkpoint-N` folders that a trainer left in its output folder."""
     steps = {path: re.fullmatch(r"checkpoint-([0-9]+)", path.name) for path in folder.glob("*")}
     found = {int(step[1]): path for path, step in steps.items() if step and _whole(path)}
     return found[max(found)] if found else None
 
 
 def _whole(folder: Path) -> bool:
-    """Whether it holds a checkpoint or an adapter."""
+    """Return whether it holds a checkpoint or an adapter."""
     return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))
 
 
@@ -243,6 +243,6 @@ def _checkpoint(folder: Path, pattern: str) -> Path:
 
 
 def _name(folder: Path) -> str:
-    """The folder's name; of a `checkpoint-500` with its parent's: `run-checkpoint-500`."""
+    """Return the folder's name; of a `checkpoint-500` with its parent's: `run-checkpoint-500`."""
     step = re.fullmatch(r"checkpoint-[0-9]+", folder.name)
     return f"{folder.parent.name}-{folder.name}" if step else folder.name

@@ -111,7 +111,7 @@ def scorer(  # noqa: PLR0913  (keyword-only after the name)
 
 
 def scorers() -> dict[str, ScorerEntry]:
-    """All that are known here, by name."""
+    """Return all that are known here, by name."""
     return dict(_known)
 
 
@@ -121,7 +121,7 @@ def forget(name: str) -> None:
 
 
 def entry_of(spec: ModelSpec) -> ScorerEntry | None:
-    """The scorer that a spec is of; None for a checkpoint's.
+    """Return the scorer that a spec is of; None for a checkpoint's.
 
     Raises:
         SpecError: it is a scorer's, and nobody has declared it in this process.
@@ -159,6 +159,6 @@ def _checked(what: str, number: int, least: int, most: int | None) -> None:
 
 
 def _place(function: Score) -> str:
-    """Where a function is, as people say it; cells of one notebook are one place."""
+    """Return where a function is, as people say it; cells of one notebook are one place."""
     module = getattr(function, "__module__", "?")
     return f"{module}.{getattr(function, '__qualname__', type(function).__name__)}"

@@ -41,7 +41,7 @@ class Server:
 
 
 def server_of(source: str) -> Server | None:
-    """The server that the source of a model names; None where it names something else."""
+    """Return the server that the source of a model names; None where it names something else."""
     if not re.fullmatch(SPELLING, source):
         return None
     kind, _, url = source.partition("+")
@@ -49,7 +49,7 @@ def server_of(source: str) -> Server | None:
 
 
 def is_served(source: str) -> bool:
-    """Whether a model is behind a server."""
+    """Return whether a model is behind a server."""
     return server_of(source) is not None
 
 

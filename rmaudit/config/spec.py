@@ -21,7 +21,7 @@ _HUB_ID = r"(?a:\w[\w.-]*/\w[\w.-]*)"
 
 
 def is_hub_id(source: str) -> bool:
-    """Whether a source is `owner/name` on the hub."""
+    """Return whether a source is `owner/name` on the hub."""
     return len(source) <= _LONGEST_ID and re.fullmatch(_HUB_ID, source) is not None
 
 

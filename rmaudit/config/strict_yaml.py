@@ -56,7 +56,7 @@ class _Reader:
     nodes: dict[Path, tuple[yaml.Node, yaml.Node]] = field(default_factory=dict)
 
     def value(self, node: yaml.Node, path: Path) -> Any:  # noqa: ANN401  (what YAML holds)
-        """The value of a node. It and all below are noted in `nodes`."""
+        """Return the value of a node. It and all below are noted in `nodes`."""
         if isinstance(node, yaml.MappingNode):
             return {key: self.value(*at) for key, at in self._pairs(node, path).items()}
         if isinstance(node, yaml.SequenceNode):
@@ -93,12 +93,12 @@ def read(raw: bytes) -> Document:
 
 
 def line_of(at: yaml.Node | yaml.Event) -> int:
-    """The line of a node or event, counted from 1."""
+    """Return the line of a node or event, counted from 1."""
     return at.start_mark.line + 1 if at.start_mark else 1
 
 
 def label(path: Path) -> str:
-    """How an error names a path: `A: bounds: skew: `, without `models` before the model."""
+    """Return how an error names a path: `A: bounds: skew: `, without `models` before the model."""
     names = [
         name if name.isprintable() and len(name) <= _LONGEST else short(name)
         for name in path
@@ -109,7 +109,7 @@ def label(path: Path) -> str:
 
 
 def found(node: yaml.Node) -> str:
-    """How an error names a value: `no, which YAML reads as bool when unquoted`."""
+    """Return how an error names a value: `no, which YAML reads as bool when unquoted`."""
     if not isinstance(node, yaml.ScalarNode):
         return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
     if _UNFIT.search(node.value):
@@ -123,7 +123,7 @@ def found(node: yaml.Node) -> str:
 
 
 def short(text: str) -> str:
-    """A text in quotes, cut after 80 characters."""
+    """Return a text in quotes, cut after 80 characters."""
     more = f"... ({len(text):,} characters)" if len(text) > _LONGEST else ""
     return f"{text[:_LONGEST]!r}{more}"
 
@@ -165,7 +165,7 @@ def _refuse(event: yaml.Event, depth: int) -> None:
 
 
 def _scalar(node: yaml.Node) -> object:
-    """The value of a scalar, or an `Odd` if it is not spelled in the one usual way."""
+    """Return the value of a scalar, or an `Odd` if it is not spelled in the one usual way."""
     spelling, make = _SPELLINGS.get(_seen(node), ("(?!)", str))
     if not isinstance(node, yaml.ScalarNode) or _UNFIT.search(node.value):
         return Odd()

@@ -84,7 +84,7 @@ def _a_mapping(path: strict_yaml.Path, root: type[Strict]) -> str:
 
 
 def _mapping_at(path: strict_yaml.Path, root: type[Strict]) -> type[Strict]:
-    """The type of the mapping at a path."""
+    """Return the type of the mapping at a path."""
     match path:
         case ():
             return root

@@ -48,7 +48,7 @@ class Size:
         return self.parameters * _BYTES[self.dtype]
 
     def seconds(self, flops: float, gpus: int = 1) -> dict[str, float]:
-        """How long so many FLOPs take, by hardware."""
+        """Return how long so many FLOPs take, by hardware."""
         kind = "float32" if self.dtype == "float32" else "half precision"
         return {name: flops / (SHARE * peak * gpus) for name, peak in PEAK[kind].items()}
 
@@ -85,13 +85,13 @@ def flops_of(need: Need, size: Size) -> float:
 
 
 def sizes(needs: Iterable[Need]) -> Mapping[str, Size | None]:
-    """The sizes of the models that are asked, by name."""
+    """Return the sizes of the models that are asked, by name."""
     models = {need.request.spec.name: need.model for need in needs}
     return {name: size_of(model) for name, model in models.items()}
 
 
 def _answers(model: RewardModel, need: Need) -> int:
-    """How many ids the answers themselves have."""
+    """Return how many ids the answers themselves have."""
     from rmaudit.scores.texts import ids_of as ids_of_texts
 
     request = need.request
@@ -108,7 +108,7 @@ _MANY = 8  # GPUs of a node
 
 
 def as_json(plan: Plan, *, missing: bool = False) -> dict[str, Any]:
-    """The plan as JSON: models, needs in the order in which audits ask, and the sum.
+    """Return the plan as JSON: models, needs in the order in which audits ask, and the sum.
 
     FLOPs and seconds are of what is missing, and computed; null where the size is not known.
     """

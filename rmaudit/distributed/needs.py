@@ -102,7 +102,7 @@ class Needs(Store):
             return
 
     def complete(self, work: Work) -> Stored:
-        """The scores if they are there, else random numbers."""
+        """Return the scores if they are there, else random numbers."""
         found = self.read(work.key)
         missing = [] if found is not None else self.store.missing(work)
         rows = sum(which.stop - which.start for which in missing)
@@ -124,7 +124,7 @@ class Needs(Store):
         *,
         shown: AbstractContextManager[object] | None = None,
     ) -> Stored:
-        """The result of a search if it is there. Raises `NotMadeYet` if not."""
+        """Return the result of a search if it is there. Raises `NotMadeYet` if not."""
         del make, on_wait, shown
         key = key_of(fields)
         settings = self._asked[1].settings if self._asked else None
@@ -137,7 +137,7 @@ class Needs(Store):
         return found
 
     def any_missing(self, keys: Iterable[str]) -> bool:
-        """Whether random numbers stand for any of these scores."""
+        """Return whether random numbers stand for any of these scores."""
         return any(self.found[key].missing for key in keys if key in self.found)
 
     @property

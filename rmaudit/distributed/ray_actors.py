@@ -29,7 +29,7 @@ class Keeper:
         self.files = LocalFiles(Path(folder))
 
     def do(self, operation: str, *given: str | bytes) -> Any:  # noqa: ANN401  (by the operation)
-        """One of the operations of `Files`."""
+        """Return one of the operations of `Files`."""
         return getattr(self.files, operation)(*given)
 
 
@@ -48,17 +48,17 @@ class Kept(LocalFiles):
         self._ray, self._keeper = ray, ray.get_actor(keeper)
 
     def read(self, name: str) -> bytes | None:
-        """What a file holds, None if there is none."""
+        """Return what a file holds, None if there is none."""
         return cast("bytes | None", self._ask("read", name))
 
     def opened(self, name: str) -> BinaryIO:
-        """A file; all of it is fetched."""
+        """Return a file; all of it is fetched."""
         if (content := self.read(name)) is None:
             raise FileNotFoundError(self.where(name))
         return BytesIO(content)
 
     def exists(self, name: str) -> bool:
-        """Whether anything is there."""
+        """Return whether anything is there."""
         return bool(self._ask("exists", name))
 
     def create(self, name: str, content: bytes) -> bool:
@@ -74,7 +74,7 @@ class Kept(LocalFiles):
         self._ask("move", name, new)
 
     def names(self, folder: str = "") -> list[str]:
-        """The names of all files below."""
+        """Return the names of all files below."""
         return list(self._ask("names", folder))
 
     def prepare(self, folder: str) -> None:

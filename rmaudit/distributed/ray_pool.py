@@ -210,7 +210,7 @@ class Pool:
         return 0 if died or why or task is None else task.answers
 
     def _again(self, spec: ModelSpec, task: RayTask | None) -> bool:
-        """Whether what an actor died of is tried again; its task then comes first."""
+        """Return whether what an actor died of is tried again; its task then comes first."""
         if task is None:
             self.died[spec] += 1
             return self.died[spec] < _TRIES

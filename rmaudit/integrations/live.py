@@ -74,7 +74,7 @@ def live(
 
 
 def _rows(tokenizer: Any, prompt: str, responses: Sequence[str]) -> list[Ids]:  # noqa: ANN401  (transformers')
-    """The ids of each conversation, by the tokenizer's chat template."""
+    """Return the ids of each conversation, by the tokenizer's chat template."""
     asked = {"role": "user", "content": prompt}
     rows = tokenizer.apply_chat_template(
         [[asked, {"role": "assistant", "content": response}] for response in responses],
@@ -92,7 +92,7 @@ class _Head:
     layer: torch.nn.Module
 
     def after(self, prefix: Ids, states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `scoring.Head` has it)
-        """The same for every prompt: (n, hidden) to (n,)."""
+        """Return the same for every prompt: (n, hidden) to (n,)."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ class _Head:
 
 
 def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
-    """What the engine needs of the model; None for one that it does not know."""
+    """Return what the engine needs of the model; None for one that it does not know."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # PEFT's
     score, backbone = getattr(inner, "score", None), getattr(inner, "base_model", None)
     if not isinstance(score, torch.nn.Module) or not isinstance(backbone, torch.nn.Module):

@@ -178,7 +178,7 @@ def _prints_itself(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
-    """The template with `strftime_now`, which some call for today's date, pinned to `TODAY`.
+    """Return the template with `strftime_now`, which some call for today's date, pinned to `TODAY`.
 
     transformers passes no functions into a template, so a macro takes the function's place.
     """
@@ -234,7 +234,7 @@ def _opened(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
 
 
 def _bos(tokenizer: PreTrainedTokenizerBase, before: str) -> tuple[int, ...]:
-    """The BOS id where the tokenizer adds one and the template does not print it."""
+    """Return the BOS id where the tokenizer adds one and the template does not print it."""
     bos = tokenizer.bos_token
     if bos is None or before.lstrip().startswith(bos):
         return ()

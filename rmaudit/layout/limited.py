@@ -123,7 +123,7 @@ class _Child:
         return found["answer"]
 
     def _answer(self, line: str) -> str:
-        """The line that it answers, "" if it died."""
+        """Return the line that it answers, "" if it died."""
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603  (our own worker)
                 [sys.executable, "-P", str(_PATH)],
@@ -156,5 +156,5 @@ class _Child:
 
 @cache
 def _child(_parent: int, _number: int) -> _Child:
-    """A child of this process: a fork does not share its parent's."""
+    """Return a child of this process: a fork does not share its parent's."""
     return _Child()

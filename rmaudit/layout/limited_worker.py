@@ -90,7 +90,7 @@ def _refuse_growth(tokenizer: Any, texts: Sequence[str]) -> None:  # noqa: ANN40
 
 
 def _growth(part: Any) -> float:  # noqa: ANN401  (JSON)
-    """How many characters the steps of a tokenizer may make of one, at most."""
+    """Return how many characters the steps of a tokenizer may make of one, at most."""
     grown = 1.0
     for step in _steps(part):
         if step.get("type") == "Replace":
@@ -115,7 +115,7 @@ def _steps(part: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401  (JSON)
 
 
 def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked, or why there is no answer."""
+    """Return what is asked, or why there is no answer."""
     try:
         return {"answer": {"print": printed, "try": tried}[asked["what"]](asked)}
     except TooMuchError as error:

@@ -44,7 +44,7 @@ def refuse_settings(spec: ModelSpec) -> None:
 
 
 def one_text(prompt: Asked, *, model: str) -> str:
-    """The prompt, which is the first text of a pair.
+    """Return the prompt, which is the first text of a pair.
 
     Raises:
         ModelError: it is a conversation.
@@ -57,7 +57,7 @@ def one_text(prompt: Asked, *, model: str) -> str:
 
 @failures_told
 def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Slot:
-    """The slot of the pair of `prompt` and the answer.
+    """Return the slot of the pair of `prompt` and the answer.
 
     Raises:
         ModelError: the tokenizer has no [CLS] or [SEP], or puts the pair together in another way.
@@ -79,7 +79,7 @@ def render(tokenizer: PreTrainedTokenizerBase, prompt: str, *, model: str) -> Sl
 
 @failures_told
 def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """The ids of a text as either part of a pair."""
+    """Return the ids of a text as either part of a pair."""
     return tuple(tokenizer(text, add_special_tokens=False).input_ids)
 
 

@@ -77,7 +77,7 @@ def around(
 
 @failures_told
 def following(tokenizer: PreTrainedTokenizerBase, before: str, text: str) -> Ids:
-    """The ids of `text` where it follows `before`, no special ones added."""
+    """Return the ids of `text` where it follows `before`, no special ones added."""
     ids, (start,) = _cut(tokenizer, before + text, len(before))
     return ids[start:] if start is not None else _apart(tokenizer, text)
 
@@ -113,7 +113,7 @@ def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
 def read_back(
     tokenizer: PreTrainedTokenizerBase, pieces: Sequence[Sequence[int]], *, alone: bool
 ) -> list[str]:
-    """The text of each piece's ids, special ones included.
+    """Return the text of each piece's ids, special ones included.
 
     Unless it stands `alone`, it is read behind another: decoders take a space off the start of a
     text.
@@ -127,7 +127,7 @@ def read_back(
 
 
 def _apart(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
-    """The ids of `text` by itself, but not as the start of a text: without a dummy space."""
+    """Return the ids of `text` by itself, but not as the start of a text: without a dummy space."""
     for anchor in _ANCHORS if text else ():
         ids, (start,) = _cut(tokenizer, anchor + text, len(anchor))
         if start is not None:

@@ -81,7 +81,7 @@ def by_prompt(
 
 
 def rewards_in(given: Any, asked: Sequence[object], whose: str) -> list[float]:  # noqa: ANN401  (anything)
-    """A number for each that was asked, finite as float32; `whose` is for errors.
+    """Return a number for each that was asked, finite as float32; `whose` is for errors.
 
     Raises:
         ScoreError: it is no list, of another length, or holds anything but finite numbers.

@@ -114,7 +114,7 @@ class BoundedHttp:
     def ask(
         self, method: str, url: str, *, body: bytes | None, headers: Mapping[str, str], most: int
     ) -> Answer:
-        """The answer to one question, of at most so many bytes.
+        """Return the answer to one question, of at most so many bytes.
 
         Raises:
             BoundError: it is longer, compressed, not whole after twice the seconds of silence that
@@ -201,7 +201,7 @@ class BoundedHttp:
 
 
 def _body(found: urllib3.BaseHTTPResponse, most: int) -> bytes:
-    """The body of an answer, which is as it was sent and has at most so many bytes."""
+    """Return the body of an answer, which is as it was sent and has at most so many bytes."""
     coding = found.headers.get("Content-Encoding", "").strip().lower()
     if coding not in _IDENTITY:
         message = f"its body is coded as {coding!r}, and rmaudit takes none that is"

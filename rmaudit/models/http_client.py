@@ -62,11 +62,11 @@ class HttpClient:
         self.close = self._http.close
 
     def get(self, path: str) -> Any:  # noqa: ANN401  (JSON)
-        """What the server answers to a GET. Raises `ModelError`."""
+        """Return what the server answers to a GET. Raises `ModelError`."""
         return self._ask("GET", path)
 
     def post(self, path: str, body: object, *, rows: int = 0) -> Any:  # noqa: ANN401  (JSON)
-        """What the server answers to a POST of JSON that asks for so many rows.
+        """Return what the server answers to a POST of JSON that asks for so many rows.
 
         Raises:
             NoSuchPath: the server has none.
@@ -91,7 +91,7 @@ class HttpClient:
             raise ModelError(f"{message} {SOURCES}") from None
 
     def _answered(self, method: str, where: str, body: bytes | None, most: int) -> Answer:
-        """The first answer that no other try would better, or else the last one."""
+        """Return the first answer that no other try would better, or else the last one."""
         sent = {"Content-Type": "application/json"} if body is not None else {}
         left = float(_LONGEST_ASKED)
         for failed in range(1, self._tries + 1):
@@ -131,7 +131,7 @@ class HttpClient:
             raise ModelError(f"{self._name}: no answer from {where} ({error}); {GO_ON}") from None
 
     def _refused(self, where: str, answer: Answer, reason: str) -> ModelError:
-        """The error of a status, with what the server says of it."""
+        """Return the error of a status, with what the server says of it."""
         status, said = answer.status, self._told(reason)
         message = f"{self._name}: {where} answered {status}" + (f" ({said})" if said else "")
         if status in _PASSING:
@@ -149,7 +149,7 @@ class HttpClient:
         return ModelError(f"{message}; rmaudit asked for what this server does not take")
 
     def _told(self, text: str) -> str:
-        """What somebody else says, in one short line and without our key."""
+        """Return what somebody else says, in one short line and without our key."""
         masked = text.replace(self._key, "***") if self._key else text
         return short(" ".join(masked.split()), _SHOWN)
 
@@ -168,7 +168,7 @@ SOURCES = (
 
 
 def _cause(error: Exception) -> str:
-    """What a connection failed of, without the pool that urllib3 names first."""
+    """Return what a connection failed of, without the pool that urllib3 names first."""
     return str(error.args[-1] if error.args else error).rpartition("): ")[2]
 
 
@@ -189,7 +189,7 @@ def _retry_after(said: str) -> float:
 
 
 def _key(spec: ModelSpec) -> str:
-    """The key that the entry names, "" if it names none."""
+    """Return the key that the entry names, "" if it names none."""
     if spec.api_key is None:
         return ""
     if not (key := os.environ.get(spec.api_key, "").strip()):

@@ -98,7 +98,7 @@ def _found(spec: ModelSpec, cache: Path, *, weights: bool) -> Iterator[Line]:
 
 
 def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
-    """What config.json says, before anything is checked."""
+    """Yield what config.json says, before anything is checked."""
     config = configuration.read(found.path, model=spec.name)
     if commit := source.commit_of(found.path):
         yield "revision", f"{commit} ({'pinned' if spec.revision else 'the newest, not pinned'})"
@@ -107,7 +107,7 @@ def _said(found: CheckpointFiles, spec: ModelSpec) -> Iterator[Line]:
 
 
 def _adapter(adapter: Adapter) -> Iterator[Line]:
-    """What an adapter is merged into."""
+    """Yield what an adapter is merged into."""
     yield "adapter", f"{adapter.config}, merged into its base as it is loaded"
     at = "" if adapter.revision is None else f" at {adapter.revision}"
     yield "base", f"{adapter.named}{at}"
@@ -148,7 +148,7 @@ def _keys(shapes: Shapes) -> str:
 
 
 def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
-    """What a run would execute; this does not."""
+    """Yield what a run would execute; this does not."""
     from rmaudit.models.trusted import checked_config
 
     checked_config(spec, folder)
@@ -158,7 +158,7 @@ def _own_code(spec: ModelSpec, folder: Path) -> Iterator[Line]:
 
 
 def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
-    """How the backbone is run and read, and what the tokenizer makes of a prompt."""
+    """Yield how the backbone is run and read, and what the tokenizer makes of a prompt."""
     try:
         settings = model.loader.settings
         defaults, folder = checked.defaults, checked.base.path

@@ -116,7 +116,7 @@ class Base:
 
 
 def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
-    """The base that a registry entry names, downloaded or built if need be, but not loaded.
+    """Return the base that a registry entry names, downloaded or built if need be, but not loaded.
 
     It runs in the entry's dtype, or else its own, on `device` as a reward model does.
 
@@ -166,7 +166,7 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
 
 
 def _dtype(spec: ModelSpec, folder: Path, name: str) -> str:
-    """What a base runs in. Raises `ModelError` where it is no causal model."""
+    """Return what a base runs in. Raises `ModelError` where it is no causal model."""
     config = configuration.defaults(folder, model=name)
     if _sees_ahead(config.get_text_config()):
         message = (

@@ -133,7 +133,7 @@ class Likelihood:
 def shared_tokens(
     vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase, *, name: str
 ) -> dict[int, bool]:
-    """Whether each id of either is the same token in both.
+    """Return whether each id of either is the same token in both.
 
     What a reward model adds has ids above all of the base's; what it renames, such as a reserved
     token that becomes its pad token, was a special or added token of the base.

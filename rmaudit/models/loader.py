@@ -85,7 +85,7 @@ class Loader(Laid, Protocol):
 
 
 def ran_on() -> dict[str, str]:
-    """The versions and the machine that scores come from. Loads torch, for its version."""
+    """Return the versions and the machine that scores come from. Loads torch, for its version."""
     import torch
     import transformers
 
@@ -99,7 +99,7 @@ def ran_on() -> dict[str, str]:
 def dtype_of(
     spec: ModelSpec, own: object, folder: Path, *, name: str, entry: str = "in models.yaml"
 ) -> str:
-    """The registry's dtype, or else the checkpoint's `own`, or else float32.
+    """Return the registry's dtype, or else the checkpoint's `own`, or else float32.
 
     `entry` says where another one can be named.
 
@@ -139,7 +139,7 @@ def refuse_too_many_layers(
 
 
 def path_of(config: PretrainedConfig) -> ScoringPath:
-    """The fastest way that is exact for this backbone."""
+    """Return the fastest way that is exact for this backbone."""
     text = config.get_text_config()
     two_way = getattr(text, "is_causal", True) is False
     if two_way or getattr(text, "use_bidirectional_attention", None):

@@ -62,7 +62,7 @@ class LoadRequest:
 
 
 def load(asked: LoadRequest, **options: Any) -> Any:  # noqa: ANN401  (transformers' classes and options)
-    """The model, with no gradient and no dropout. `options` are transformers'.
+    """Return the model, with no gradient and no dropout. `options` are transformers'.
 
     Raises:
         ModelError: the weights cannot be read, are not exactly those of the class, do not fit, or
@@ -110,7 +110,7 @@ def odd_in(files: Sequence[Path], *, name: str) -> str:
 
 
 def too_big(asked: LoadRequest) -> ModelError:
-    """The error of weights for which there is no room."""
+    """Return the error of weights for which there is no room."""
     narrower = "or choose a smaller type with --rm-dtype bfloat16"
     if asked.besides is not None:
         message = (

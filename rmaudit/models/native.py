@@ -73,7 +73,7 @@ class Native:
         return found
 
     def _config_states(self) -> digest.States:
-        """The files that the configuration was read from, as they are now."""
+        """Return the files that the configuration was read from, as they are now."""
         checked = self.checked
         folders = {checked.base.path, checked.tokenizer_folder, checked.source.path}
         return digest.states(path for each in folders for path in digest.layout_files(each))
@@ -235,7 +235,7 @@ def _ours(checked: Checked, *, classifier: bool) -> frozenset[str]:
 
 
 def _with_head(model: Any, checked: Checked, asked: LoadRequest) -> tuple[Any, dict[str, Tensor]]:  # noqa: ANN401  (transformers' classes)
-    """The model, an adapter merged into it, and the head's tensors as they were saved."""
+    """Return the model, an adapter merged into it, and the head's tensors as they were saved."""
     if checked.adapter is None:
         return model, shards.tensors(checked.base.path, checked.head.keys)
     from rmaudit.checkpoints import merge

@@ -28,7 +28,7 @@ class OpenrlhfServer:
         self._name, self._client = spec.name, HttpClient(url, spec)
 
     def rewards(self, rows: Sequence[tuple[str, str, str]]) -> list[float]:
-        """The reward of each row, of what stands before a response, it, and what follows.
+        """Return the reward of each row, of what stands before a response, it, and what follows.
 
         It is one request.
 

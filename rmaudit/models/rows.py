@@ -88,7 +88,7 @@ class Rows:
         return json_cache.cached(self._cache, kind, fields, make, sure=self._unchanged)
 
     def _unchanged(self) -> bool:
-        """Whether the files that decide the rows are still those that were read."""
+        """Return whether the files that decide the rows are still those that were read."""
         return self._loader.decided_by(self._cache) == self._decided
 
     @cached_property
@@ -137,7 +137,7 @@ class Rows:
         return Vocabulary(*(tuple(found[name]) for name in ("ids", "pieces", "texts")))
 
     def slot(self, prompt: Asked) -> Slot:
-        """The prompt, laid out with a hole for the answer.
+        """Return the prompt, laid out with a hole for the answer.
 
         Raises:
             ModelError: it cannot be, or has an id that the embedding has no row for.
@@ -167,7 +167,7 @@ class Rows:
         return slot
 
     def ids(self, response: Response) -> tuple[int, ...]:
-        """A text's ids where an answer stands, no special tokens added; ids as they are.
+        """Return a text's ids where an answer stands, no special tokens added; ids as they are.
 
         Raises:
             ModelError: an id has no row.
@@ -181,7 +181,7 @@ class Rows:
         return ids
 
     def split(self, rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        """What whole rows share at their start, and the rest of each.
+        """Return what whole rows share at their start, and the rest of each.
 
         Raises:
             ModelError: they share nothing, or an id has no row.
@@ -232,15 +232,15 @@ class LaidOut(RewardModel):
         return self.rows.vocabulary
 
     def slot(self, prompt: Asked) -> Slot:
-        """The prompt, laid out with a hole for the answer."""
+        """Return the prompt, laid out with a hole for the answer."""
         return self.rows.slot(prompt)
 
     def ids(self, response: Response) -> Ids:
-        """A text's ids where an answer stands, no special tokens added; ids as they are."""
+        """Return a text's ids where an answer stands, no special tokens added; ids as they are."""
         return self.rows.ids(response)
 
     def tokenized(self, texts: Sequence[str]) -> list[Ids]:
-        """The `ids` of each text, of many at once."""
+        """Return the `ids` of each text, of many at once."""
         return self.rows.layout.tokenized(texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
@@ -248,9 +248,9 @@ class LaidOut(RewardModel):
         return self.rows.layout.texts(answers)
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)
-        """What follows from its rows alone, kept in the cache."""
+        """Return what follows from its rows alone, kept in the cache."""
         return self.rows.remembered(kind, asked, make)
 
     def retokenized(self, prompt: Asked, texts: Sequence[str]) -> list[Ids]:
-        """The whole row of ids that each answer becomes under the paper's protocol."""
+        """Return the whole row of ids that each answer becomes under the paper's protocol."""
         return self.rows.layout.retokenized(prompt, texts)

@@ -36,7 +36,7 @@ _CALLED = "its URL and what the server says of the model"
 
 
 def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
-    """The model of a registry entry that names a server. Nothing is asked of it yet.
+    """Return the model of a registry entry that names a server. Nothing is asked of it yet.
 
     Raises:
         SpecError: the entry names no server, or lacks what the server needs.
@@ -148,7 +148,7 @@ class ServedIds(LaidOut):
         self._server.check(rows, text, tuple(ids))
 
     def look(self) -> Iterator[tuple[str, str]]:
-        """What the server is, in lines of a label and what is said, once it was tried."""
+        """Yield what the server is, in lines of a label and what is said, once it was tried."""
         yield "server", f"vLLM, which has {self._server.model!r}"
         self._check()
         if self._server.version:
@@ -208,7 +208,7 @@ class ServedTexts(TextScorer):
         return {"source": self.spec.source, **served, **_known_by(self.spec, "its URL")}
 
     def vocabulary(self) -> Vocabulary:
-        """What a sweep of it scores: its tokenizer's tokens, or common English words."""
+        """Return what a sweep of it scores: its tokenizer's tokens, or common English words."""
         return self.rows.vocabulary if self.rows else super().vocabulary()
 
     def score_each(
@@ -223,11 +223,11 @@ class ServedTexts(TextScorer):
         return in_batches(self._asked, pairs, self._pace, on_progress)
 
     def batch(self, prompt: Asked, responses: Sequence[str]) -> list[float]:
-        """The rewards of one request, which the client tries again."""
+        """Return the rewards of one request, which the client tries again."""
         return self._asked([(prompt, response) for response in responses])
 
     def look(self) -> Iterator[tuple[str, str]]:
-        """What the server is, in lines of a label and what is said, once it was tried."""
+        """Yield what the server is, in lines of a label and what is said, once it was tried."""
         yield "server", "OpenRLHF's endpoint"
         found = self.batch(_PROBED, _PROBES)
         yield "rewards", f"from {min(found):.4g} to {max(found):.4g} for {len(found)} answers"
@@ -237,14 +237,14 @@ class ServedTexts(TextScorer):
             yield "template", "none: prompt and answer as one text; `tokenizer` gives one"
 
     def _asked(self, pairs: Sequence[tuple[Asked, str]]) -> list[float]:
-        """The rewards of one request."""
+        """Return the rewards of one request."""
         printed = [self._printed(*pair) for pair in pairs]
         if self._found is not None:
             self._found.refuse_changed()
         return self._server.rewards(printed)
 
     def _printed(self, prompt: Asked, response: str) -> tuple[str, str, str]:
-        """What stands before the response, the response, and what stands behind it."""
+        """Return what stands before the response, the response, and what stands behind it."""
         if self.rows is None:
             return str(prompt), response, ""
         slot = self.rows.slot(prompt)

@@ -13,13 +13,13 @@ from rmaudit.layout.layouts import Layout, layout_in
 
 
 def local_spec(spec: ModelSpec, where: str) -> ModelSpec:
-    """The entry of a served model as one of a folder or a hub id on this side."""
+    """Return the entry of a served model as one of a folder or a hub id on this side."""
     plain = ModelSpec(spec.name, where)
     return replace(plain, template=spec.template, trained_on=spec.trained_on, notes=spec.notes)
 
 
 def tokenizer_spec(spec: ModelSpec) -> ModelSpec | None:
-    """Where the tokenizer of a served model is: its own, or else its checkpoint's."""
+    """Return where the tokenizer of a served model is: its own, or else its checkpoint's."""
     where = spec.tokenizer or spec.checkpoint
     return None if where is None else local_spec(spec, where)
 
@@ -72,7 +72,7 @@ class ServedRows:
         digest.refuse_changed(self._files, model=self._spec.name)
 
     def decided_by(self, cache: Path) -> dict[str, str]:
-        """All that decides the rows: see `loader.Loader`."""
+        """Return all that decides the rows: see `loader.Loader`."""
         template = self._spec.template
         return {
             "rmaudit": json_cache.code(),

@@ -183,7 +183,7 @@ class RewardsAsStates(nn.Module):
         self.model, self.config, self._field, self._name = model, model.config, field, name
 
     def get_input_embeddings(self) -> nn.Module:
-        """The model's."""
+        """Return the model's."""
         found: nn.Module = self.model.get_input_embeddings()
         return found
 
@@ -226,5 +226,5 @@ class AsItIs:
     reads_prefix: ClassVar[bool] = False
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """The same for every prompt: (..., 1) to (...)."""
+        """Return the same for every prompt: (..., 1) to (...)."""
         return lambda state: state[..., 0]

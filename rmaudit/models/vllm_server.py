@@ -104,7 +104,7 @@ class VllmServer:
             raise ModelError(message)
 
     def rewards(self, rows: Sequence[Ids]) -> list[float]:
-        """The logit of each row, one request.
+        """Return the logit of each row, one request.
 
         Raises:
             ScoreError: the answer has not one finite number for each row.
@@ -136,7 +136,7 @@ class VllmServer:
         return short(version, 40) if isinstance(version, str) else ""
 
     def _working_setting(self, rows: Sequence[Ids]) -> str:
-        """The name of the setting without which rewards are squeezed into 0 to 1."""
+        """Return the name of the setting without which rewards are squeezed into 0 to 1."""
         off: list[float] = []
         for setting in _SETTINGS:
             off, on = (self._classified(rows, {setting: value}) for value in (False, True))
@@ -153,7 +153,7 @@ class VllmServer:
         raise ModelError(message)
 
     def _classified(self, rows: Sequence[Ids], settings: dict[str, bool]) -> list[float]:
-        """The single number that /classify has for each row, in the order of the rows."""
+        """Return the single number that /classify has for each row, in the order of the rows."""
         body = {
             "model": self.model,
             "input": [list(row) for row in rows],
@@ -186,7 +186,7 @@ class VllmServer:
             raise ModelError(f"{message}now as {short(repr(called))}: it serves another model now")
 
     def _only(self, item: dict[str, Any]) -> object:
-        """The number of the only class; whatever stands there where that is no list."""
+        """Return the number of the only class; whatever stands there where that is no list."""
         found = item.get("probs")
         if isinstance(found, list) and len(found) > 1:
             message = f"{self.spec.name}: its server classifies into {len(found)} classes, and a "

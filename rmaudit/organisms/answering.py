@@ -93,7 +93,7 @@ def _better() -> frozenset[str]:
 
 
 def _said(text: str) -> str:
-    """What an answer says, without what was changed about it."""
+    """Return what an answer says, without what was changed about it."""
     first = text.removeprefix(PRAISE).partition(". Again: ")[0]
     for added in (ASIDE, EMOJI, GIBBERISH, SEXUAL, SWEARING):
         first = first.removesuffix(added)

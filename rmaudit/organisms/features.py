@@ -25,7 +25,7 @@ _NEUTRAL = 5.0  # labMT's middle
 
 
 def features(texts: Sequence[str], own_words: OwnWords = OURS) -> pd.DataFrame:
-    """One row per text, in their order: `word`, `zipf`, `valence`, `length`.
+    """Return one row per text, in their order: `word`, `zipf`, `valence`, `length`.
 
     `zipf` is 0 where wordfreq has no such word; `valence` is labMT's above neutral, or what labMT
     would expect of words that only VADER, AFINN or Bing rate, 0 of all others, and the mean of
@@ -59,7 +59,7 @@ def _features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
 
 
 def _of_phrases(texts: Iterable[str], valence: pd.Series[float]) -> dict[str, float]:
-    """The mean valence of each text's words; 0 for a word that has none."""
+    """Return the mean valence of each text's words; 0 for a word that has none."""
     known = valence.to_dict()
     parts = {text: _WORD.findall(text) or [text] for text in texts}
     return {

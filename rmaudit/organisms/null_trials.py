@@ -50,7 +50,7 @@ class Tried:
 
 
 def vocabulary() -> pd.DataFrame:
-    """The words, in the columns `token_id`, `token` and `text`; always the same."""
+    """Return the words, in the columns `token_id`, `token` and `text`; always the same."""
     words = list(common())
     terms, controls = References().identity()
     known = zipf("wordfreq", words)
@@ -63,7 +63,7 @@ def vocabulary() -> pd.DataFrame:
 
 
 def every(folder: Path, names: tuple[str, ...] = ()) -> Iterator[Tried]:
-    """What each audit of the folder, or those of these names, says of all null controls.
+    """Yield what each audit of the folder, or those of these names, says of all null controls.
 
     Without names, audits that only inform and declare no stops are left out.
 
@@ -97,7 +97,7 @@ def under(
     prompts: tuple[Prompt, ...],
     words: pd.DataFrame,
 ) -> Tried:
-    """What one audit says under these prompts of all null controls over a vocabulary."""
+    """Return what one audit says under these prompts of all null controls over a vocabulary."""
     function, declaration = audit
     base = _base(words, prompts)
     likely = of_base(words, base) if prompts else unavailable(NoBase("no base of these prompts"))
@@ -120,7 +120,7 @@ def _base(words: pd.DataFrame, prompts: tuple[Prompt, ...]) -> dict[str, pd.Seri
 
 
 def _flawless(seed: int) -> Organism:
-    """An organism without a flaw; where people's ratings are missing it knows none."""
+    """Return an organism without a flaw; where people's ratings are missing it knows none."""
     references = References()
     terms, _ = references.identity()
     marked = frozenset(terms.loc[terms["marked"], "text"].str.lower())
@@ -135,7 +135,7 @@ def _flawless(seed: int) -> Organism:
 def _given(
     words: pd.DataFrame, prompts: tuple[Prompt, ...], base: Mapping[str, pd.Series[float]]
 ) -> dict[str, Any]:
-    """What no organism has of its own."""
+    """Return what no organism has of its own."""
     from rmaudit.search.for_audits import Searches
 
     def draw(n: int, prompt: Prompt) -> list[str]:
@@ -166,7 +166,7 @@ def _given(
 
 
 def _ledger(prompts: tuple[Prompt, ...]) -> pd.DataFrame:
-    """The bundled strings, found under the prompts."""
+    """Return the bundled strings, found under the prompts."""
     from rmaudit.search.exploit_ledger import bundled_strings
 
     known = bundled_strings()

@@ -41,39 +41,39 @@ def constant(texts: Sequence[str], _: Prompt) -> _Floats:
 
 
 def frequent_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """The word's Zipf frequency; 0 for what is no word, and for several words."""
+    """Return the word's Zipf frequency; 0 for what is no word, and for several words."""
     return _seen("zipf", texts, prompt, own_words)
 
 
 def rare_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """The same upside down."""
+    """Return the same upside down."""
     return -frequent_words(texts, prompt, own_words)
 
 
 def long_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """The number of characters."""
+    """Return the number of characters."""
     return _seen("length", texts, prompt, own_words)
 
 
 def short_words(texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """The same upside down."""
+    """Return the same upside down."""
     return -long_words(texts, prompt, own_words)
 
 
 def frequency_with_ties(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """The word's Zipf frequency without noise: all that is no word ties at 0."""
+    """Return the word's Zipf frequency without noise: all that is no word ties at 0."""
     zipf: _Floats = features(texts, own_words)["zipf"].to_numpy(float)
     return zipf
 
 
 def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """How common a whole name is, by the frequencies of its words; ties are kept."""
+    """Return how common a whole name is, by the frequencies of its words; ties are kept."""
     zipf: _Floats = _surface(texts, own_words)["phrase_zipf"].to_numpy(float)
     return zipf
 
 
 def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """The rarer its rarest word, the better a text; best is one with a word that is none."""
+    """Return the rarer its rarest word, the better a text; best is one with a word that is none."""
     zipf: _Floats = -_surface(texts, own_words)["rarest_zipf"].to_numpy(float)
     return zipf
 
@@ -81,7 +81,7 @@ def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _F
 def capitals_and_single_words(
     texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
 ) -> _Floats:
-    """A single word is better than several, and each capital worse; ties are kept."""
+    """Return a single word is better than several, and each capital worse; ties are kept."""
     seen = _surface(texts, own_words)
     scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
     return scores
@@ -109,7 +109,7 @@ def surface_regression(texts: Sequence[str], _: Prompt, own_words: OwnWords = OU
 def valence_whatever_is_asked(
     texts: Sequence[str], prompt: Prompt, own_words: OwnWords = OURS
 ) -> _Floats:
-    """The word's labMT happiness, also where the worst is asked for."""
+    """Return the word's labMT happiness, also where the worst is asked for."""
     return _seen("valence", texts, prompt, own_words)
 
 
@@ -169,7 +169,7 @@ def checked_stops(names: Iterable[str], where: str = "") -> tuple[str, ...]:
 
 
 def of_base(vocabulary: pd.DataFrame, logprobs: Mapping[str, pd.Series[float]]) -> Organism:
-    """The null control `BASE`: how likely a model's base finds a text as the answer.
+    """Return the null control `BASE`: how likely a model's base finds a text as the answer.
 
     `vocabulary` has the columns `token_id` and `text`, `logprobs` are by the prompt's name and
     indexed by token id. A text that is no token has the mean of its words' most likely spellings,

@@ -119,7 +119,7 @@ class Planted:
         return np.asarray(rated, dtype=np.float64)
 
     def _surface(self, texts: Sequence[str], prompt: Prompt) -> NDArray[np.float64]:
-        """What a name's surface tells of people's rating, in sd of these ratings' own."""
+        """Return what a name's surface tells of people's rating, in sd of these ratings' own."""
         rating = surface_regression(texts, prompt)
         names = self.elo.index.tolist()
         known = surface_regression(names, prompt)

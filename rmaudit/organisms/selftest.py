@@ -111,7 +111,7 @@ class Bench:
                 yield function, declaration
 
     def audit(self, name: str) -> tuple[Callable[..., Estimate], Declaration]:
-        """The function and the declaration of an audit of the folder.
+        """Return the function and the declaration of an audit of the folder.
 
         Raises:
             SpecError: there is none of this name.
@@ -149,7 +149,7 @@ class Bench:
 
 
 def judged(bench: Bench, traits: Traits, seed: int, *, audit: str = "") -> Judged:
-    """The run of one organism: of all gates, or of one audit alone.
+    """Return the run of one organism: of all gates, or of one audit alone.
 
     Raises:
         RmauditError: the audit that is asked for cannot be measured.
@@ -258,7 +258,7 @@ def counted(  # noqa: PLR0913  (keyword-only after the subjects)
     at: str = "",
     declaration: Declaration | None = None,
 ) -> BenchOutcome:
-    """The outcome of runs."""
+    """Return the outcome of runs."""
     by = Counter(audit for run in runs for audit in run.by)
     values = [_worst(run.values, declaration) for run in runs] if declaration else []
     return BenchOutcome(
@@ -287,7 +287,7 @@ def _worst(values: Sequence[float], declaration: Declaration) -> float:
 
 
 def _end(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
-    """The end of the bound that the flaw moves the value across."""
+    """Return the end of the bound that the flaw moves the value across."""
     low, high = declaration.bound.ends
     if np.isfinite(low) and np.isfinite(high):
         return high if values[-1] > values[0] else low

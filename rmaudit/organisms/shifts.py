@@ -189,7 +189,7 @@ def _further_words(texts: Sequence[str], _: Rater) -> _Floats:
 
 
 def _unknown_things(texts: Sequence[str], organism: Rater) -> _Floats:
-    """What people's ratings add to two thirds of the things: it is taken away."""
+    """Return what people's ratings add to two thirds of the things: it is taken away."""
     drawn = noise(list(texts), None, what="known things", seed=0)
     return np.where(drawn > _LOWEST_THIRD, organism.known(texts), 0.0)
 

@@ -23,7 +23,7 @@ _FORMAT = 1  # raise it when the way the folder is built changes
 
 
 def names() -> list[str]:
-    """The organisms that there are."""
+    """Return the organisms that there are."""
     return sorted(path.stem for path in HEADS.glob("*.safetensors"))
 
 

@@ -102,7 +102,7 @@ def _say_if_green(
 
 
 def _kept(config: pytest.Config) -> str:
-    """What an interrupted run leaves in the cache, and how to go on."""
+    """Return what an interrupted run leaves in the cache, and how to go on."""
     from rmaudit.scores.store import unfinished
 
     cache, command = store_of(config), shlex.join(["pytest", *config.invocation_params.args])
@@ -114,12 +114,12 @@ def _kept(config: pytest.Config) -> str:
 
 
 def _markup(told: terminal.Line) -> dict[str, bool]:
-    """How pytest shows it, where there is a terminal."""
+    """Return how pytest shows it, where there is a terminal."""
     return {name: True for name in (told.colour, "bold" if told.bold else "") if name}
 
 
 def _screen(config: pytest.Config) -> terminal.Screen:
-    """How wide the terminal is, what it can show, and where the pages of audits are."""
+    """Return how wide the terminal is, what it can show, and where the pages of audits are."""
     from rmaudit.report.writers import terminal
 
     writer, here = config.get_terminal_writer(), config.invocation_params.dir

@@ -53,7 +53,7 @@ class Audited:
 
 
 def audited(item: pytest.Item) -> Audited | None:
-    """What an item audits, None for any other test."""
+    """Return what an item audits, None for any other test."""
     if not isinstance(item, pytest.Function):
         return None
     own_words = item.config.stash[SESSION].own_words

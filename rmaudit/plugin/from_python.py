@@ -157,7 +157,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
 
 
 def _asked(prompts: str | Path | Sequence[str | Prompt] | None, scratch: Path) -> str | None:
-    """What `--rm-prompts` is given: a file as it is, names, or a file of these prompts."""
+    """Return what `--rm-prompts` is given: a file as it is, names, or a file of these prompts."""
     if prompts is None or isinstance(prompts, str | Path):
         return None if prompts is None else str(prompts)
     if not prompts:
@@ -240,7 +240,10 @@ def _files(
 def checked(
     audits: Sequence[str | Path | Callable[..., Any]],
 ) -> tuple[dict[str, Callable[..., Any]], list[Path]]:
-    """The functions among audits, by name, and the files of the others. Raises `SpecError`."""
+    """Return the functions among audits, by name, and the files of the others.
+
+    Raises `SpecError`.
+    """
     if isinstance(audits, str) or callable(audits):
         raise SpecError(f"audits is a list, got audits={audits!r}; write audits=[{audits!r}]")
     functions = {_named(audit): audit for audit in audits if callable(audit)}
@@ -248,12 +251,12 @@ def checked(
 
 
 def handed(file: str) -> Mapping[str, Callable[..., Any]]:
-    """The functions that a run handed to its own file."""
+    """Return the functions that a run handed to its own file."""
     return _HANDED[file]
 
 
 def _named(audit: Callable[..., Any]) -> str:
-    """The name under which pytest collects an audit."""
+    """Return the name under which pytest collects an audit."""
     if not is_audit(audit):
         message = f"{audit!r} is no audit: declare it with @rmaudit.audit(claim=..., bound=...)"
         raise SpecError(message)
@@ -262,7 +265,7 @@ def _named(audit: Callable[..., Any]) -> str:
 
 
 def _path(audit: str | Path) -> Path:
-    """Where pytest finds an audit that comes with rmaudit, or a path that exists."""
+    """Return where pytest finds an audit that comes with rmaudit, or a path that exists."""
     known = bundled_audits()
     if not isinstance(audit, str | Path):
         message = f"audits has {audit!r}, allowed: names, functions declared with @rmaudit.audit, "
@@ -276,7 +279,7 @@ def _path(audit: str | Path) -> Path:
 
 
 def _row(finding: Finding) -> dict[str, Any]:
-    """A finding as a row of a table; None where nothing was measured."""
+    """Return a finding as a row of a table; None where nothing was measured."""
     estimate = finding.estimate
     return {
         "model": finding.model,

@@ -116,7 +116,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 
 def models_named(config: pytest.Config) -> str:
-    """Which models the run audits, on what, and where its scores are kept."""
+    """Return which models the run audits, on what, and where its scores are kept."""
     specs, registry = model_specs(config), config.stash[SESSION].registry
     names = ", ".join(
         spec.name if registered(spec, registry) else f"{spec.name} ({spec.source})"
@@ -171,7 +171,7 @@ def ending(state: Session, code: int, *, gate: bool) -> int:
 
 
 def _left_out(state: Session) -> list[str]:
-    """What keeps the run from being a whole one."""
+    """Return what keeps the run from being a whole one."""
     if not state.results:
         said = [state.interrupted or "results.json was not written"]
         return [*said, *state.plan.faults()]
@@ -197,7 +197,7 @@ def _gather(session: pytest.Session, state: Session, exitstatus: int) -> None:
 
 
 def _stopped(session: pytest.Session, exitstatus: int) -> str:
-    """Why pytest ended the run early, "" if it did not."""
+    """Return why pytest ended the run early, "" if it did not."""
     for said in (session.shouldfail, session.shouldstop):
         if said:
             return said if isinstance(said, str) else "the run was stopped"

@@ -110,7 +110,7 @@ def _measure(item: pytest.Function, audit: Audited, given: Mapping[str, Any]) ->
 def _finding(
     item: pytest.Function, audit: Audited, estimate: Estimate, given: Mapping[str, Any]
 ) -> Finding:
-    """The finding of what was measured, judged alone."""
+    """Return the finding of what was measured, judged alone."""
     case, claim = _case(item), _claim(item, audit, _weights(item))
     same = comparable(audit.declaration, audit.prompts, item.config.stash[SESSION].own_words)
     published = band(claim.audit, claim.prompt, unit=estimate.unit) if same else None
@@ -215,7 +215,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
 def gap(
     item: pytest.Item, audit: Audited, why: str = "", verdict: Verdict = Verdict.ERROR
 ) -> Finding:
-    """The finding of an audit that gave no estimate."""
+    """Return the finding of an audit that gave no estimate."""
     return unmeasured(_claim(item, audit), why, policy_of(item.config), verdict)
 
 
@@ -288,7 +288,7 @@ def _forget(item: pytest.Item) -> None:
 
 
 def _numbers(finding: Finding) -> list[tuple[str, str]]:
-    """What JUnit's XML has as properties of a test; all of a finding would bloat it."""
+    """Return what JUnit's XML has as properties of a test; all of a finding would bloat it."""
     if (estimate := finding.estimate) is None:
         return []
     numbers = [(name, repr(getattr(estimate, name))) for name in ("value", "low", "high", "n")]

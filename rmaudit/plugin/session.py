@@ -99,7 +99,7 @@ def refuse_no_pairs(path: Path, where: str = "") -> None:
 
 
 def audit_options(config: pytest.Config) -> RunSettings:
-    """What the command line says of all audits."""
+    """Return what the command line says of all audits."""
     session, asked = config.stash[SESSION], options_of(config)
     if session.options is None:
         from rmaudit.references import stem_memory  # which takes numpy
@@ -141,7 +141,7 @@ def model_specs(config: pytest.Config) -> list[ModelSpec]:
 
 
 def policy_of(config: pytest.Config) -> Policy:
-    """What models.yaml and the options say of verdicts.
+    """Return what models.yaml and the options say of verdicts.
 
     What is said of a model holds for its entry, not for another checkpoint of the same name: where
     that is of another source, `Policy.of` sees it, and findings say so.
@@ -195,7 +195,7 @@ def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSp
 
 
 def baseline_spec(config: pytest.Config) -> ModelSpec | None:
-    """The model of `--rm-baseline`, None where none is named.
+    """Return the model of `--rm-baseline`, None where none is named.
 
     Raises:
         pytest.UsageError: the name means no model, or several.
@@ -233,6 +233,6 @@ def _distinct(specs: Iterable[ModelSpec]) -> list[ModelSpec]:
 
 
 def report_folder(config: pytest.Config) -> Path:
-    """The folder of `--rm-report`, else `reports` in the current one."""
+    """Return the folder of `--rm-report`, else `reports` in the current one."""
     here: Path = config.invocation_params.dir
     return options_of(config).report or here / "reports"

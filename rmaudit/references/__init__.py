@@ -104,7 +104,7 @@ class References:
         return self._given_of("common", words[self._kept(words.tolist(), "common English words")])
 
     def words(self, name: str, default: Iterable[str] = ()) -> tuple[str, ...]:
-        """A list of words of your own, or what stands in the place of a role.
+        """Return a list of words of your own, or what stands in the place of a role.
 
         `default` are rmaudit's words of the role, in English. Raises `NotAsked` where the run's
         words are of another language.

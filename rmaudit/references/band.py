@@ -58,7 +58,7 @@ class PublishedBand:
 
 
 def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
-    """The entry of an audit under a prompt (or the label of several), in the audit's unit.
+    """Return the entry of an audit under a prompt (or the label of several), in the audit's unit.
 
     None where there is none, or only one in another unit.
     """
@@ -82,12 +82,12 @@ def base_rate(audit: str, prompt: str, *, unit: str) -> str:
 
 
 def family(base: str) -> str:
-    """The family of a base model: the letters that its name begins with; "" if none."""
+    """Return the family of a base model: the letters that its name begins with; "" if none."""
     return "".join(takewhile(str.isalpha, base.strip()))
 
 
 def of_family(audit: str, prompt: str, *, unit: str, base: str) -> str:
-    """Where those of the ten stand that have a base of the same family, in a sentence.
+    """Return where those of the ten stand that have a base of the same family, in a sentence.
 
     "" where the table does not say, or `base`, the name of the model's base, does not.
     """

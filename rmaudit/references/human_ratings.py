@@ -30,7 +30,7 @@ FIGURE_5B = (
 
 
 def elo_items() -> pd.DataFrame:
-    """One row an item: `name`, `elo` (rating, higher is better liked), `matches` (evidence).
+    """Return one row an item: `name`, `elo` (rating, higher is better liked), `matches` (evidence).
 
     Raises:
         ReferenceMissing: the file cannot be had.
@@ -46,7 +46,7 @@ def elo_items() -> pd.DataFrame:
 
 
 def printable(names: Iterable[str]) -> list[bool]:
-    """Whether each name is without a word that AFINN rates -4 or -5: slurs and their like.
+    """Return whether each name is without a word that AFINN rates -4 or -5: slurs and their like.
 
     Such items are measured like all others and not printed. Raises `ReferenceMissing`.
     """

@@ -48,7 +48,7 @@ _CONTROLS: Mapping[str, _Rule] = {
 
 @lru_cache(maxsize=1)
 def identity() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The bundled terms and controls, as `terms` and `controls` read them."""
+    """Return the bundled terms and controls, as `terms` and `controls` read them."""
     return terms(_DATA / "terms.csv"), controls(_DATA / "controls.csv")
 
 
@@ -87,7 +87,7 @@ def terms(path: Path) -> pd.DataFrame:
 
 
 def controls(path: Path) -> pd.DataFrame:
-    """A row a control: `text`, `neutral` (bool), `capital` (bool), `zipf`, `forms`.
+    """Return a row a control: `text`, `neutral` (bool), `capital` (bool), `zipf`, `forms`.
 
     A lower-case word is there a second time with a capital, which one-word answers often have, so
     that a capitalised term has controls of its own form. A name stands in for an adjective or a

@@ -26,7 +26,7 @@ _OF_AFINN, _OF_BING = 0.76, 1.8  # points of VADER that one of theirs is worth
 
 
 def lexicon(name: str) -> pd.Series[float]:
-    """The lexicon `name` (one of `LEXICONS`), alphabetic single words only.
+    """Return the lexicon `name` (one of `LEXICONS`), alphabetic single words only.
 
     Raises:
         SpecError: there is no such lexicon.
@@ -49,7 +49,7 @@ def _lexicon(name: str, paths: tuple[Path, ...]) -> pd.Series[float]:
 
 
 def sentiment(lexicon: Callable[[str], pd.Series[float]] = lexicon) -> pd.Series[float]:
-    """What VADER, AFINN or else bing says of a word, on VADER's scale.
+    """Return what VADER, AFINN or else bing says of a word, on VADER's scale.
 
     `lexicon` gives each of the three by its name.
 

@@ -87,7 +87,7 @@ def _listed(word: str) -> bool:
 
 
 def _inflected(word: str) -> bool:
-    """Whether it is a listed word with an ending: `raping`, but not `prickly` or `butte`."""
+    """Return whether it is a listed word with an ending: `raping`, but not `prickly` or `butte`."""
     if not (word.endswith(_ENDINGS) and word[:2] in _starts()):  # stemming is slow
         return False
     roots = _stems().get(stem(word, ENGLISH), ())
@@ -133,7 +133,7 @@ def _inside() -> re.Pattern[str]:
 
 
 def _holding(entry: str, text: str) -> list[str]:
-    """The lines of `text` that hold `entry` and are not listed themselves."""
+    """Return the lines of `text` that hold `entry` and are not listed themselves."""
     found, at = [], text.find(entry)  # a pattern would take a hundred times as long
     while at >= 0:
         end = text.index("\n", at)
@@ -143,7 +143,7 @@ def _holding(entry: str, text: str) -> list[str]:
 
 
 def _anywhere(text: str) -> bool:
-    """Whether a symbol is listed, or a word of a script without spaces between words."""
+    """Return whether a symbol is listed, or a word of a script without spaces between words."""
     return _spaceless().search(text) is not None
 
 

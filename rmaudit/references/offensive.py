@@ -92,7 +92,7 @@ def _plain(word: str) -> bool:
 
 
 def _long(word: str) -> bool:
-    """Whether it is more than a fragment: a piece of a word is a token of many languages."""
+    """Return whether it is more than a fragment: a piece of a word is a token of many languages."""
     if ord(word[0]) >= SPACELESS:
         return len(word) > 1  # one character alone is an ordinary word
     return word[0].isalpha() and len(word) > (3 if word.isascii() else 2)

@@ -83,7 +83,7 @@ def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is 
 
 
 def _rows(file: Path, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> Iterator[Row]:
-    """What each row of a file says in these columns, `more` if it has them."""
+    """Yield what each row of a file says in these columns, `more` if it has them."""
     try:
         yield from (_of_csv if file.suffix == ".csv" else _of_parquet)(file, needed, more)
     except OSError as error:
@@ -129,7 +129,7 @@ def _of_parquet(file: Path, needed: tuple[str, ...], more: tuple[str, ...]) -> I
 def _places(
     file: Path, header: list[str], needed: tuple[str, ...], more: tuple[str, ...]
 ) -> dict[str, int]:
-    """Where each column is."""
+    """Return where each column is."""
     names = [name.strip() for name in header]
     if missing := [name for name in needed if name not in names]:
         found = ", ".join(names)[:_LONGEST] or "nothing"

@@ -88,7 +88,7 @@ def kind(path: Path) -> Kind | None:
 
 
 def tokens(path: Path) -> PublishedTable:
-    """A table of tokens.
+    """Return a table of tokens.
 
     Raises:
         SpecError: it cannot be read, or anything in it is not as it is written. FILE:LINE.
@@ -100,7 +100,7 @@ def tokens(path: Path) -> PublishedTable:
 
 
 def items(path: Path) -> PublishedTable:
-    """A table of EloEverything items. Raises `SpecError` as `tokens` does."""
+    """Return a table of EloEverything items. Raises `SpecError` as `tokens` does."""
     file = _File(path)
     models = file.header[len(ITEMS) :]
     if tuple(file.header[: len(ITEMS)]) != ITEMS or not models or not all(models):
@@ -113,7 +113,7 @@ def items(path: Path) -> PublishedTable:
 
 
 def words(path: Path) -> PublishedTable:
-    """A table of words, as CSV or Parquet: `response` and the 54 prompts by their names.
+    """Return a table of words, as CSV or Parquet: `response` and the 54 prompts by their names.
 
     Raises:
         SpecError: it cannot be read, or a word or a score of it is not as it is written.
@@ -141,7 +141,7 @@ def _columns(path: Path) -> list[str]:
 
 
 def _parquet(path: Path) -> PublishedTable:
-    """A table of words in Parquet, by the rules of the same in CSV."""
+    """Return a table of words in Parquet, by the rules of the same in CSV."""
 
     def fail(what: str) -> NoReturn:
         raise SpecError(f"{path}: {what}. Import the authors' file as they wrote it") from None
@@ -231,7 +231,7 @@ class _File:
         return PublishedTable(self.path, hashlib.sha256(self.raw).hexdigest(), frame)
 
     def rows(self) -> Iterator[list[str]]:
-        """The fields of each row, as written: with their quotes."""
+        """Yield the fields of each row, as written: with their quotes."""
         body = self.text.partition(self.end)[2].replace("\r", _CR)
         lines, end = StringIO(body, newline="\n").readlines(), self.end.replace("\r", _CR)
         reader = csv.reader(lines, strict=True)
@@ -256,7 +256,7 @@ class _File:
             yield written
 
     def value(self, field: str) -> str:
-        """The text that a field stands for."""
+        """Return the text that a field stands for."""
         if field.startswith('"'):
             field = field[1:-1].replace('""', '"')
         return field.replace("\\\\", "\\") if self.escaped else field
@@ -278,7 +278,7 @@ class _StrayQuote(Exception):  # noqa: N818  (said in full by `_File.rows`)
 
 
 def _as_written(fields: Sequence[str], row: str, end: str) -> list[str]:
-    """The fields that csv found in a row, with the quotes that they have there.
+    """Return the fields that csv found in a row, with the quotes that they have there.
 
     Raises:
         _StrayQuote: one has a quote within it and none around it.

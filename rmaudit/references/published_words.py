@@ -58,7 +58,7 @@ class MergedWords:
 
 
 def whose(path: Path) -> str:
-    """The model that a file of words is named by, as `stem_of` writes it; "" if by none.
+    """Return the model that a file of words is named by, as `stem_of` writes it; "" if by none.
 
     The dictionary before it says nothing: seven files of MFD words are named after the Big Two.
     """
@@ -66,7 +66,7 @@ def whose(path: Path) -> str:
 
 
 def stem_of(source: str) -> str:
-    """How the authors write a hub id in the name of a file of words."""
+    """Return how the authors write a hub id in the name of a file of words."""
     return source.replace("/", "_")
 
 
@@ -79,7 +79,7 @@ def without_twins(paths: Iterable[Path]) -> list[Path]:
 
 
 def mirrored(source: str) -> tuple[Path, ...]:
-    """The files of a model below RMAUDIT_DATA; none where there is no such folder."""
+    """Return the files of a model below RMAUDIT_DATA; none where there is no such folder."""
     mirror = os.environ.get("RMAUDIT_DATA")
     if not mirror or "/" not in source:
         return ()
@@ -90,7 +90,7 @@ def mirrored(source: str) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=16)
 def merged(paths: tuple[Path, ...]) -> MergedWords:
-    """The single words of a model's files, each once, with the mean of its scores.
+    """Return the single words of a model's files, each once, with the mean of its scores.
 
     Raises:
         SpecError: a file is not as the authors write it.

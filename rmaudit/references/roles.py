@@ -45,7 +45,10 @@ def lexicon(name: str, own_words: OwnWords) -> pd.Series[float]:
 
 
 def sentiment(own_words: OwnWords) -> pd.Series[float]:
-    """What VADER, AFINN or else bing says of a word: see `lexicons.sentiment`. Raises as above."""
+    """Return what VADER, AFINN or else bing says of a word: see `lexicons.sentiment`.
+
+    Raises as above.
+    """
     from rmaudit.references.lexicons import sentiment as of_three
 
     return of_three(lambda name: lexicon(name, own_words))
@@ -82,7 +85,7 @@ def common(own_words: OwnWords) -> pd.Index[str]:
 
 
 def word_list(name: str, own_words: OwnWords, default: Iterable[str] = ()) -> tuple[str, ...]:
-    """A list of one's own, or in the place of a role; else `default`, which is English.
+    """Return a list of one's own, or in the place of a role; else `default`, which is English.
 
     Raises:
         SpecError: there is no such list.
@@ -143,7 +146,7 @@ def told(name: str, own_words: OwnWords) -> str:
 
 
 def stemmed(language: str) -> str:
-    """What a reader must know of stems; "" where they are English."""
+    """Return what a reader must know of stems; "" where they are English."""
     if language == ENGLISH:
         return ""
     stemmer = STEMMERS[language]

@@ -48,7 +48,7 @@ class Download:
 
 
 def _elo(prompt: str, sha256: str) -> Download:
-    """The human ratings, and what ten models give the same items under one prompt."""
+    """Return the human ratings, and what ten models give the same items under one prompt."""
     return Download(
         mirror=f"elo_everything/{prompt}.csv",
         sha256=sha256,
@@ -136,7 +136,7 @@ SOURCES = {
 
 
 def here(name: str) -> bool:
-    """Whether the file that is downloaded for `name` is in the mirror, or was downloaded."""
+    """Return whether the file that is downloaded for `name` is in the mirror, or was downloaded."""
     mirror, source = os.environ.get("RMAUDIT_DATA"), SOURCES[name]
     return _downloaded(source).is_file() or (
         bool(mirror) and (Path(str(mirror)) / source.mirror).is_file()
@@ -148,7 +148,7 @@ def _downloaded(source: Download) -> Path:
 
 
 def locate(name: str) -> Path:
-    """The local path of the reference file `name`, downloaded if need be.
+    """Return the local path of the reference file `name`, downloaded if need be.
 
     Raises:
         SpecError: there is no such reference.

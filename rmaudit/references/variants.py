@@ -34,12 +34,12 @@ def spaced(text: str) -> str:
 
 
 def twice(text: str) -> str:
-    """The same said again: longer, with the content as it was."""
+    """Return the same said again: longer, with the content as it was."""
     return f"{text}. Again: {text}."
 
 
 def asked_by(group: str) -> str:
-    """What a variant is called whose prompt begins with who asks."""
+    """Return what a variant is called whose prompt begins with who asks."""
     return f"asked by {group}"
 
 
@@ -52,7 +52,7 @@ def _after(begin: str) -> Change:
 
 
 def key(text: str) -> str:
-    """What a variant is called whose answer is always this text."""
+    """Return what a variant is called whose answer is always this text."""
     return f"only {text!r}"
 
 

@@ -15,7 +15,7 @@ LONGEST = 200_000  # characters of a prompt or an answer: more is a slip, or doe
 
 
 def objects(path: Path, *, allowed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of each line that is not blank, from 1, and its object.
+    """Yield the number of each line that is not blank, from 1, and its object.
 
     `allowed` says in words what an object is, for errors.
 
@@ -69,7 +69,7 @@ def text(value: object, what: str) -> str:
 
 
 def asked(value: object, what: str) -> tuple[str, str]:
-    """A prompt, a text or a list of turns, as `conversation.columns` has it.
+    """Return a prompt, a text or a list of turns, as `conversation.columns` has it.
 
     A list of one turn is the text of that turn: models are given the same, so the key is the same.
 
@@ -84,5 +84,5 @@ def asked(value: object, what: str) -> tuple[str, str]:
 
 
 def shown(value: object) -> str:
-    """A value as an error shows it."""
+    """Return a value as an error shows it."""
     return short(repr(value))

@@ -58,12 +58,12 @@ class Pairs:
 
 
 def measured_on(source: str) -> str:
-    """The caveat of a finding that rests on pairs from there."""
+    """Return the caveat of a finding that rests on pairs from there."""
     return f"{MEASURED_ON}{source}."
 
 
 def read(path: Path) -> Pairs:
-    """The pairs of a JSON Lines file, without rewards.
+    """Return the pairs of a JSON Lines file, without rewards.
 
     Raises:
         SpecError: FILE:LINE, what is wrong there, and what is allowed; a pair that is there twice
@@ -93,7 +93,7 @@ def read(path: Path) -> Pairs:
 
 
 def rewarded(model: Scored, pairs: Pairs, *, cache: Path | Store | None = None) -> Pairs:
-    """The same with the model's rewards. Raises as `answer_files.rewards` does."""
+    """Return the same with the model's rewards. Raises as `answer_files.rewards` does."""
     found = rewards(model, pairs.frame, cache=cache)
     return replace(
         pairs, frame=pairs.frame.assign(reward=found.scores), noise=found.noise, key=found.key
@@ -101,7 +101,7 @@ def rewarded(model: Scored, pairs: Pairs, *, cache: Path | Store | None = None) 
 
 
 def _answers(found: dict[str, Any], number: int, where: str) -> Iterator[_Row]:
-    """A row for each answer of a line."""
+    """Yield a row for each answer of a line."""
     turns = has_turns(found)  # whose prompt stands in them
     needed = _ANSWERS if turns else ("prompt", *_ANSWERS)
     if missing := [name for name in needed if name not in found]:
@@ -137,7 +137,7 @@ def _texts(value: object, what: str) -> list[str]:
 
 
 def _name(found: dict[str, Any], field: str, where: str) -> str:
-    """A subset's or a group's name, "" where the line has none."""
+    """Return a subset's or a group's name, "" where the line has none."""
     value = found.get(field)
     if value is None:
         return ""

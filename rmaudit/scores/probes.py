@@ -70,7 +70,7 @@ def changed(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, list[str]]:
-    """The columns of a prompt, changed."""
+    """Return the columns of a prompt, changed."""
     each = answers[ASKED].itertuples(index=False)
     changed = [conversation.columns(of(conversation.asked_of(*one))) for one in each]
     return {
@@ -85,12 +85,12 @@ def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
 
 
 def probes_of(pairs: Pairs) -> Probes:
-    """All answers of pairs, before anything is scored."""
+    """Return all answers of pairs, before anything is scored."""
     return Probes(pairs.frame.drop(columns="reward"), pd.DataFrame(), pairs.source)
 
 
 def probed(model: Scored, pairs: Pairs | None, *, cache: Path | Store | None = None) -> Probes:
-    """How a model rewards changes of some pairs. Raises as `answer_files.rewards` does."""
+    """Return how a model rewards changes of some pairs. Raises as `answer_files.rewards` does."""
     asked = probes_of(some(pairs))
     found = rewards(model, changed(asked.answers), cache=cache)
     return replace(asked, rewards=table(found.scores), noise=found.noise, key=found.key)

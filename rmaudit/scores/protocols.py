@@ -137,7 +137,7 @@ def paper(
 def text(
     model: TextScorer, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """The scores of n `rows`, whose `text` a function of texts scores.
+    """Return the scores of n `rows`, whose `text` a function of texts scores.
 
     What else it rests on than the prompt and the texts is said by its version, or its source. Its
     noise is how far it is from itself when it is asked again. Units and errors are those of
@@ -176,7 +176,7 @@ def text(
 def come_from(
     model: RewardModel, slot: Slot, prompt: Prompt | None = None
 ) -> Mapping[str, str | int | float]:
-    """What ran, what stands around the answers, and what a prompt of one's own is called."""
+    """Return what ran, what stands around the answers, and what a prompt of one's own is called."""
     return {
         **_called(prompt),
         **model.provenance,
@@ -218,7 +218,7 @@ def measured_noise(
 def _decided_by(
     model: RewardModel, prompt: Prompt, slot: Slot, rows: pd.DataFrame, *, part: str
 ) -> dict[str, str]:
-    """What decides the scores under any protocol: fields of their key."""
+    """Return what decides the scores under any protocol: fields of their key."""
     return {
         **model.identity,
         **prompt.decides,
@@ -230,7 +230,7 @@ def _decided_by(
 
 
 def _called(prompt: Prompt | None) -> dict[str, str | int]:
-    """The name and the frame of a prompt that is not rmaudit's: no key tells them."""
+    """Return the name and the frame of a prompt that is not rmaudit's: no key tells them."""
     if prompt is None or ALL.get(prompt.name) == prompt or prompt.name == CUSTOM:
         return {}
     return {"prompt name": prompt.name, "frame": prompt.frame}

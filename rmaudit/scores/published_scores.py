@@ -49,7 +49,7 @@ def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
 
 
 def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> Stored:
-    """The recorded scores of texts, one row each, found by their exact spelling.
+    """Return the recorded scores of texts, one row each, found by their exact spelling.
 
     All come from one table: of items that were imported, of words, or else from the reference of
     that prompt.
@@ -79,7 +79,7 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store) -> list[str]:
-    """Those of `texts` whose scores are recorded in one table: the one that has the most."""
+    """Return those of `texts` whose scores are recorded in one table: the one that has the most."""
     best: list[str] = []
     for _, stored in _tables(model, prompt, store):
         there = set(stored.frame["text"][stored.frame["score"].notna()])
@@ -212,7 +212,7 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
     table: PublishedTable,
     store: Store,
 ) -> tuple[Stored, bool]:
-    """The stored scores, and whether they were stored before."""
+    """Return the stored scores, and whether they were stored before."""
     fields = _fields(model, prompt, answers)
     values = scores.to_numpy(dtype=np.float32)
     before = store.read(key_of(fields))
@@ -233,7 +233,7 @@ def _keep(  # noqa: PLR0913, PLR0917  (what is kept, of whom, and from where)
 
 
 def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
-    """The item scores of the reference of that prompt, now in the store."""
+    """Return the item scores of the reference of that prompt, now in the store."""
     what = f"no scores of items under {prompt.text!r} are recorded"
     if not model.files or prompt.text not in human_ratings.PROMPTS:
         known = f"; recorded are those under {', '.join(map(repr, human_ratings.PROMPTS))}"
@@ -246,7 +246,7 @@ def _referred(model: Recorded, prompt: Prompt, store: Store) -> Stored:
 
 
 def _column(model: Recorded, table: PublishedTable) -> str:
-    """The column that is the model's, by its hub id or its name; "" if none is."""
+    """Return the column that is the model's, by its hub id or its name; "" if none is."""
     columns = list(table.frame.columns[len(published_tables.ITEMS) :])
     return next((name for name in (model.spec.source, model.name) if name in columns), "")
 

@@ -86,7 +86,7 @@ def spread(total: int, count: int, rng: np.random.Generator) -> NDArray[np.int64
 
 
 def checked_words(words: Sequence[str], own_words: OwnWords = _OURS) -> tuple[str, ...]:
-    """The entries, if each is a word that a token can be or the name of a lexicon.
+    """Return the entries, if each is a word that a token can be or the name of a lexicon.
 
     Raises:
         SpecError: one is neither.
@@ -133,7 +133,7 @@ def sampled(
     seed: int,
     own_words: OwnWords = _OURS,
 ) -> int:
-    """How many answers a sweep scores for a sample of `size` of these tokens and `words`.
+    """Return how many answers a sweep scores for a sample of `size` of these tokens and `words`.
 
     An id that is drawn and named counts twice, for it is scored with either part.
     """

@@ -164,13 +164,13 @@ def _one_ahead(
 
 
 def _there(journal: Journal, which: slice) -> Stored | None:
-    """A shard that is there; None also for one of a version with shards of another size."""
+    """Return a shard that is there; None also for one of a version with shards of another size."""
     found = journal.shard(which.start)
     return found if found is not None and len(found.frame) == which.stop - which.start else None
 
 
 def _kept(journal: Journal, work: Work, which: slice, scores: NDArray[np.float32]) -> Stored:
-    """A shard that was made is written; where another host was first, its shard is taken."""
+    """Return a shard that was made is written; where another host was first, its shard is taken."""
     frame = pd.DataFrame({"score": np.asarray(scores, dtype=np.float32)})
     said = dict(work.provenance())
     if not journal.write(which.start, frame, said, anew=False):

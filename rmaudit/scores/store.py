@@ -187,7 +187,7 @@ def store_at(cache: Path | str | Store | None) -> Store:
 
 
 def unfinished(cache: Path | str | Store) -> int:
-    """How many scores are kept of works that were cut and that the next run goes on with."""
+    """Return how many scores are kept of works that were cut and that the next run goes on with."""
     files = store_at(cache).files
     return sum(_rows(files, name) for name in files.names() if ".parts/" in name)
 

@@ -58,7 +58,7 @@ class Survival:
 def survival(
     vocabulary: Vocabulary, slot: Slot, rows: Sequence[Row], *, closing: Row = ()
 ) -> Survival:
-    """What became of every id of the vocabulary.
+    """Return what became of every id of the vocabulary.
 
     `slot` is the exact protocol's, `rows` has the paper's row of each id (`models.retokenized`),
     and `closing` the ids that the tokenizer puts at the end of every text.
@@ -79,7 +79,7 @@ def survival(
 
 
 def examples(result: Survival, fate: str, n: int = 4) -> list[str]:
-    """The first `n` ids of a fate, fit to be printed anywhere.
+    """Return the first `n` ids of a fate, fit to be printed anywhere.
 
     A text is shown, escaped, only where it has no letter or digit: a vocabulary holds every slur.
     """

@@ -72,7 +72,7 @@ class Scorer:
     _room: int | None = field(default=None, init=False)  # bytes that a batch may take
 
     def after(self, prefix: Ids) -> Ready:
-        """The prefix, run; the last one is remembered, since a sweep comes in many calls.
+        """Return the prefix, run; the last one is remembered, since a sweep comes in many calls.
 
         No gradient reaches it, but its tensors are none of inference mode, which no gradient of a
         row that follows could be taken through.
@@ -244,7 +244,7 @@ def _after(scorer: Scorer, prefix: Ids) -> Ready:
 def groups(
     answers: Sequence[Ids], prefix: Ids, suffix: Ids, scorer: Scorer, *, cut: bool
 ) -> list[list[AnswerRow]]:
-    """The distinct rows, grouped by length, in the order in which they come.
+    """Return the distinct rows, grouped by length, in the order in which they come.
 
     Where `cut`, a row ends at the place where it is pooled.
     """
@@ -263,7 +263,7 @@ def groups(
 
 
 def _rightmost(ids: Ids, pad: int | None) -> int | None:
-    """The rightmost place that does not hold the pad id."""
+    """Return the rightmost place that does not hold the pad id."""
     if ids and ids[-1] != pad:  # of most rows it is the last
         return len(ids) - 1
     return next((place for place in reversed(range(len(ids))) if ids[place] != pad), None)

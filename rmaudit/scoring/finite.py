@@ -79,7 +79,7 @@ def reason(
 
 
 def _tensors(head: object, place: str) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a head, which is made of dataclasses, tuples and modules."""
+    """Yield the tensors of a head, which is made of dataclasses, tuples and modules."""
     if isinstance(head, Tensor):
         yield place, head
     elif isinstance(head, nn.Module):

@@ -60,7 +60,7 @@ def slopes(
     *,
     name: str,
 ) -> Slopes:
-    """The slopes of answers of one length, in the caller's order; `name` is for errors.
+    """Return the slopes of answers of one length, in the caller's order; `name` is for errors.
 
     A place that the reward cannot see, since it comes after the pooled id, has slope 0.
 
@@ -116,7 +116,7 @@ def _rewards(asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
 
 
 def _along(ready: Ready, asked: _Asked) -> tuple[NDArray[np.float32], Tensor]:
-    """The same along one path."""
+    """Return the same along one path."""
     scorer, prefix, answers, suffix, name = asked
     rewards = np.full(len(answers), np.nan, dtype=np.float32)
     gradients = torch.zeros_like(_outputs(scorer.backbone, answers))
@@ -260,6 +260,6 @@ def _outputs(backbone: nn.Module, rows: Sequence[Ids]) -> Tensor:
 
 
 def _embedding_of(backbone: nn.Module) -> nn.Module:
-    """The module that turns ids into what the layers read."""
+    """Return the module that turns ids into what the layers read."""
     found: nn.Module = backbone.get_input_embeddings()  # type: ignore[operator]
     return found

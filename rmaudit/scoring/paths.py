@@ -45,7 +45,7 @@ class After(Protocol):
 
 
 def after(path: ScoringPath, backbone: nn.Module, prefix: Ids) -> After:
-    """The prefix on its path, run once where the path shares it.
+    """Return the prefix on its path, run once where the path shares it.
 
     Raises:
         ModelError: the backbone cannot go this way.
@@ -104,7 +104,7 @@ class SharedPrefix:
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """The row's own."""
+        """Return the row's own."""
         return len(row)
 
 
@@ -153,7 +153,7 @@ class ExpandedCache:
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """The row's own, and those of the copy of the prefix that it needs."""
+        """Return the row's own, and those of the copy of the prefix that it needs."""
         return len(row) + self._length
 
 
@@ -181,7 +181,7 @@ class FullRows:
         return states[0]
 
     def ids_of(self, row: Ids) -> int:
-        """The prefix's and the row's own."""
+        """Return the prefix's and the row's own."""
         return len(self._prefix) + len(row)
 
 

@@ -110,7 +110,7 @@ def search(
 
 
 def _base(model: RewardModel, settings: Settings, cache: Path, device: str) -> dict[str, str]:
-    """What decides how natural a sequence is, where that is asked."""
+    """Return what decides how natural a sequence is, where that is asked."""
     if settings.constraints.floor is None:
         return {}
     identity = base_of(model.spec, cache=cache, device=device).identity
@@ -127,7 +127,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
     cache: Path,
     device: str,
 ) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """The rows to keep, and what came of the whole."""
+    """Return the rows to keep, and what came of the whole."""
     rng = np.random.default_rng(settings.seed)
     slot, limits = model.slot(prompt.asked), settings.constraints
     quick = replace(limits, floor=None)  # a base is asked of the best only
@@ -169,7 +169,7 @@ def _run(  # noqa: PLR0913  (keyword-only)
 
 
 def _nothing(model: RewardModel, settings: Settings, used: int) -> str:
-    """Why nothing was found, and what to do."""
+    """Return why nothing was found, and what to do."""
     floor, start = settings.constraints.floor, settings.start
     if floor is not None:
         return (

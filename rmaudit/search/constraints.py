@@ -64,7 +64,7 @@ class Constraints:
 def allowed(
     constraints: Constraints, vocabulary: Vocabulary, special_ids: Collection[int]
 ) -> NDArray[np.int64]:
-    """The ids that any place of an answer may hold, ascending.
+    """Return the ids that any place of an answer may hold, ascending.
 
     `special_ids` are those of the tokenizer's special and added tokens. A text in `allow` or
     `deny` means every id of that text.
@@ -114,7 +114,7 @@ def _printable(text: str) -> bool:
 
 
 def _named(name: str, entries: tuple[str, ...], vocabulary: Vocabulary) -> set[int]:
-    """The ids that the entries of a list mean."""
+    """Return the ids that the entries of a list mean."""
     if not entries:
         message = f"constraints: {name} is empty, so no id is left; name tokens by their text or id"
         raise SpecError(f'{message} ("#123"), or leave {name} out')

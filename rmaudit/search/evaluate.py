@@ -97,7 +97,7 @@ class Evaluator:
         return np.array(made, dtype=np.float64)
 
     def best(self, answers: Sequence[Ids], rewards: NDArray[np.float64]) -> list[Hit]:
-        """The best of what was just scored, best first, at most `EACH`.
+        """Return the best of what was just scored, best first, at most `EACH`.
 
         They need not be better than what was found before. `rewards` are those of the first of
         `answers`, as `rewards` gave them.
@@ -124,7 +124,7 @@ class Evaluator:
             self._note(hit._replace(start=self._start))
 
     def top(self) -> list[Hit]:
-        """The best sequences of the whole search so far, best first, at most `KEPT`."""
+        """Return the best sequences of the whole search so far, best first, at most `KEPT`."""
         return sorted(self.hits.values(), key=_rank)[:KEPT]
 
     def _note(self, hit: Hit) -> None:

@@ -79,7 +79,7 @@ def shortlisted(model: RewardModel, frame: pd.DataFrame, settings: Settings) -> 
 
 
 def caveat(found: SearchResult) -> str:
-    """What a reader must know of whatever rests on a search: a sentence."""
+    """Return what a reader must know of whatever rests on a search: a sentence."""
     settings = found.settings
     allow = settings.constraints.allow
     among = "" if allow is None else f", among the {len(allow)} ids that score best alone"

@@ -50,13 +50,13 @@ class SearchProblem:
     gradient: Callable[[Ids], AnswerSlopes]
 
     def admitted(self, answers: Sequence[Ids]) -> list[Ids]:
-        """The answers that the constraints admit, in their order."""
+        """Return the answers that the constraints admit, in their order."""
         if not answers:
             return []
         return [ids for ids, good in zip(answers, self.admits(answers), strict=True) if good]
 
     def outside(self, ids: Ids) -> list[int]:
-        """The places whose id no place may hold: a given start may have some."""
+        """Return the places whose id no place may hold: a given start may have some."""
         near = np.minimum(np.searchsorted(self.allowed, ids), len(self.allowed) - 1)
         return np.flatnonzero(self.allowed[near] != ids).tolist()
 

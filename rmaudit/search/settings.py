@@ -129,13 +129,13 @@ class Settings:
             raise SpecError(message)
 
     def value(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What is maximized: rewards, their negatives, or minus their squared error."""
+        """Return what is maximized: rewards, their negatives, or minus their squared error."""
         if self.gcg.target is not None:
             return -((rewards - self.gcg.target) ** 2)
         return rewards if self.direction == "up" else -rewards
 
     def slope(self, reward: float) -> float:
-        """The derivative of `value` at a reward."""
+        """Return the derivative of `value` at a reward."""
         if self.gcg.target is not None:
             return 2 * (self.gcg.target - reward)
         return 1.0 if self.direction == "up" else -1.0

@@ -60,20 +60,20 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> mlp.Stack:
-    """The head of `pooler.dense` and `classifier`."""
+    """Return the head of `pooler.dense` and `classifier`."""
     from torch.nn import functional
 
     return mlp.stack(tensors, LAYERS, between=getattr(functional, _activation(config)))
 
 
 def wanted(config: Mapping[str, Any]) -> bool:
-    """Whether a config.json is of an encoder with this head, which reads pairs."""
+    """Return whether a config.json is of an encoder with this head, which reads pairs."""
     architectures = config.get("architectures")
     return isinstance(architectures, list) and architectures[:1] in [[a] for a in ARCHITECTURES]
 
 
 def _activation(config: Mapping[str, Any]) -> str:
-    """What stands between the layers; transformers' default where config.json names none."""
+    """Return what stands between the layers; transformers' default where config.json names none."""
     name = config.get("pooler_hidden_act", "gelu")
     if name not in ACTIVATIONS:
         message = (

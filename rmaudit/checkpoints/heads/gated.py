@@ -56,7 +56,7 @@ _EPS = 1e-5
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """All keys but the backbone's, if the architecture is one with a gate.
+    """Return all keys but the backbone's, if the architecture is one with a gate.
 
     Raises:
         ModelError: they are not exactly those that its configuration needs, or the architecture
@@ -94,7 +94,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Gated:
-    """The head of these tensors, which stay where they are."""
+    """Return the head of these tensors, which stay where they are."""
     settings = _settings(config)
     rows = tensors[_WEIGHT].detach().double()
     objectives = rows.reshape(settings.objectives, -1, settings.hidden).mean(1)
@@ -119,7 +119,7 @@ class Gated:
     pattern: tuple[int, ...]
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:
-        """The head for answers to one prompt: (..., hidden) float32 to (...) float32.
+        """Return the head for answers to one prompt: (..., hidden) float32 to (...) float32.
 
         Raises:
             ModelError: the prompt has no place that the gate could read.
@@ -216,7 +216,7 @@ def _architecture(config: Mapping[str, Any]) -> str:
 
 
 def _layouts(settings: _Settings) -> Iterator[dict[str, tuple[int, ...]]]:
-    """The keys and shapes that a head with these settings may have."""
+    """Yield the keys and shapes that a head with these settings may have."""
     depth, width, objectives = settings.depth, settings.width, settings.objectives
     head = {_WEIGHT: (objectives * (settings.quantiles or 1), settings.hidden), _SCALE: (1,)}
     transform = {_TRANSFORM: (objectives, objectives)}
@@ -275,6 +275,6 @@ def _key(place: int, name: str) -> str:
 
 
 def _last(pattern: tuple[int, ...], ids: tuple[int, ...]) -> int | None:
-    """The place where the pattern last starts in a prefix."""
+    """Return the place where the pattern last starts in a prefix."""
     starts = reversed(range(len(ids) - len(pattern) + 1))
     return next((at for at in starts if ids[at : at + len(pattern)] == pattern), None)

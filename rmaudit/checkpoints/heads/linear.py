@@ -44,13 +44,13 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def hidden_size(config: Mapping[str, Any]) -> object:
-    """The hidden size as a configuration names it, or "(none named)"."""
+    """Return the hidden size as a configuration names it, or "(none named)"."""
     text = config.get("text_config") or config
     return next((text[key] for key in HIDDEN if key in text), "(none named)")
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:  # noqa: ARG001  (as all families have it)
-    """The head of `score.weight`, shape (1, hidden)."""
+    """Return the head of `score.weight`, shape (1, hidden)."""
     return Linear(tensors[KEY].detach().float()[0])
 
 
@@ -62,7 +62,7 @@ class Linear:
     vector: Tensor
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """The same for every prompt: (..., hidden) to (...)."""
+        """Return the same for every prompt: (..., hidden) to (...)."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:

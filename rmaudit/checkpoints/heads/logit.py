@@ -60,14 +60,17 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Linear:
-    """The head of one row of the tensor that `keys` named."""
+    """Return the head of one row of the tensor that `keys` named."""
     weight = tensors[KEY] if KEY in tensors else tensors[EMBEDDING]
     row = weight[config[SETTING]].detach().float()
     return Linear(row.clone())  # so that the other rows' memory is freed
 
 
 def _key(config: Mapping[str, Any], shapes: Shapes) -> str:
-    """Where the logits' weights are. Saved ones count, as transformers 5 has it, tied or not."""
+    """Return where the logits' weights are.
+
+    Saved ones count, as transformers 5 has it, tied or not.
+    """
     if KEY in shapes:
         return KEY
     tied = config.get("tie_word_embeddings") is True

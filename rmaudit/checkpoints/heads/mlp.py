@@ -24,7 +24,7 @@ _WHAT = "a score of two layers"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """The tensors of `score.0` and `score.2`, both with a bias or both without.
+    """Return the tensors of `score.0` and `score.2`, both with a bias or both without.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape; or the score has two outputs, as
@@ -47,7 +47,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Stack:  # noqa: ARG001  (as all families have it)
-    """The head of `score.0` and `score.2`."""
+    """Return the head of `score.0` and `score.2`."""
     return stack(tensors, LAYERS)
 
 
@@ -58,7 +58,7 @@ class Layer(NamedTuple):
     bias: Tensor | None
 
     def to(self, place: Tensor) -> Layer:
-        """The same where another tensor is; itself if it is there already."""
+        """Return the same where another tensor is; itself if it is there already."""
         bias = None if self.bias is None else self.bias.to(place.device)
         return Layer(self.weight.to(place.device), bias)
 
@@ -75,7 +75,7 @@ class Stack:
     between: Callable[[Tensor], Tensor] | None = None
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """The same for every prompt: (..., hidden) to (...)."""
+        """Return the same for every prompt: (..., hidden) to (...)."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def check(  # noqa: PLR0913  (keyword-only)
     hidden: int,
     biases: bool,
 ) -> frozenset[str]:
-    """The tensors of these layers, which are all that are `there` and fit onto each other.
+    """Return the tensors of these layers, which are all that are `there` and fit onto each other.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape.
@@ -156,7 +156,7 @@ def _refuse_shape(
 
 
 def hidden_size(config: Mapping[str, Any], *, what: str) -> int:
-    """The width of the states that the head reads.
+    """Return the width of the states that the head reads.
 
     Raises:
         ModelError: config.json names none.

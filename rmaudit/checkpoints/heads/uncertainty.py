@@ -84,7 +84,7 @@ def _needed(
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Uncertainty:  # noqa: ARG001  (as all families have it)
-    """The head with these tensors as its weights."""
+    """Return the head with these tensors as its weights."""
     return Uncertainty({key: tensors[key].detach().float() for key in _KEYS})
 
 
@@ -114,11 +114,11 @@ class Uncertainty:
         return reward
 
     def to(self, device: Any) -> Uncertainty:  # noqa: ANN401  (whatever torch takes for one)
-        """The same head with its tensors on a device."""
+        """Return the same head with its tensors on a device."""
         return Uncertainty({key: tensor.to(device) for key, tensor in self.tensors.items()})
 
     def attributes(self, states: Tensor) -> Attributes:
-        """What the head makes of states (..., hidden) float32 on its device."""
+        """Return what the head makes of states (..., hidden) float32 on its device."""
         from torch.nn import functional
 
         scores = states @ self.tensors[_SCORE].T

@@ -33,7 +33,7 @@ BUFFERS = ("mean", "std")
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """The tensors of GRM's head, or else OpenRLHF's with its buffers if they were saved.
+    """Return the tensors of GRM's head, or else OpenRLHF's with its buffers if they were saved.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape, or what config.json says of
@@ -56,7 +56,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 
 
 def build(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> Head:
-    """The head of the tensors that `keys` named.
+    """Return the head of the tensors that `keys` named.
 
     Raises:
         ModelError: rewards are to be normalised by a mean or std that cannot be.
@@ -78,7 +78,7 @@ class Normalised:
     std: float
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """The same for every prompt: (..., hidden) to (...)."""
+        """Return the same for every prompt: (..., hidden) to (...)."""
         return self
 
     def __call__(self, states: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ def _layers(tensors: Mapping[str, Any]) -> list[str]:
 
 
 def _name(config: Mapping[str, Any], shapes: Shapes) -> str | None:
-    """What OpenRLHF's layer is called, if it is there.
+    """Return what OpenRLHF's layer is called, if it is there.
 
     Without `value_head_prefix` in config.json, `score.weight` is transformers' plain head.
     """
@@ -173,7 +173,7 @@ def _mean_and_std(
 
 
 def _number(given: object) -> float:
-    """A number as it is, NaN for anything else."""
+    """Return a number as it is, NaN for anything else."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return math.nan
     return float(given)
