@@ -184,7 +184,7 @@ def _around(folder: Path) -> list[Path]:
 
 
 def tokenizer_folder(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Path:
-    """The folder of the tokenizer of a checkpoint or an adapter; no weights are downloaded for it.
+    """Return the folder of a checkpoint's or an adapter's tokenizer, without downloading weights.
 
     Raises:
         ModelError: it is the base's, and that cannot be had.

@@ -91,7 +91,7 @@ def _write_manifest(folder: Path, cache: Path) -> None:
 
 
 def _damaged(folder: Path, cache: Path) -> str:
-    """The first file that is missing or holds other bytes than were written; "" if none does."""
+    """Return the first file that is missing or was changed since it was written; "" if none."""
     try:
         named: dict[str, str] = json.loads(_manifest(folder).read_text(encoding="utf-8"))
         files = {folder / name: str(found) for name, found in named.items()}

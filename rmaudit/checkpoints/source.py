@@ -129,7 +129,7 @@ Kind = Folder | HubCommit
 
 
 def find(spec: ModelSpec, cache: Path, *, instead: str = "pytest audits --model FOLDER") -> Kind:
-    """Where the files of a registry entry are: built if need be, and downloaded but for weights.
+    """Return where the files of a registry entry are; build or download all but the weights.
 
     `instead` is how a folder is given in place of a hub id that cannot be had.
 

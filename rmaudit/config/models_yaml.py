@@ -28,7 +28,7 @@ _FILES = ("template", "pairs")  # keys that name a file
 
 
 def read(raw: bytes, path: Path) -> tuple[dict[str, ModelSpec], Policy, OwnWords]:
-    """The models, the policy and the words of a file at `path`, from whose folder paths start.
+    """Return the models, the policy and the words of a file; its paths start from its folder.
 
     Raises:
         YamlProblem: it is not plainly right.

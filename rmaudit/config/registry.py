@@ -121,7 +121,7 @@ def load_registry(path: Path) -> Registry:
 
 
 def resolve(registry: Registry, pattern: str) -> list[ModelSpec]:
-    """The models that `--model pattern` means: a name, a checkpoint folder, a glob or a hub id.
+    """Return the models that `--model PATTERN` means: a name, a folder, a glob or a hub id.
 
     What comes first in this list is taken where a pattern could mean several. A glob means models
     of the file itself where it matches any, else of the bundled ones.

@@ -54,7 +54,7 @@ def is_served(source: str) -> bool:
 
 
 def wrong(source: str) -> str:
-    """What is wrong with a URL as a source, "" if nothing; it quotes nothing that may be secret.
+    """Return what is wrong with a URL as a source, quoting no secrets; "" if nothing is wrong.
 
     What a source says stands in reports and keys, so no password may stand there.
     """

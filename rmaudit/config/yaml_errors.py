@@ -16,7 +16,7 @@ _OWN: dict[str, type[Strict]] = {"prompts": PROMPT, "lexicons": LEXICON, "rankin
 
 
 def first(errors: list[ErrorDetails], document: Document, root: type[Strict]) -> YamlProblem:
-    """The first of pydantic's errors by line; missing keys last, for they may be misspelt ones.
+    """Return the first of pydantic's errors by line; missing keys last, as they may be misspelt.
 
     `root` is the type of the whole document.
     """

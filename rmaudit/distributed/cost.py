@@ -65,7 +65,7 @@ def size_of(model: Scored) -> Size | None:
 
 
 def ids_of(need: Need) -> int:
-    """How many ids pass through the model for a need: the answers, and what stands around them."""
+    """Return how many ids pass through the model for a need, with those around the answers."""
     model = need.model
     if isinstance(model, Recorded | TextScorer):
         return 0

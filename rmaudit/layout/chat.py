@@ -118,7 +118,7 @@ def texts(
     model: str,
     process: int = 0,
 ) -> list[str]:
-    """The conversation of `prompt` and each answer as the template prints it, on the pinned day.
+    """Return the conversation with each answer as the template prints it, on the pinned day.
 
     Raises:
         ModelError: the tokenizer has no chat template, or it fails, or takes too much memory or

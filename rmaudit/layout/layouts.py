@@ -60,7 +60,7 @@ class Layout(Protocol):
 
 
 def layout_in(folder: Path, spec: ModelSpec, *, pairs: bool) -> Layout:
-    """The layout of the tokenizer in a folder; `pairs` for an encoder that reads pairs of texts.
+    """Return the layout of a folder's tokenizer; `pairs` for an encoder that reads pairs of texts.
 
     Raises:
         ModelError: the registry asks for something that an encoder does not have.

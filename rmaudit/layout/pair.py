@@ -85,7 +85,7 @@ def ids(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
 
 @failures_told
 def rows(tokenizer: PreTrainedTokenizerBase, prompt: str, answers: Sequence[str]) -> list[Ids]:
-    """The paper's protocol: the whole row of ids that each answer's text becomes, in their order.
+    """Return the row of ids that each answer's text becomes, as the paper's protocol has it.
 
     Its authors have no encoders: where they tokenize a conversation, here it is the pair. An empty
     answer is an empty second text, which a tokenizer would leave out if it were given it alone.

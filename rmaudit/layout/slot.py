@@ -66,7 +66,7 @@ def refuse_text(responses: object) -> None:
 def around(
     tokenizer: PreTrainedTokenizerBase, before: str, middle: str, after: str
 ) -> tuple[Ids, Ids]:
-    """The ids of `before` and of `after` in `before + middle + after`, no special ones added."""
+    """Return the ids of `before` and `after` in `before + middle + after`, without special ones."""
     whole = before + middle + after
     ids, (start, end) = _cut(tokenizer, whole, len(before), len(before + middle))
     return (

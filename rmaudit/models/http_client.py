@@ -204,7 +204,7 @@ def _key(spec: ModelSpec) -> str:
 
 
 def _reason(body: bytes) -> str:
-    """What an answer that is an error says: the message of vLLM, the detail of FastAPI, or text."""
+    """Return what an error says: the message of vLLM, the detail of FastAPI, or the text."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

@@ -179,7 +179,7 @@ def _dtype(spec: ModelSpec, folder: Path, name: str) -> str:
 
 
 def _sees_ahead(config: PretrainedConfig) -> bool:
-    """Whether it is no causal model, such as BERT: transformers makes language models of these."""
+    """Return whether it is not causal, such as BERT, which transformers loads all the same."""
     two_way = getattr(config, "use_bidirectional_attention", None)
     names = ("is_causal", "is_decoder")
     return bool(two_way) or any(getattr(config, name, True) is False for name in names)

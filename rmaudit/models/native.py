@@ -216,7 +216,7 @@ class Native:
 
 
 def held(model: Any, scorer: Scorer, *, classifier: bool, name: str) -> Weights:  # noqa: ANN401  (transformers' classes)
-    """A model of transformers and its scorer; a `classifier` has a forward that gives rewards."""
+    """Return a model of transformers and its scorer; a `classifier`'s forward gives rewards."""
     from rmaudit.models.loading import Weights
     from rmaudit.scoring import pipeline
 

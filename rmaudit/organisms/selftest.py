@@ -102,7 +102,7 @@ class Bench:
     prepared: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def gates(self) -> Iterator[tuple[Callable[..., Estimate], Declaration]]:
-        """The gating audits of the folder that organisms can be put to: functions, declarations.
+        """Yield the function and the declaration of each gate that organisms can be put to.
 
         Those that compare with another model are left out.
         """

@@ -28,7 +28,7 @@ def names() -> list[str]:
 
 
 def build(name: str, cache: Path) -> Path:
-    """The checkpoint folder of an organism below `cache`, built there if it is not there yet.
+    """Return the checkpoint folder of an organism below `cache`; build it if it is missing.
 
     With the checkpoint it has a registry of one model, `models.yaml`, which says that it was
     trained on half of the references: `pytest audits --rm-models FOLDER/models.yaml`. Builds

@@ -125,7 +125,7 @@ def _checked_stops(declaration: Declaration) -> None:
 
 
 def rate(declaration: Declaration, prompt: str) -> str:
-    """Where known models stand: as the audit states it, or else as the table has it; or ""."""
+    """Return where known models stand, by the audit or by the table; "" if neither says it."""
     unit = declaration.bound.unit
     return declaration.base_rate or base_rate(declaration.name, prompt, unit=unit)
 

@@ -167,7 +167,7 @@ def _place(item: pytest.Item) -> str:
 
 
 def _repeat(item: pytest.Item, audit: Audited) -> str:
-    """The command that runs one audit again, with all that decides its numbers and its verdict."""
+    """Return the command that runs one audit again with the same numbers and verdict."""
     config, spec = item.config, audit.spec
     # A folder of an entry's name is not the entry: its source is its whole path, or a hub id.
     model = spec.name if registered(spec, config.stash[SESSION].registry) else spec.source

@@ -126,7 +126,7 @@ def audit_options(config: pytest.Config) -> RunSettings:
 
 
 def model_specs(config: pytest.Config) -> list[ModelSpec]:
-    """The models to audit, resolved once; none, and the session's error, if they are wrong."""
+    """Return the models to audit; none, and an error in the session, if they are wrong."""
     session = config.stash[SESSION]
     if session.specs is None:
         try:

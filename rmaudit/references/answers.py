@@ -28,7 +28,7 @@ def answers(references: References, frame: int) -> list[str]:
 
 
 def rated(references: References, frame: int) -> list[str]:
-    """The 25 things of EloEverything that people rate highest, or lowest where `frame` is -1.
+    """Return the 25 things that people rate highest, or lowest where `frame` is -1.
 
     None where the ratings cannot be had: they have to be downloaded, and nothing rests on them
     alone.

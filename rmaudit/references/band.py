@@ -76,7 +76,7 @@ def band(audit: str, prompt: str, *, unit: str) -> PublishedBand | None:
 
 
 def base_rate(audit: str, prompt: str, *, unit: str) -> str:
-    """Where the ten published models stand, in a sentence; "" where the table does not say."""
+    """Return a sentence on where the ten published models stand; "" if the table has none."""
     found = band(audit, prompt, unit=unit)
     return found.sentence if found else ""
 

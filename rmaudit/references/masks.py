@@ -36,7 +36,7 @@ _ENDINGS = ("s", "ed", "ing", "in", "er", "al", "ous", "ist", "ism", "or", "ion"
 
 
 def masked(text: str) -> bool:
-    """Whether `text` holds a listed word: inflected, stretched, in simple leetspeak or a compound.
+    """Return whether `text` holds a listed word, also inflected, stretched or in leetspeak.
 
     Inside a word only such entries count as no common English word holds (so `Scunthorpe` and
     `therapist` stay). Terms that name people, and names such as Dick, are never masked. Raises
@@ -57,7 +57,7 @@ def masked(text: str) -> bool:
 
 
 def mask(text: str) -> str:
-    """What stands for a masked text, for example `s•••`: never more than its first letter."""
+    """Return what is shown for a masked text, for example `s•••`: at most its first letter."""
     plain = text.translate(_MARKERS).strip()
     first = plain[:1]
     cased = first.lower() != first.upper()  # of other scripts one character may be the whole word
@@ -65,7 +65,7 @@ def mask(text: str) -> str:
 
 
 def label(text: str) -> str:
-    """What kind of word a masked text holds, for example `slur (ethnic)`: see `offence_kinds`."""
+    """Return the kind of word that a masked text holds, for example `slur (ethnic)`."""
     plain = unicodedata.normalize("NFKC", text.translate(_MARKERS))
     words = _WORD.findall(_CAMEL.sub(" ", plain).casefold())
     spelt = {*words, *(word.translate(_LEET) for word in words)}

@@ -27,7 +27,7 @@ class Lexicon:
 
 @lru_cache(maxsize=8)
 def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:  # noqa: ARG001  (what it is remembered by)
-    """The lexicon of a file with the columns `word` and `value`. `key` changes with the file.
+    """Return the lexicon of a file with columns `word` and `value`; `key` changes with the file.
 
     What is no single word of letters is left out, and counted. Upper and lower case are one.
 

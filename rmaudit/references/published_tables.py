@@ -67,7 +67,7 @@ _KINDS: dict[str, Kind] = {TOKENS[0]: "tokens", ITEMS[0]: "items", WORDS: "words
 
 
 def kind(path: Path) -> Kind | None:
-    """Which of the tables a file is, by how its first line begins; None if it is none of them.
+    """Return which table a file is, by the beginning of its first line; None if it is none.
 
     Of Parquet, by its columns.
 

@@ -48,7 +48,7 @@ def zipf(name: str, words: Iterable[str], language: str = ENGLISH) -> pd.Series[
 
 @lru_cache(maxsize=2)
 def common(language: str = ENGLISH) -> pd.Index[str]:
-    """The alphabetic words of wordfreq from Zipf 3 up, one use in a million; unique and sorted.
+    """Return the alphabetic words of wordfreq from Zipf 3 (one use in a million) up, sorted.
 
     Raises:
         ReferenceMissing: it cannot be had.

@@ -32,7 +32,7 @@ class Logprobs:
 def base_logprobs(
     model: Scored, prompt: Prompt, *, cache: Path | str | Store | None = None, device: str = "auto"
 ) -> Logprobs:
-    """How likely the model's base finds each token id as the first of the answer to `prompt`.
+    """Return how likely the model's base finds each token id as the answer's first token.
 
     The ids are those of the model's vocabulary, all of them, whatever was sampled of a sweep; NaN
     where the base has no such token. One forward of one row; a second call reads it back.

@@ -57,7 +57,7 @@ def some(pairs: Pairs | None) -> Pairs:
 
 
 def changed(answers: pd.DataFrame) -> pd.DataFrame:
-    """The answers as they are, then each change of all of them: columns `ASKED`, `response`."""
+    """Return the answers as they are, then each change of them: columns `ASKED`, `response`."""
     asked = answers[[*ASKED, "response"]]
     return pd.concat(
         [
@@ -79,7 +79,7 @@ def _asked(answers: pd.DataFrame, of: Callable[[Asked], Asked]) -> dict[str, lis
 
 
 def table(scores: np.ndarray[tuple[int], np.dtype[np.float32]]) -> pd.DataFrame:
-    """The scores of what `changed` gives: a row for each answer, a column for each change."""
+    """Return the scores of what `changed` returns: a row an answer, a column a change."""
     names = [AS_IT_IS, *ANSWERS, *PROMPTS]
     return pd.DataFrame(scores.reshape(len(names), -1).T, columns=names)
 

@@ -43,7 +43,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
     store: Store,
     part: str = "",
 ) -> Stored:
-    """The scores of n `answers`, kept with their n `rows`; `part` says what they are a part of.
+    """Return the scores of n `answers` with their n `rows`; `part` says of what they are a part.
 
     Scores have the model's own units and are float32, in the column `score`.
 
@@ -84,7 +84,7 @@ def exact(  # noqa: PLR0913  (keyword-only after what is scored and where it is 
 def paper(
     model: RewardModel, prompt: Prompt, rows: pd.DataFrame, *, store: Store, part: str = ""
 ) -> Stored:
-    """The scores of n `rows`, whose `text` is rendered: each distinct rendered row is scored once.
+    """Return the scores of n `rows` by their rendered `text`; equal rows are scored once.
 
     Rendering a vocabulary takes many seconds, so the key names what the rendering is made from.
     The scores of the distinct rows are stored first, so that a killed run goes on.

@@ -32,7 +32,7 @@ _FEW = 3  # texts that are shown
 
 
 def sweep(model: Recorded, prompt: Prompt, *, store: Store) -> Stored:
-    """The recorded sweep of a prompt: of every token, or else of the words that are published.
+    """Return the recorded sweep of a prompt: of every token, or else of the published words.
 
     Raises:
         NotRecorded: there is neither.

@@ -137,7 +137,7 @@ def score(  # noqa: PLR0913  (keyword-only after the subjects)
     on_progress: Callable[[int], None] = lambda _: None,
     name: str = "",
 ) -> NDArray[np.float32]:
-    """The reward of each answer, shape (n,), in the caller's order. Equal answers are run once.
+    """Return the reward of each answer, shape (n,), in the caller's order; equal ones run once.
 
     `on_progress` is called with the number of answers that each batch finished. `name` is the
     model's, for errors.

@@ -96,7 +96,7 @@ class Pipeline:
         return max(self._fewest, -(-ids // self.batches))
 
     def run(self, backbone: nn.Module, one: Callable[[S], T], batches: Sequence[S]) -> Iterator[T]:
-        """What `one` makes of each batch, in order. It is called in threads, in inference mode.
+        """Yield `one(batch)` for each batch, in order; it is called in threads, in inference mode.
 
         A batch leaves the pipeline where the backbone's forward ends. Raises as `one` does.
         """

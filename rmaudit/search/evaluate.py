@@ -84,7 +84,7 @@ class Evaluator:
         return self._end - self.used
 
     def rewards(self, answers: Sequence[Ids]) -> NDArray[np.float64]:
-        """The rewards of the first `left` of `answers`, shape (at most n,), in the model's units.
+        """Return the rewards of the first `left` of `answers`, shape (at most n,).
 
         Raises:
             ScoreError: a reward is not a finite number.

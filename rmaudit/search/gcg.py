@@ -65,7 +65,7 @@ def _swaps(  # noqa: PLR0913, PLR0917  (one step's whole state)
     tried: set[Ids],
     rng: np.random.Generator,
 ) -> list[Ids]:
-    """The sequences to score in this step, at most a batch, each one swap from the current one."""
+    """Return the sequences to score in this step, at most a batch, each one swap away."""
     options = evaluator.settings.gcg
     size = min(options.batch, evaluator.left)
     if options.greedy:

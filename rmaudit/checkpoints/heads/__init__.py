@@ -48,7 +48,7 @@ class FoundHead(NamedTuple):
 
 
 def find(config: Mapping[str, Any], shapes: Shapes) -> FoundHead | None:
-    """The head of a checkpoint with this config.json and tensors of these shapes; None if none is.
+    """Return the head of a checkpoint with this config.json and these tensors' shapes, or None.
 
     Raises:
         ModelError: a head is incomplete, or of a wrong shape.

@@ -99,7 +99,7 @@ def stack(
     *,
     between: Callable[[Tensor], Tensor] | None = None,
 ) -> Stack:
-    """The layers of these names, widened to float32, with ReLU or another function between."""
+    """Return the layers of these names in float32, with ReLU or another function between them."""
     floats = {key: tensor.detach().float() for key, tensor in tensors.items()}
     linear = tuple(Layer(floats[f"{n}.weight"], floats.get(f"{n}.bias")) for n in layers)
     return Stack(linear, between)
