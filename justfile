@@ -23,7 +23,7 @@ types:
 
 # The tests that take minutes: before every commit.
 test *args:
-    pytest {{args}}
+    pytest -n 2 {{args}}
 
 # The slow tests, on two processes: brute force, browser, real tokenizers, kills.
 slow *args:
