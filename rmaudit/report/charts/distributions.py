@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rmaudit.report.charts.drawing import BLUE, FAINT, INK, VERMILLION, as_svg, chart_of
 from rmaudit.report.charts.picture import Picture, as_label, drawn
@@ -57,8 +58,14 @@ def _steps_of(sweep: SweepSummary) -> list[dict[str, float]]:
 
 
 def _varies(sweep: SweepSummary) -> bool:
-    """Return whether the rewards of a sweep vary; if not, there is no unit (sd) to draw in."""
-    return bool(sweep.sd > 0 and math.isfinite(sweep.sd))
+    """Return whether the rewards of a sweep vary; if not, there is no unit (sd) to draw in.
+
+    An sd or a mean so large that the bins have no width in it is no unit either.
+    """
+    if not (sweep.sd > 0 and math.isfinite(sweep.sd)):
+        return False
+    edges = [_in_sd(sweep, edge) for edge in sweep.histogram.edges]
+    return all(left < right for left, right in pairwise(edges))
 
 
 def _domain_of(sweeps: Sequence[SweepSummary]) -> tuple[float, float]:
