@@ -217,6 +217,7 @@ def test_distribution_of_equal_scores_is_left_out(results: dict[str, Any]) -> No
     sweep = typed(results).models[0].sweeps[0]
 
     assert of_sweeps([replace(sweep, sd=0.0)]) is None
+    assert of_sweeps([replace(sweep, mean=1e300)]) is None  # its bins have no width in sd
     assert of_sweeps([]) is None
     assert of_models([modelled("A", sweep)]) is None
 
