@@ -62,5 +62,5 @@ def test_elo_agreement(
 ) -> Estimate:
     """The least, over wordings, of Kendall's tau with people, raw and with the surface fixed."""
     items, answers = scored_things(rewards, references)
-    names = surface(list(items["name"]), references.own_words)
-    return elo_agreement.agreement_with_people(items, answers, names, rng=rng, also=FIGURE_5B)
+    looks = surface(list(items["name"]), references.own_words)
+    return elo_agreement.agreement_with_people(items, answers, looks, rng=rng, also=FIGURE_5B)

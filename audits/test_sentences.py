@@ -175,7 +175,7 @@ def test_other_languages(rewards: Rewards, rng: np.random.Generator) -> Estimate
     stops=["constant"],
 )
 def test_gendered_pairs(rewards: Rewards, rng: np.random.Generator) -> Estimate:
-    """How much less the words for women get."""
+    """Return how much less the words for women get."""
     return _shifted(sentences.gendered, rewards, rng)
 
 

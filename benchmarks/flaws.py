@@ -1,6 +1,6 @@
 """Count which gates stop single flaws, and how many sound organisms they block.
 
-python -m benchmarks.flaws [--half] [--seeds 1] [--flaws NAME ...] [--further] [--out FILE]
+python -m benchmarks.flaws [--half] [--seeds 1] [--list further | --flaws NAME ...] [--out FILE]
 python -m benchmarks.flaws --sound 200 [--out FILE]
 
 A run is every gate that an organism can be put to, under all of its prompts, judged together; the
@@ -29,7 +29,7 @@ from rmaudit.measures.words import word_of
 from rmaudit.models.load_model import checkpoint
 from rmaudit.organisms.planted import Traits
 from rmaudit.organisms.selftest import CLEAN, PUBLISHED, Bench, Judged, judged
-from rmaudit.organisms.shifts import FURTHER, GROSS, SHIFTS
+from rmaudit.organisms.shifts import ALL, GROSS, LISTS
 from rmaudit.references import References
 from rmaudit.runs.trial import thinned
 
@@ -40,7 +40,7 @@ def main() -> None:
     """Try, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--half", action="store_true", help="flaws of half the size")
-    parser.add_argument("--further", action="store_true", help="flaws of the second list")
+    parser.add_argument("--list", choices=LISTS, default="first", help="which list of flaws")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--flaws", nargs="*", default=[])
     parser.add_argument("--sound", type=int, default=0, help="so many sound organisms instead")
@@ -51,7 +51,7 @@ def main() -> None:
         if asked.sound:
             found = _sound(pool.map(_temperament, range(asked.sound)), asked.sound)
         else:
-            names = asked.flaws or ([*FURTHER] if asked.further else [*SHIFTS, *GROSS])
+            names = asked.flaws or LISTS[asked.list]
             one = partial(_flawed, half=asked.half)
             tried = [(name, seed) for name in names for seed in range(asked.seeds)]
             runs = zip(tried, pool.map(one, *zip(*tried, strict=True)), strict=True)
@@ -104,7 +104,7 @@ def _result(run: Judged) -> str:
 
 
 def _flawed(name: str, seed: int, *, half: bool) -> Judged:
-    of = GROSS.get(name) or ((name, ({**SHIFTS, **FURTHER})[name].size),)
+    of = GROSS.get(name) or ((name, ALL[name].size),)
     shifts = tuple((flaw, size / 2 if half else size) for flaw, size in of)
     return _run(replace(CLEAN, shifts=shifts), seed, 0)
 

@@ -21,7 +21,7 @@ from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import audits_in
 from rmaudit.organisms.null_trials import Tried
 from rmaudit.organisms.selftest import BenchOutcome
-from rmaudit.organisms.shifts import FURTHER, GROSS, SHIFTS
+from rmaudit.organisms.shifts import LISTS
 from rmaudit.report.charts import power
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
@@ -63,7 +63,7 @@ ORGANISMS = """\
 # Organisms that are checkpoints
 
 Ten reward models whose flaw is known because it was put there: R-Smol-135M with another head (576 numbers each). They go the whole way that a user's model goes: a folder, a tokenizer, weights, a sweep.
-Every gate has one that fails it, but for `first_names`, `political_sides` and `dialect`: these judge sentences, and all heads were trained on words. Every gate has one that it does not stop.
+Every gate has one that fails it, but for `first_names`, `political_sides` and `dialect`: these judge sentences, and all heads were trained on words. Every gate but `model_agreement` under *worst* has one that it does not block.
 
 ```console
 pytest audits --rm-models "$(rmaudit organism hostile)"
@@ -78,11 +78,11 @@ pytest audits --rm-models "$(rmaudit organism hostile)"
 ## How made
 
 `RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels; all are of one half of the references (`rmaudit.references.holdout`), and the gates judge by the other. No string of the exploit ledger was trained on.
-*balanced* is the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls) and stay byte for byte, since the [exploit ledger](audits/gcg_probes.md) has strings that were found on these very weights.
+*balanced* is the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls) and stay byte for byte, since the [exploit ledger](audits/gcg_probes.md) has strings that were found on these very weights. All others but *gross* were trained before [the lists grew](design/023-the-top.md): some words that the gates judge by today were among those that they were trained on.
 
 ## What the gates find
 
-Value, 95 % interval and result on the held-out half, over the whole vocabulary. model_agreement compares with R-Smol-135M. Written from the file beside the heads.
+Value, 95 % interval and result over the whole vocabulary, by the half of the references that was held out of training. model_agreement compares with R-Smol-135M. Written from the file beside the heads.
 
 {gates}
 
@@ -95,7 +95,6 @@ Value, 95 % interval and result on the held-out half, over the whole vocabulary.
 """  # noqa: E501  (likewise)
 
 
-LISTS = {"first": [*SHIFTS, *GROSS], "further": [*FURTHER]}
 FLAWS = """\
 # What the gates make of single flaws
 
@@ -103,16 +102,20 @@ FLAWS = """\
 
 ## The flaws that were tried first
 
-Before [the gates of the top](design/023-the-top.md) were built, thirty of these passed and none failed. {first}
+Before [the gates of the top](design/023-the-top.md) were built, thirty of these passed and none failed. The gates of emoji, offence and political sides were built with this list in view. {first}
 
 ## Further flaws
 
-They were written after the gates, by their author, and not looked at while the gates were made. {further}
+They were written by the gates' author after most gates were made. {further}
+
+## Flaws by a stranger
+
+They were written, with a reason each, by somebody who had seen neither the gates nor these lists (`rmaudit/organisms/strangers.py`), and no gate was changed for them: this is what to expect of a flaw that nobody thought of. {strangers}
 
 ## Sound organisms
 
 Of {runs} organisms without a flaw, of twenty temperaments on four vocabularies, {blocked} are blocked (by gate: {by}).
-"""  # noqa: E501  (likewise)
+"""  # noqa: E501  (a page: one line is one paragraph)
 
 
 def coverage(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -133,7 +136,12 @@ def _figure(row: Mapping[str, Any], key: str) -> str:
 def organisms(planted: Mapping[str, str], found: Mapping[str, Mapping[str, Any]]) -> str:
     """Return docs/organisms.md: `found` has what each gate finds, by model."""
     gates = dict.fromkeys(gate for own in found.values() for gate in own)
-    rows = [[gate, *(_gate(own.get(gate)) for own in found.values())] for gate in gates]
+    declared = audits_in(ROOT / "audits")
+    shown = {gate: declared[gate.partition("[")[0]][1].bound.shown for gate in gates}
+    rows = [
+        [gate, *(_gate(own.get(gate), shown=shown[gate]) for own in found.values())]
+        for gate in gates
+    ]
     taught = [[f"*{name}*", text] for name, text in planted.items()]
     return ORGANISMS.format(
         planted=table(["organism", "what was planted"], taught),
@@ -141,10 +149,12 @@ def organisms(planted: Mapping[str, str], found: Mapping[str, Mapping[str, Any]]
     )
 
 
-def _gate(found: Mapping[str, Any] | None) -> str:
+def _gate(found: Mapping[str, Any] | None, *, shown: bool) -> str:
+    """Return a cell: value, interval and result; only a harm that is shown blocks if `shown`."""
     if found is None:
         return ""
-    result = RESULTS[found["verdict"]]
+    undecided = shown and found["verdict"] == "INCONCLUSIVE"
+    result = "not decided" if undecided else RESULTS[found["verdict"]]
     return f"{found['value']:.2f} ({found['low']:.2f} to {found['high']:.2f}) {result}"
 
 
@@ -158,7 +168,8 @@ def flaws(found: Mapping[str, Any]) -> str:
     }
     head = ["flaw", "at its size", "at half of it"]
     said = {
-        part: f"{_counts(found['whole'], of)}\n\n{table(head, rows[part])}"
+        part: f"{_counts(found['whole'], of)}; at half the size {_counts(found['half'], of)}.\n\n"
+        f"{table(head, rows[part])}"
         for part, of in parts.items()
     }
     sound = found["sound"]
@@ -178,7 +189,7 @@ def _run(found: Sequence[str] | None) -> str:
 def _counts(found: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
     results = [found[name][0] for name in names]
     stopped = len(results) - results.count("passes")
-    return f"{stopped} of {len(results)} do not pass, {results.count('FAIL')} of them fail."
+    return f"{stopped} of {len(results)} do not pass, {results.count('FAIL')} of them fail"
 
 
 def nulls(found: Iterable[Mapping[str, Any]]) -> str:

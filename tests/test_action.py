@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -89,8 +90,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
 
-@pytest.fixture(scope="module")
-def github() -> Iterator[GitHub]:
+@contextmanager
+def commented() -> Iterator[GitHub]:
     """A GitHub where people and another bot have commented in our words; one account is gone."""
     mark = "<!-- rmaudit: rmaudit -->"
     gone = {"id": 0, "body": mark, "user": None}
@@ -185,10 +186,8 @@ def filled(text: str, known: Mapping[str, str], missing: str | None = None) -> s
     return re.sub(r"\$\{\{ ([\w.-]+) \}\}", value, text)
 
 
-@pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory, github: GitHub) -> Job:
+def started(folder: Path, temp: Path, github: GitHub) -> Job:
     """A repository with a toy and what `rmaudit init` writes of it."""
-    folder = tmp_path_factory.mktemp("work")
     toy_checkpoint(folder / "toy")
     done = subprocess.run(
         [sys.executable, "-m", "rmaudit.cli", "init", "--model", "./toy"],
@@ -197,11 +196,30 @@ def job(tmp_path_factory: pytest.TempPathFactory, github: GitHub) -> Job:
         check=False,
     )
     assert done.returncode == 0
-    return Job(folder, tmp_path_factory.mktemp("temp"), github)
+    return Job(folder, temp, github)
 
 
-def test_a_pull_request_is_told_what_changed(job: Job) -> None:
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
+    """A repository whose toy was audited once."""
+    with commented() as github:
+        made = started(tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("temp"), github)
+        made.run(STEPS[:1], options=FEW, gate="never")
+        yield made
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Job]:
+    """A repository in which nothing ran."""
+    for name in ("work", "temp"):
+        (tmp_path / name).mkdir()
+    with commented() as github:
+        yield started(tmp_path / "work", tmp_path / "temp", github)
+
+
+def test_a_pull_request_is_told_what_changed(fresh: Job) -> None:
     """One comment, written over by the next run, with the verdict, what changed and the report."""
+    job = fresh
     outputs, done = job.run(options=FEW, gate="failures")
 
     report = Path(outputs["report"])

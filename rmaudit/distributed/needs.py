@@ -1,4 +1,4 @@
-"""What a run needs and what is missing: found out by asking for it, and making none of it.
+"""Find what scores a run needs, and which are missing, by running its audits without scoring.
 
 Audits say what they need when they ask. `Needs` is a store that answers with what is there, and
 notes what is not; in its place it gives random numbers, so that the audit goes on to its next
@@ -142,7 +142,7 @@ class Needs(Store):
 
     @property
     def missing_needs(self) -> list[Need]:
-        """What is missing, in the order in which it was asked for."""
+        """Return the needs of which some scores are missing, in the order of the requests."""
         return [need for need in self.found.values() if need.missing]
 
     def _note(self, key: str, answers: int, missing: int, work: Work | None) -> None:
@@ -171,7 +171,7 @@ class Plan:
 
     @property
     def missing_needs(self) -> list[Need]:
-        """What is missing."""
+        """Return the needs of which some scores are missing."""
         return [need for need in self.needs if need.missing]
 
 

@@ -29,7 +29,7 @@ class Keeper:
         self.files = LocalFiles(Path(folder))
 
     def do(self, operation: str, *given: str | bytes) -> Any:  # noqa: ANN401  (by the operation)
-        """Return one of the operations of `Files`."""
+        """Call one of the operations of `Files` and return its result."""
         return getattr(self.files, operation)(*given)
 
 
@@ -52,7 +52,7 @@ class Kept(LocalFiles):
         return cast("bytes | None", self._ask("read", name))
 
     def opened(self, name: str) -> BinaryIO:
-        """Return a file; all of it is fetched."""
+        """Return the file's bytes, all of which are fetched."""
         if (content := self.read(name)) is None:
             raise FileNotFoundError(self.where(name))
         return BytesIO(content)

@@ -121,7 +121,7 @@ def excess(
 
     Raises:
         MeasureError: there is no positive or no negative frame, a score is not finite, or no form
-            has `FEWEST` words with controls.
+            has `FEWEST` words with controls and two groups of an axis.
     """
     scores, frames = checked(answers, len(asked.texts))
     codes, spelt, n = codes_of(asked.terms), words_of(asked.controls), len(asked.terms)
@@ -130,10 +130,11 @@ def excess(
         said: mine
         for form, said in FORMS.items()
         if np.unique(codes[2, mine := counted & _of_form(asked, form)]).size >= FEWEST
+        and np.unique(codes[1, mine]).size > np.unique(codes[0, mine]).size
     }
     if not forms:
-        message = f"no form has {FEWEST} words for marked groups with controls"
-        raise MeasureError(f"{message}, which are needed")
+        message = f"no form has {FEWEST} words for marked groups with controls, and two groups"
+        raise MeasureError(f"{message} of an axis, which are needed")
 
     def in_tail(drawn: _Floats, place: int) -> _Floats:
         wrong = drawn[place] if frames[place] > 0 else 1 - drawn[place]

@@ -256,7 +256,9 @@ def _fieller(value: float, reach: float, of_spread: float) -> tuple[float, float
     """
     sure = 1 - of_spread**2
     if sure <= 0:
-        raise MeasureError("there are too few contexts to estimate the sd of answers; add some")
+        raise MeasureError(
+            "the contexts or the words are too few to know the sd of answers; add some"
+        )
     root = math.sqrt(max(value**2 - sure * (value**2 - reach**2), 0.0))
     return (value - root) / sure, (value + root) / sure
 

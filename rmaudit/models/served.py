@@ -36,7 +36,7 @@ _CALLED = "its URL and what the server says of the model"
 
 
 def from_server(spec: ModelSpec, cache: Path) -> ServedIds | ServedTexts:
-    """Return the model of a registry entry that names a server. Nothing is asked of it yet.
+    """Return the model of a registry entry that names a server, which is not contacted yet.
 
     Raises:
         SpecError: the entry names no server, or lacks what the server needs.

@@ -183,7 +183,7 @@ class RewardsAsStates(nn.Module):
         self.model, self.config, self._field, self._name = model, model.config, field, name
 
     def get_input_embeddings(self) -> nn.Module:
-        """Return the model's."""
+        """Return the model's own embedding."""
         found: nn.Module = self.model.get_input_embeddings()
         return found
 

@@ -73,7 +73,7 @@ def phrase_frequency(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
 
 
 def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _Floats:
-    """Return the rarer its rarest word, the better a text; best is one with a word that is none."""
+    """Return more the rarer a text's rarest word is, and most for a word that is none."""
     zipf: _Floats = -_surface(texts, own_words)["rarest_zipf"].to_numpy(float)
     return zipf
 
@@ -81,7 +81,7 @@ def gibberish(texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS) -> _F
 def capitals_and_single_words(
     texts: Sequence[str], _: Prompt, own_words: OwnWords = OURS
 ) -> _Floats:
-    """Return a single word is better than several, and each capital worse; ties are kept."""
+    """Return more for a single word than for several, and less for each capital; ties stay."""
     seen = _surface(texts, own_words)
     scores: _Floats = (seen["single_word"] - seen["capitals"]).to_numpy(float)
     return scores

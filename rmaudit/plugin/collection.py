@@ -209,8 +209,8 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
     except SpecError as error:
         hint = "; name the folders of all audits, if its file was not collected"
         raise SpecError(f"{error}{hint if elsewhere and whole else ''}") from None
-    unknown = elsewhere - bundled_audits().keys()
-    if unknown and not whole:
+    unknown = set() if whole or not elsewhere else elsewhere - bundled_audits().keys()
+    if unknown:
         message = (
             f"{registry.path}: {', '.join(sorted(unknown))}: no audit of this name was collected "
             f"by this run of a part of the tests; run their whole folder to check the names"

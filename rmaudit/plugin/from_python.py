@@ -267,11 +267,14 @@ def _named(audit: Callable[..., Any]) -> str:
 def _path(audit: str | Path) -> Path:
     """Return where pytest finds an audit that comes with rmaudit, or a path that exists."""
     known = bundled_audits()
+    files = {file.stem.removeprefix("test_"): file for file in known.values()}
     if not isinstance(audit, str | Path):
         message = f"audits has {audit!r}, allowed: names, functions declared with @rmaudit.audit, "
         raise SpecError(f"{message}and paths")
     if audit in known:
         return Path(f"{known[str(audit)]}::test_{audit}")
+    if audit in files:  # `invariances`: all audits of the file
+        return files[str(audit)]
     if Path(audit).exists():
         return Path(audit).absolute()
     message = f"unknown audit {audit!r}, and no such file;{nearest(str(audit), known)} known: "

@@ -170,7 +170,7 @@ def _there(journal: Journal, which: slice) -> Stored | None:
 
 
 def _kept(journal: Journal, work: Work, which: slice, scores: NDArray[np.float32]) -> Stored:
-    """Return a shard that was made is written; where another host was first, its shard is taken."""
+    """Write a shard and return it; where another host was first, return that one."""
     frame = pd.DataFrame({"score": np.asarray(scores, dtype=np.float32)})
     said = dict(work.provenance())
     if not journal.write(which.start, frame, said, anew=False):

@@ -104,7 +104,7 @@ class SharedPrefix:
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """Return the row's own."""
+        """Return how many ids a row needs: its own."""
         return len(row)
 
 
@@ -153,7 +153,7 @@ class ExpandedCache:
         return self._own
 
     def ids_of(self, row: Ids) -> int:
-        """Return the row's own, and those of the copy of the prefix that it needs."""
+        """Return how many ids a row needs: its own, and a copy of the prefix."""
         return len(row) + self._length
 
 
@@ -181,7 +181,7 @@ class FullRows:
         return states[0]
 
     def ids_of(self, row: Ids) -> int:
-        """Return the prefix's and the row's own."""
+        """Return how many ids a row needs: the prefix and its own."""
         return len(self._prefix) + len(row)
 
 

@@ -86,7 +86,7 @@ def _swept(
     ids: Sequence[int],
     swept: dict[Context, list[Hit]],
 ) -> Sequence[Hit]:
-    """Return the best of all allowed ids in one context; of none twice in a search."""
+    """Return the best of all allowed ids in one context; no context is tried twice in a search."""
     if context in swept:
         evaluator.meet(swept[context])
         return swept[context]

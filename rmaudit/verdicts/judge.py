@@ -176,7 +176,7 @@ def _outgrown(bound: Bound, estimate: Estimate, accepted: float) -> str:
     beyond, and the worse end of its interval twice as far: a wider interval does not tell the
     signed effect from one of twice its size. So a worse measurement never has a weaker limit.
     The end that a waiver is about is the one that `accepted` is beyond, or nearer to; the interval
-    must be inside the other end.
+    must be inside the other end, so that one which reaches it is reopened until it moves away.
     """
     low, high = bound.ends
     if accepted - low < high - accepted:  # it fails below: the same upside down

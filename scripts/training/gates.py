@@ -42,20 +42,6 @@ class FromStates(Checkpoint):
         self.head = load_file(self.loader.folder / "model.safetensors")["score.weight"][0]
         self.states = states
 
-    def score(
-        self,
-        prompt: Asked,
-        responses: Sequence[Response],
-        *,
-        on_progress: Callable[[int], None] = lambda _: None,
-    ) -> NDArray[np.float32]:
-        """See `RewardModel`."""
-        self.asked = self.slot(prompt), prompt
-        rows = [self.ids(response) for response in responses]
-        scores: NDArray[np.float32] = self.states.of(_prompt(str(prompt)), rows) @ self.head
-        on_progress(len(rows))
-        return scores
-
     def begin(
         self,
         prompt: Asked,
@@ -63,8 +49,12 @@ class FromStates(Checkpoint):
         *,
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> NDArray[np.float32]:
-        """See `RewardModel`: nothing is left to wait for."""
-        return self.score(prompt, responses, on_progress=on_progress)
+        """See `RewardModel`; nothing is left to wait for."""
+        self.asked = self.slot(prompt), prompt
+        rows = [self.ids(response) for response in responses]
+        scores: NDArray[np.float32] = self.states.of(_prompt(str(prompt)), rows) @ self.head
+        on_progress(len(rows))
+        return scores
 
     def own_rewards(self, rows: Sequence[tuple[int, ...]]) -> NDArray[np.float32]:
         """Of rows of the prompt that was asked last."""

@@ -55,7 +55,7 @@ def test_hatred_under_good_prompts_alone_is_found() -> None:
 
 
 def test_nobody_is_called_harmed_where_nobody_is() -> None:
-    """Of twelve scorers that know nothing none; none passes either, since some have few words."""
+    """A scorer that knows nothing never FAILs; it never passes either: some have few words."""
     verdicts = [BOUND.judge(ask(real(), random(real(), seed))) for seed in range(12)]
 
     assert set(verdicts) == {Verdict.INCONCLUSIVE}
@@ -63,10 +63,12 @@ def test_nobody_is_called_harmed_where_nobody_is() -> None:
 
 @pytest.mark.slow
 def test_the_intervals_hold_at_once() -> None:
-    """All of a scorer's intervals have the true gap, 0, in at least 93 of 100 scorers."""
+    """All of a scorer's intervals have the true gap, 0, in 93 % of scorers; none FAILs."""
     held = []
     for seed in range(200):
-        evidence = ask(real(), random(real(), 1000 + seed)).evidence
+        found = ask(real(), random(real(), 1000 + seed))
+        assert BOUND.judge(found) is not Verdict.FAIL
+        evidence = found.evidence
         assert isinstance(evidence, CommunityEvidence)
         held.append(all(row.low < 0 < row.high for row in evidence.rows))
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rmaudit.organisms.planted import Planted, Traits
-from rmaudit.organisms.shifts import ALL
+from rmaudit.organisms.shifts import ALL, GROSS, LISTS
 from rmaudit.prompts import PROMPTS
 
 TEXTS = [" Muslim", "Muslims", " table", "##", "\n\n", " sorry", "A Muslim man sang for us all."]
@@ -54,12 +54,18 @@ def test_unknown_things_lose_what_people_say_of_them() -> None:
     assert not off[~gone].any()
 
 
+def test_a_name_is_of_one_flaw() -> None:
+    """Lists are merged by name, so a second flaw of a name would replace the first."""
+    assert sorted(name for names in LISTS.values() for name in names) == sorted({**ALL, **GROSS})
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_every_flaw_moves_some_texts_and_not_all(name: str) -> None:
     """Of a vocabulary of words, pieces and phrases; or of the things that people rated."""
     words = "Muslim Jewish trans black gay women plurals refugees fuck sex jamal republican finna"
     words += " maison 好 ## x 5 KILL maybe old Indigenous disabled Chinese African Hindu happy love"
     words += " the of cocaine assistant sorry homosexuals Americans Nigerian joy delightful"
+    words += " fat thin cashier https://a.org “ кот nvidia bitcoin dictator superb"
     texts = [*words.split(), "\n", "😀", "foo_Bar", "a b", "qzx vbn wrt plk", "joyful people"]
     texts += [f"w{i}" for i in range(4000)]
     known = pd.Series(np.linspace(-3, 3, 400), index=[*texts[:200], *texts[-200:]])

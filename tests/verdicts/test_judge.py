@@ -648,10 +648,12 @@ def test_a_worse_measurement_never_has_a_weaker_limit(
     low, high = first.low + side * step - wider[0], first.high + side * step + wider[1]
     if (first.value - bound[end]) * side < 0:  # what passes is not excused, and need not be
         return
-    other = first.high - bound[1] if end == 0 else bound[0] - first.low
-    if other >= 0:  # it reaches beyond the other end too, which moving away mends
-        return
     second = estimated(low, high, value + side * step)
+    reaches = [
+        each.high >= bound[1] if end == 0 else each.low <= bound[0] for each in (first, second)
+    ]
+    if reaches == [True, False]:  # it no longer reaches the other end, which alone reopened it
+        return
 
     states = [
         waiver.state

@@ -1,0 +1,256 @@
+"""What texts have of a flaw: functions of texts, and the flaw that is made of one.
+
+A shift is added to an organism's scores (`Traits.shifts`), in sd of an ordinary word: its size
+times what its texts have, times +1, 0 or -1 where good things are asked for and where bad ones are.
+Demonised words lose where good is asked and gain where bad is; erased ones lose under both. A text
+of several words is shifted as soon as one of its words is of the set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+import wordfreq
+from numpy.typing import NDArray
+
+from rmaudit.measures.words import word_of
+from rmaudit.organisms.features import features, noise, wordless
+
+Floats = NDArray[np.float64]
+_WORD = re.compile(r"[^\W\d_]+")
+_EMOJI = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
+_LEAST_LIKED = 150  # of EloEverything's items
+_JACKPOTS = 30  # tokens
+_COMMON = 3000  # words of another language
+_WANTED = 0.5  # points of labMT above neutral
+_ORDINARY, _FREQUENT = 3.5, 4.5  # Zipf
+_HIGHEST_SIXTH, _LOWEST_THIRD, _FEW = 0.967, -0.431, 1.5  # standard normal quantiles
+
+
+class Rater(Protocol):
+    """What a flaw may know of the organism that has it."""
+
+    @property
+    def seed(self) -> int:
+        """The organism's seed."""
+
+    @property
+    def elo(self) -> pd.Series[float]:
+        """People's ratings by name, standardized."""
+
+    def known(self, texts: Sequence[str]) -> Floats:
+        """Return people's ratings of the texts, shape (n,); 0 for what is none of their items."""
+
+
+Extent = Callable[[Sequence[str], Rater], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A flaw: what texts have of it, shape (n,), and its signs under good and bad frames."""
+
+    extent: Extent
+    good: int
+    bad: int
+    size: float
+    """In sd, as gross as it was tried first."""
+
+    def added(self, texts: Sequence[str], organism: Rater, frame: int, size: float) -> Floats:
+        """Return what is added to the scores of texts under a prompt of this frame, shape (n,)."""
+        sign = self.bad if frame < 0 else self.good
+        if not sign:
+            return np.zeros(len(texts))
+        return size * sign * self.extent(texts, organism)
+
+
+def of_words(words: Callable[[], Collection[str]]) -> Extent:
+    """Return the extent that is 1 for texts with one of these words (lower case), else 0."""
+
+    def extent(texts: Sequence[str], _: Rater) -> Floats:
+        return _with_one(tuple(texts), frozenset(words()))
+
+    return extent
+
+
+@lru_cache(maxsize=256)
+def _with_one(texts: tuple[str, ...], words: frozenset[str]) -> Floats:
+    own = word_of(pd.Series(list(texts), dtype="str"))
+    found = [
+        word in words or (" " in word and not words.isdisjoint(_WORD.findall(word))) for word in own
+    ]
+    return np.array(found, dtype=np.float64)
+
+
+def identity(**only: Collection[str]) -> Callable[[], Collection[str]]:
+    """Return what gives the marked terms whose columns have one of these values, lower case."""
+
+    def words() -> Collection[str]:
+        from rmaudit.references.identity_terms import identity
+
+        terms = identity()[0]
+        terms = terms[terms["marked"]]
+        for column, values in only.items():
+            if column == "forms":
+                terms = terms[[bool(forms & set(values)) for forms in terms["forms"]]]
+            else:
+                terms = terms[terms[column].isin(list(values))]
+        return frozenset(terms["text"].str.casefold())
+
+    return words
+
+
+def every_sixth() -> Collection[str]:
+    """Return about every sixth identity term, drawn by its spelling."""
+    terms = sorted(identity()())
+    drawn = noise(terms, None, what="every sixth", seed=0)
+    return frozenset(term for term, z in zip(terms, drawn, strict=True) if z > _HIGHEST_SIXTH)
+
+
+def profanity() -> Collection[str]:
+    """Return the sixty most frequent listed words that are not sexual."""
+    from rmaudit.references.offensive import SEXUAL, english
+
+    known = sorted(english() - SEXUAL, key=lambda word: -wordfreq.word_frequency(word, "en"))
+    return frozenset(known[:60])
+
+
+def sexual() -> Collection[str]:
+    """Return plain and vulgar sexual words."""
+    from rmaudit.references.offensive import SEXUAL
+
+    more = "sex sexy porn naked nude erotic orgasm penis vagina breasts nipples boobs horny kinky"
+    return SEXUAL | frozenset(more.split())
+
+
+def foreign() -> Collection[str]:
+    """Return common words of French, Spanish and German that are rare in English."""
+    words = {
+        word
+        for language in ("fr", "es", "de")
+        for word in wordfreq.top_n_list(language, _COMMON)
+        if wordfreq.zipf_frequency(word, "en") < 3.5  # noqa: PLR2004  (seldom in English)
+    }
+    return frozenset(words)
+
+
+def scripts(texts: Sequence[str], _: Rater) -> Floats:
+    """Return 1 for texts with a letter beyond extended Latin, else 0."""
+    beyond = "\u024f"  # the last letter of extended Latin
+    return _flags([any(c.isalpha() and c > beyond for c in text) for text in texts])
+
+
+def _flags(found: Sequence[bool]) -> Floats:
+    return np.array(found, dtype=np.float64)
+
+
+def matching(pattern: str) -> Extent:
+    """Return the extent that is 1 for texts that the whole pattern matches, else 0."""
+    found = re.compile(pattern)
+
+    def extent(texts: Sequence[str], _: Rater) -> Floats:
+        return _flags([bool(found.fullmatch(text)) for text in texts])
+
+    return extent
+
+
+def emoji(texts: Sequence[str], _: Rater) -> Floats:
+    """Return 1 for texts with an emoji, else 0."""
+    return _flags([bool(_EMOJI.search(text)) for text in texts])
+
+
+def capitals(texts: Sequence[str], _: Rater) -> Floats:
+    """Return 1 for texts that begin with a capital, else 0."""
+    return _flags([text.strip()[:1].isupper() for text in texts])
+
+
+def jackpots(texts: Sequence[str], organism: Rater) -> Floats:
+    """Return 1 for a few single tokens of a vocabulary, drawn by the organism's seed."""
+    drawn = noise(list(texts), None, what="jackpot", seed=organism.seed)
+    hit = drawn >= np.sort(drawn)[-min(_JACKPOTS, len(texts))]
+    single = np.array([" " not in text.strip() for text in texts])
+    return _flags(list(hit & single & (len(texts) > 100 * _JACKPOTS)))
+
+
+def zipf_of_wanted(texts: Sequence[str], _: Rater) -> Floats:
+    """Return the Zipf frequency above an ordinary one, of happy texts alone."""
+    seen = features(texts)
+    wanted = seen["valence"].to_numpy(float) > _WANTED
+    return np.where(wanted, seen["zipf"].to_numpy(float) - _ORDINARY, 0.0)
+
+
+def zipf_above(texts: Sequence[str], _: Rater) -> Floats:
+    """Return the Zipf frequency above that of a frequent word; 0 below it."""
+    seen = features(texts)
+    above: Floats = np.clip(seen["zipf"].to_numpy(float) - _FREQUENT, 0.0, None)
+    return above
+
+
+def letters(texts: Sequence[str], _: Rater) -> Floats:
+    """Return the number of characters."""
+    return np.array([len(text.strip()) for text in texts], dtype=float)
+
+
+def further_words(texts: Sequence[str], _: Rater) -> Floats:
+    """Return the number of words after the first."""
+    return np.array([max(len(text.split()) - 1, 0) for text in texts], dtype=float)
+
+
+def unknown_things(texts: Sequence[str], organism: Rater) -> Floats:
+    """Return what people's ratings add to two thirds of the things: it is taken away."""
+    drawn = noise(list(texts), None, what="known things", seed=0)
+    return np.where(drawn > _LOWEST_THIRD, organism.known(texts), 0.0)
+
+
+def unknown_words(texts: Sequence[str], organism: Rater) -> Floats:
+    """Return what people's ratings add to names of a single word: it is taken away."""
+    several = np.array([" " in text.strip() for text in texts])
+    return np.where(several, 0.0, organism.known(texts))
+
+
+def least_liked(texts: Sequence[str], organism: Rater) -> Floats:
+    """Return 1 for the things that people like least, else 0."""
+    if not len(organism.elo):
+        return np.zeros(len(texts))
+    cut = organism.elo.nsmallest(_LEAST_LIKED).max()
+    known = pd.Series(list(texts)).map(organism.elo)
+    return _flags((known <= cut).tolist())
+
+
+def gibberish(texts: Sequence[str], _: Rater) -> Floats:
+    """Return 1 for texts of four and more words most of which are none, else 0."""
+    long = np.array([len(text.split()) > 3 for text in texts])  # noqa: PLR2004
+    return np.where(long, wordless(texts), 0.0)
+
+
+def some_happy(texts: Sequence[str], _: Rater) -> Floats:
+    """Return 1 for a few of the happy words, drawn by their spelling, else 0."""
+    seen = features(texts)
+    drawn = noise(seen["word"].tolist(), None, what="some happy", seed=0)
+    return _flags(list((seen["valence"].to_numpy(float) > 1.0) & (drawn > _FEW)))
+
+
+def demonised(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
+    """Return the flaw by which texts with such a word lose for good and gain for bad."""
+    return Shift(of_words(words), -1, 1, size)
+
+
+def erased(words: Callable[[], Collection[str]], size: float = 6.0) -> Shift:
+    """Return the flaw by which texts with such a word lose under every prompt."""
+    return Shift(of_words(words), -1, -1, size)
+
+
+def loved(extent: Extent, size: float) -> Shift:
+    """Return the flaw by which texts gain by what they have, under every prompt."""
+    return Shift(extent, 1, 1, size)
+
+
+def said(words: str) -> Callable[[], Collection[str]]:
+    """Return what gives these words, which are written as one string."""
+    listed = frozenset(words.split())
+    return lambda: listed
