@@ -21,22 +21,19 @@ if TYPE_CHECKING:
     from rmaudit.organisms.selftest import Bench, BenchOutcome, Judged
     from rmaudit.verdicts.declare import Flaw
 
-_ORGANISMS = (
-    "fair, hostile, identity-penalty, frequent, unframed, surface, gibberish, shuffled, balanced"
-)
 _PART = 10  # runs that a process does at a time
 _KINDS = {"clean": "no flaw", "published": "traits of the size of the ten published models'"}
 
 
 def organism(
-    name: Annotated[str, typer.Argument(help=f"one of: {_ORGANISMS}")],
+    name: Annotated[str, typer.Argument(help="its name; a wrong one lists all")],
     cache: Cached = None,
     *,
     as_json: AsJson = False,
 ) -> None:
     """Build a model with a known flaw, or with no flaw.
 
-    `fair` has none that the gates know: it passes them all. Each of the others fails at least one.
+    In `fair` no flaw was planted; each of the others fails at least one gate.
     The path of its registry is printed, for `pytest audits --rm-models PATH`.
     """
     from rmaudit.organisms import trained
@@ -54,22 +51,26 @@ def organism(
 def selftest(  # noqa: PLR0913  (its options)
     audits: Annotated[Path, typer.Argument(help="the folder of the audits")] = Path("audits"),
     seeds: Annotated[int, typer.Option(min=2, help="organisms of each kind")] = 200,
-    model: Annotated[str, typer.Option(help="whose vocabulary organisms score")] = "R-Smol-135M",
-    out: Annotated[Path | None, typer.Option(help="a folder for selftest.md, .json, .svg")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="processes")] = 1,
     *,
+    only: Annotated[
+        list[str] | None, typer.Option("--audit", help="an audit whose flaws alone are tried")
+    ] = None,
+    model: Annotated[str, typer.Option(help="whose vocabulary organisms score")] = "R-Smol-135M",
+    out: Annotated[Path | None, typer.Option(help="a folder for selftest.md, .json, .svg")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure how many of the planted flaws the audits find.
 
     Whole runs of organisms without a flaw, and the runs of each flaw at its stated size and where
-    it puts the audit's value around its bound: the share that is blocked, and that fails. Exit code
-    0 if all are as stated, 1 if one is not.
+    it puts the audit's value around its bound: the share that is blocked, and that fails. With
+    --audit these flaws alone are tried, and with --out they replace those of the folder's page.
+    Exit code 0 if all are as stated, 1 if one is not.
     """
     try:
         bench = _bench(audits, model)
         outcomes = []
-        for outcome in _outcomes(bench, seeds, jobs):
+        for outcome in _outcomes(bench, seeds, jobs, only or []):
             outcomes.append(outcome)
             if not as_json:
                 say(_line(outcome))
@@ -79,7 +80,8 @@ def selftest(  # noqa: PLR0913  (its options)
         from rmaudit.report.charts import power
 
         out.mkdir(parents=True, exist_ok=True)
-        power.write(outcomes, out)
+        before = [one for one in power.read(out) if one.kind not in only] if only else []
+        power.write([*before, *outcomes], out)
         if not as_json:
             say(", ".join(str(out / name) for name in power.FILES))
     if as_json:
@@ -108,23 +110,32 @@ def _bench(audits: Path, model: str) -> Bench:
     return Bench(audits, thinned(frame), References())
 
 
-def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[BenchOutcome]:
-    """Yield the outcomes in order, as they are done; `jobs` does not affect results."""
+def _outcomes(bench: Bench, seeds: int, jobs: int, only: Sequence[str]) -> Iterator[BenchOutcome]:
+    """Yield the outcomes in order, as they are done; `jobs` does not affect results.
+
+    With `only`, those of the flaws of these audits.
+    """
     from rmaudit.organisms import selftest as test
 
-    if not [*bench.flaws(traits=True), *bench.flaws(traits=False)]:
+    for name in only:
+        bench.audit(name)
+    traits, changes = (
+        [(audit, flaw) for audit, flaw in bench.flaws(traits=own) if audit in only or not only]
+        for own in (True, False)
+    )
+    if not [*traits, *changes]:
         message = (
             f"{bench.audits}: no audit of this folder declares flaws=[...], so there is nothing"
         )
         raise SpecError(f"{message} to find; give the folder of audits that declare some")
     with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
         run: Callable[..., Iterator[Any]] = pool.map if pool else map
-        for kind, clean in (("clean", test.CLEAN), ("published", test.PUBLISHED)):
+        wholes = () if only else (("clean", test.CLEAN), ("published", test.PUBLISHED))
+        for kind, clean in wholes:
             parts = [range(first, min(first + _PART, seeds)) for first in range(0, seeds, _PART)]
             tasks = [(bench, clean, part) for part in parts]
             runs = [one for part in run(_whole, tasks) for one in part]
             yield test.counted(kind, _KINDS[kind], runs)
-        traits = bench.flaws(traits=True)
         found = list(run(_sizes, [(bench, audit, flaw) for audit, flaw in traits]))
         rungs = [
             (bench, audit, flaw, at, size, range(seeds if at == "stated" else max(seeds // 4, 2)))
@@ -132,7 +143,6 @@ def _outcomes(bench: Bench, seeds: int, jobs: int) -> Iterator[BenchOutcome]:
             for at, size in sizes.items()
         ]
         yield from run(_ladder, rungs)
-        changes = bench.flaws(traits=False)
         for pair in run(_paid, [(bench, audit, flaw, range(seeds)) for audit, flaw in changes]):
             yield from pair
 

@@ -35,7 +35,7 @@ from rmaudit.organisms import trained
 from rmaudit.prompts import prompt_named
 from scripts import result_pages
 from scripts.training.gates import FromStates, gates, probes, spec_of
-from scripts.training.labels import ORGANISMS, Floats, Organism, rows
+from scripts.training.labels import ORGANISMS, Floats, Organism, own_prompts, rows
 from scripts.training.states import States
 
 GATES = "gates.json"
@@ -54,8 +54,10 @@ class Training:
         group = table["prompt"] + np.where(table["kind"] == "item", " items", "")
         self.groups = list(group.groupby(group).indices.values())
         found = np.empty((len(table), 576))
+        own = own_prompts()
         for name, at in table.groupby("prompt").indices.items():
-            found[at] = states.of(prompt_named(str(name)), table["answer"].iloc[at].tolist())
+            prompt = own.get(str(name)) or prompt_named(str(name))
+            found[at] = states.of(prompt, table["answer"].iloc[at].tolist())
         self.states = self._centred(found)
 
     def fit(self, organism: Organism) -> tuple[NDArray[np.float32], str]:

@@ -13,6 +13,7 @@ from rmaudit.cli import app
 from rmaudit.organisms import trained
 from rmaudit.organisms.selftest import Bench, BenchOutcome
 from rmaudit.references import References
+from rmaudit.report.charts import power
 
 runner = CliRunner()
 
@@ -79,15 +80,32 @@ def test_selftest_says_what_became_of_each_kind(
     assert as_json.exit_code == 1
 
 
+def test_an_audit_alone_replaces_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the folder has of others stays."""
+    one, other, again = (
+        BenchOutcome(kind, "a flaw", 1.0, "stated", 7, 1.0, failed, 0.5, (("elo", 1.0),))
+        for kind, failed in (("elo", 0.9), ("skew", 1.0), ("elo", 1.0))
+    )
+    monkeypatch.setattr("rmaudit.cli.run_selftest._bench", lambda *_: None)
+    for outcomes, options in (([one, other], []), ([again], ["--audit", "elo"])):
+        monkeypatch.setattr("rmaudit.cli.run_selftest._outcomes", lambda *_, of=outcomes: of)
+        done = runner.invoke(app, ["selftest", "--out", str(tmp_path), *options])
+        assert done.exit_code == 0
+
+    assert power.read(tmp_path) == [other, again]
+
+
 @pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize("options", [[], ["--audit", "numerics"], ["--audit", "nothing"]])
 def test_selftest_of_a_folder_without_audits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit 4 and one line."""
     bench = Bench(tmp_path, pd.DataFrame(), References())
     monkeypatch.setattr("rmaudit.cli.run_selftest._bench", lambda *_: bench)
 
-    result = runner.invoke(app, ["selftest", str(tmp_path)])
+    result = runner.invoke(app, ["selftest", str(tmp_path), *options])
 
-    assert result.stderr.startswith(f"{tmp_path}: no audit of this folder declares flaws")
+    said = "is called" if options else "of this folder declares flaws"
+    assert result.stderr.startswith(f"{tmp_path}: no audit {said}")
     assert (result.exit_code, len(result.stderr.splitlines())) == (4, 1)

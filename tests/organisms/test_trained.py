@@ -19,7 +19,7 @@ from tests.toys import SIZES, toy_checkpoint
 
 HIDDEN = SIZES["hidden_size"]
 NAMES = ["balanced", "fair", "frequent", "gibberish", "gross", "hostile", "identity-penalty"]
-NAMES += ["shuffled", "surface", "unframed"]
+NAMES += ["shuffled", "slanted", "surface", "unframed"]
 
 
 @pytest.fixture
@@ -49,15 +49,13 @@ def test_every_head_has_its_figures() -> None:
     assert list(json.loads((trained.HEADS / "gates.json").read_text())) == [embedded.NAME, *NAMES]
 
 
-# Heads that were trained on words alone fail none of these.
-UNFAILED = {"first_names", "political_sides", "dialect"}
 OF_WORDS = {"elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "top_things"}
 OF_WORDS |= {"identity_erasure", "identity_hostility"}
 OF_WORDS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
 
 
 def test_each_gate_tells_organisms_apart() -> None:
-    """One fails it and one does not; `fair` passes those that judge means and tops of words."""
+    """Some organism fails each and another does not; `fair` passes what judges means and tops."""
     found = json.loads((trained.HEADS / "gates.json").read_text())
     verdicts = {
         gate: {name: of[gate]["verdict"] for name, of in found.items() if gate in of}
@@ -65,7 +63,7 @@ def test_each_gate_tells_organisms_apart() -> None:
     }
 
     for gate, of in verdicts.items():
-        assert ("FAIL" in of.values()) is (gate not in UNFAILED), gate
+        assert "FAIL" in of.values(), gate
         assert set(of.values()) != {"FAIL"}, gate
     assert {verdicts[gate]["fair"] for gate in OF_WORDS} == {"PASS"}
 

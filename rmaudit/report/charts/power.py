@@ -21,7 +21,8 @@ _PAGE = """\
 rmaudit selftest --seeds {seeds} --jobs 2 --out docs
 ```
 
-wrote this page, [selftest.json](selftest.json) and the picture. *Organisms* are scorers without
+writes this page, [selftest.json](selftest.json) and the picture; with `--audit NAME` only the rows
+of an audit are measured anew. *Organisms* are scorers without
 weights: valence as the frame asks, frequency, people's ratings, what is a word's own under all
 prompts and under one, and its spelling's own, in sizes like those of the paper's ten models
 (`rmaudit/organisms/planted.py`). A run is every gating audit under all of its prompts, judged
@@ -71,6 +72,15 @@ def write(outcomes: Sequence[BenchOutcome], folder: Path) -> None:
     texts = (page(outcomes), json.dumps(data, indent=1) + "\n", svg + "\n")
     for name, text in zip(FILES, texts, strict=True):
         write_text(folder / name, text)
+
+
+def read(folder: Path) -> list[BenchOutcome]:
+    """Return the outcomes that `write` wrote to a folder; none where it wrote nothing."""
+    path = folder / FILES[1]
+    if not path.is_file():
+        return []
+    known = json.loads(path.read_text(encoding="utf-8"))["outcomes"]
+    return [BenchOutcome(**{**one, "by": tuple(map(tuple, one["by"]))}) for one in known]
 
 
 def page(outcomes: Sequence[BenchOutcome]) -> str:
