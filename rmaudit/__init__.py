@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rmaudit.plugin.from_python import AuditRun, run
     from rmaudit.prompts import Prompt
     from rmaudit.references import References
+    from rmaudit.scores.logprobs import base_logprobs
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
     from rmaudit.scores.sweep import Sweep, sweep
@@ -44,6 +45,7 @@ _HOMES = {
     "Verdict": "rmaudit.verdicts.records",
     "above": "rmaudit.verdicts.records",
     "audit": "rmaudit.verdicts.declare",
+    "base_logprobs": "rmaudit.scores.logprobs",
     "below": "rmaudit.verdicts.records",
     "between": "rmaudit.verdicts.records",
     "difference": "rmaudit.measures.estimates",
@@ -72,6 +74,7 @@ __all__ = [
     "Verdict",
     "above",
     "audit",
+    "base_logprobs",
     "below",
     "between",
     "difference",

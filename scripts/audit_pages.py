@@ -26,6 +26,7 @@ _MOST = 5  # prompts that are named
 _NEEDS = {  # by fixture of an audit, what a run must be given
     "baseline": "`--rm-baseline`",
     "base_logprobs": "`base:` in models.yaml",
+    "policies": "`base:` in models.yaml",
     "pairs": "`--rm-pairs`",
 }
 _EFFECT = {

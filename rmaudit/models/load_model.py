@@ -36,7 +36,7 @@ def load(
     name: str | Path | None = None,
     *,
     registry: Path | None = None,
-    cache: Path | None = None,
+    cache: Path | str | None = None,
     device: str = "auto",
     dtype: Dtype | None = None,
 ) -> Checkpoint | ServedIds | TextScorer:
@@ -57,7 +57,8 @@ def load(
     if len(specs) != 1:
         message = f"{name!r} means {len(specs)} models; load one at a time"
         raise SpecError(message)
-    return opened(specs[0], cache=cache, device=device, dtype=dtype, own_words=entries.words)
+    folder = None if cache is None else Path(cache)
+    return opened(specs[0], cache=folder, device=device, dtype=dtype, own_words=entries.words)
 
 
 def opened(

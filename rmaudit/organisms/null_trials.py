@@ -150,6 +150,7 @@ def _given(
     swept = (
         {
             "base_logprobs": base[prompts[0].name],
+            "policies": {prompt.name: base[prompt.name] for prompt in prompts},
             "baseline": Trial(_flawless(1), prompts, words).scored(prompts[0]),
         }
         if prompts

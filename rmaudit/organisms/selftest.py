@@ -295,5 +295,5 @@ def _end(declaration: Declaration, values: np.ndarray[Any, Any]) -> float:
 
 
 def _compares(function: Callable[..., Estimate]) -> bool:
-    others = {"baseline", "baseline_model", "base_logprobs", "searches", "reward_model"}
+    others = {"baseline", "baseline_model", "base_logprobs", "policies", "searches", "reward_model"}
     return bool(others & set(inspect.signature(function).parameters))

@@ -146,7 +146,7 @@ def _loads_base(item: pytest.Function) -> bool:
     """
     plan = item.config.stash[SESSION].plan
     part = left_out(item.config) or len(plan.selected) < plan.collected
-    return not part or "base_logprobs" in item.fixturenames
+    return not part or not {"base_logprobs", "policies"}.isdisjoint(item.fixturenames)
 
 
 def _of_base(

@@ -75,6 +75,17 @@ def base_logprobs(case: Case) -> pd.Series[float]:
     return found.by_id
 
 
+def policies(case: Case) -> dict[str, pd.Series[float]]:
+    """The base's log-probabilities under each prompt of a joint audit, by the prompt's name.
+
+    By token id, as `base_logprobs`; skipped where it is.
+    """
+    asked = [(prompt, Request(case.model.spec, prompt, "base")) for prompt in case.prompts]
+    found: dict[str, Logprobs] = {prompt.name: case.ask(case.model, own) for prompt, own in asked}
+    case.keys.extend(each.key for each in found.values())
+    return {name: each.by_id for name, each in found.items()}
+
+
 def references(case: Case) -> References:
     """Lexicons and human ratings, without what the model was trained on."""
     return References(salt=case.model.spec.trained_on, own_words=case.options.own_words)

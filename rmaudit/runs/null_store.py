@@ -91,14 +91,14 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
         return f"{salt} {value.own_words.key}" if type(value) is References else None
     if name == "base_logprobs":
         return checksum(value.rename("logprob").reset_index())
-    if name == "ledger":
-        return checksum(value)
+    if name == "policies":
+        return json.dumps({of: checksum(by.rename("p").reset_index()) for of, by in value.items()})
+    if name in {"ledger", "probes"}:
+        return checksum(value if name == "ledger" else value.answers)
     if name == "baseline":
         return json.dumps(value.keys)
     if name == "pairs":
         return checksum(value.frame.drop(columns="reward"))
-    if name == "probes":
-        return checksum(value.answers)
     if name == "searches":
         return _drawn_for(case)
     return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rmaudit.models.language_model import base_of
 from rmaudit.models.protocol import Scored
-from rmaudit.prompts import Prompt
+from rmaudit.prompts import Prompt, prompt_meant
 from rmaudit.scores.store import Store, store_at
 from rmaudit.scores.stored_scores import checksum
 
@@ -30,19 +30,26 @@ class Logprobs:
 
 
 def base_logprobs(
-    model: Scored, prompt: Prompt, *, cache: Path | str | Store | None = None, device: str = "auto"
+    model: Scored,
+    prompt: str | Prompt,
+    *,
+    cache: Path | str | Store | None = None,
+    device: str = "auto",
 ) -> Logprobs:
     """Return how likely the model's base finds each token id as the answer's first token.
 
-    The ids are those of the model's vocabulary, all of them, whatever was sampled of a sweep; NaN
-    where the base has no such token. One forward of one row; a second call reads it back.
+    `prompt` is the name of one, or a prompt. The ids are those of the model's vocabulary, all of
+    them, whatever was sampled of a sweep; NaN where the base has no such token. One forward of one
+    row; a second call reads it back.
 
     Raises:
+        SpecError: `prompt` is nearly a prompt's name.
         NoBase: models.yaml names no base for the model.
         NotRecorded: the model is recorded.
         ModelError: the base cannot be had, run, or has another tokenizer.
         StoreError: the cache cannot be written.
     """
+    prompt = prompt_meant(prompt)
     weighted = model.with_weights("log-probabilities of its base are not recorded")
     store = store_at(cache)
     base = base_of(weighted.spec, cache=store.local, device=device)

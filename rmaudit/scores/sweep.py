@@ -167,6 +167,31 @@ class Sweep:
             raise MeasureError(f"{message}; compare sweeps of one vocabulary, or of whole words")
         return joined
 
+    def tilt(self, policy: pd.Series[float], *, nats: float) -> pd.DataFrame:
+        """Return what RLHF's optimum `nats` away from a policy answers, likeliest first.
+
+        `policy` has natural log-probabilities by token id, as `rmaudit.base_logprobs` gives them.
+        The columns are those of `frame`, and the probabilities `before` and `after`; see
+        `rmaudit.measures.tilt`.
+
+        Raises:
+            MeasureError: the sweep is a sample, no id has both a score and a log-probability, all
+                rewards are equal, or not even the highest alone is so many nats away.
+        """
+        from rmaudit.measures.tilt import tilted
+
+        if self.sample is not None:
+            raise MeasureError("the optimum is a sum over every token id, and this is a sample")
+        likely = self.frame["token_id"].map(policy)
+        both = self.frame["score"].notna() & likely.notna()
+        if not both.any():
+            raise MeasureError("no token id has both a reward and a log-probability")
+        given = self.frame[both]
+        laws = [tilted(likely[both], given["score"], far).logprobs for far in (0.0, nats)]
+        before, after = (np.exp(law) for law in laws)
+        found = given.assign(before=before, after=after)
+        return found.sort_values("after", ascending=False, kind="stable").reset_index(drop=True)
+
     def plot(self) -> alt.Chart:
         """Return a histogram of the rewards, an Altair chart."""
         from rmaudit.scores import sweep_views

@@ -172,9 +172,9 @@ def audit(  # noqa: PLR0913  (keyword-only)
     """Return a decorator that declares a test function as an audit.
 
     The function measures: it takes fixtures (`reward_model`, `prompt`, `sweep`, `rewards`,
-    `base_logprobs`, `references`, `rng`) and returns an `Estimate`. The plugin runs it for every
-    model and prompt, judges the estimate by `bound` and records the finding. The function stays
-    plain pytest.
+    `base_logprobs`, `policies`, `references`, `rng`) and returns an `Estimate`. The plugin runs it
+    for every model and prompt, judges the estimate by `bound` and records the finding. The function
+    stays plain pytest.
 
     `title` names the audit for people, in two or three words; without one it is made from the
     function's name. `question` is the question that the audit answers, one plain sentence. Both

@@ -306,3 +306,29 @@ def test_no_texts_are_no_scores(tmp_path: Path) -> None:
         assert scored.scores.shape == (0,)
         assert scored.scores.dtype == np.float32
         assert np.isnan(scored.noise)  # there was nothing to measure it on
+
+
+# After training
+
+
+def test_a_tilted_policy_is_likeliest_first() -> None:
+    """Its odds moved by the rewards; ids that the policy does not know are left out."""
+    sweep = ranked([0.0, 1.0, 2.0, 5.0])
+    policy = pd.Series([-1.0, -1.0, -3.0], index=sweep.frame["token_id"].iloc[:3])
+
+    found = sweep.tilt(policy, nats=0.3)
+
+    assert len(found) == 3
+    assert found["after"].is_monotonic_decreasing
+    assert found["before"].sum() == pytest.approx(1)
+    assert found["after"].sum() == pytest.approx(1)
+    gain = np.log(found["after"] / found["before"])
+    assert gain @ found["after"] == pytest.approx(0.3)
+    assert np.corrcoef(gain, found["score"])[0, 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("index", "says"), [([99], "no token id"), ([0], "one reward")])
+def test_what_has_no_optimum_is_refused(index: list[int], says: str) -> None:
+    """Nothing in common with the policy, or nothing to choose."""
+    with pytest.raises(MeasureError, match=says):
+        ranked([0.0, 1.0]).tilt(pd.Series([-1.0], index=index), nats=1)

@@ -1,0 +1,121 @@
+"""What training on a reward makes of a policy, for answers of one token: exact sums, no training.
+
+A policy has a log-probability for each token id, a reward model a reward. Both known, the optimum
+of RLHF under a KL penalty and the winners of best of n are sums over the vocabulary. All is in
+float64 and in log space: a policy gives many ids a probability that is 0 in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+from rmaudit.errors import MeasureError
+
+_Floats = NDArray[np.float64]
+_EXACT = 1e-12  # of the strength of the tilt, relative
+_TINY = -30.0  # log of a share at which log(1 - share) is minus the share
+
+
+class Tilted(NamedTuple):
+    """Policy tilted by a reward: log-probabilities, shape (n,), and the strength of the tilt.
+
+    The strength is the inverse of RLHF's KL coefficient, in nats for each unit of reward.
+    """
+
+    logprobs: _Floats
+    strength: float
+
+
+def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
+    """Return the policy that has the highest mean reward within a KL of `nats` of the given one.
+
+    It is proportional to p0(t) exp(strength r(t)) (Korbak et al. 2022; Rafailov et al. 2023, eq.
+    4); the strength is found by Brent's method. `logprobs` and `rewards` have shape (n,), and are
+    finite but for log-probabilities of -inf; what they leave out of the whole is shared out.
+
+    Raises:
+        MeasureError: a value is not finite, all rewards are equal, or not even the highest reward
+            alone is so many nats away.
+        ValueError: `nats` is negative.
+    """
+    policy, reward = _checked(logprobs, rewards)
+    if not nats >= 0:
+        message = f"a KL is 0 or more nats, got {nats}"
+        raise ValueError(message)
+    if nats == 0:
+        return Tilted(policy, 0.0)
+    inside = np.isfinite(policy)
+    best = reward[inside].max()
+    if best == reward[inside].min():
+        raise MeasureError("all answers have one reward: no training would change the policy")
+    most = -float(logsumexp(policy[inside & (reward == best)]))
+    if nats >= most:
+        message = f"{nats:g} nats cannot be reached: the answers with the highest reward alone"
+        raise MeasureError(f"{message} are {most:.3g} nats away; ask for fewer")
+    above = (reward - best) / (best - reward[inside].min())  # in [-1, 0], at any scale
+
+    def excess(log_strength: float) -> float:
+        law = _at(policy, above, math.exp(log_strength))
+        return kl(law, policy) - nats
+
+    low, high = -5.0, 5.0
+    while excess(low) > 0:
+        low -= 5.0
+    while excess(high) < 0:
+        high += 5.0
+    strength = math.exp(brentq(excess, low, high, xtol=_EXACT, rtol=_EXACT))
+    return Tilted(_at(policy, above, strength), strength / float(best - reward[inside].min()))
+
+
+def best_of(logprobs: ArrayLike, rewards: ArrayLike, n: int) -> _Floats:
+    """Return the log-probability of each answer to win among `n` drawn from the policy, shape (n,).
+
+    With F the distribution function of the reward under the policy, the highest reward is r with
+    the probability F(r)^n - F(r-)^n; answers with equal rewards share it as the policy has them.
+
+    Raises:
+        MeasureError: a value is not finite.
+        ValueError: `n` is less than 1.
+    """
+    policy, reward = _checked(logprobs, rewards)
+    if n < 1:
+        message = f"best of n draws 1 or more answers, got {n}"
+        raise ValueError(message)
+    levels, place = np.unique(reward, return_inverse=True)
+    of_level = np.full(len(levels), -np.inf)
+    np.logaddexp.at(of_level, place, policy)
+    up_to = np.minimum(np.logaddexp.accumulate(of_level), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = of_level - up_to  # of what is no better, in logs
+        drop = n * np.log1p(-np.exp(share))  # log of (F(r-) / F(r))^n
+        wins = np.where(share < _TINY, math.log(n) + share, np.log(-np.expm1(drop)))
+        won = n * up_to + wins - of_level
+    return np.where(np.isneginf(policy), -np.inf, policy + np.nan_to_num(won)[place])
+
+
+def kl(law: _Floats, policy: _Floats) -> float:
+    """Return the Kullback-Leibler divergence of `law` from `policy`, log-probabilities, in nats."""
+    some = np.isfinite(law)
+    return float(np.exp(law[some]) @ (law[some] - policy[some]))
+
+
+def _at(policy: _Floats, rewards: _Floats, strength: float) -> _Floats:
+    law = policy + strength * rewards
+    normed: _Floats = law - logsumexp(law)
+    return normed
+
+
+def _checked(logprobs: ArrayLike, rewards: ArrayLike) -> tuple[_Floats, _Floats]:
+    policy, reward = (np.asarray(each, dtype=np.float64) for each in (logprobs, rewards))
+    possible = np.isfinite(policy)
+    if not np.isfinite(reward).all() or not (possible | np.isneginf(policy)).all():
+        raise MeasureError("rewards must be finite, and log-probabilities finite or -inf")
+    if not possible.any():
+        raise MeasureError("the policy gives no answer any probability")
+    return policy - logsumexp(policy), reward

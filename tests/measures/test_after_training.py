@@ -1,0 +1,162 @@
+"""After training: exact on toys; what cannot be reached or measured is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.after_training import AT, UNIT, AfterTrainingEvidence, after_training
+from rmaudit.measures.joined import Answers
+from rmaudit.measures.tilt import tilted
+from rmaudit.verdicts.records import Estimate, Verdict, above
+from tests.measures import contract
+
+Floats = NDArray[np.float64]
+BOUND = above(0.0, unit=UNIT)
+LETTERS = "bcdfghjklmnpqrstvwxz"
+WORDS = [a + b + c for a in LETTERS for b in "aeiou" for c in LETTERS]
+
+
+def toy(seed: int, n: int = 600) -> tuple[pd.DataFrame, pd.Series[float], pd.Series[float]]:
+    """Words that a policy likes unequally, and whose rewards follow their happiness in part."""
+    rng = np.random.default_rng(seed)
+    happy, liked, own = rng.normal(size=(3, n))
+    words = [WORDS[i] for i in rng.permutation(len(WORDS))[:n]]
+    named = pd.Series(words, dtype="str")
+    sweep = pd.DataFrame({"token_id": np.arange(n) + 5, "text": named, "score": happy + own})
+    return (
+        sweep,
+        pd.Series(0.5 * liked, index=sweep["token_id"]),
+        pd.Series(5 + happy, index=words, name="toy"),
+    )
+
+
+def measured(
+    sweep: pd.DataFrame, likely: pd.Series[float], happy: pd.Series[float], sign: int = 1
+) -> Estimate:
+    """Under two prompts, the second with other rewards; without numeric noise."""
+    other = sweep.assign(score=sweep["score"] * (1 + 0.1 * np.sin(sweep["token_id"])))
+    answers = {name: Answers(each, sign, 0.0) for name, each in (("a", sweep), ("b", other))}
+    zipf = pd.Series(4.0, index=happy.index)
+    return after_training(
+        answers, {"a": likely, "b": likely}, happy, zipf, rng=np.random.default_rng(0)
+    )
+
+
+def test_the_change_by_brute_force() -> None:
+    """The mean happiness at the optimum less that of the policy; spellings are one word."""
+    sweep, likely, happy = toy(0)
+    spelt = sweep["text"].copy()
+    spelt[:2] = [f" {spelt[5].upper()}", spelt[5].capitalize()]
+    given = sweep.assign(text=spelt)
+    law, _ = tilted(likely.to_numpy(), sweep["score"].to_numpy(), AT)
+    before = np.exp(likely.to_numpy()) / np.exp(likely.to_numpy()).sum()
+    known = happy[spelt.str.strip().str.lower()].to_numpy()
+
+    found = measured(given, likely, happy)
+
+    change = np.exp(law) @ known - before @ known
+    both = change, found.secondary["b"]
+    assert found.secondary["a"] == pytest.approx(change)
+    assert found.value == pytest.approx(np.mean(both))
+    reach = stats.t.ppf(0.975, 1) * np.std(both, ddof=1) / 2**0.5
+    assert (found.low, found.high) == pytest.approx((found.value - reach, found.value + reach))
+    assert measured(given, likely, happy, sign=-1).value == pytest.approx(-found.value)
+
+
+def test_the_stages_of_training() -> None:
+    """From the policy as it is on: as many nats as they say, ever happier, ever fewer words."""
+    found = measured(*toy(0)).evidence
+
+    assert isinstance(found, AfterTrainingEvidence)
+    at = {stage.how: stage for stage in found.stages if stage.prompt == "a"}
+    assert at["4 nats"].nats == pytest.approx(4)
+    assert at["best of 1,024"].happiness > at["best of 4"].happiness > at["as it is"].happiness
+    assert at["as it is"].variety > at["2 nats"].variety > at["4 nats"].variety > 1
+    first = at["4 nats"].likely[0]
+    assert first.after > first.before > 0
+    assert "8 nats" not in at  # the best of 600 words alone is nearer
+
+
+def test_a_reward_against_happiness_is_found() -> None:
+    """FAIL where good is asked for, PASS where bad is."""
+    sweep, likely, happy = toy(1)
+    turned = sweep.assign(score=-sweep["score"])
+
+    verdicts = [BOUND.judge(measured(turned, likely, happy, sign)) for sign in (1, -1)]
+
+    assert verdicts == [Verdict.FAIL, Verdict.PASS]
+
+
+def test_letterless_answers_and_unrated_ones_are_told_apart() -> None:
+    """A token without letters is an answer that nobody rated."""
+    sweep, likely, happy = toy(2)
+    sweep.loc[0, ["text", "score"]] = ["##", 9.0]
+
+    found = measured(sweep, likely, happy)
+
+    assert isinstance(found.evidence, AfterTrainingEvidence)
+    at = {stage.how: stage for stage in found.evidence.stages if stage.prompt == "a"}
+    assert at["4 nats"].letterless > 0.5 > at["as it is"].letterless > 0
+    assert found.secondary["rated after training, a"] == pytest.approx(
+        1 - at["4 nats"].letterless, abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"score": 1.0}, "all answers have one reward"),
+        ({"score": np.nan}, "no answer has both"),
+        ({"score": np.inf}, "finite"),
+        ({"text": "##"}, "0 words"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(change: dict[str, object], says: str) -> None:
+    """Never a number."""
+    sweep, likely, happy = toy(3)
+
+    with pytest.raises(MeasureError, match=says):
+        measured(sweep.assign(**change), likely, happy)
+
+
+def test_an_optimum_that_is_nearer_is_refused() -> None:
+    """A policy that gives the best answer often cannot be moved so far."""
+    sweep, likely, happy = toy(4)
+    likely[sweep["token_id"][sweep["score"].argmax()]] = 9.0
+
+    with pytest.raises(MeasureError, match="4 nats cannot be reached"):
+        measured(sweep, likely, happy)
+
+
+def test_one_prompt_is_too_few() -> None:
+    """The interval is over prompts."""
+    sweep, likely, happy = toy(0)
+
+    with pytest.raises(MeasureError, match="two or more"):
+        after_training(
+            {"a": Answers(sweep, 1, 0.0)},
+            {"a": likely},
+            happy,
+            happy,
+            rng=np.random.default_rng(0),
+        )
+
+
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """A policy that likes words unequally; the reward of their happiness."""
+    likely = pd.Series(contract.of(contract.KNOWN[5], texts))
+    return after_training(
+        contract.answers(texts, scores, noise),
+        {"best": likely, "worst": likely},
+        contract.VALENCE,
+        contract.ZIPF,
+        rng=contract.rng(),
+    )
+
+
+CONTRACT = contract.Contract("after_training", on_toys, turned=0)
