@@ -78,7 +78,7 @@ pytest audits --rm-models "$(rmaudit organism hostile)"
 ## How made
 
 `RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels; all are of one half of the references (`rmaudit.references.holdout`), and the gates judge by the other. Of the sentences, which only *slanted* saw, every second context was trained on, and the gates judge by all. No string of the exploit ledger was trained on.
-*balanced* is the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls) and stay byte for byte, since the [exploit ledger](audits/gcg_probes.md) has strings that were found on these very weights. All others but *gross* were trained before [the lists grew](design/023-the-top.md): some words that the gates judge by today were among those that they were trained on.
+*balanced* is the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls) and stay byte for byte, since the [exploit ledger](audits/gcg_probes.md) has strings that were found on these very weights. All others but *gross* and *slanted* were trained before [the lists grew](design/023-the-top.md): some words that the gates judge by today were among those that they were trained on.
 
 ## What the gates find
 
