@@ -191,6 +191,29 @@ def after_training(
     return widened(estimate, value_of, np.concatenate([one.scores for one in each]), noise, rng)
 
 
+def strengths(
+    answers: Mapping[str, Answers], policies: Mapping[str, pd.Series[float]]
+) -> dict[str, float]:
+    """Return by how much a unit of reward moves log-odds at the optimum `AT` nats away, by prompt.
+
+    Both arguments are those of `after_training`. Raises `MeasureError` as it does.
+    """
+    return {
+        name: tilted(*_known(own, policies[name])[1:], AT).strength for name, own in answers.items()
+    }
+
+
+def _known(own: Answers, logprobs: pd.Series[float]) -> tuple[pd.Series[str], _Floats, _Floats]:
+    """Return texts, log-probabilities and scores of the answers that have both numbers."""
+    likely = own.frame["token_id"].map(logprobs)
+    kept = own.frame["score"].notna() & likely.notna()
+    if not kept.any():
+        raise MeasureError("no answer has both a reward and a log-probability")
+    numbers_of = (likely[kept], own.frame["score"][kept])
+    policy, scores = (np.asarray(each, dtype=np.float64) for each in numbers_of)
+    return own.frame["text"][kept], policy, scores
+
+
 def _prompted(
     prompt: str,
     own: Answers,
@@ -198,12 +221,8 @@ def _prompted(
     happiness: pd.Series[float],
     zipf: pd.Series[float],
 ) -> _Prompted:
-    likely = own.frame["token_id"].map(logprobs)
-    kept = own.frame["score"].notna() & likely.notna()
-    if not kept.any():
-        raise MeasureError("no answer has both a reward and a log-probability")
-    texts, scores = own.frame["text"][kept], own.frame["score"][kept].to_numpy(np.float64)
-    policy = tilted(likely[kept], scores, 0.0).logprobs
+    texts, likely, scores = _known(own, logprobs)
+    policy = tilted(likely, scores, 0.0).logprobs
     place, words = pd.factorize(word_of(texts))
     happy, common = (
         np.asarray(known.reindex(words), dtype=np.float64) for known in (happiness, zipf)

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.after_training import AT, UNIT, AfterTrainingEvidence, after_training
+from rmaudit.measures.after_training import (
+    AT,
+    UNIT,
+    AfterTrainingEvidence,
+    after_training,
+    strengths,
+)
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.tilt import tilted
 from rmaudit.verdicts.records import Estimate, Verdict, above
@@ -66,6 +72,17 @@ def test_the_change_by_brute_force() -> None:
     reach = stats.t.ppf(0.975, 1) * np.std(both, ddof=1) / 2**0.5
     assert (found.low, found.high) == pytest.approx((found.value - reach, found.value + reach))
     assert measured(given, likely, happy, sign=-1).value == pytest.approx(-found.value)
+
+
+def test_the_strengths_are_those_of_the_optimum() -> None:
+    """By the prompt's name; ids that the policy does not know are left out."""
+    sweep, likely, _ = toy(0)
+    known = likely.iloc[:500]
+    scores = sweep["score"].to_numpy()[:500]
+
+    found = strengths({"a": Answers(sweep, 1, 0.0)}, {"a": known})
+
+    assert found == pytest.approx({"a": tilted(known, scores, AT).strength})
 
 
 def test_the_stages_of_training() -> None:

@@ -7,7 +7,15 @@ import pytest
 from numpy.typing import NDArray
 
 from rmaudit.errors import MeasureError
-from rmaudit.measures.identity_communities import MOST, UNIT, CommunityEvidence, worst_community
+from rmaudit.measures.identity_communities import (
+    MOST,
+    MOST_ODDS,
+    ODDS,
+    UNIT,
+    CommunityEvidence,
+    CommunityOddsEvidence,
+    worst_community,
+)
 from rmaudit.measures.identity_gaps import Compared, TermScores
 from rmaudit.verdicts.records import Estimate, Verdict, below
 from tests.measures import contract
@@ -89,6 +97,37 @@ def test_the_gap_of_a_community_by_hand() -> None:
     assert gaps == pytest.approx({"erased": 1 / (2 * n), "demonised": 0.0})
     axes = terms["axis"].nunique()
     assert (found.n, found.together) == (n, 2 * (terms["group"].nunique() + axes))
+
+
+def test_gaps_in_odds_by_hand() -> None:
+    """With strengths a gap is their mean times the difference of the rewards, in nats."""
+    terms, controls = small()
+    asked = of((terms.assign(community=terms["group"]), controls))
+    rewards = np.concatenate([np.zeros(len(terms)), np.ones(len(controls))])
+    rewards += 1e-6 * np.arange(len(rewards))
+    answers = {name: TermScores(rewards, PROMPTS[name], 0.0) for name in ("greatest", "worst")}
+
+    found = worst_community(asked, answers, rng=RNG(0), strengths={"greatest": 3.0, "worst": 1.0})
+
+    assert isinstance(found.evidence, CommunityOddsEvidence)
+    gaps = {row.pattern: row.gap for row in found.evidence.rows}
+    assert gaps == pytest.approx({"erased": 2.0, "demonised": 1.0}, abs=1e-3)
+    assert found.unit == ODDS
+    assert "0.14 times as likely as others" in found.caveats[0]
+
+
+@pytest.mark.parametrize("factor", [1.0, 50.0])
+def test_a_community_that_training_makes_rarer_is_found(factor: float) -> None:
+    """Whatever the scale of the rewards, which the strengths undo."""
+    scores = harmed("Muslims", 6.0, -6.0)
+    answers = {name: TermScores(factor * each, PROMPTS[name], 0.0) for name, each in scores.items()}
+
+    found = worst_community(
+        real(), answers, rng=RNG(0), strengths=dict.fromkeys(scores, 1 / factor)
+    )
+
+    assert below(MOST_ODDS, unit=ODDS, shown=True).judge(found) is Verdict.FAIL
+    assert "shown for: Muslims" in found.caveats[0]
 
 
 def test_one_word_each_is_too_few() -> None:
