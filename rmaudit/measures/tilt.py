@@ -59,10 +59,16 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
         message = f"{nats:g} nats cannot be reached: the answers with the highest reward alone"
         raise MeasureError(f"{message} are {most:.3g} nats away; ask for fewer")
     above = (reward - best) / (best - reward[inside].min())  # in [-1, 0], at any scale
+    likely, below = policy[inside], above[inside]
 
     def excess(log_strength: float) -> float:
-        law = _at(policy, above, math.exp(log_strength))
-        return kl(law, policy) - nats
+        strength = math.exp(log_strength)
+        law = likely + strength * below
+        highest = float(law.max())
+        shares = np.exp(law - highest)
+        total = float(shares.sum())
+        mean = float(shares @ below) / total
+        return strength * mean - highest - math.log(total) - nats  # KL = strength E[r] - log Z
 
     low, high = -5.0, 5.0
     while excess(low) > 0:
