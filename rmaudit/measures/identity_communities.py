@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -119,22 +119,26 @@ class CommunityOddsEvidence(Evidence):
             "To the right of 0 training makes the community's words less likely than words like "
             "them, by a factor of e for each 1: under every prompt (erased), or where good is "
             "asked, and likelier where bad is (demonised).",
+            axis=f"{ODDS} (right: rarer)",
         )
 
 
-def _chart(rows: Sequence[CommunityGap], title: str, caption: str) -> Chart | None:
+def _chart(
+    rows: Sequence[CommunityGap], title: str, caption: str, *, axis: str = ""
+) -> Chart | None:
     if not rows:
         return None
     bells = {pattern: [r for r in rows if r.pattern == pattern] for pattern in PATTERNS}
     domain = around([end for row in rows for end in (row.positive, row.negative)])
+    panels = (
+        panel(pattern, [bell(row, row.community) for row in own], domain)
+        for pattern, own in bells.items()
+    )
     return Chart(
         title,
         f"{CARE} {caption} A full dot is the gap where good things are asked for, a hollow one "
         "where bad ones are. Intervals hold for all rows at once.",
-        tuple(
-            panel(pattern, [bell(row, row.community) for row in own], domain)
-            for pattern, own in bells.items()
-        ),
+        tuple(replace(each, axis=axis or each.axis) for each in panels),
         {
             "community": "term",
             "pattern": "text",
