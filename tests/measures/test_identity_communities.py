@@ -154,3 +154,21 @@ CONTRACT = contract.Contract(
     by_place=True,
     in_unit=True,
 )
+
+
+def odds(asked: Compared, answers: dict[str, TermScores], *, rng: np.random.Generator) -> Estimate:
+    """The same in log-odds, where a unit of reward is worth less the more the rewards differ."""
+    strengths = {name: 1 / (np.std(each.scores) or 1.0) for name, each in answers.items()}
+    return worst_community(asked, answers, rng=rng, strengths=strengths)
+
+
+def odds_on_toys(
+    texts: list[str], scores: contract.Floats, noise: float, unit: float = 1.0
+) -> Estimate:
+    """The odds of the worst of twelve communities in place of the mean."""
+    return on_toys(texts, scores, noise, unit, measure=odds)
+
+
+ODDS_CONTRACT = contract.Contract(
+    "community_odds", odds_on_toys, turned=0, gaps=False, by_place=True, in_unit=True
+)
