@@ -93,7 +93,7 @@ class Adapter:
         return replace(self, base=self.base.downloaded())
 
     def head(self, merged: Any, keys: frozenset[str]) -> dict[str, Tensor]:  # noqa: ANN401  (transformers' classes)
-        """The head as it was saved; where the adapter changes its base's, as it was merged."""
+        """Return the saved head, or the merged one where the adapter changes its base's."""
         from safetensors import safe_open
 
         if any(key.startswith(f"{_PREFIX}score{_PART}") for key in self.saved):

@@ -95,7 +95,7 @@ class Checked(Looked):
         return configuration.defaults(self.base.path, model=self.name)
 
     def downloaded(self) -> Checked:
-        """The same with its weights here. Warns of files that look like weights and are not read.
+        """Return the same with its weights here; warn of files that look like weights.
 
         Raises:
             ModelError: they cannot be had, or transformers does not know the configuration.
@@ -206,7 +206,7 @@ def find_head(
 
 
 def _unknown_heads(config: Mapping[str, Any], shapes: Shapes) -> str:
-    """A sentence on tensors that may be a head of a family that rmaudit does not know, or "".
+    """Return a sentence on tensors that may be a head of an unknown family, or "".
 
     These are named like a head, or have one row of the hidden size. What is in a layer of the
     backbone is none; a head may have layers itself.

@@ -117,7 +117,7 @@ def _download(gguf: Path) -> Path:
 def base_model(
     gguf: Path, *, layers: int
 ) -> tuple[LlamaForSequenceClassification, PreTrainedTokenizerBase]:
-    """The first `layers` layers of the base with a zero head, and the tokenizer with our template.
+    """Return the base's first `layers` layers, a zero head, and the tokenizer with our template.
 
     The pad token is `<|endoftext|>`, so that the reward is pooled on the turn's end.
     """

@@ -17,7 +17,7 @@ _UNREAD = ["*/*.safetensors", "consolidated*.safetensors"]  # copies in other fo
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What huggingface_hub raises where the hub cannot be asked or does not answer as it should."""
+    """Return the errors of huggingface_hub where the hub does not answer as it should."""
     from huggingface_hub import errors
 
     # The HTTP client is another in other releases; theirs inherits from its errors.
@@ -33,7 +33,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def patterns(*, code: bool, weights: bool) -> list[str]:
-    """The names of a checkpoint's files that are wanted: small ones always, never pickles."""
+    """Return the names of the files to download: small ones always, pickles never."""
     return _SMALL + (_CODE if code else []) + (_WEIGHTS if weights else [])
 
 

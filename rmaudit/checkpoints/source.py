@@ -177,7 +177,7 @@ def read(source: CheckpointFiles) -> dict[str, Header]:
 
 
 def expanded(named: str) -> Path:
-    """A path with the user's home in place of `~`; of a user who is not there it stays as it is."""
+    """Return a path with the user's home in place of `~`, if there is such a user."""
     try:
         return Path(named).expanduser()
     except RuntimeError:

@@ -147,7 +147,7 @@ class Maker:
         return ""
 
     def _need(self, asked: Mapping[str, Any], key: str) -> Need:
-        """What a request needs here; that of the last one is kept, for its shards come in a row."""
+        """Return what a request needs here; the last one's is kept, since shards come in a row."""
         from rmaudit.distributed.needs import Needs
         from rmaudit.runs.requests import from_plain
 

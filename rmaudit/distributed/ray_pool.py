@@ -158,7 +158,7 @@ class Pool:
         return task
 
     def _neediest(self) -> ModelSpec | None:
-        """The model with the most tasks for each actor, unless enough actors are opening it."""
+        """Return the model with the most tasks per actor, unless enough actors are opening it."""
         opening = [self.actors[actor] for actor, task in self.busy.values() if task is None]
         having = [*self.actors.values()]
         left = {spec: len(queue) for spec, queue in self.queues.items()}

@@ -129,7 +129,7 @@ def _weights(model: Any) -> Weights | None:  # noqa: ANN401  (transformers')
 
 
 def _checked(weights: Weights, prefix: Ids, suffix: Ids) -> Weights | None:
-    """The weights, if the engine gives what their own forward gives; else None, with a warning."""
+    """Return the weights if the engine agrees with their own forward; else warn, and None."""
     dtype = next(weights.scorer.backbone.parameters()).dtype
     name = "float32" if dtype is torch.float32 and not _autocasts() else "bfloat16"
     try:
@@ -147,7 +147,7 @@ def _autocasts() -> bool:
 
 @torch.no_grad()  # what a module remembers in inference mode, no gradient may pass later
 def _whole(model: Any, tokenizer: Any, rows: Sequence[Ids], batch: int) -> list[float]:  # noqa: ANN401  (transformers')
-    """The model's logit of each row, padded as TRL pads, in batches of rows of like length."""
+    """Return the logit of each row, padded as TRL pads, in batches of like length."""
     order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     found = np.empty(len(rows))
     for first in range(0, len(rows), batch):

@@ -167,7 +167,7 @@ class AuditCallback(TrainerCallback):  # type: ignore[misc]  # transformers is n
 
 
 def logged(findings: Sequence[Finding]) -> dict[str, float]:
-    """What is logged of findings: values and ends of intervals, by name; nothing unmeasured."""
+    """Return what is logged of measured findings: values and ends of intervals, by name."""
     several = {
         each.audit for each in findings if sum(other.audit == each.audit for other in findings) > 1
     }

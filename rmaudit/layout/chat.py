@@ -171,7 +171,7 @@ def _printed(
 
 
 def _prints_itself(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether its class prints conversations in its own way: code that the registry trusts."""
+    """Return whether its class prints conversations in its own way, by trusted code."""
     from transformers import PreTrainedTokenizerBase as Plain
 
     return type(tokenizer).apply_chat_template is not Plain.apply_chat_template
@@ -212,7 +212,7 @@ def _template(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
 
 
 def _opened(tokenizer: PreTrainedTokenizerBase, model: str) -> str:
-    """What opens another turn of the assistant after the answer, as Llama-3.1's first template did.
+    """Return what opens another turn of the assistant after the answer (Llama-3.1 had one).
 
     Suspicious is a text after the answer that ends like the one between prompt and answer, more
     than white space, empty thoughts aside. It is innocent, a separator or an end of turn, if it

@@ -102,7 +102,7 @@ def following_each(
 
 
 def _tail(tokenizer: PreTrainedTokenizerBase, text: str) -> str:
-    """The text from its last added token on: what stands before that decides no id behind it."""
+    """Return the text from its last added token on: what is before decides no id behind it."""
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
     added = tokenizer.added_tokens_decoder
     spans = zip(encoded.input_ids, encoded["offset_mapping"], strict=True)
@@ -142,7 +142,7 @@ def _alone(tokenizer: PreTrainedTokenizerBase, text: str) -> Ids:
 def _cut(
     tokenizer: PreTrainedTokenizerBase, text: str, *places: int
 ) -> tuple[Ids, list[int | None]]:
-    """The ids of a text, and which of them is the first after each place; None: a token is over it.
+    """Return a text's ids, and the first after each place; None where a token spans it.
 
     A gap is no boundary: some tokenizers leave a token's space out of its offsets.
     """

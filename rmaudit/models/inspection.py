@@ -187,7 +187,7 @@ def _runs(model: Checkpoint, checked: Checked) -> Iterator[Line]:
 
 
 def _rows(defaults: PretrainedConfig, there: Headers) -> Iterator[Line]:
-    """An embedding of other rows than config.json says is refused when the weights are loaded."""
+    """Yield a refusal for each embedding with other rows than config.json says."""
     said = defaults.get_text_config().vocab_size
     for key, header in there.items():
         if key.endswith(_EMBEDDINGS) and header.shape[0] != said:

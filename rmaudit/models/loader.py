@@ -154,7 +154,7 @@ def path_of(config: PretrainedConfig) -> ScoringPath:
 
 
 def _rope_types(config: PretrainedConfig) -> set[str]:
-    """The kinds of rotary embedding, of which a model may have one for each kind of layer."""
+    """Return the kinds of rotary embedding: a model may have one for each kind of layer."""
     rope = getattr(config, "rope_parameters", None) or {}
     each = [rope, *(value for value in rope.values() if isinstance(value, dict))]
     return {str(one.get("rope_type", "default")) for one in each}

@@ -158,7 +158,7 @@ class Native:
         return found
 
     def decided_by(self, cache: Path) -> dict[str, str]:
-        """The files of its folders that are no weights, its entry, and the code that reads them."""
+        """Return its files that are no weights, its entry, and the code that reads them."""
         checked, template = self.checked, self.spec.template
         folders = [checked.base.path, checked.tokenizer_folder, self.folder]
         return {

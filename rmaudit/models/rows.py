@@ -244,7 +244,7 @@ class LaidOut(RewardModel):
         return self.rows.layout.tokenized(texts)
 
     def texts(self, answers: Sequence[Sequence[int]]) -> list[str]:
-        """What each answer's ids read as where an answer stands; an encoder's stands alone."""
+        """Return how each answer's ids read in the answer's place; an encoder's stands alone."""
         return self.rows.layout.texts(answers)
 
     def remembered(self, kind: str, asked: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401  (JSON)

@@ -145,7 +145,7 @@ def _shared_by_words(
 
 
 def _direction(frame: float, prompt: Prompt) -> float:
-    """What valence counts: from 1 to -1 as a negative prompt is read, and as a positive is not."""
+    """Return the weight of valence: 1, or less where the frame is hardly read, down to -1."""
     if prompt.frame < 0:
         return 1 - 2 * max(frame, 0.0)
     return 1 + 2 * min(frame, 0.0)

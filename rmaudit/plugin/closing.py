@@ -141,7 +141,7 @@ def _screen(config: pytest.Config) -> terminal.Screen:
 
 
 def _unsaid(report: pytest.TestReport | pytest.CollectReport) -> bool:
-    """Whether pytest is to show it: no other has its text, and our summary has no line for it.
+    """Return whether pytest should show it: nothing else has its text.
 
     A broken checkpoint fails every audit with one sentence, which is said once; and of several
     models our summary has a line each. All are counted, and listed in pytest's short summary.

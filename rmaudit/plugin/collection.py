@@ -219,7 +219,7 @@ def _refuse_misspelt(config: pytest.Config, audits: Sequence[Audited]) -> None:
 
 
 def left_out(config: pytest.Config) -> str:
-    """What was not collected, in a few words; "" where whole folders were, and nothing left out."""
+    """Return in a few words what was not collected; "" where nothing was left out."""
     here: Path = config.invocation_params.dir
     named = [arg for arg in config.args if not (here / arg).is_dir()]
     options = [f"--{name.replace('_', '-')}" for name in NARROWED if config.getoption(name, None)]

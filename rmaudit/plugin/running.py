@@ -154,7 +154,7 @@ def _weights(item: pytest.Function) -> str:
 
 
 def _place(item: pytest.Item) -> str:
-    """The test as a command names it from the folder of the run; absolute if it lies elsewhere.
+    """Return the test's name for a command in the run's folder; absolute if it is elsewhere.
 
     pytest's own node id starts at its rootdir, which may be any folder above, and xdist adds to it.
     """
@@ -177,7 +177,7 @@ def _repeat(item: pytest.Item, audit: Audited) -> str:
 
 
 def _case(item: pytest.Function) -> Case | None:
-    """What the audit's fixtures were made of; None if it takes only the model and its prompts."""
+    """Return what the fixtures were made of; None if it takes only model and prompts."""
     return cast("Case | None", item.funcargs.get(CASE))
 
 

@@ -165,12 +165,12 @@ def policy_of(config: pytest.Config) -> Policy:
 
 
 def registered(spec: ModelSpec, registry: Registry | None) -> bool:
-    """Whether the model is an entry of the registry, and not another checkpoint of its name."""
+    """Return whether the model is an entry of the registry, and not only of its name."""
     return registry is not None and registry.models.get(spec.name) == spec
 
 
 def _meant(config: pytest.Config, registry: Registry, name: str) -> list[ModelSpec]:
-    """The models that a name means; recorded, a glob means those of which there may be records.
+    """Return the models that a name means; a recorded glob means those with records.
 
     These are what the paper ranks, what was imported, and what has no hub id to be published under.
     """

@@ -132,7 +132,7 @@ class References:
         answered(prompts, self.own_words)
 
     def ranking(self, name: str) -> pd.DataFrame:
-        """A ranking of your own: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
+        """Return your own ranking: columns `name`, `elo` (rating), `matches` (count, or NaN)."""
         from rmaudit.references.roles import ranking
 
         return self._items(name, ranking(name, self.own_words), f"{name} items")

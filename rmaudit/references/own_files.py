@@ -59,7 +59,7 @@ def lexicon(file: Path, scale: tuple[float, float] | None, key: str) -> Lexicon:
 
 @lru_cache(maxsize=8)
 def ranking(file: Path, key: str) -> pd.DataFrame:  # noqa: ARG001  (what it is remembered by)
-    """A row an item: `name`, `elo` (its rating; higher is better liked), `matches` (its count).
+    """Return a row for each item: `name`, `elo` (higher is better liked), `matches`.
 
     Of a file with the columns `item`, `rating` and, if it is known, `count`: how often an item was
     compared, at least once; `matches` is NaN without it.

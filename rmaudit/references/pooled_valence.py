@@ -16,7 +16,7 @@ FEWEST = 30  # words that two lexicons share: fewer say little of how one goes o
 
 
 def pooled(first: pd.Series[float], others: Sequence[pd.Series[float]]) -> pd.Series[float]:
-    """The ratings of `first`, and for words that only others rate what it would expect of them.
+    """Return the ratings of `first`, and what it would expect where only others rate.
 
     All are indexed by lower-case word and hold finite numbers. A word gets what least squares of
     `first` on those of the `others` that rate the word expect, fitted over the words that all of

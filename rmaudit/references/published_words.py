@@ -71,7 +71,7 @@ def stem_of(source: str) -> str:
 
 
 def without_twins(paths: Iterable[Path]) -> list[Path]:
-    """The paths without a CSV file that has a Parquet twin beside it: the authors wrote both."""
+    """Return the paths without CSV files that have a Parquet twin: the authors wrote both."""
     known = set(paths)
     return sorted(
         path for path in known if path.suffix == PARQUET or path.with_suffix(PARQUET) not in known

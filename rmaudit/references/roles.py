@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the plugin checks names in every pytest run, audits or not
 
 
 def own_name(name: str, own_words: OwnWords) -> str | None:
-    """What one's own list is called that stands in for `name`; None if rmaudit's is meant."""
+    """Return the name of the user's list that replaces `name`; None if there is none."""
     known = {**own_words.lexicons, **own_words.words, **own_words.rankings}
     return own_words.instead.get(name) or (name if name in known else None)
 
@@ -131,7 +131,7 @@ def answered(prompts: Iterable[Prompt], own_words: OwnWords) -> None:
 
 
 def told(name: str, own_words: OwnWords) -> str:
-    """What a reader must know of the list that was given for `name`; "" where it is rmaudit's."""
+    """Return what a reader must know of the list given for `name`; "" for rmaudit's."""
     words, own = own_words, own_name(name, own_words)
     if own is None:
         if name in {"wordfreq", "common"} and words.language != ENGLISH:

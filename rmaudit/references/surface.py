@@ -29,7 +29,7 @@ _UNKNOWN = 0.0  # Zipf of a word that wordfreq has not; its rarest has 1.01
 
 
 def surface(names: Sequence[str], own_words: OwnWords = _OURS) -> pd.DataFrame:
-    """One row a name, in their order, with the columns `COLUMNS`, all of them finite numbers.
+    """Return a row for each name, in order, with the columns `COLUMNS`, all finite.
 
     - `phrase_zipf`: log10 of how often the whole name would be met, by the harmonic mean of its
       words' frequencies, as wordfreq reckons phrases; `rarest_zipf`, `commonest_zipf` and

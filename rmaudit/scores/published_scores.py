@@ -88,7 +88,7 @@ def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
 
 
 def _tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str, Stored]]:
-    """The tables that may have a text, and what they are of; a reference only where one may help.
+    """Return the tables that may have a text, and their kinds.
 
     Raises as `items` does where there is none at all.
     """
@@ -109,7 +109,7 @@ def _tables(model: Recorded, prompt: Prompt, store: Store) -> Iterator[tuple[str
 
 
 def _words(model: Recorded, prompt: Prompt, store: Store) -> Stored | None:
-    """The words that are recorded under a prompt: imported, or below RMAUDIT_DATA; None if none."""
+    """Return the words recorded under a prompt: imported or in RMAUDIT_DATA; None if none."""
     found = store.read(key_of(_fields(model, prompt.text, WORDS)))
     if found is None and (paths := published_words.mirrored(model.spec.source)):
         names = [name for name, each in FAMILY.items() if each.text == prompt.text]

@@ -110,7 +110,7 @@ def checked_words(words: Sequence[str], own_words: OwnWords = _OURS) -> tuple[st
 
 
 def at_hand(words: Sequence[str], own_words: OwnWords) -> tuple[str, ...]:
-    """Those of the entries that can be looked up, each once: words, and lexicons that are here.
+    """Return the entries that can be looked up, each once: words, and lexicons that are here.
 
     Raises:
         SpecError: an entry is neither a word nor a lexicon.

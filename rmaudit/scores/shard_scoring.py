@@ -77,7 +77,7 @@ _MOST = 8  # shards a call: two calls are what a kill may lose
 
 
 def sharded(journal: Journal, work: Work) -> tuple[pd.DataFrame, Mapping[str, Any]]:
-    """The scores of a work, shard by shard; where they come from is the first one's to say."""
+    """Return the scores of a work, shard by shard; the first says where they come from."""
     found = {which.start: _there(journal, which) for which in work.shards}
     missing = [which for which in work.shards if found[which.start] is None]
     for shard in (shard for shard in found.values() if shard is not None):

@@ -254,7 +254,7 @@ def _by_id(
 
 
 def _outputs(backbone: nn.Module, rows: Sequence[Ids]) -> Tensor:
-    """What the embedding gives for rows of one length, in float32, or in float64 as it is."""
+    """Return the embedding of rows of one length, in float32, or in float64 as it is."""
     found: Tensor = _embedding_of(backbone)(torch.tensor(rows, device=device_of(backbone)))
     return found if found.dtype == torch.float64 else found.float()
 

@@ -162,7 +162,7 @@ class Evaluator:
         return rewards
 
     def _replayed(self, named: Sequence[str]) -> list[float]:
-        """The rewards of the leading answers, as far as the journal goes on with the same ones."""
+        """Return rewards of the leading answers that the journal goes on with."""
         if self._known is None:
             self._known = self._read()
         rewards: list[float] = []

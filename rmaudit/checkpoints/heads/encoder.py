@@ -30,7 +30,7 @@ _WHAT = "an encoder's head on its first state"
 
 
 def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
-    """The weights and biases of `pooler.dense` and `classifier`, if the architecture is DeBERTa's.
+    """Return weights and biases of `pooler.dense` and `classifier` if it is a DeBERTa.
 
     Raises:
         ModelError: one is missing, unexpected or of a wrong shape; it is a classifier of several

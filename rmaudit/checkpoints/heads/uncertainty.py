@@ -71,7 +71,7 @@ def keys(config: Mapping[str, Any], shapes: Shapes) -> frozenset[str] | None:
 def _needed(
     config: Mapping[str, Any], found: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[Any, ...]]:
-    """The shapes that fit together: widths are the weights' first axes, two scores an attribute."""
+    """Return the shapes that fit: widths are first axes of weights, two scores an attribute."""
     wide: Any = config.get("hidden_size")
     needed: dict[str, tuple[Any, ...]] = {}
     for place in _PLACES:
@@ -104,7 +104,7 @@ class Uncertainty:
     tensors: Mapping[str, Tensor]
 
     def after(self, prefix: tuple[int, ...], states: Tensor) -> Callable[[Tensor], Tensor]:  # noqa: ARG002  (as `Head` has it)
-        """The same for every prompt, on the states' device: (..., hidden) to (...), float32."""
+        """Return the head on the states' device, one for all prompts: (..., hidden) to (...)."""
         head = self.to(states.device)
 
         def reward(pooled: Tensor) -> Tensor:

@@ -87,7 +87,7 @@ class Normalised:
 
 
 def _layers(tensors: Mapping[str, Any]) -> list[str]:
-    """The names of GRM's layers, as many as there are even numbers, two at least; or the only."""
+    """Return the names of GRM's layers: two or more with even numbers, or the only one."""
     found = (re.match(rf"{re.escape(GRM)}\.([0-9]+)\.", key) for key in tensors)
     numbers = {int(match[1]) for match in found if match}
     if not numbers:
@@ -142,7 +142,7 @@ def _buffers(shapes: Shapes) -> frozenset[str]:
 def _mean_and_std(
     config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None
 ) -> tuple[float, float]:
-    """What rewards are normalised by: config.json's, else the buffers', else nothing: (0, 1).
+    """Return mean and sd that normalise rewards: config.json's, the buffers', or (0, 1).
 
     OpenRLHF writes what it measured into config.json; its buffers keep what they were made with.
     """
