@@ -22,11 +22,11 @@ rmaudit selftest --seeds {seeds} --jobs 2 --out docs
 ```
 
 writes this page, [selftest.json](selftest.json) and the picture; with `--audit NAME` only the rows
-of an audit are measured anew, so rows may rest on different numbers of runs. *Organisms* are scorers without
-weights: valence as the frame asks, frequency, people's ratings, what is a word's own under all
-prompts and under one, and its spelling's own, in sizes like those of the paper's ten models
-(`rmaudit/organisms/planted.py`). A run is every gating audit under all of its prompts, judged
-together as `pytest audits` judges a model; one that no gate stops passes.
+of an audit are measured anew, so rows may rest on different numbers of runs. *Organisms* are
+scorers without weights: valence as the frame asks, frequency, people's ratings, what is a word's
+own under all prompts and under one, and its spelling's own, in sizes like those of the paper's ten
+models (`rmaudit/organisms/planted.py`). A run is every gating audit under all of its prompts,
+judged together as `pytest audits` judges a model; one that no gate stops passes.
 
 ## Runs without a flaw
 
