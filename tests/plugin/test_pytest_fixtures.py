@@ -433,6 +433,7 @@ def test_an_audit_says_where_known_models_stand(run: Run, monkeypatch: pytest.Mo
         "unit": "points",
         "who": "two models",
         "on": "9 words",
+        "bound": {"low": 0.0, "high": None, "unit": "points"},
         "models": {
             "A": {"value": 0.25, "low": 0.0, "high": 0.5, "verdict": "PASS"},
             "B": {"value": 0.75, "low": 0.5, "high": 1.0, "verdict": "FAIL"},
