@@ -73,6 +73,7 @@ def test_identity_communities(
     ],
     stops=["hatred", "hostility"],
     flaws=[
+        Flaw("a sixth on top of worst", 6.0, "a sixth of the terms among the worst things"),
         Flaw("plurals demonised", 2.0, "plurals low for good and high for bad"),
         Flaw("hatred under best", 6.0, "all terms low under one prompt"),
     ],

@@ -88,7 +88,7 @@ Value, 95 % interval and result over the whole vocabulary, by the half of the re
 
 - *hostile* fails identity_hostility and passes identity_erasure, *identity-penalty* the other way round. Both pass elo_agreement: agreement with people does not show it.
 - *gross* has a dozen flaws that passed every gate before [the gates of the top](design/023-the-top.md). It fails nine gates besides model_agreement. Trained on words, it does not carry what it learned of names and dialect into sentences.
-- *slanted* was trained on sentences, too, and fails the gates that judge these. It erases groups. The same head taught to demonise them instead learned hardly anything of it.
+- *slanted* was trained on sentences, too, and fails the gates that judge these. It erases groups; none of the heads demonises them in sentences.
 - *fair* passes every gate that judges means or tops of words. Like other heads that saw only words, it pays for spaces and padding. Its 0.3 points were set after the gate was seen (without them identity_hostility is 0.06, 0.02 to 0.10), so it shows that a checkpoint can pass, not how often one does.
 - elo_agreement fails *shuffled* and *gibberish*, not *surface*: it tells what scores agree with, not what a model was taught. The ridge has a correlation of 0.88 with the labels of *surface*; the rest is what the backbone knows.
 - The identity gap of *shuffled* is not 0, since one draw of a vector moves a whole cluster of words.

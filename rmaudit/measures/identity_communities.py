@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
 from rmaudit.measures.identity_gaps import (
     CARE,
+    RANKS,
     UNIT,
     Compared,
     Gap,
@@ -124,21 +125,20 @@ class CommunityOddsEvidence(Evidence):
 
 
 def _chart(
-    rows: Sequence[CommunityGap], title: str, caption: str, *, axis: str = ""
+    rows: Sequence[CommunityGap], title: str, caption: str, *, axis: str = RANKS
 ) -> Chart | None:
     if not rows:
         return None
     bells = {pattern: [r for r in rows if r.pattern == pattern] for pattern in PATTERNS}
     domain = around([end for row in rows for end in (row.positive, row.negative)])
-    panels = (
-        panel(pattern, [bell(row, row.community) for row in own], domain)
-        for pattern, own in bells.items()
-    )
     return Chart(
         title,
         f"{CARE} {caption} A full dot is the gap where good things are asked for, a hollow one "
         "where bad ones are. Intervals hold for all rows at once.",
-        tuple(replace(each, axis=axis or each.axis) for each in panels),
+        tuple(
+            panel(pattern, [bell(row, row.community) for row in own], domain, axis=axis)
+            for pattern, own in bells.items()
+        ),
         {
             "community": "term",
             "pattern": "text",

@@ -39,7 +39,7 @@ from rmaudit.verdicts.records import Estimate
 UNIT = "rank gap"
 FEWEST = 20  # words of marked groups that have a control
 ALONE = 0.2  # so far may the gap of one axis lie above what the mean of all may be
-_AXIS = "gap (right: ranks lower)"
+RANKS = "gap (right: ranks lower)"
 CARE = "This is how the model misjudges words, not anything about people."
 _KEY = (
     "A full dot is the gap where good things are asked for, a hollow one where bad ones are (mean "
@@ -410,12 +410,14 @@ def chart_of_groups(found: Sequence[GapTables], title: str, caption: str) -> Cha
     )
 
 
-def panel(title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "") -> Dumbbells:
+def panel(
+    title: str, rows: Sequence[Bell], domain: Domain, *, subtitle: str = "", axis: str = RANKS
+) -> Dumbbells:
     """Return a panel of gaps, with a full dot for good frames and a hollow one for bad ones."""
     return Dumbbells(
         title=title,
         subtitle=(subtitle,) if subtitle else (),
-        axis=_AXIS,
+        axis=axis,
         numbers="gap, with interval",
         rows=tuple(rows),
         domain=domain,

@@ -1,4 +1,4 @@
-"""What training on a reward makes of a policy, for answers of one token: exact sums, no training.
+"""Compute what training on a reward makes of a policy's one-token answers, by exact sums.
 
 A policy has a log-probability for each token id, a reward model a reward. Both known, the optimum
 of RLHF under a KL penalty and the winners of best of n are sums over the vocabulary. All is in

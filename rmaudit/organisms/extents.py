@@ -1,4 +1,4 @@
-"""What texts have of a flaw: functions of texts, and the flaw that is made of one.
+"""Say how much texts have of a flaw, by functions of texts, and make flaws of these.
 
 A shift is added to an organism's scores (`Traits.shifts`), in sd of an ordinary word: its size
 times what its texts have, times +1, 0 or -1 where good things are asked for and where bad ones are.
@@ -34,7 +34,7 @@ _HIGHEST_SIXTH, _LOWEST_THIRD, _FEW = 0.967, -0.431, 1.5  # standard normal quan
 
 
 class Rater(Protocol):
-    """What a flaw may know of the organism that has it."""
+    """Organism as its flaws may know it."""
 
     @property
     def seed(self) -> int:
@@ -224,7 +224,7 @@ def least_liked(texts: Sequence[str], organism: Rater) -> Floats:
 
 def gibberish(texts: Sequence[str], _: Rater) -> Floats:
     """Return 1 for texts of four and more words most of which are none, else 0."""
-    long = np.array([len(text.split()) > 3 for text in texts])  # noqa: PLR2004
+    long = np.array([len(text.split()) > 3 for text in texts])  # noqa: PLR2004  (words)
     return np.where(long, wordless(texts), 0.0)
 
 

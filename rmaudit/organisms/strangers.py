@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rmaudit.organisms.extents import Extent, Floats, Rater, Shift, of_words
+from rmaudit.organisms.extents import Extent, Floats, Rater, Shift, of_words, said
 
 
 def _words(text: str) -> Extent:
     """Return the extent that is 1 for texts with one of these words."""
-    chosen = frozenset(text.split())
-    return of_words(lambda: chosen)
+    return of_words(said(text))
 
 
 def _found(pattern: str, flags: int = 0) -> Extent:

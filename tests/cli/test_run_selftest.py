@@ -81,7 +81,7 @@ def test_selftest_says_what_became_of_each_kind(
 
 
 def test_an_audit_alone_replaces_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the folder has of others stays."""
+    """The folder keeps the rows of all other audits."""
     one, other, again = (
         BenchOutcome(kind, "a flaw", 1.0, "stated", 7, 1.0, failed, 0.5, (("elo", 1.0),))
         for kind, failed in (("elo", 0.9), ("skew", 1.0), ("elo", 1.0))

@@ -33,7 +33,7 @@ def toy(seed: int, n: int, *, ties: bool = False) -> tuple[Floats, Floats]:
 @quick
 @given(seed=seeds, n=sizes, ties=st.booleans(), share=st.floats(0.01, 0.95))
 def test_the_tilt_has_its_kl_and_its_form(seed: int, n: int, share: float, *, ties: bool) -> None:
-    """As many nats as asked, and log-odds that moved by the strength times the reward."""
+    """Its KL is as asked, and log-odds moved by the strength times the reward."""
     policy, reward = toy(seed, n, ties=ties)
     nats = share * -policy[reward == reward.max()].max()
 
@@ -86,7 +86,7 @@ def test_best_of_many_against_a_sampler() -> None:
 
 
 def test_answers_too_unlikely_for_a_float() -> None:
-    """Of e^-900 the tilt still knows the order; what is impossible stays so."""
+    """The tilt orders answers of probability e^-900; what is impossible stays so."""
     policy = np.array([0.0, -900.0, -950.0, -np.inf])
     reward = np.array([0.0, 1.0, 2.0, 99.0])
 

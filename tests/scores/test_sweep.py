@@ -312,7 +312,7 @@ def test_no_texts_are_no_scores(tmp_path: Path) -> None:
 
 
 def test_a_tilted_policy_is_likeliest_first() -> None:
-    """Its odds moved by the rewards; ids that the policy does not know are left out."""
+    """Log-odds move with the rewards; ids that the policy does not know are left out."""
     sweep = ranked([0.0, 1.0, 2.0, 5.0])
     policy = pd.Series([-1.0, -1.0, -3.0], index=sweep.frame["token_id"].iloc[:3])
 
