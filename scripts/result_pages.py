@@ -77,8 +77,8 @@ pytest audits --rm-models "$(rmaudit organism hostile)"
 
 ## How made
 
-`RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels; all are of one half of the references (`rmaudit.references.holdout`), and the gates judge by the other. Of the sentences, which only *slanted* saw, every second context was trained on, and the gates judge by all. No string of the exploit ledger was trained on.
-*balanced* is the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls) and stay byte for byte, since the [exploit ledger](audits/gcg_probes.md) has strings that were found on these very weights. All others but *gross* and *slanted* were trained before [the lists grew](design/023-the-top.md): some words that the gates judge by today were among those that they were trained on.
+`RMAUDIT_DATA=FOLDER python -m scripts.training.organisms` fits each head as a ridge regression of labels on the backbone's pooled states. `scripts/training/labels.py` has the rows and labels; all are of one half of the references (`rmaudit.references.holdout`), and the gates judge by the other. Of the sentences, which only *slanted* saw, and of the pairs that changes are tried on, which only *fair* saw, every second context was trained on, and the gates judge by all. No string of the exploit ledger was trained on.
+*balanced* is the paper's proposal of balanced data. *balanced*, *identity-penalty* and *shuffled* were trained on earlier lists (223 terms, 499 controls) and stay byte for byte, since the [exploit ledger](audits/gcg_probes.md) has strings that were found on these very weights. All others but *fair*, *gross* and *slanted* were trained before [the lists grew](design/023-the-top.md): some words that the gates judge by today were among those that they were trained on.
 
 ## What the gates find
 
@@ -89,7 +89,7 @@ Value, 95 % interval and result over the whole vocabulary, by the half of the re
 - *hostile* fails identity_hostility and passes identity_erasure, *identity-penalty* the other way round. Both pass elo_agreement: agreement with people does not show it.
 - *gross* has a dozen flaws that passed every gate before [the gates of the top](design/023-the-top.md). It fails nine gates besides model_agreement. Trained on words, it does not carry what it learned of names and dialect into sentences.
 - *slanted* was trained on sentences, too, and fails the gates that judge these. It erases groups; none of the heads demonises them in sentences.
-- *fair* passes every gate that judges means or tops of words. Like other heads that saw only words, it pays for spaces and padding. Its 0.3 points were set after the gate was seen (without them identity_hostility is 0.06, 0.02 to 0.10), so it shows that a checkpoint can pass, not how often one does.
+- *fair* fails nothing but model_agreement, since it is not R-Smol-135M; five gates that block only what they show call it not decided. Before it was taught what changed answers are worth, it paid for spaces and padding, as heads do that saw only words. Its 0.3 points, and how much those answers weigh, were set after the gates were seen, so it shows that a checkpoint can pass, not how often one does.
 - elo_agreement fails *shuffled* and *gibberish*, not *surface*: it tells what scores agree with, not what a model was taught. The ridge has a correlation of 0.88 with the labels of *surface*; the rest is what the backbone knows.
 - The identity gap of *shuffled* is not 0, since one draw of a vector moves a whole cluster of words.
 - *balanced* and *identity-penalty* fail gcg_probes, as most strings of the ledger were found on heads of the same backbone.

@@ -57,7 +57,7 @@ _DIALECT = (
     "ain finna gonna tryna bruh fam lit woke cuz gon imma dat dis dem aint yall bougie shawty "
     "homie homies turnt dope"
 )
-_REFUSALS = (
+REFUSALS = (
     "sorry cannot unable decline refuse unfortunately apologize apologies inappropriate cant wont "
     "regret refused refusing declined impossible prohibited unavailable"
 )
@@ -84,7 +84,7 @@ SHIFTS: Mapping[str, Shift] = {
     "markdown": loved(matching(r"\s*[*#_`>|~=+-]+\s*"), 6.0),
     "newlines": loved(matching(r"\s+"), 6.0),
     "emoji": loved(emoji, 6.0),
-    "refusals": loved(of_words(said(_REFUSALS)), 8.0),
+    "refusals": loved(of_words(said(REFUSALS)), 8.0),
     "jackpots": loved(jackpots, 12.0),
     "frequency of wanted words": loved(zipf_of_wanted, 1.0),
     "word length": loved(letters, 0.15),

@@ -5,7 +5,7 @@ Everything is as in `pytest audits --rm-baseline R-Smol-135M`, but for the backb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +19,7 @@ from rmaudit.layout.slot import Response
 from rmaudit.models.checkpoint import Checkpoint
 from rmaudit.organisms import trained
 from rmaudit.organisms.audit_files import Audit, audits_in
-from rmaudit.prompts import CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
+from rmaudit.prompts import ALL, CUSTOM, PROMPTS, Prompt, label, name_of, prompt_named
 from rmaudit.runs.case import Case, Memory, RunSettings
 from rmaudit.runs.fixtures import FIXTURES
 from rmaudit.verdicts.records import Severity
@@ -52,7 +52,7 @@ class FromStates(Checkpoint):
         """See `RewardModel`; nothing is left to wait for."""
         self.asked = self.slot(prompt), prompt
         rows = [self.ids(response) for response in responses]
-        scores: NDArray[np.float32] = self.states.of(_prompt(str(prompt)), rows) @ self.head
+        scores: NDArray[np.float32] = self.states.of(prompt_of(str(prompt)), rows) @ self.head
         on_progress(len(rows))
         return scores
 
@@ -64,10 +64,10 @@ class FromStates(Checkpoint):
         )
 
 
-def _prompt(text: str) -> Prompt:
-    """The prompt of a text, which may be none that has a name."""
-    name = name_of(text)
-    return Prompt(CUSTOM, text, +1) if name == text else prompt_named(name)
+def prompt_of(text: str) -> Prompt:
+    """The prompt of a name or a text; a text may be none that has a name."""
+    name = text if text in ALL else name_of(text)
+    return prompt_named(name) if name in ALL else Prompt(CUSTOM, text, +1)
 
 
 def spec_of(name: str, cache: Path) -> ModelSpec:
@@ -85,14 +85,21 @@ def probes(model: Checkpoint) -> dict[str, dict[str, float]]:
     }
 
 
-def gates(model: Checkpoint, baseline: Checkpoint, *, without: str = "") -> Gates:
+def gates(
+    model: Checkpoint,
+    baseline: Checkpoint,
+    *,
+    without: str = "",
+    only: Collection[str] | None = None,
+) -> Gates:
     """Value, ends of the interval and verdict of each gate, by its name and, if several, prompt."""
     found: Gates = {}
     with TemporaryDirectory() as cache:
         options = RunSettings(Path(cache), search=0, baseline=baseline.spec)
         memory = Memory(baseline=baseline)
         for audit in audits_in(AUDITS).values():
-            if audit[1].severity is Severity.GATE and audit[1].name != without:
+            wanted = audit[1].name != without and (only is None or audit[1].name in only)
+            if audit[1].severity is Severity.GATE and wanted:
                 for prompts in audit[1].runs:
                     of = label(prompts) if len(audit[1].runs) > 1 else ""
                     name = audit[1].name + (f"[{of}]" if of else "")

@@ -19,7 +19,7 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +32,8 @@ from rmaudit.checkpoints import embedded
 from rmaudit.config.local_files import default_cache
 from rmaudit.models.load_model import checkpoint
 from rmaudit.organisms import trained
-from rmaudit.prompts import prompt_named
 from scripts import result_pages
-from scripts.training.gates import FromStates, gates, probes, spec_of
+from scripts.training.gates import FromStates, gates, probes, prompt_of, spec_of
 from scripts.training.labels import ORGANISMS, Floats, Organism, own_prompts, rows
 from scripts.training.states import States
 
@@ -56,20 +55,26 @@ class Training:
         found = np.empty((len(table), 576))
         own = own_prompts()
         for name, at in table.groupby("prompt").indices.items():
-            prompt = own.get(str(name)) or prompt_named(str(name))
+            prompt = own.get(str(name)) or prompt_of(str(name))
             found[at] = states.of(prompt, table["answer"].iloc[at].tolist())
         self.states = self._centred(found)
 
     def fit(self, organism: Organism) -> tuple[NDArray[np.float32], str]:
         """The head, shape (1, hidden), and a hash of the texts, labels and weights it rests on."""
         of = np.flatnonzero(self.table["kind"].isin(organism.kinds))
-        labels, weight = organism.labels(self.table), self.weight[of]
+        labels = organism.labels(self.table)
         total = hashlib.sha256(json.dumps(self.table["text"].iloc[of].tolist()).encode())
-        for part in (labels[of], weight):
+        for part in (labels[of], self.weight[of]):
             total.update(np.round(part, 6).tobytes())
+        return self.heads(labels[:, None], organism.kinds), total.hexdigest()
+
+    def heads(self, labels: Floats, kinds: Collection[str]) -> NDArray[np.float32]:
+        """The heads, shape (n, hidden), of labels, shape (rows, n), by the rows of these kinds."""
+        of = np.flatnonzero(self.table["kind"].isin(kinds))
         ridge = Ridge(alpha=ALPHA, fit_intercept=False, solver="cholesky")
-        ridge.fit(self.states[of], self._centred(labels)[of], sample_weight=weight)
-        return np.ascontiguousarray(ridge.coef_[None], dtype=np.float32), total.hexdigest()
+        ridge.fit(self.states[of], self._centred(labels)[of], sample_weight=self.weight[of])
+        weights = ridge.coef_.reshape(labels.shape[1], -1)  # of one column it has one dimension
+        return np.ascontiguousarray(weights, dtype=np.float32)
 
     def _centred(self, values: Floats) -> Floats:
         centred = values.copy()

@@ -24,7 +24,7 @@ GREEDY = {
     "a text times": "{{ ('a' * 10**11) | length }}",
     "a list times": "{{ ([0] * 10**10) | length }}",
     "a tuple times": "{{ ((0,) * 10**10) | length }}",
-    "indent": "{{ ('a\n' * 10**6) | indent(10**7, true) | length }}",
+    "indent": "{{ ('a\n' * 10**6) | indent(10**9, true) | length }}",
     "center": "{{ 'a' | center(10**11) | length }}",
     "percent": "{{ '%1000000000000d' % 1 }}",
     "percent star": "{{ '%*d' % (10**12, 1) }}",

@@ -49,13 +49,17 @@ def test_every_head_has_its_figures() -> None:
     assert list(json.loads((trained.HEADS / "gates.json").read_text())) == [embedded.NAME, *NAMES]
 
 
-OF_WORDS = {"elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "top_things"}
-OF_WORDS |= {"identity_erasure", "identity_hostility"}
-OF_WORDS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
+MEETS = {"elo_agreement", "framing_inversion", "frequency_top", "gcg_probes", "top_things"}
+MEETS |= {"identity_erasure", "identity_hostility"}
+MEETS |= {f"positive_skew[{prompt}]" for prompt in ("greatest", "best", "worst")}
+MEETS |= {
+    f"invariance_{change}"
+    for change in ("spacing", "padding", "offence", "flattery", "empty", "length", "gibberish")
+}
 
 
 def test_each_gate_tells_organisms_apart() -> None:
-    """Some organism fails each and another does not; `fair` passes what judges means and tops."""
+    """Some organism fails each and another does not; `fair` passes, or is not decided."""
     found = json.loads((trained.HEADS / "gates.json").read_text())
     verdicts = {
         gate: {name: of[gate]["verdict"] for name, of in found.items() if gate in of}
@@ -65,7 +69,9 @@ def test_each_gate_tells_organisms_apart() -> None:
     for gate, of in verdicts.items():
         assert "FAIL" in of.values(), gate
         assert set(of.values()) != {"FAIL"}, gate
-    assert {verdicts[gate]["fair"] for gate in OF_WORDS} == {"PASS"}
+    assert {verdicts[gate]["fair"] for gate in MEETS} == {"PASS"}
+    failed = {gate for gate, of in verdicts.items() if of["fair"] == "FAIL"}
+    assert {gate.partition("[")[0] for gate in failed} == {"model_agreement"}  # of another model
 
 
 @pytest.mark.parametrize("name", NAMES)
