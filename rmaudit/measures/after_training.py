@@ -6,97 +6,29 @@ exact sums (`tilt`), so nothing is sampled here and nothing collapses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rmaudit.charts import Chart, Move, Moves, Points, numbers, row_of
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
 from rmaudit.measures.joined import Answers
-from rmaudit.measures.tilt import best_of, kl, tilted
+from rmaudit.measures.policy_stages import AT, NATS, AfterTrainingEvidence, Likely, Stage
+from rmaudit.measures.tilt import Tilted, best_of, kl, tilted, tilted_by
 from rmaudit.measures.words import word_of
-from rmaudit.verdicts.evidence import Evidence
 from rmaudit.verdicts.records import Estimate
 
 UNIT = "points of happiness"
-AT = 4.0  # nats: about best of 150
-NATS = (0.5, 1.0, 2.0, AT, 8.0)
-DRAWS = (4, 16, 64, 1024)
 FEWEST = 30  # rated words
+_STEPS = 32  # of the slider, up to the most training that is shown
+_DRAWS = tuple(2**power for power in range(1, 13))
 _SHOWN = 8  # words
 _NO_WORD = "(white space)"
 
 _Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Likely:
-    """A word, with its share of the answers before and after some training."""
-
-    word: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trained:
-    """The policy after some training, `nats` of KL away from where it began.
-
-    `happiness` is the mean of the rated words, `variety` the effective number of words (e to the
-    power of their entropy), `zipf` the mean Zipf frequency, `letterless` the share of answers
-    without a letter; `likely` are the likeliest words.
-    """
-
-    prompt: str
-    how: str
-    nats: float
-    happiness: float
-    variety: float
-    zipf: float
-    letterless: float
-    likely: tuple[Likely, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AfterTrainingEvidence(Evidence):
-    """The policy under each prompt, as it is and after more and more training."""
-
-    kind: Literal["after_training"] = "after_training"
-    stages: tuple[Trained, ...]
-
-    @classmethod
-    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
-        """Return panels of the happiness by training, and of the words that become likely."""
-        by_prompt: dict[str, list[Trained]] = {}
-        for _, evidence in found:
-            for stage in evidence.stages:
-                by_prompt.setdefault(stage.prompt, []).append(stage)
-        if not by_prompt:
-            return None
-        return Chart(
-            "What training on this reward would make of the policy",
-            "The policy's one-token answers as they are, at the best policy within so many nats of "
-            "it (RLHF's optimum under a KL penalty), and as best of n picks them: exact sums over "
-            "the whole vocabulary. A hollow dot is a word's share of the answers before, a full "
-            f"one its share after {AT:g} nats.",
-            tuple(
-                panel for prompt, stages in by_prompt.items() for panel in _panels(prompt, stages)
-            ),
-            {
-                "prompt": "text",
-                "training": "text",
-                **numbers("nats", "happiness", "variety", "Zipf", "without a letter", "share"),
-                "likeliest": "term",
-            },
-            tuple(
-                row for stages in by_prompt.values() for stage in stages for row in _cells(stage)
-            ),
-        )
 
 
 class _Prompted(NamedTuple):
@@ -112,6 +44,7 @@ class _Prompted(NamedTuple):
     happiness: _Floats
     zipf: _Floats
     letterless: NDArray[np.bool_]
+    start: _Floats
 
     def by_word(self, law: _Floats) -> _Floats:
         """Return each word's share of the answers, shape (words,)."""
@@ -122,10 +55,9 @@ class _Prompted(NamedTuple):
         """Return the mean happiness of the answers that are rated."""
         return _mean(self.by_word(law), self.happiness)
 
-    def change(self, scores: _Floats) -> float:
-        """Return how much happier, as asked, answers are at the optimum `AT` nats away."""
-        after = self.happy(tilted(self.policy, scores, AT).logprobs)
-        return self.direction * (after - self.happy(self.policy))
+    def change(self, law: _Floats) -> float:
+        """Return how much happier, as asked, answers are than those of the policy."""
+        return self.direction * (self.happy(law) - self.happy(self.policy))
 
 
 def after_training(
@@ -157,14 +89,15 @@ def after_training(
     if len(answers) < 2:  # noqa: PLR2004  (an sd)
         raise MeasureError("the interval is over prompts: two or more are needed")
     each = [_prompted(name, own, policies[name], happiness, zipf) for name, own in answers.items()]
-    changes = [one.change(one.scores) for one in each]
+    optima = [tilted(one.policy, one.scores, AT) for one in each]
+    changes = [one.change(own.logprobs) for one, own in zip(each, optima, strict=True)]
     mean = float(np.mean(changes))
     low, high = students(mean, float(np.std(changes, ddof=1)) / len(each) ** 0.5, len(each) - 1)
     secondary: dict[str, float] = {}
-    for one, change in zip(each, changes, strict=True):
+    for one, change, optimum in zip(each, changes, optima, strict=True):
         shares = np.exp(one.policy)
         sd = float(np.sqrt(shares @ (one.scores - shares @ one.scores) ** 2))
-        after = one.by_word(tilted(one.policy, one.scores, AT).logprobs)
+        after = one.by_word(optimum.logprobs)
         secondary |= {
             one.prompt: change,
             f"rated after training, {one.prompt}": float(after[np.isfinite(one.happiness)].sum()),
@@ -185,7 +118,11 @@ def after_training(
 
     def value_of(drawn: _Floats) -> float:
         parts = np.split(drawn, np.cumsum([len(one.scores) for one in each])[:-1])
-        return float(np.mean([one.change(own) for one, own in zip(each, parts, strict=True)]))
+        changes = [
+            one.change(tilted_by(one.policy, own, optimum.strength))  # which noise hardly moves
+            for one, own, optimum in zip(each, parts, optima, strict=True)
+        ]
+        return float(np.mean(changes))
 
     noise = np.repeat([one.noise for one in each], [len(one.scores) for one in each])
     return widened(estimate, value_of, np.concatenate([one.scores for one in each]), noise, rng)
@@ -229,6 +166,7 @@ def _prompted(
     )
     if (rated := int(np.isfinite(happy).sum())) < FEWEST:
         raise MeasureError(f"{rated} words are scored and rated; at least {FEWEST} are needed")
+    start = np.bincount(place, np.exp(policy), len(words)).astype(float)
     return _Prompted(
         prompt=prompt,
         direction=own.sign,
@@ -240,36 +178,46 @@ def _prompted(
         happiness=happy,
         zipf=np.where(common > 0, common, np.nan),
         letterless=~texts.str.contains(r"[^\W\d_]").to_numpy(bool),
+        start=start,
     )
 
 
-def _stages(one: _Prompted) -> Iterator[Trained]:
-    """Yield the policy at the start, at the optima that can be reached, and as best of n."""
-    yield _stage(one, "as it is", one.policy)
-    for nats in NATS:
-        try:
-            law = tilted(one.policy, one.scores, nats).logprobs
-        except MeasureError:  # the highest reward alone is nearer
-            continue
-        yield _stage(one, _nats(nats), law)
-    for draws in DRAWS:
-        yield _stage(one, f"best of {draws:,}", best_of(one.policy, one.scores, draws))
+def _stages(one: _Prompted) -> Iterator[Stage]:
+    """Yield the policy at the start, at optima ever further away, and as best of ever more."""
+    yield _stage(one, one.policy)
+    reached = [found for nats in NATS if (found := _within(one, nats))]
+    most = reached[-1].strength if reached else 0.0
+    between = (tilted_by(one.policy, one.scores, most * k / _STEPS) for k in range(1, _STEPS))
+    laws = [*(each.logprobs for each in reached), *between]
+    yield from sorted((_stage(one, law) for law in laws), key=lambda stage: stage.nats)
+    for draws in _DRAWS:
+        yield _stage(one, best_of(one.policy, one.scores, draws), draws)
 
 
-def _stage(one: _Prompted, how: str, law: _Floats) -> Trained:
-    start, shares = one.by_word(one.policy), one.by_word(law)
+def _within(one: _Prompted, nats: float) -> Tilted | None:
+    """Return the optimum so far away, None where the highest reward alone is nearer."""
+    try:
+        return tilted(one.policy, one.scores, nats)
+    except MeasureError:
+        return None
+
+
+def _stage(one: _Prompted, law: _Floats, draws: int = 0) -> Stage:
+    answers = np.exp(law)
+    shares = np.bincount(one.place, answers, len(one.words)).astype(float)
     some = shares[shares > 0]
-    return Trained(
+    top = np.argpartition(-shares, min(_SHOWN, len(shares) - 1))[:_SHOWN]
+    return Stage(
         prompt=one.prompt,
-        how=how,
+        draws=draws,
         nats=max(kl(law, one.policy), 0.0),
         happiness=_mean(shares, one.happiness),
         variety=float(np.exp(-(some @ np.log(some)))),
         zipf=_mean(shares, one.zipf),
-        letterless=float(np.exp(law) @ one.letterless),
+        letterless=float(answers @ one.letterless),
         likely=tuple(
-            Likely(str(one.words[at]) or _NO_WORD, float(start[at]), float(shares[at]))
-            for at in np.argsort(-shares, kind="stable")[:_SHOWN]
+            Likely(str(one.words[at]) or _NO_WORD, float(one.start[at]), float(shares[at]))
+            for at in top[np.lexsort((top, -shares[top]))]
         ),
     )
 
@@ -278,33 +226,3 @@ def _mean(shares: _Floats, known: _Floats) -> float:
     """Return the mean, by shares, of what is known of words, where it is."""
     some = np.isfinite(known)
     return float(shares[some] @ known[some] / shares[some].sum())
-
-
-def _nats(nats: float) -> str:
-    return f"{nats:g} nats"
-
-
-def _panels(prompt: str, stages: Sequence[Trained]) -> Iterator[Points | Moves]:
-    yield Points(
-        title=f"{prompt}: mean happiness of the answers",
-        axis="labMT, 1 to 9",
-        rows=tuple(row_of(each.how, each.happiness) for each in stages),
-        zero=False,
-    )
-    moved = next(each for each in stages if each.how == _nats(AT)).likely
-    most = max(max(each.before, each.after) for each in moved)
-    yield Moves(
-        title=f"{prompt}: the likeliest words after {_nats(AT)}",
-        axis="share of the answers",
-        rows=tuple(Move(each.word, each.before, each.after) for each in moved),
-        ends=("before", "after"),
-        domain=(0.0, 1.05 * most),
-    )
-
-
-def _cells(stage: Trained) -> Iterator[tuple[str, ...]]:
-    figures = (stage.nats, stage.happiness, stage.variety, stage.zipf)
-    own = (*(f"{number:.2f}" for number in figures), f"{stage.letterless:.1%}")
-    for place, each in enumerate(stage.likely):
-        first = (stage.how, *own) if place == 0 else ("",) * (len(own) + 1)
-        yield stage.prompt, *first, f"{each.after:.3f}", each.word

@@ -79,6 +79,16 @@ def tilted(logprobs: ArrayLike, rewards: ArrayLike, nats: float) -> Tilted:
     return Tilted(_at(policy, above, strength), strength / float(best - reward[inside].min()))
 
 
+def tilted_by(logprobs: ArrayLike, rewards: ArrayLike, strength: float) -> _Floats:
+    """Return the policy tilted by a known strength, shape (n,): see `tilted`, which finds one.
+
+    Raises:
+        MeasureError: as `tilted`, where a value is not finite.
+    """
+    policy, reward = _checked(logprobs, rewards)
+    return _at(policy, reward - reward.max(), strength)
+
+
 def best_of(logprobs: ArrayLike, rewards: ArrayLike, n: int) -> _Floats:
     """Return the log-probability of each answer to win among `n` drawn from the policy, shape (n,).
 

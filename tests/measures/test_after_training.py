@@ -10,13 +10,12 @@ from scipy import stats
 
 from rmaudit.errors import MeasureError
 from rmaudit.measures.after_training import (
-    AT,
     UNIT,
-    AfterTrainingEvidence,
     after_training,
     strengths,
 )
 from rmaudit.measures.joined import Answers
+from rmaudit.measures.policy_stages import AT, AfterTrainingEvidence
 from rmaudit.measures.tilt import tilted
 from rmaudit.verdicts.records import Estimate, Verdict, above
 from tests.measures import contract

@@ -21,7 +21,15 @@ from rmaudit.report.charts.picture import drawn
 from rmaudit.report.charts.strip import Scale, lane
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.last_run import since
-from rmaudit.report.page import explorer, glossary, numbers, scorecard, verdict, views
+from rmaudit.report.page import (
+    explorer,
+    glossary,
+    numbers,
+    scorecard,
+    simulator,
+    verdict,
+    views,
+)
 from rmaudit.report.page.scorecard import ScorecardRow
 from rmaudit.report.safe_text import addressed, block, line, visible
 from rmaudit.verdicts.findings import Finding
@@ -92,7 +100,10 @@ def render(results: Results) -> str:
     models = [_model(model, results, anchors, scales, used) for model in results.models]
     every = [row for model in models for row in model["rows"]]
     script, explored = template("page.js"), explorer.explorer(results)
-    scripts = (script, explorer.SCRIPT) if explored else (script,)
+    simulated = any(own for model in models for own in model["simulators"].values())
+    scripts = [script]
+    scripts += [explorer.SCRIPT] if explored else []
+    scripts += [simulator.SCRIPT] if simulated else []
     page = (
         environment()
         .get_template("report.html.jinja")
@@ -102,10 +113,11 @@ def render(results: Results) -> str:
             ran=verdict.ran(results.run),
             schema=results.schema,
             small_print=SMALL_PRINT,
-            style=template("report.css") + explorer.STYLE,
+            style=template("report.css") + explorer.STYLE + simulator.STYLE,
             script=script,
             hashes=" ".join(_hash(script) for script in scripts),
             explorer=explored,
+            simulator=simulator.SCRIPT if simulated else "",
             verdict=verdict.verdict(results, every),
             since=since(results.before, results.findings, results.run.created),
             anchors=anchors,
@@ -187,6 +199,10 @@ def _model(
         "outside": sum(row.result == "fail" for row in rows if not row.gates),
         "caveats": common,
         "own_caveats": caveats,
+        "simulators": {
+            row.audit: simulator.simulator(row.findings, f"{row.title}, {model.name}")
+            for row in rows
+        },
         "pictures": {row.audit: _pictures(row) for row in rows},
         "shown": shown,
         "more": len(model.sweeps) - len(shown),

@@ -1,0 +1,122 @@
+"""Describe a policy as it is trained more and more: evidence of `after_training`, and its chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from rmaudit.charts import Chart, Move, Moves, Points, numbers, row_of
+from rmaudit.verdicts.evidence import Evidence
+
+AT = 4.0  # nats: about best of 150
+NATS = (0.5, 1.0, 2.0, AT, 8.0)
+DRAWS = (4, 16, 64, 1024)
+START = "as it is"
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A word, with its share of the answers before and after some training."""
+
+    word: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """The policy after some training, `nats` of KL away from where it began.
+
+    `draws` is the n of best of n, and 0 for the optimum under a KL. `happiness` is the mean of the
+    rated words, `variety` the effective number of words (e to the power of their entropy), `zipf`
+    the mean Zipf frequency, `letterless` the share of answers without a letter; `likely` are the
+    likeliest words.
+    """
+
+    prompt: str
+    draws: int
+    nats: float
+    happiness: float
+    variety: float
+    zipf: float
+    letterless: float
+    likely: tuple[Likely, ...]
+
+    @property
+    def how(self) -> str:
+        """The training in words."""
+        if self.draws:
+            return f"best of {self.draws:,}"
+        return f"{self.nats:.3g} nats" if self.nats else START
+
+    @property
+    def in_chart(self) -> bool:
+        """Whether the still picture has it; the simulator on the page has all."""
+        if self.draws:
+            return self.draws in DRAWS
+        return any(abs(self.nats - nats) < 1e-6 for nats in (0.0, *NATS))  # noqa: PLR2004 (exact)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AfterTrainingEvidence(Evidence):
+    """The policy under each prompt, as it is and after more and more training."""
+
+    kind: Literal["after_training"] = "after_training"
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return panels of the happiness by training, and of the words that become likely."""
+        by_prompt: dict[str, list[Stage]] = {}
+        for _, evidence in found:
+            for stage in evidence.stages:
+                if stage.in_chart:
+                    by_prompt.setdefault(stage.prompt, []).append(stage)
+        if not by_prompt:
+            return None
+        return Chart(
+            "What training on this reward would make of the policy",
+            "The policy's one-token answers as they are, at the best policy within so many nats of "
+            "it (RLHF's optimum under a KL penalty), and as best of n picks them: exact sums over "
+            "the whole vocabulary. A hollow dot is a word's share of the answers before, a full "
+            f"one its share after {AT:g} nats.",
+            tuple(
+                panel for prompt, stages in by_prompt.items() for panel in _panels(prompt, stages)
+            ),
+            {
+                "prompt": "text",
+                "training": "text",
+                **numbers("nats", "happiness", "variety", "Zipf", "without a letter", "share"),
+                "likeliest": "term",
+            },
+            tuple(
+                row for stages in by_prompt.values() for stage in stages for row in _cells(stage)
+            ),
+        )
+
+
+def _panels(prompt: str, stages: Sequence[Stage]) -> Iterator[Points | Moves]:
+    yield Points(
+        title=f"{prompt}: mean happiness of the answers",
+        axis="labMT, 1 to 9",
+        rows=tuple(row_of(each.how, each.happiness) for each in stages),
+        zero=False,
+    )
+    moved = next(each for each in stages if each.how == f"{AT:g} nats").likely
+    most = max(max(each.before, each.after) for each in moved)
+    yield Moves(
+        title=f"{prompt}: the likeliest words after {AT:g} nats",
+        axis="share of the answers",
+        rows=tuple(Move(each.word, each.before, each.after) for each in moved),
+        ends=("before", "after"),
+        domain=(0.0, 1.05 * most),
+    )
+
+
+def _cells(stage: Stage) -> Iterator[tuple[str, ...]]:
+    figures = (stage.nats, stage.happiness, stage.variety, stage.zipf)
+    own = (*(f"{number:.2f}" for number in figures), f"{stage.letterless:.1%}")
+    for place, each in enumerate(stage.likely):
+        first = (stage.how, *own) if place == 0 else ("",) * (len(own) + 1)
+        yield stage.prompt, *first, f"{each.after:.3f}", each.word

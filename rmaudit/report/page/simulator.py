@@ -1,0 +1,76 @@
+"""Render the simulator: the policy's answers as it is trained more and more, by a slider.
+
+Everything that it shows was computed by `after_training`; the page's script only picks a stage.
+Without scripts the chart and the table of the same evidence stand in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from rmaudit.measures.policy_stages import AfterTrainingEvidence, Stage
+from rmaudit.references.masks import label, masked
+from rmaudit.report.safe_text import line, visible
+from rmaudit.verdicts.findings import Finding
+
+_TEMPLATES = Path(__file__).parent / "templates"
+SCRIPT = Markup((_TEMPLATES / "simulator.js").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+STYLE = Markup((_TEMPLATES / "simulator.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
+
+
+def simulator(findings: Sequence[Finding], name: str) -> Markup:
+    """Render the simulator of one audit of one model, "" where it has no such evidence.
+
+    Its page must have `STYLE`, and let `SCRIPT` run once.
+    """
+    stages = [
+        stage
+        for finding in findings
+        if finding.estimate and isinstance(finding.estimate.evidence, AfterTrainingEvidence)
+        for stage in finding.estimate.evidence.stages
+    ]
+    if not stages:
+        return Markup()
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    page = environment.get_template("simulator.html.jinja").render(data=_data(stages), name=name)
+    return Markup(page)  # noqa: S704  (escaped by the template)
+
+
+def _data(stages: Iterable[Stage]) -> dict[str, Any]:
+    """Return what the script reads: words, and the stages of each prompt by kind of training."""
+    words: dict[str, int] = {}
+    prompts: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for stage in stages:
+        both = prompts.setdefault(line(stage.prompt), {"nats": [], "draws": []})
+        shown = {
+            "how": stage.how,
+            "at": stage.draws or stage.nats,
+            "figures": [stage.nats, stage.happiness, stage.variety, stage.zipf, stage.letterless],
+            "likely": [
+                [words.setdefault(each.word, len(words)), each.before, each.after]
+                for each in stage.likely
+            ],
+        }
+        both["draws" if stage.draws else "nats"].append(_short(shown))
+        if not stage.draws and not stage.nats:
+            both["draws"].append(_short(shown | {"at": 1}))
+    named = [[visible(word), label(word) if masked(word) else None] for word in words]
+    return {"words": named, "prompts": prompts}
+
+
+def _short(value: Any) -> Any:  # noqa: ANN401  (JSON)
+    """Return the same with numbers of five digits."""
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {key: _short(each) for key, each in value.items()}
+    return [_short(each) for each in value] if isinstance(value, list) else value

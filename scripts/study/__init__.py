@@ -1,0 +1,1 @@
+"""The study of which gates predict what training does."""

@@ -1,0 +1,53 @@
+"""Hold what heads are measured with: the gates' settings, the states and the harms."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rmaudit.checkpoints import embedded
+from rmaudit.models.load_model import checkpoint
+from scripts.study.harm import Harms
+from scripts.study.heads import Head, heads
+from scripts.training.gates import FromStates, Gates, gates, spec_of
+from scripts.training.labels import rows
+from scripts.training.organisms import Training
+from scripts.training.states import States
+
+DATA = Path(__file__).parents[2] / "docs" / "data"
+STUDY, POLICIES = DATA / "study.json", DATA / "policies.json"
+STATES = Path(tempfile.gettempdir()) / "rmaudit-organism-states"
+GATES = (  # those of words: what they judge is in the law of a one-token answer
+    *("elo_agreement", "framing_inversion", "frequency_top", "top_things", "top_tokens"),
+    *("identity_communities", "identity_erasure", "identity_hostility", "identity_tails"),
+    "positive_skew",
+)
+
+
+class Study:
+    """What all heads are measured with."""
+
+    def __init__(self, cache: Path, folder: Path) -> None:
+        """`cache` has built models, `folder` the states of R-Smol-135M."""
+        self.model = checkpoint(embedded.NAME, cache=cache)
+        self.states = States(self.model, folder)
+        self.cache, self.spec = cache, spec_of("fair", cache)
+        self.heads = heads(Training(rows(self.model.vocabulary()), self.states))
+        self.harms = Harms(self.model, self.states)
+
+    def measured(self, head: Head, found: Gates | None = None) -> dict[str, Any]:
+        """What the gates say of a head, `found` where that is known, and what training would do."""
+        if found is None:
+            model = FromStates(self.spec, self.states, self.cache)
+            model.head = head.weights
+            found = gates(model, model, only=GATES)
+        harms = {how: rounded(own) for how, own in self.harms.of(head.weights).items()}
+        about = {"flaw": head.flaw, "dose": head.dose}
+        return {**about, "gates": found, "harms": harms}
+
+
+def rounded(harms: Mapping[str, float]) -> dict[str, float]:
+    """The same to four digits."""
+    return {name: round(float(value), 4) for name, value in harms.items()}

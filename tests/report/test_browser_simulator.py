@@ -1,0 +1,74 @@
+"""The simulator in headless Chromium: by the keyboard, for a screen reader, on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from rmaudit.report import writers
+from tests.report.conftest import typed, with_findings
+from tests.report.page.test_simulator import simulated, stage
+from tests.report.test_browser import unfold
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_a_slider_trains_the_policy(
+    page: Page, results: dict[str, Any], tmp_path: Path, width: int, scheme: Any
+) -> None:
+    """Arrows move it; words, figures and what is read aloud follow; axe finds no barrier."""
+    stages = [
+        *(stage(0, "the", "fucking"), stage(4.0, "love", "the"), stage(8.0, "joy", "love")),
+        *(stage(1.94, "good", draws=16), stage(0, "no", prompt="worst")),
+        stage(4.0, "war", prompt="worst"),
+    ]
+    happened: list[str] = []
+    page.on("console", lambda message: happened.append(message.text))
+    page.on("pageerror", lambda error: happened.append(str(error)))
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    writers.write(with_findings(typed(results), simulated(*stages)), tmp_path)
+    page.goto((tmp_path / "index.html").as_uri())
+    unfold(page)
+    shown = page.locator("[data-simulator]")
+    slider, words = shown.get_by_role("slider"), shown.locator("li")
+
+    expect(words).to_have_count(2)
+    expect(words.nth(1)).not_to_contain_text("fucking")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(shown.locator("output")).to_have_text("4 nats")
+    expect(words.nth(0)).to_contain_text("love")
+    expect(slider).to_have_attribute("aria-valuetext", "4 nats: love 50 %, the 33 %")
+    page.keyboard.press("End")
+    expect(shown.locator("dd").nth(1)).to_have_text("7.67")
+    shown.get_by_label("best of n").check()
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    expect(shown.locator("output")).to_have_text("best of 16")
+    shown.get_by_label("Prompt").select_option("worst")
+    expect(words.nth(0)).to_contain_text("no")
+    assert Axe().run(page).response["violations"] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert happened == []
+
+
+def test_without_scripts_the_still_picture_stands(
+    page: Page, results: dict[str, Any], tmp_path: Path
+) -> None:
+    """The simulator is hidden; the chart's table has the words."""
+    writers.write(
+        with_findings(typed(results), simulated(stage(0, "the"), stage(4.0, "wonder"))), tmp_path
+    )
+    assert page.context.browser
+    with page.context.browser.new_context(java_script_enabled=False) as context:
+        plain = context.new_page()
+        plain.goto((tmp_path / "index.html").as_uri())
+        expect(plain.locator("[data-simulator]")).to_have_count(1)
+        expect(plain.locator("[data-simulator]")).to_be_hidden()
+        expect(plain.locator("figure").filter(has_text="wonder")).to_have_count(1)
