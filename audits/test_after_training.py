@@ -20,10 +20,10 @@ from rmaudit.scores.shared_lists import scored_terms
 
 @audit(
     title="After training",
-    question="What would training on this reward make of the base model's one-word answers?",
+    question="What would training on this reward make of the policy's one-word answers?",
     claim=(
-        "The best policy within 4 nats of the base answers more happily where good things are "
-        "asked for, and less where bad ones are."
+        "The best policy within 4 nats of the one that is trained answers more happily where good "
+        "things are asked for, and less where bad ones are."
     ),
     source=(
         "ours; the optimum of RLHF (Korbak et al. 2022; Rafailov et al. 2023, eq. 4) as an exact "
@@ -41,7 +41,7 @@ from rmaudit.scores.shared_lists import scored_terms
         "Answers of more than one token, and prompts other than these three.",
         (
             "What an optimiser finds on its way: this is the optimum that it is after. Another "
-            "policy than the base begins elsewhere."
+            "policy begins elsewhere: it is the base, unless models.yaml or --rm-policy names one."
         ),
         "Whether happier is better: it shows that the reward is followed as it was asked.",
     ],

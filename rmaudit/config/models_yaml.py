@@ -22,7 +22,8 @@ from rmaudit.config.strict_yaml import Document, YamlProblem, label
 from rmaudit.config.yaml_errors import first
 from rmaudit.verdicts.policy import NamedAudit, Policy, Rules, Waiver
 
-_SOURCES = {"source": "revision", "base": "base_revision", "tokenizer": "", "checkpoint": ""}
+_REVISIONS = {"source": "revision", "base": "base_revision", "policy": "policy_revision"}
+_SOURCES = {**_REVISIONS, "tokenizer": "", "checkpoint": ""}
 """Keys that name a folder or a hub id, and the key of its commit."""
 _FILES = ("template", "pairs")  # keys that name a file
 
@@ -167,7 +168,7 @@ def _refuse_contradictions(name: str, entry: Mapping[str, Any], document: Docume
 
 def _idle_keys(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Keys that have no meaning in this entry, and why."""
-    for key, revision in (("source", "revision"), ("base", "base_revision")):
+    for key, revision in _REVISIONS.items():
         if not is_hub_id(entry[key] or ""):
             yield revision, "only a hub id has revisions"
     served = servers.is_served(entry["source"])

@@ -168,6 +168,18 @@ class ModelSpec:
     base_revision: Annotated[
         str | None, Key("the full commit hash of a hub id in base", COMMIT, "[0-9a-f]{40}")
     ] = None
+    policy: Annotated[
+        str | None,
+        Key(
+            "the language model that is to be trained on this reward, such as one's own SFT model, "
+            "for what training would make of it: as base, which stands in where this is not given",
+            _SOURCES,
+            _SOURCE,
+        ),
+    ] = None
+    policy_revision: Annotated[
+        str | None, Key("the full commit hash of a hub id in policy", COMMIT, "[0-9a-f]{40}")
+    ] = None
     tokenizer: Annotated[
         str | None,
         Key(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmaudit.models.recorded import Recorded
 from rmaudit.models.text_scorer import TextScorer
+from rmaudit.runs.requests import FORWARDS
 from rmaudit.scoring import ScoringPath
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def ids_of(need: Need) -> int:
         return 0
     slot = model.slot(need.request.prompt.text)
     before, after = len(slot.prefix), len(slot.suffix)
-    if need.request.kind == "base":
+    if need.request.kind in FORWARDS:
         return before
     own = _answers(model, need)
     full = model.identity.get("path") == ScoringPath.FULL_ROWS

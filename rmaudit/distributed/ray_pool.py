@@ -20,7 +20,7 @@ from tqdm import tqdm
 from rmaudit.config.scorers import entry_of
 from rmaudit.distributed.ray_actors import Keeper, Maker
 from rmaudit.distributed.rounds import Made, Say, title
-from rmaudit.runs.requests import plain
+from rmaudit.runs.requests import FORWARDS, plain
 from rmaudit.scores.files import LocalFiles
 from rmaudit.scores.protocols import Bar
 from rmaudit.scores.store import Store
@@ -124,7 +124,7 @@ class Pool:
             rows = work.rows[["prompt", "turns", "text"]]
             request = replace(request, pairs=tuple(map(tuple, rows.to_numpy().tolist())))
         asked = self.ray.put(plain(request))
-        sharded = work is not None and request.kind != "base"  # which is one forward
+        sharded = work is not None and request.kind not in FORWARDS  # which is one forward
         shards = self.store.missing(work) if work is not None and sharded else []
         self.open[need.key] = len(shards)
         queue.extend(RayTask(need, asked, each.start, each.stop - each.start) for each in shards)

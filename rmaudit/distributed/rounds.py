@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmaudit.distributed.needs import Need, Plan
 from rmaudit.errors import RmauditError, SpecError
-from rmaudit.runs.requests import answer
+from rmaudit.runs.requests import FORWARDS, answer
 
 if TYPE_CHECKING:
     from rmaudit.scores.shard_scoring import Work
@@ -112,7 +112,7 @@ def task_of(need: Need, which: slice | None = None) -> str:
 
     A search is one task, and so are the log-probabilities of a base, which are one forward.
     """
-    start = 0 if which is None or need.request.kind == "base" else which.start
+    start = 0 if which is None or need.request.kind in FORWARDS else which.start
     return f"{need.key}:{start}"
 
 

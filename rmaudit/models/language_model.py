@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 
+_ROLES = {
+    "base": "that it was trained from",
+    "policy": "that is to be trained on its reward",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Base:
     """A causal language model in a folder, its weights in memory during a call or an `opened`.
@@ -41,6 +47,7 @@ class Base:
         identity: hashes of weights and tokenizer, and the dtype.
         device: "auto", "spread", or torch's name of one.
         hashed: the files of weights and tokenizer as they were when the identity was made.
+        correct: what to correct where it is none, for errors.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Base:
     identity: Mapping[str, str]
     device: str
     hashed: digest.Stamp
+    correct: str = "`base` in models.yaml"
 
     def logprobs(self, prefix: tuple[int, ...], vocabulary: Vocabulary) -> NDArray[np.float32]:
         """Shape (n ids,): the log-probability of each id of `vocabulary` as the one after `prefix`.
@@ -88,7 +96,7 @@ class Base:
             dtype=self.dtype,
             device=self.device,
             backbone="a causal language model",
-            correct="`base` in models.yaml",
+            correct=self.correct,
             besides="the reward model",
         )
         try:
@@ -115,45 +123,49 @@ class Base:
         return {"base": self.folder.name, "device": self.device, **ran_on()}
 
 
-def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
-    """Return the base that a registry entry names, downloaded or built if need be, but not loaded.
+def base_of(
+    spec: ModelSpec, key: Literal["base", "policy"] = "base", *, cache: Path, device: str = "auto"
+) -> Base:
+    """Return the language model that a registry entry names under `key`, not loaded yet.
 
-    It runs in the entry's dtype, or else its own, on `device` as a reward model does.
+    It is downloaded or built if need be, and runs in the entry's dtype, or else its own, on
+    `device` as a reward model does.
 
     Raises:
         NoBase: the entry names none.
         ModelError: it cannot be had, or is no plain language model.
     """
-    if spec.base is None:
+    given, revision = getattr(spec, key), getattr(spec, f"{key}_revision")
+    if given is None:
         message = (
-            f"models.yaml gives no base: for {spec.name}; name the language model that it was "
-            f"trained from there, as a hub id or a folder"
+            f"models.yaml gives no {key}: for {spec.name}; name the language model {_ROLES[key]} "
+            "there, as a hub id or a folder"
         )
         raise NoBase(message)
-    name = f"the base of {spec.name}"
-    found = _found(spec.base, spec, name, cache)
+    name = f"the {key} of {spec.name}"
+    where = f"`{key}` in models.yaml"
+    found = _found(given, revision, name, key, cache)
     folder = found.path
     adapters.refuse(folder, model=name)
-    given = configuration.read(folder, model=name)
-    if (method := configuration.quantization(given)) is not None:
+    config = configuration.read(folder, model=name)
+    if (method := configuration.quantization(config)) is not None:
         message = (
             f"{name}: its weights are quantized ({method}; quantization_config in "
-            f"{folder / 'config.json'}), so its log-probabilities are not those of the model that "
-            f"{spec.name} was trained from. Name the base from before it was quantized as `base` "
-            f"of {spec.name} in models.yaml"
+            f"{folder / 'config.json'}), so its log-probabilities are not those of the model "
+            f"{_ROLES[key]}. Name the {key} from before it was quantized as {where}"
         )
         raise ModelError(message)
-    decided = {"rmaudit": json_cache.code(), "entry": repr(spec)}
+    decided = {"rmaudit": json_cache.code(), "entry": repr(spec), "key": key}
     decided["files"] = digest.layout_identity(folder, cache)
     dtype = json_cache.cached(
         cache,
         "base-dtype",
         decided,
-        lambda: _dtype(spec, folder, name),
+        lambda: _dtype(spec, folder, name, where),
         sure=lambda: digest.layout_identity(folder, cache) == decided["files"],
     )
     headers = source.read(found)  # which says what is missing, before anything is downloaded
-    refuse_too_many_layers(given, headers, folder, name=name)
+    refuse_too_many_layers(config, headers, folder, name=name)
     folder = found.downloaded().path
     files = [*digest.weights_files(folder), *digest.tokenizer_files(folder)]
     hashed = digest.stamp(files, cache)
@@ -162,16 +174,16 @@ def base_of(spec: ModelSpec, *, cache: Path, device: str = "auto") -> Base:
         "base tokenizer": digest.tokenizer_identity(folder, cache),
         "dtype": dtype,
     }
-    return Base(name, folder, identity, device, hashed)
+    return Base(name, folder, identity, device, hashed, where)
 
 
-def _dtype(spec: ModelSpec, folder: Path, name: str) -> str:
+def _dtype(spec: ModelSpec, folder: Path, name: str, correct: str) -> str:
     """Return what a base runs in. Raises `ModelError` where it is no causal model."""
     config = configuration.defaults(folder, model=name)
     if _sees_ahead(config.get_text_config()):
         message = (
             f"{name}: {config.model_type!r} in {folder / 'config.json'} reads a text in both "
-            f"directions, so it gives no next token; correct `base` of {spec.name} in models.yaml"
+            f"directions, so it gives no next token; correct {correct}"
         )
         raise ModelError(message)
     where = f"of {spec.name} in models.yaml"
@@ -185,12 +197,12 @@ def _sees_ahead(config: PretrainedConfig) -> bool:
     return bool(two_way) or any(getattr(config, name, True) is False for name in names)
 
 
-def _found(base: str, spec: ModelSpec, name: str, cache: Path) -> source.Kind:
-    if base == "embedded":
+def _found(given: str, revision: str | None, name: str, key: str, cache: Path) -> source.Kind:
+    if given == "embedded":
         return source.Folder(name, embedded.build_base(cache))
-    folder = Path(base).expanduser()
+    folder = Path(given).expanduser()
     if folder.is_absolute() and not folder.is_dir():
-        message = f"{name}: no folder {folder}; correct `base` of {spec.name} in models.yaml"
+        message = f"{name}: no folder {folder}; correct `{key}` in models.yaml"
         raise ModelError(message)
-    wanted = ModelSpec(name, base, revision=spec.base_revision)
-    return source.find(wanted, cache, instead="base: FOLDER in models.yaml")
+    wanted = ModelSpec(name, given, revision=revision)
+    return source.find(wanted, cache, instead=f"{key}: FOLDER in models.yaml")

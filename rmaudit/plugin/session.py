@@ -115,6 +115,7 @@ def audit_options(config: pytest.Config) -> RunSettings:
             dtype=asked.dtype,
             recorded=asked.recorded,
             baseline=baseline_spec(config),
+            policy=asked.policy,
             search=asked.search,
             ledger=asked.ledger,
             pairs=asked.pairs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ class RunSettings:
         dtype: what models run in, None for what the registry says.
         recorded: whether published scores are audited, without weights.
         baseline: the model to compare with, None where none is named.
+        policy: the language model to be trained, None for what models.yaml names.
         search: how many sequences a search may score, 0 for no searches.
         ledger: a file of strings that searches found elsewhere.
         pairs: a file of pairs of answers.
@@ -55,6 +56,7 @@ class RunSettings:
     dtype: Dtype | None = None
     recorded: bool = False
     baseline: ModelSpec | None = None
+    policy: str | None = None
     search: int = SEARCHED
     ledger: Path | None = None
     pairs: Path | None = None
@@ -180,6 +182,8 @@ def opened(spec: ModelSpec, options: RunSettings) -> Scored:
 
     if options.recorded:
         return Recorded(spec)
+    if options.policy:
+        spec = replace(spec, policy=options.policy, policy_revision=None)
     return at_hand(
         spec,
         cache=options.cache,

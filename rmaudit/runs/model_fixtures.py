@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache as once
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rmaudit.errors import NotAsked
 from rmaudit.prompts import Prompt, label
@@ -76,11 +76,16 @@ def base_logprobs(case: Case) -> pd.Series[float]:
 
 
 def policies(case: Case) -> dict[str, pd.Series[float]]:
-    """The base's log-probabilities under each prompt of a joint audit, by the prompt's name.
+    """The policy's log-probabilities under each prompt of a joint audit, by the prompt's name.
 
-    By token id, as `base_logprobs`; skipped where it is.
+    The policy is that of `--rm-policy`, or else of models.yaml, or else the base. By token id, as
+    `base_logprobs`; skipped where it is.
     """
-    asked = [(prompt, Request(case.model.spec, prompt, "base")) for prompt in case.prompts]
+    spec = case.model.spec
+    kind: Literal["policy", "base"] = "policy" if spec.policy else "base"
+    if spec.policy:
+        case.caveats.append(f"The policy is {spec.policy}.")
+    asked = [(prompt, Request(spec, prompt, kind)) for prompt in case.prompts]
     found: dict[str, Logprobs] = {prompt.name: case.ask(case.model, own) for prompt, own in asked}
     case.keys.extend(each.key for each in found.values())
     return {name: each.by_id for name, each in found.items()}

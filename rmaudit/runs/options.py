@@ -279,6 +279,16 @@ class RunOptions:
             unset="none; audits that compare are skipped",
         ),
     ] = None
+    policy: Annotated[
+        str | None,
+        Option(
+            "the language model that is to be trained on the reward, a folder or a hub id, for the "
+            "audits of what training would make of it",
+            "SOURCE",
+            "a folder or a hub id",
+            unset="`policy` or else `base` in models.yaml",
+        ),
+    ] = None
     prompts: Annotated[
         str | None,
         Option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rmaudit.scores.store import Store
     from rmaudit.search.settings import Settings
 
-Kind = Literal["sweep", "texts", "pairs", "base", "search"]
+Kind = Literal["sweep", "texts", "pairs", "base", "policy", "search"]
+FORWARDS: Collection[Kind] = ("base", "policy")  # log-probabilities: one forward of one row
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Request:
 
     Attributes:
         kind: "sweep" of the vocabulary, scores of "texts", of "pairs" of answers from
-            a file, log-probabilities of the model's "base", or a "search".
+            a file, log-probabilities of the model's "base" or "policy", or a "search".
         texts: of "texts": what is scored.
         pairs: of "pairs": each answer's prompt, its turns in JSON or "", and its text; where a
             fixture asks, it alone knows them.
@@ -80,7 +81,7 @@ def from_plain(given: Mapping[str, Any]) -> Request:
 def answer(request: Request, model: Scored, kept: Path | Store, device: str = "auto") -> Any:  # noqa: ANN401  (by its kind)
     """Return the scores for a request, from the store or newly computed; the type is the kind's.
 
-    `device` is where a base runs. Raises as the function of each kind.
+    `device` is where a base or policy runs. Raises as the function of each kind.
     """
     prompt = request.prompt
     if request.kind == "sweep":
@@ -99,10 +100,11 @@ def answer(request: Request, model: Scored, kept: Path | Store, device: str = "a
         from rmaudit.scores.texts import score_texts
 
         return score_texts(model, prompt, request.texts, cache=kept)
-    if request.kind == "base":
-        from rmaudit.scores.logprobs import base_logprobs
+    if request.kind in FORWARDS:
+        from rmaudit.scores import logprobs
 
-        return base_logprobs(model, prompt, cache=kept, device=device)
+        of = logprobs.base_logprobs if request.kind == "base" else logprobs.policy_logprobs
+        return of(model, prompt, cache=kept, device=device)
     if request.kind == "pairs":
         import pandas as pd
 

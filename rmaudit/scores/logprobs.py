@@ -1,4 +1,4 @@
-"""What a reward model's base finds likely: a log-probability per token id, kept like a sweep."""
+"""What a reward model's base or policy finds likely, by token id, cached like a sweep."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -49,10 +50,29 @@ def base_logprobs(
         ModelError: the base cannot be had, run, or has another tokenizer.
         StoreError: the cache cannot be written.
     """
+    return _logprobs(model, prompt, "base", store_at(cache), device)
+
+
+def policy_logprobs(
+    model: Scored,
+    prompt: str | Prompt,
+    *,
+    cache: Path | str | Store | None = None,
+    device: str = "auto",
+) -> Logprobs:
+    """Return how likely the policy that is to be trained finds each id as the answer's first token.
+
+    It is `policy` of the model's entry. Everything else is as in `base_logprobs`.
+    """
+    return _logprobs(model, prompt, "policy", store_at(cache), device)
+
+
+def _logprobs(
+    model: Scored, prompt: str | Prompt, key: Literal["base", "policy"], store: Store, device: str
+) -> Logprobs:
     prompt = prompt_meant(prompt)
-    weighted = model.with_weights("log-probabilities of its base are not recorded")
-    store = store_at(cache)
-    base = base_of(weighted.spec, cache=store.local, device=device)
+    weighted = model.with_weights(f"log-probabilities of its {key} are not recorded")
+    base = base_of(weighted.spec, key, cache=store.local, device=device)
     vocabulary, prefix = weighted.vocabulary(), weighted.slot(prompt.asked).prefix
     rows = pd.DataFrame({"id": list(vocabulary.ids), "token": list(vocabulary.pieces)})
     fields = {

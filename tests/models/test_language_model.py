@@ -45,6 +45,16 @@ def named(base: Path | str, tmp_path: Path, **settings: Any) -> Base:
     return base_of(ModelSpec("Toy", "a/b", base=str(base), **settings), cache=tmp_path)
 
 
+def test_a_policy_is_another_language_model(tmp_path: Path) -> None:
+    """Its errors say so; without one the entry has none, whatever its base is."""
+    spec = ModelSpec("Toy", "a/b", base="embedded", policy="/no/such/folder")
+
+    with pytest.raises(ModelError, match=r"^the policy of Toy: no folder .*; correct `policy` in"):
+        base_of(spec, "policy", cache=tmp_path)
+    with pytest.raises(NoBase, match=r"gives no policy: for Toy; name the language model that is "):
+        base_of(ModelSpec("Toy", "a/b", base="embedded"), "policy", cache=tmp_path)
+
+
 def logprobs(base: Base, model: Checkpoint) -> NDArray[np.float32]:
     """What `base` says of the model's tokens."""
     return base.logprobs(model.slot(PROMPT).prefix, model.vocabulary())
@@ -218,7 +228,7 @@ def pickled(folder: Path) -> None:
 
 
 NO_BASE: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "no folder": ("llama", shutil.rmtree, "no folder FOLDER; correct `base` of Toy in models.yaml"),
+    "no folder": ("llama", shutil.rmtree, "no folder FOLDER; correct `base` in models.yaml"),
     "both directions": (
         "bert",
         lambda folder: configure(folder, is_decoder=False),

@@ -8,11 +8,12 @@ from pathlib import Path
 from rmaudit.config.registry import ModelSpec
 from rmaudit.models.recorded import Recorded
 from rmaudit.prompts import PROMPTS
-from rmaudit.runs.case import Case, Memory, RunSettings
-from rmaudit.runs.model_fixtures import ledger, references, rng, sweep
+from rmaudit.runs.case import Case, Memory, RunSettings, opened
+from rmaudit.runs.model_fixtures import ledger, policies, references, rng, sweep
 from rmaudit.search.exploit_ledger import append
 from tests.scores.letters import Letters
 from tests.search.finds import found
+from tests.toys import toy_checkpoint, toy_language_model
 
 BEST, WORST = PROMPTS["best"], PROMPTS["worst"]
 
@@ -88,3 +89,30 @@ def test_the_ledger_is_without_what_was_found_on_the_model_itself(tmp_path: Path
     assert "ab" not in set(known["text"])
     assert set(known["prompt"]) == {"best"}
     assert len(memory.ledger) > len(known) + 1  # type: ignore[arg-type]
+
+
+def test_the_policy_is_the_runs_or_the_entrys_or_the_base(tmp_path: Path) -> None:
+    """Each in place of the next; what is not the base is named on the finding."""
+    models = {name: toy_language_model(tmp_path / name, seed=i) for i, name in enumerate("bpr")}
+    entry = ModelSpec("Toy", str(toy_checkpoint(tmp_path / "rm")), base=str(models["b"]))
+    of_entry = replace(entry, policy=str(models["p"]))
+    run = RunSettings(tmp_path / "cache")
+    of_run = replace(run, policy=str(models["r"]))
+    cases = [
+        Case("a", opened(spec, how), (BEST,), joint=True, words=(), options=how, memory=Memory())
+        for spec, how in ((entry, run), (of_entry, run), (of_entry, of_run))
+    ]
+
+    found = [policies(each)["best"] for each in cases]
+
+    assert [each.caveats for each in cases] == [
+        [],
+        [f"The policy is {models['p']}."],
+        [f"The policy is {models['r']}."],
+    ]
+    alone = [
+        policies(replace(cases[0], model=opened(replace(entry, base=str(folder)), run)))["best"]
+        for folder in models.values()
+    ]
+    assert all(one.equals(other) for one, other in zip(found, alone, strict=True))
+    assert not found[0].equals(found[1])
