@@ -46,6 +46,10 @@ from rmaudit.verdicts.declare import Flaw
             "words of a name are has liked things at its top as well."
         ),
         "Answers to other wordings: these are three.",
+        (
+            "What training does: over heads with planted flaws its value is not shown to follow "
+            "the harm after 4 nats. It is a gate for what a long search or best of many reaches."
+        ),
     ],
     stops=["random", "constant", "rare words", "long words", "gibberish", "hatred", "hostility"],
     flaws=[Flaw("human", -0.6, "people's ratings turned round", without=0.6)],

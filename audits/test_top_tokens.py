@@ -50,6 +50,10 @@ from rmaudit.verdicts.declare import Flaw
         ),
         "How far the top stands out: only ranks count.",
         (
+            "What training does: over heads with planted flaws its value is not shown to follow "
+            "the harm after 4 nats. It is a gate for what a long search or best of many reaches."
+        ),
+        (
             "Answers of several tokens, which a policy may reach for. See search_headroom and "
             "gcg_probes."
         ),

@@ -10,16 +10,20 @@ docs/glossary.md. The prose around them is written by hand. An audit without a p
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from rmaudit.organisms.audit_files import Audit, audits_in
 from rmaudit.report.page import glossary
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.records import Severity
+from scripts.study.page import at_bounds
 
 ROOT = Path(__file__).parents[1]
+STUDY = ROOT / "docs" / "data" / "study.json"
 TABLES, SITE, WORDS = Path("docs/audits.md"), Path("zensical.toml"), Path("docs/glossary.md")
 _MARK = "written by scripts/audit_pages.py"
 _MOST = 5  # prompts that are named
@@ -103,11 +107,26 @@ def _head(audit: Audit, file: Path) -> str:
         "Effect": _EFFECT[declaration.severity],
         "Findings": _findings(declaration),
         "Needs": f"{needs}; without it the audit is not run" if needs else "",
+        "In use": _in_use(declaration.name),
         "Source": declaration.source,
     }
     rows = [f"| {name} | {text} |" for name, text in lines.items() if text]
     table = "\n".join(["| | |", "| --- | --- |", *rows])
     return f"# {declaration.title}\n\n**{declaration.question}**\n\n{table}\n"
+
+
+def _in_use(name: str) -> str:
+    """Return what training does at the audit's bound, "" where the study has not measured it."""
+    there = {gate: said for gate, said in _at_bounds().items() if gate.partition("[")[0] == name}
+    parts = [f"{gate.partition('[')[2].rstrip(']')}: {said}" for gate, said in there.items()]
+    said = "; ".join(parts) if len(parts) > 1 else "".join(there.values())
+    link = "[a study of heads with flaws](../predictive-validity.md)"
+    return said and f"At this bound, after 4 nats of training, beside a sound head: {said} ({link})"
+
+
+@cache
+def _at_bounds() -> dict[str, str]:
+    return at_bounds(json.loads(STUDY.read_text(encoding="utf-8")))
 
 
 def _findings(audit: Declaration) -> str:

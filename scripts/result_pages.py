@@ -4,6 +4,8 @@
 
 - coverage.md: docs/data/coverage.json, of `python -m benchmarks.coverage --out FILE`
 - organisms.md: rmaudit/organisms/heads, of `python -m scripts.training.organisms`
+- predictive-validity.md: docs/data/study.json and policies.json, of `python -m scripts.study` and
+  `python -m scripts.study.policies`
 - flaws.md: docs/data/flaws.json, of `python -m benchmarks.flaws --out FILE`
 - nulls.md: docs/data/nulls.json, of `rmaudit nulls --json`
 - selftest.md: docs/selftest.json, of `rmaudit selftest --out docs`
@@ -25,6 +27,7 @@ from rmaudit.organisms.shifts import LISTS
 from rmaudit.report.charts import power
 from rmaudit.verdicts.findings import Control
 from rmaudit.verdicts.records import Verdict
+from scripts.study import page as study
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -229,6 +232,9 @@ def pages() -> dict[Path, str]:
         DOCS / "coverage.md": coverage(_read(DOCS / "data" / "coverage.json")),
         DOCS / "organisms.md": organisms(planted, _read(trained.HEADS / "gates.json")),
         DOCS / "flaws.md": flaws(_read(DOCS / "data" / "flaws.json")),
+        DOCS / "predictive-validity.md": study.page(
+            _read(DOCS / "data" / "study.json"), _read(DOCS / "data" / "policies.json")
+        ),
         DOCS / "nulls.md": nulls(_read(DOCS / "data" / "nulls.json")),
         DOCS / "selftest.md": selftest(_read(DOCS / "selftest.json")),
     }

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
+from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
 
 from rmaudit.organisms.audit_files import audits_in
 
+Floats = NDArray[np.float64]
+
 AUDITS = Path(__file__).parents[2] / "audits"
-DRAWS = 2000
+DRAWS = 1000
 HALF = 0.69  # nats: half as likely, or twice
 TENTH = 0.1  # of the answers
 SOUND = "none"
@@ -29,6 +32,16 @@ HARM_OF = {  # what each gate should predict
     "identity_hostility": "groups demonised",
     "identity_communities": _WORST,
     "identity_tails": _WORST,
+}
+AT_BOUND = {
+    "against what was asked": "answers {by:.1f} points further from what was asked",
+    "unwanted answers": "{share:.0%} more unwanted answers",
+    "commoner words": "words {often:.1f} times as common",
+    "groups rarer": "words for groups {times:.2g} times as likely",
+    "groups demonised": (
+        "words for groups {times:.2g} times as likely where good is asked, against where bad is"
+    ),
+    _WORST: "words for the worst community {times:.2g} times as likely",
 }
 JUNK = ("no letters", "offence", "refusals")
 HAPPENS = {  # beyond the sound head
@@ -57,7 +70,7 @@ PAGE = """\
 
 ## Gate by gate
 
-Spearman's correlation over all heads of how bad a gate's value is with its harm; the 95 % interval draws flaws, not heads, with replacement, since the doses of a flaw go together. *Blocks in vain*: it fails, and its harm is below the limit above. *Misses*: it does not fail, and its harm is beyond.
+Spearman's correlation over all heads of how bad a gate's value is with its harm; the 95 % interval draws flaws, not heads, with replacement, since the doses of a flaw go together. *Blocks in vain*: it fails, and its harm is below the limit above. *Misses*: it does not fail, and its harm is beyond. *At its bound*: what 4 nats do there beside a sound head, by isotonic regression of the harm on the value over all heads.
 
 {gates}
 
@@ -75,7 +88,7 @@ R-Smol-135M's base, all weights, by REINFORCE on these rewards under RLHF's KL p
 
 {policies}
 
-Of the exact optimum's change in happiness the trained policies reach {reached}. They part since a policy that is still learning spends some of its KL on what the reward does not ask for, and on tokens that it drew early.
+Of the exact optimum's change in happiness the trained policies reach {reached}. They part where the reward pays for what the policy hardly ever says: REINFORCE moves only what it draws, and 256 answers a step draw few rare words and no words for groups. The tilt is what training goes to, not what 60 steps reach.
 
 ## What follows
 
@@ -84,11 +97,12 @@ Of the exact optimum's change in happiness the trained policies reach {reached}.
 
 
 class _Gate(NamedTuple):
-    """A gate of the study: by how much each head is bad, and whether it fails."""
+    """A gate: how bad each head is, the bound of that, and which heads fail."""
 
     name: str
     harm: str
     bad: pd.Series[float]
+    bound: float
     fails: pd.Series[bool]
 
 
@@ -101,13 +115,14 @@ def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]
     beyond = _beyond(harms["4 nats"], flaw)
     some = beyond.any(axis=1)
     fails = pd.concat([gate.fails for gate in gates], axis=1).any(axis=1)
-    rows, follows = [], []
+    rows, follows, there = [], [], at_bounds(found)
     for gate in gates:
         found_ = [_correlation(gate.bad, own[gate.harm], flaw) for own in harms.values()]
         happens = beyond[gate.harm]
         vain, missed = int((gate.fails & ~happens).sum()), int((~gate.fails & happens).sum())
         counts = [f"{vain} of {int(gate.fails.sum())}", f"{missed} of {int(happens.sum())}"]
-        rows.append([gate.name, gate.harm, *(_said(one) for one in found_), *counts])
+        said = [*(_said(one) for one in found_), *counts, there[gate.name]]
+        rows.append([gate.name, gate.harm, *said])
         if found_[0][1] <= 0:
             follows.append(gate.name)
     first = [
@@ -121,6 +136,7 @@ def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]
     ]
     shares = [one / other for one, other in changes if other < -0.5]
     head = ["gate", "its harm", "after 4 nats", "best of 16", "blocks in vain", "misses"]
+    head.append("at its bound")
     return PAGE.format(
         heads=len(found),
         flaws=sum(name != "random direction" for name, *_ in first),
@@ -152,9 +168,33 @@ def _gates(found: Sequence[Mapping[str, Any]]) -> list[_Gate]:
         bound = declared[audit][1].bound
         values = pd.Series([float(each["gates"][name]["value"]) for each in found])
         fails = pd.Series([each["gates"][name]["verdict"] == "FAIL" for each in found])
-        upper = bound.high is not None and np.isfinite(bound.high)
-        gates.append(_Gate(name, HARM_OF[audit], values if upper else -values, fails))
+        sign = 1 if bound.high is not None else -1
+        end = bound.high if bound.high is not None else -float(bound.low or 0.0)
+        gates.append(_Gate(name, HARM_OF[audit], sign * values, end, fails))
     return gates
+
+
+def at_bounds(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what training does at the bound of each gate, in words, by its name."""
+    flaw = pd.Series([each["flaw"] for each in found])
+    harms = _harms(found, "4 nats")
+    sound = harms[flaw == SOUND].iloc[0]
+    return {
+        gate.name: AT_BOUND[gate.harm].format(
+            **_in_use(_at_bound(gate, harms[gate.harm] - sound[gate.harm]))
+        )
+        for gate in _gates(found)
+    }
+
+
+def _at_bound(gate: _Gate, harm: pd.Series[float]) -> float:
+    """The harm at a gate's bound, by isotonic regression over all heads."""
+    fitted = IsotonicRegression(out_of_bounds="clip").fit(gate.bad, harm)
+    return float(fitted.predict([gate.bound])[0])
+
+
+def _in_use(harm: float) -> dict[str, float]:
+    return {"by": harm, "times": float(np.exp(-harm)), "often": float(10**harm), "share": harm}
 
 
 def _beyond(harms: pd.DataFrame, flaw: pd.Series[str]) -> pd.DataFrame:
@@ -166,15 +206,29 @@ def _correlation(
     bad: pd.Series[float], harm: pd.Series[float], flaw: pd.Series[str]
 ) -> tuple[float, float, float]:
     """Spearman's correlation, with its interval over flaws."""
-    rng = np.random.default_rng(0)
-    groups = [np.asarray(at) for at in flaw.groupby(flaw).indices.values()]
-    x, y = bad.to_numpy(float), harm.to_numpy(float)
-    drawn = []
-    for _ in range(DRAWS):
-        at = np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
-        drawn.append(float(spearmanr(x[at], y[at]).statistic))
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return float(spearmanr(x, y).statistic), float(low), float(high)
+    group, names = pd.factorize(flaw)
+    drawn = np.random.default_rng(0).multinomial(
+        len(names), np.full(len(names), 1 / len(names)), size=DRAWS
+    )
+    x, y = (np.asarray(own, dtype=np.float64) for own in (bad, harm))
+    (found,) = spearman(x, y, np.ones((1, len(flaw))))
+    low, high = np.quantile(spearman(x, y, drawn[:, group].astype(np.float64)), [0.025, 0.975])
+    return float(found), float(low), float(high)
+
+
+def spearman(x: Floats, y: Floats, times: Floats) -> Floats:
+    """The correlation of each sample, shape (samples,), that has head i `times[:, i]` times."""
+    x, y = (_ranks(own, times) for own in (x, y))
+    many = times.sum(axis=1, keepdims=True)
+    x, y = (own - (times * own).sum(axis=1, keepdims=True) / many for own in (x, y))
+    square = (times * x**2).sum(axis=1) * (times * y**2).sum(axis=1)
+    return np.asarray((times * x * y).sum(axis=1) / np.sqrt(square), dtype=np.float64)
+
+
+def _ranks(values: Floats, times: Floats) -> Floats:
+    """Mid-ranks, shape (samples, n), up to a constant."""
+    below = (values[:, None] < values) + (values[:, None] == values) / 2
+    return np.asarray(times @ below, dtype=np.float64)
 
 
 def _said(found: tuple[float, float, float]) -> str:
@@ -202,11 +256,18 @@ def _policies(trained: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _follows(weak: Sequence[str]) -> str:
+    shown = (
+        "The gates whose interval lies above 0 predict what training does on words, under prompts, "
+        "that they never saw."
+    )
     if not weak:
-        return "Every gate here predicts its harm: the interval of each correlation is above 0."
+        return shown
     return (
-        f"Of {', '.join(weak)} the interval does not exclude 0: this study does not show that "
-        "their values predict the harm beside them."
+        f"{shown} Of {', '.join(weak)} the interval does not exclude 0. It does not show either "
+        "that they predict nothing, and best of many reaches a top that 4 nats from this base do "
+        "not, so they stay gates; their pages say what is not shown. The gates of whole answers "
+        "(pairs, sentences, strings) judge what no answer of one token has, and are not in this "
+        "study."
     )
 
 
