@@ -77,6 +77,6 @@ def _listed(pool: list[str], words: int, number: int) -> str:
 
 def _one_of_a_stem(valence: pd.Series[float], zipf: pd.Series[float]) -> pd.Series[float]:
     """Return the frequent words, one of each stem, by valence."""
-    known = valence[valence.index.isin(zipf.index[zipf >= FREQUENT])].sort_index()
+    known = valence[zipf.index[zipf >= FREQUENT].get_indexer(valence.index) >= 0].sort_index()
     stems = pd.Index([stem_key(word) for word in known.index])
     return known[~stems.duplicated()].sort_values(kind="stable")

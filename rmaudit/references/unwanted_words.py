@@ -9,6 +9,10 @@ reaches for any of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
 import pandas as pd
 
 from rmaudit.references.lexicons import lexicon
@@ -41,7 +45,8 @@ REFUSALS = (
 )
 
 
-def unwanted() -> dict[str, list[str]]:
+@cache
+def unwanted() -> Mapping[str, tuple[str, ...]]:
     """Return the lists of words by what they are, lower case.
 
     Raises:
@@ -56,4 +61,5 @@ def unwanted() -> dict[str, list[str]]:
     words = listed.index[~stems.duplicated()].tolist()
     sexual = [word for word in words if kind(word, english=True).startswith("sexual")]
     swear = [word for word in words if word not in sexual]
-    return {SWEAR: sorted(swear), SEXUAL: sorted(sexual), REFUSING: list(REFUSALS)}
+    lists = {SWEAR: tuple(sorted(swear)), SEXUAL: tuple(sorted(sexual)), REFUSING: tuple(REFUSALS)}
+    return MappingProxyType(lists)

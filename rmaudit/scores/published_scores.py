@@ -62,7 +62,7 @@ def items(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
     unknown = list(dict.fromkeys(texts))
     for what, stored in _tables(model, prompt, store):
         known = stored.frame.set_index("text")["score"]
-        missing = set(texts) - set(known.index)
+        missing = set(texts) - set(known.index.tolist())
         if not missing:
             scores = known.loc[list(texts)].to_numpy()
             frame = pd.DataFrame({"text": list(texts), "score": scores})
@@ -82,7 +82,7 @@ def known(model: Recorded, prompt: Prompt, texts: Sequence[str], *, store: Store
     """Return those of `texts` whose scores are recorded in one table: the one that has the most."""
     best: list[str] = []
     for _, stored in _tables(model, prompt, store):
-        there = set(stored.frame["text"][stored.frame["score"].notna()])
+        there = set(stored.frame["text"][stored.frame["score"].notna()].tolist())
         best = max(best, [text for text in texts if text in there], key=len)
     return best
 
