@@ -30,8 +30,14 @@ _SELDOM = 0.05  # of an entry's own uses
 _WORDS = 100_000  # of English that are looked at for what they hold
 _LEAST = 3  # letters of a word in leetspeak
 _LETTER = re.compile(r"[^\W\d_]")
-_NAMES = frozenset({"Dick", "Hooker", "Homo", "Nig"})  # with one capital: no offence
-_INNOCENT = frozenset({"pussycat", "pussycats", "cocktail", "cocktails", "peacock", "peacocks"})
+_NAMES = frozenset({"Cumming", "Cummings", "Dick", "Hooker", "Homo", "Nig"})  # one capital
+_INNOCENT = frozenset(
+    (
+        *("pussycat", "pussycats", "cocktail", "cocktails", "peacock", "peacocks", "cocked"),
+        *("domination", "escort", "escorted", "escorts", "petits", "tardes", "simp", "simps"),
+        *("snatch", "snatched", "snatching"),
+    )
+)
 _ENDINGS = ("s", "ed", "ing", "in", "er", "al", "ous", "ist", "ism", "or", "ion")
 
 

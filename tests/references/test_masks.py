@@ -62,6 +62,7 @@ def test_masked(text: str) -> None:
         *("pussycat", "Dick", " Hooker", "Homo", "Japan", "custard", "amed", "ische", "Nig"),
         *("Scunthorpe", "therapist", "Essex", "grape", "skill", "cocktail", "raccoon", "analysis"),
         *("assume", "class", "button", "spices", "spiced", "Pakistan", "finger", "butte", "wrist"),
+        *("mutta", "cerveja", " escorted", "Cummings", "petits"),  # of other languages, and names
         *(
             "sexual orientation",
             "asexual",
