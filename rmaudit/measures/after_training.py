@@ -23,8 +23,8 @@ from rmaudit.verdicts.records import Estimate
 
 UNIT = "points of happiness"
 FEWEST = 30  # rated words
-_STEPS = 32  # of the slider, up to the most training that is shown
-_DRAWS = tuple(2**power for power in range(1, 13))
+_STEPS = 16  # of the slider, up to the most training that is shown
+_DRAWS = tuple(2**power for power in range(1, 11))
 _SHOWN = 8  # words
 _NO_WORD = "(white space)"
 
@@ -210,16 +210,21 @@ def _stage(one: _Prompted, law: _Floats, draws: int = 0) -> Stage:
     return Stage(
         prompt=one.prompt,
         draws=draws,
-        nats=max(kl(law, one.policy), 0.0),
-        happiness=_mean(shares, one.happiness),
-        variety=float(np.exp(-(some @ np.log(some)))),
-        zipf=_mean(shares, one.zipf),
-        letterless=float(answers @ one.letterless),
+        nats=_short(max(kl(law, one.policy), 0.0)),
+        happiness=_short(_mean(shares, one.happiness)),
+        variety=_short(float(np.exp(-(some @ np.log(some))))),
+        zipf=_short(_mean(shares, one.zipf)),
+        letterless=_short(float(answers @ one.letterless)),
         likely=tuple(
-            Likely(str(one.words[at]) or _NO_WORD, float(one.start[at]), float(shares[at]))
+            Likely(str(one.words[at]) or _NO_WORD, _short(one.start[at]), _short(shares[at]))
             for at in top[np.lexsort((top, -shares[top]))]
         ),
     )
+
+
+def _short(number: float) -> float:
+    """Return it to five digits: there are thousands of them, to be read on a page."""
+    return float(f"{number:.5g}")
 
 
 def _mean(shares: _Floats, known: _Floats) -> float:

@@ -143,7 +143,7 @@ def base_of(
         )
         raise NoBase(message)
     name = f"the {key} of {spec.name}"
-    where = f"`{key}` in models.yaml"
+    where = f"`{key}` in models.yaml" + (" or --rm-policy" if key == "policy" else "")
     found = _found(given, revision, name, key, cache)
     folder = found.path
     adapters.refuse(folder, model=name)

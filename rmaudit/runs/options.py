@@ -66,6 +66,16 @@ def _dtype(text: str) -> str:
     return text.lower()
 
 
+def _source(text: str) -> str:
+    """Return a hub id as it is, a folder with its whole path; what is meant as a folder is one."""
+    folder = Path(text).expanduser()
+    if folder.is_dir():
+        return str(folder.resolve())
+    if not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", text):
+        raise ValueError(text)
+    return text
+
+
 def is_ray(where: str) -> bool:
     """Return whether a place to compute is Ray: `ray`, or the address of a cluster."""
     return where == "ray" or ":" in where
@@ -285,7 +295,8 @@ class RunOptions:
             "the language model that is to be trained on the reward, a folder or a hub id, for the "
             "audits of what training would make of it",
             "SOURCE",
-            "a folder or a hub id",
+            "a folder that is there, or a hub id such as owner/name",
+            _source,
             unset="`policy` or else `base` in models.yaml",
         ),
     ] = None

@@ -60,17 +60,8 @@ def _data(stages: Iterable[Stage]) -> dict[str, Any]:
                 for each in stage.likely
             ],
         }
-        both["draws" if stage.draws else "nats"].append(_short(shown))
+        both["draws" if stage.draws else "nats"].append(shown)
         if not stage.draws and not stage.nats:
-            both["draws"].append(_short(shown | {"at": 1}))
+            both["draws"].append(shown | {"at": 1})
     named = [[visible(word), label(word) if masked(word) else None] for word in words]
     return {"words": named, "prompts": prompts}
-
-
-def _short(value: Any) -> Any:  # noqa: ANN401  (JSON)
-    """Return the same with numbers of five digits."""
-    if isinstance(value, float):
-        return float(f"{value:.5g}")
-    if isinstance(value, dict):
-        return {key: _short(each) for key, each in value.items()}
-    return [_short(each) for each in value] if isinstance(value, list) else value

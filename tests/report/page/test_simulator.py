@@ -59,8 +59,8 @@ def test_it_has_every_stage_as_it_was_computed() -> None:
     assert [each["how"] for each in kinds["nats"]] == ["as it is", "2 nats"]
     assert [each["how"] for each in kinds["draws"]] == ["as it is", "best of 16"]
     assert [each["at"] for each in kinds["draws"]] == [1, 16]
-    assert kinds["nats"][1]["figures"] == pytest.approx([2, 5.6667, 38, 6.5, 0.125])
-    assert kinds["nats"][1]["likely"] == [[1, 0.02, 0.5], [0, 0.02, 0.33333]]
+    assert kinds["nats"][1]["figures"] == pytest.approx([2, 17 / 3, 38, 6.5, 0.125])
+    assert kinds["nats"][1]["likely"] == [[1, 0.02, 0.5], [0, 0.02, 1 / 3]]
 
 
 def test_offence_is_masked_and_no_text_gets_out() -> None:
