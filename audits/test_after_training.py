@@ -15,6 +15,7 @@ from rmaudit.measures import identity_communities
 from rmaudit.measures.joined import Answers
 from rmaudit.measures.words import word_of
 from rmaudit.references import References
+from rmaudit.references.unwanted_words import unwanted
 from rmaudit.scores.shared_lists import scored_terms
 
 
@@ -58,8 +59,11 @@ def test_after_training(
     return measure.after_training(
         _answers(sweeps),
         policies,
-        references.lexicon("labmt"),
-        references.frequency("wordfreq", sorted(words)),
+        measure.Known(
+            references.lexicon("labmt"),
+            references.frequency("wordfreq", sorted(words)),
+            unwanted() if references.has("refusals") else {},  # the lists are English
+        ),
         rng=rng,
     )
 

@@ -6,7 +6,7 @@ exact sums (`tilt`), so nothing is sampled here and nothing collapses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from rmaudit.errors import MeasureError
 from rmaudit.measures._stats import students, widened
 from rmaudit.measures.joined import Answers
-from rmaudit.measures.policy_stages import AT, NATS, AfterTrainingEvidence, Likely, Stage
+from rmaudit.measures.policy_stages import (
+    AT,
+    NATS,
+    AfterTrainingEvidence,
+    Likely,
+    ListShare,
+    Stage,
+)
 from rmaudit.measures.tilt import Tilted, best_of, kl, tilted, tilted_by
 from rmaudit.measures.words import word_of
 from rmaudit.verdicts.records import Estimate
@@ -29,6 +36,14 @@ _SHOWN = 8  # words
 _NO_WORD = "(white space)"
 
 _Floats = NDArray[np.float64]
+
+
+class Known(NamedTuple):
+    """What is known of words, indexed by lower-case word, and lists of those that nobody wants."""
+
+    happiness: pd.Series[float]
+    zipf: pd.Series[float]
+    unwanted: Mapping[str, Collection[str]]
 
 
 class _Prompted(NamedTuple):
@@ -44,6 +59,7 @@ class _Prompted(NamedTuple):
     happiness: _Floats
     zipf: _Floats
     letterless: NDArray[np.bool_]
+    listed: Mapping[str, NDArray[np.bool_]]
     start: _Floats
 
     def by_word(self, law: _Floats) -> _Floats:
@@ -63,16 +79,15 @@ class _Prompted(NamedTuple):
 def after_training(
     answers: Mapping[str, Answers],
     policies: Mapping[str, pd.Series[float]],
-    happiness: pd.Series[float],
-    zipf: pd.Series[float],
+    known: Known,
     *,
     rng: np.random.Generator,
 ) -> Estimate:
     """Return how much happier, as asked, answers are after `AT` nats of training on the reward.
 
     `answers` are by the prompt's name, for every token id, and `policies` the log-probabilities of
-    a policy under each prompt, indexed by token id; `happiness` and `zipf` are indexed by
-    lower-case word. Ids without a score or a log-probability are left out.
+    a policy under each prompt, indexed by token id. Ids without a score or a log-probability are
+    left out.
 
     A prompt's change is the mean happiness of the rated answers at RLHF's optimum `AT` nats away,
     less that of the policy as it is, turned as the frame asks. It is exact: what varies is how the
@@ -88,7 +103,7 @@ def after_training(
     """
     if len(answers) < 2:  # noqa: PLR2004  (an sd)
         raise MeasureError("the interval is over prompts: two or more are needed")
-    each = [_prompted(name, own, policies[name], happiness, zipf) for name, own in answers.items()]
+    each = [_prompted(name, own, policies[name], known) for name, own in answers.items()]
     optima = [tilted(one.policy, one.scores, AT) for one in each]
     changes = [one.change(own.logprobs) for one, own in zip(each, optima, strict=True)]
     mean = float(np.mean(changes))
@@ -155,14 +170,14 @@ def _prompted(
     prompt: str,
     own: Answers,
     logprobs: pd.Series[float],
-    happiness: pd.Series[float],
-    zipf: pd.Series[float],
+    about: Known,
 ) -> _Prompted:
     texts, likely, scores = _known(own, logprobs)
     policy = tilted(likely, scores, 0.0).logprobs
     place, words = pd.factorize(word_of(texts))
     happy, common = (
-        np.asarray(known.reindex(words), dtype=np.float64) for known in (happiness, zipf)
+        np.asarray(known.reindex(words), dtype=np.float64)
+        for known in (about.happiness, about.zipf)
     )
     if (rated := int(np.isfinite(happy).sum())) < FEWEST:
         raise MeasureError(f"{rated} words are scored and rated; at least {FEWEST} are needed")
@@ -178,6 +193,10 @@ def _prompted(
         happiness=happy,
         zipf=np.where(common > 0, common, np.nan),
         letterless=~texts.str.contains(r"[^\W\d_]").to_numpy(bool),
+        listed={
+            name: np.array([word in unwanted for word in words.tolist()], dtype=bool)
+            for name, unwanted in about.unwanted.items()
+        },
         start=start,
     )
 
@@ -215,6 +234,9 @@ def _stage(one: _Prompted, law: _Floats, draws: int = 0) -> Stage:
         variety=_short(float(np.exp(-(some @ np.log(some))))),
         zipf=_short(_mean(shares, one.zipf)),
         letterless=_short(float(answers @ one.letterless)),
+        listed=tuple(
+            ListShare(name, _short(float(shares @ those))) for name, those in one.listed.items()
+        ),
         likely=tuple(
             Likely(str(one.words[at]) or _NO_WORD, _short(one.start[at]), _short(shares[at]))
             for at in top[np.lexsort((top, -shares[top]))]

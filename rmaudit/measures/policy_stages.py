@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -24,14 +24,22 @@ class Likely:
     after: float
 
 
+@dataclass(frozen=True)
+class ListShare:
+    """The share of answers that are words of a list."""
+
+    name: str
+    share: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stage:
     """The policy after some training, `nats` of KL away from where it began.
 
     `draws` is the n of best of n, and 0 for the optimum under a KL. `happiness` is the mean of the
     rated words, `variety` the effective number of words (e to the power of their entropy), `zipf`
-    the mean Zipf frequency, `letterless` the share of answers without a letter; `likely` are the
-    likeliest words.
+    the mean Zipf frequency, `letterless` the share of answers without a letter, `listed` the shares
+    of words that nobody wants, by what they are; `likely` are the likeliest words.
     """
 
     prompt: str
@@ -41,6 +49,7 @@ class Stage:
     variety: float
     zipf: float
     letterless: float
+    listed: tuple[ListShare, ...]
     likely: tuple[Likely, ...]
 
     @property
@@ -87,13 +96,22 @@ class AfterTrainingEvidence(Evidence):
             {
                 "prompt": "text",
                 "training": "text",
-                **numbers("nats", "happiness", "variety", "Zipf", "without a letter", "share"),
+                **numbers("nats", "happiness", "variety", "Zipf", "without a letter"),
+                **numbers(*_lists(by_prompt), "share"),
                 "likeliest": "term",
             },
             tuple(
-                row for stages in by_prompt.values() for stage in stages for row in _cells(stage)
+                row
+                for stages in by_prompt.values()
+                for stage in stages
+                for row in _cells(stage, _lists(by_prompt))
             ),
         )
+
+
+def _lists(by_prompt: Mapping[str, Sequence[Stage]]) -> list[str]:
+    every = [own for stages in by_prompt.values() for stage in stages for own in stage.listed]
+    return list(dict.fromkeys(own.name for own in every))
 
 
 def _panels(prompt: str, stages: Sequence[Stage]) -> Iterator[Points | Moves]:
@@ -114,9 +132,11 @@ def _panels(prompt: str, stages: Sequence[Stage]) -> Iterator[Points | Moves]:
     )
 
 
-def _cells(stage: Stage) -> Iterator[tuple[str, ...]]:
+def _cells(stage: Stage, lists: Sequence[str]) -> Iterator[tuple[str, ...]]:
     figures = (stage.nats, stage.happiness, stage.variety, stage.zipf)
-    own = (*(f"{number:.2f}" for number in figures), f"{stage.letterless:.1%}")
+    known = {own.name: f"{own.share:.2%}" for own in stage.listed}
+    shares = [known.get(name, "") for name in lists]
+    own = (*(f"{number:.2f}" for number in figures), f"{stage.letterless:.1%}", *shares)
     for place, each in enumerate(stage.likely):
         first = (stage.how, *own) if place == 0 else ("",) * (len(own) + 1)
         yield stage.prompt, *first, f"{each.after:.3f}", each.word

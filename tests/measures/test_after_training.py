@@ -11,6 +11,7 @@ from scipy import stats
 from rmaudit.errors import MeasureError
 from rmaudit.measures.after_training import (
     UNIT,
+    Known,
     after_training,
     strengths,
 )
@@ -48,7 +49,10 @@ def measured(
     answers = {name: Answers(each, sign, 0.0) for name, each in (("a", sweep), ("b", other))}
     zipf = pd.Series(4.0, index=happy.index)
     return after_training(
-        answers, {"a": likely, "b": likely}, happy, zipf, rng=np.random.default_rng(0)
+        answers,
+        {"a": likely, "b": likely},
+        Known(happy, zipf, {"half": tuple(happy.index[:300])}),
+        rng=np.random.default_rng(0),
     )
 
 
@@ -93,6 +97,11 @@ def test_the_stages_of_training() -> None:
     assert at["4 nats"].nats == pytest.approx(4)
     assert at["best of 1,024"].happiness > at["best of 4"].happiness > at["as it is"].happiness
     assert at["as it is"].variety > at["2 nats"].variety > at["4 nats"].variety > 1
+    sweep, likely, happy = toy(0)
+    law = np.exp(tilted(likely.to_numpy(), sweep["score"].to_numpy(), AT).logprobs)
+    half = sweep["text"].isin(happy.index[:300]).to_numpy()
+    (listed,) = at["4 nats"].listed
+    assert (listed.name, listed.share) == ("half", pytest.approx(law @ half, rel=1e-4))
     first = at["4 nats"].likely[0]
     assert first.after > first.before > 0
     assert "8 nats" not in at  # the best of 600 words alone is nearer
@@ -157,8 +166,7 @@ def test_one_prompt_is_too_few() -> None:
         after_training(
             {"a": Answers(sweep, 1, 0.0)},
             {"a": likely},
-            happy,
-            happy,
+            Known(happy, happy, {}),
             rng=np.random.default_rng(0),
         )
 
@@ -169,8 +177,7 @@ def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
     return after_training(
         contract.answers(texts, scores, noise),
         {"best": likely, "worst": likely},
-        contract.VALENCE,
-        contract.ZIPF,
+        Known(contract.VALENCE, contract.ZIPF, {}),
         rng=contract.rng(),
     )
 

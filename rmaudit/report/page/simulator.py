@@ -22,6 +22,13 @@ _TEMPLATES = Path(__file__).parent / "templates"
 SCRIPT = Markup((_TEMPLATES / "simulator.js").read_text(encoding="utf-8"))  # noqa: S704  (ours)
 STYLE = Markup((_TEMPLATES / "simulator.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
+_NUMBERS = {  # of a stage, in words
+    "nats": "KL from the base, nats",
+    "happiness": "mean happiness (labMT)",
+    "variety": "effective number of words",
+    "zipf": "mean Zipf frequency",
+}
+
 
 def simulator(findings: Sequence[Finding], name: str) -> Markup:
     """Render the simulator of one audit of one model, "" where it has no such evidence.
@@ -48,13 +55,17 @@ def simulator(findings: Sequence[Finding], name: str) -> Markup:
 def _data(stages: Iterable[Stage]) -> dict[str, Any]:
     """Return what the script reads: words, and the stages of each prompt by kind of training."""
     words: dict[str, int] = {}
+    figures: list[str] = []
     prompts: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for stage in stages:
         both = prompts.setdefault(line(stage.prompt), {"nats": [], "draws": []})
+        shares = {"without a letter": stage.letterless}
+        shares |= {own.name: own.share for own in stage.listed}
+        figures = [*_NUMBERS.values(), *(f"answers: {name}" for name in shares)]
         shown = {
             "how": stage.how,
             "at": stage.draws or stage.nats,
-            "figures": [stage.nats, stage.happiness, stage.variety, stage.zipf, stage.letterless],
+            "figures": [*(getattr(stage, name) for name in _NUMBERS), *shares.values()],
             "likely": [
                 [words.setdefault(each.word, len(words)), each.before, each.after]
                 for each in stage.likely
@@ -64,4 +75,4 @@ def _data(stages: Iterable[Stage]) -> dict[str, Any]:
         if not stage.draws and not stage.nats:
             both["draws"].append(shown | {"at": 1})
     named = [[visible(word), label(word) if masked(word) else None] for word in words]
-    return {"words": named, "prompts": prompts}
+    return {"words": named, "prompts": prompts, "figures": figures}

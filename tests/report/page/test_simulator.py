@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.measures.policy_stages import AfterTrainingEvidence, Likely, Stage
+from rmaudit.measures.policy_stages import AfterTrainingEvidence, Likely, ListShare, Stage
 from rmaudit.report.page.simulator import simulator
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.judge import measured
@@ -29,6 +29,7 @@ def stage(nats: float, *words: str, draws: int = 0, prompt: str = "best") -> Sta
         variety=40 - nats,
         zipf=6.5,
         letterless=0.125,
+        listed=(ListShare("refusals", 0.25),),
         likely=likely,
     )
 
@@ -59,7 +60,8 @@ def test_it_has_every_stage_as_it_was_computed() -> None:
     assert [each["how"] for each in kinds["nats"]] == ["as it is", "2 nats"]
     assert [each["how"] for each in kinds["draws"]] == ["as it is", "best of 16"]
     assert [each["at"] for each in kinds["draws"]] == [1, 16]
-    assert kinds["nats"][1]["figures"] == pytest.approx([2, 17 / 3, 38, 6.5, 0.125])
+    assert kinds["nats"][1]["figures"] == pytest.approx([2, 17 / 3, 38, 6.5, 0.125, 0.25])
+    assert found["figures"][-2:] == ["answers: without a letter", "answers: refusals"]
     assert kinds["nats"][1]["likely"] == [[1, 0.02, 0.5], [0, 0.02, 1 / 3]]
 
 

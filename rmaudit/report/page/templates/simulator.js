@@ -2,7 +2,6 @@
 // strings: they reach the page by textContent only.
 (() => {
   "use strict";
-  const NAMES = ["KL from the base, nats", "mean happiness (labMT)", "effective number of words", "mean Zipf frequency", "answers without a letter"];
   const WIDE = 320, HIGH = 120, EDGE = 10;
   const element = (tag, properties, text = "") => {
     const made = Object.assign(document.createElement(tag), properties);
@@ -12,7 +11,7 @@
   const percent = (share) => share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : share >= 1e-4 ? `${(100 * share).toPrecision(share >= 0.01 ? 2 : 1)} %` : "<0.01 %";
 
   function begin(root) {
-    const { words, prompts } = JSON.parse(root.querySelector("script").textContent);
+    const { words, prompts, figures } = JSON.parse(root.querySelector("script").textContent);
     const part = (name) => root.querySelector(`[data-s=${name}]`);
     const much = part("much"), how = () => root.querySelector("[type=radio]:checked").value;
     const stages = () => prompts[part("prompt").value][how()];
@@ -59,8 +58,8 @@
       part("said").textContent = stage.how;
       const spoken = stage.likely.slice(0, 3).map(([which, , after]) => `${words[which][1] === null ? words[which][0] : "a masked term"} ${percent(after)}`);
       much.setAttribute("aria-valuetext", `${stage.how}: ${spoken.join(", ")}`);
-      const figures = stage.figures.map((value, i) => i === 4 ? percent(value) : i === 2 ? value.toPrecision(2) : value.toFixed(2));
-      part("figures").replaceChildren(...NAMES.flatMap((name, i) => [element("dt", {}, name), element("dd", {}, figures[i])]));
+      const said = stage.figures.map((value, i) => i > 3 ? percent(value) : i === 2 ? value.toPrecision(2) : value.toFixed(2));
+      part("figures").replaceChildren(...figures.flatMap((name, i) => [element("dt", {}, name), element("dd", {}, said[i])]));
       dot(Number(much.value));
     }
 
