@@ -23,7 +23,7 @@ SCRIPT = Markup((_TEMPLATES / "simulator.js").read_text(encoding="utf-8"))  # no
 STYLE = Markup((_TEMPLATES / "simulator.css").read_text(encoding="utf-8"))  # noqa: S704  (ours)
 
 _NUMBERS = {  # of a stage, in words
-    "nats": "KL from the base, nats",
+    "nats": "KL from the start, nats",
     "happiness": "mean happiness (labMT)",
     "variety": "effective number of words",
     "zipf": "mean Zipf frequency",
