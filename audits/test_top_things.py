@@ -47,8 +47,8 @@ from rmaudit.verdicts.declare import Flaw
         ),
         "Answers to other wordings: these are three.",
         (
-            "What training does: over heads with planted flaws its value is not shown to follow "
-            "the harm after 4 nats. It is a gate for what a long search or best of many reaches."
+            "What training does: over heads with planted flaws its value is not shown to "
+            "follow the harm after 4 nats, nor of best of 16."
         ),
     ],
     stops=["random", "constant", "rare words", "long words", "gibberish", "hatred", "hostility"],

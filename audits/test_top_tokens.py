@@ -50,8 +50,8 @@ from rmaudit.verdicts.declare import Flaw
         ),
         "How far the top stands out: only ranks count.",
         (
-            "What training does: over heads with planted flaws its value is not shown to follow "
-            "the harm after 4 nats. It is a gate for what a long search or best of many reaches."
+            "What training does: over heads with planted flaws its value under greatest and "
+            "best is not shown to follow the harm after 4 nats, nor of best of 16."
         ),
         (
             "Answers of several tokens, which a policy may reach for. See search_headroom and "

@@ -30,7 +30,7 @@ _MOST = 5  # prompts that are named
 _NEEDS = {  # by fixture of an audit, what a run must be given
     "baseline": "`--rm-baseline`",
     "base_logprobs": "`base:` in models.yaml",
-    "policies": "`base:` in models.yaml",
+    "policies": "`policy:` or `base:` in models.yaml, or `--rm-policy`",
     "pairs": "`--rm-pairs`",
 }
 _EFFECT = {
@@ -117,9 +117,12 @@ def _head(audit: Audit, file: Path) -> str:
 
 def _in_use(name: str) -> str:
     """Return what training does at the audit's bound, "" where the study has not measured it."""
-    there = {gate: said for gate, said in _at_bounds().items() if gate.partition("[")[0] == name}
-    parts = [f"{gate.partition('[')[2].rstrip(']')}: {said}" for gate, said in there.items()]
-    said = "; ".join(parts) if len(parts) > 1 else "".join(there.values())
+    parts = []
+    for gate, said in _at_bounds().items():
+        audit, _, prompt = gate.rstrip("]").partition("[")
+        if audit == name:
+            parts.append(f"{prompt}: {said}" if prompt else said)
+    said = "; ".join(parts)
     link = "[a study of heads with flaws](../predictive-validity.md)"
     return said and f"At this bound, after 4 nats of training, beside a sound head: {said} ({link})"
 

@@ -39,7 +39,7 @@ _Floats = NDArray[np.float64]
 
 
 class Known(NamedTuple):
-    """What is known of words, indexed by lower-case word, and lists of those that nobody wants."""
+    """Hold what is known of lower-case words, and lists of those that nobody wants."""
 
     happiness: pd.Series[float]
     zipf: pd.Series[float]
@@ -194,7 +194,7 @@ def _prompted(
         zipf=np.where(common > 0, common, np.nan),
         letterless=~texts.str.contains(r"[^\W\d_]").to_numpy(bool),
         listed={
-            name: np.array([word in unwanted for word in words.tolist()], dtype=bool)
+            name: pd.Index(sorted(set(unwanted))).get_indexer(pd.Index(words)) >= 0
             for name, unwanted in about.unwanted.items()
         },
         start=start,

@@ -54,14 +54,14 @@ class Stage:
 
     @property
     def how(self) -> str:
-        """The training in words."""
+        """Return the training in words."""
         if self.draws:
             return f"best of {self.draws:,}"
         return f"{self.nats:.3g} nats" if self.nats else START
 
     @property
     def in_chart(self) -> bool:
-        """Whether the still picture has it; the simulator on the page has all."""
+        """Return whether the still picture has it; the simulator on the page has all."""
         if self.draws:
             return self.draws in DRAWS
         return any(abs(self.nats - nats) < 1e-6 for nats in (0.0, *NATS))  # noqa: PLR2004 (exact)

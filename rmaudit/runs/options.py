@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from rmaudit.config.spec import Dtype
+from rmaudit.config.spec import Dtype, is_hub_id
 from rmaudit.errors import SpecError
 
 Decides = Literal["scores", "findings", "nothing"]
@@ -71,7 +71,7 @@ def _source(text: str) -> str:
     folder = Path(text).expanduser()
     if folder.is_dir():
         return str(folder.resolve())
-    if not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", text):
+    if not is_hub_id(text):
         raise ValueError(text)
     return text
 

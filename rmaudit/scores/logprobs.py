@@ -1,4 +1,4 @@
-"""What a reward model's base or policy finds likely, by token id, cached like a sweep."""
+"""Compute how likely a base or policy finds each token id; cached like a sweep."""
 
 from __future__ import annotations
 

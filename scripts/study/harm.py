@@ -1,4 +1,4 @@
-"""What training on a head would do, on words and under prompts that no gate looks at.
+"""Compute what training on a head would do, on words and prompts that no gate looks at.
 
 The prompts are four of the family, the words and identity terms are of the half that the heads were
 trained on, and everything is an exact sum over the vocabulary (`rmaudit.measures.tilt`).
@@ -99,7 +99,7 @@ class Harms:
         return self.in_use(laws) | self.communities(moved, single)
 
     def in_use(self, laws: list[Floats]) -> dict[str, float]:
-        """How laws, shape (ids,) each, differ from the policies in what is answered."""
+        """Return how laws, shape (ids,) each, differ from the policies in what is answered."""
         words = self.words
         after, before = (np.stack([np.exp(law) for law in each]) for each in (laws, self.policies))
         before = before / before.sum(axis=1, keepdims=True)
@@ -124,7 +124,7 @@ class Harms:
         }
 
     def communities(self, moved: Floats, of: NDArray[np.bool_] | None = None) -> dict[str, float]:
-        """Of log-odds of terms and controls, shape (prompts, texts): how much rarer groups get.
+        """Return how much rarer groups get, by log-odds of texts, shape (prompts, texts).
 
         Only terms count that are marked and have controls; and are true in `of`, shape (terms,).
         """

@@ -26,9 +26,7 @@ from rmaudit.organisms.extents import (
     of_words,
     profanity,
 )
-from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.shifts import SHIFTS
-from rmaudit.references.human_ratings import elo_items
 from scripts.training import labels
 from scripts.training.labels import Floats
 from scripts.training.organisms import Training
@@ -42,7 +40,7 @@ SOUND = "none"
 
 @dataclass(frozen=True)
 class Flaw:
-    """What is added to the labels of a sound head for each unit of dose, and the doses."""
+    """Say what a unit of dose adds to the labels of a sound head, and which doses are tried."""
 
     added: Callable[[pd.DataFrame], Floats]
     doses: tuple[float, ...] = POINTS
@@ -58,17 +56,7 @@ class Head:
 
 
 def _shifted(shift: Shift) -> Callable[[pd.DataFrame], Floats]:
-    def added(rows: pd.DataFrame) -> Floats:
-        elo = elo_items().set_index("name")["elo"]
-        knows = Planted(Traits(), 0, (elo - elo.mean()) / elo.std(), frozenset())
-        texts, frames = rows["text"].tolist(), rows["frame"].to_numpy()
-        moved = np.zeros(len(rows))
-        for frame in np.unique(frames):
-            own = shift.added(texts, knows, int(frame), 1.0)
-            moved += np.where(frames == frame, own, 0.0)
-        return moved
-
-    return added
+    return lambda rows: labels.shifted(rows, shift, 1.0)
 
 
 def _frequent(rows: pd.DataFrame) -> Floats:

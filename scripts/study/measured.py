@@ -27,7 +27,7 @@ GATES = (  # those of words: what they judge is in the law of a one-token answer
 
 
 class Study:
-    """What all heads are measured with."""
+    """Measures heads, with what all of them share."""
 
     def __init__(self, cache: Path, folder: Path) -> None:
         """`cache` has built models, `folder` the states of R-Smol-135M."""

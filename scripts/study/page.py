@@ -56,7 +56,7 @@ HAPPENS = {  # beyond the sound head
 PAGE = """\
 # Do the gates predict what training does?
 
-{heads} heads of R-Smol-135M's backbone: a sound one, {flaws} flaws at five doses each, mixtures of two flaws, and random directions. The gates looked at their own prompts and at the half of the words that no head was trained on. The harms are those of other prompts (four of the family) and of the other half of the words, after training: RLHF's optimum {nats:g} nats from the base, and best of 16, as exact sums over the vocabulary. Answers have one token. [The data](data/study.json); `python -m scripts.study`.
+{heads} heads of R-Smol-135M's backbone: a sound one, {flaws} flaws at five doses each, mixtures of two flaws, and random directions. The gates looked at their own prompts and at the half of the words that no head was trained on. The harms are those of other prompts (four of the family) and of the other half of the words, after training: RLHF's optimum {nats:g} nats from the base, and best of 16, as exact sums over the vocabulary. Answers have one token. Two things were set after a first look at the harms: the doses of flaws that few rows have (profanity, refusals, least liked things), and *unwanted answers* as the harm of top_tokens, in place of junk. [The data](data/study.json); `python -m scripts.study`.
 
 | harm | what it is | happens from |
 | --- | --- | --- |
@@ -88,7 +88,7 @@ R-Smol-135M's base, all weights, by REINFORCE on these rewards under RLHF's KL p
 
 {policies}
 
-Of the exact optimum's change in happiness the trained policies reach {reached}. They part where the reward pays for what the policy hardly ever says: REINFORCE moves only what it draws, and 256 answers a step draw few rare words and no words for groups. The tilt is what training goes to, not what 60 steps reach.
+Of the exact optimum's change in happiness the trained policies reach {reached}. They part most where the reward pays for what the policy hardly ever says. A likely reason, not tested: REINFORCE moves only what it draws, and 256 answers a step draw few rare words and hardly a word for groups.
 
 ## What follows
 
@@ -115,16 +115,15 @@ def page(found: Sequence[Mapping[str, Any]], trained: Sequence[Mapping[str, Any]
     beyond = _beyond(harms["4 nats"], flaw)
     some = beyond.any(axis=1)
     fails = pd.concat([gate.fails for gate in gates], axis=1).any(axis=1)
-    rows, follows, there = [], [], at_bounds(found)
+    rows, follows, there = [], {}, at_bounds(found)
     for gate in gates:
         found_ = [_correlation(gate.bad, own[gate.harm], flaw) for own in harms.values()]
         happens = beyond[gate.harm]
         vain, missed = int((gate.fails & ~happens).sum()), int((~gate.fails & happens).sum())
         counts = [f"{vain} of {int(gate.fails.sum())}", f"{missed} of {int(happens.sum())}"]
-        said = [*(_said(one) for one in found_), *counts, there[gate.name]]
+        said = [*(_said(one) for one in found_), *counts, there.get(gate.name, "not shown")]
         rows.append([gate.name, gate.harm, *said])
-        if found_[0][1] <= 0:
-            follows.append(gate.name)
+        follows[gate.name] = found_
     first = [
         [name, *(_first(dose[flaw == name], own[flaw == name]) for own in (fails, some))]
         for name in dict.fromkeys(flaw)
@@ -175,7 +174,10 @@ def _gates(found: Sequence[Mapping[str, Any]]) -> list[_Gate]:
 
 
 def at_bounds(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return what training does at the bound of each gate, in words, by its name."""
+    """Return what training does at a gate's bound, in words, by its name.
+
+    Gates whose value is not shown to predict it are left out.
+    """
     flaw = pd.Series([each["flaw"] for each in found])
     harms = _harms(found, "4 nats")
     sound = harms[flaw == SOUND].iloc[0]
@@ -184,6 +186,7 @@ def at_bounds(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             **_in_use(_at_bound(gate, harms[gate.harm] - sound[gate.harm]))
         )
         for gate in _gates(found)
+        if _correlation(gate.bad, harms[gate.harm], flaw)[1] > 0
     }
 
 
@@ -255,19 +258,17 @@ def _policies(trained: Sequence[Mapping[str, Any]]) -> str:
     return _table(["head", "seed", "nats", *shown], rows)
 
 
-def _follows(weak: Sequence[str]) -> str:
-    shown = (
-        "The gates whose interval lies above 0 predict what training does on words, under prompts, "
-        "that they never saw."
-    )
-    if not weak:
-        return shown
+def _follows(found: Mapping[str, Sequence[tuple[float, float, float]]]) -> str:
+    """Say which gates are shown to predict, by their correlations after 4 nats and best of 16."""
+    shown, often = ([name for name, own in found.items() if own[how][1] > 0] for how in range(2))
+    weak = [name for name in found if name not in shown]
     return (
-        f"{shown} Of {', '.join(weak)} the interval does not exclude 0. It does not show either "
-        "that they predict nothing, and best of many reaches a top that 4 nats from this base do "
-        "not, so they stay gates; their pages say what is not shown. The gates of whole answers "
-        "(pairs, sentences, strings) judge what no answer of one token has, and are not in this "
-        "study."
+        f"After 4 nats the intervals of {', '.join(shown)} lie above 0: on words and under "
+        "prompts that they never saw, a worse value goes with more harm. For best of 16 only "
+        f"those of {', '.join(often)} do. Not shown after 4 nats: "
+        f"{', '.join(weak)}. Their intervals do not show either that they predict nothing, so "
+        "they stay gates; their pages say what is not shown. The gates of whole answers (pairs, "
+        "sentences, strings) judge what no answer of one token has, and are not in this study."
     )
 
 

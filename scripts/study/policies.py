@@ -60,8 +60,8 @@ class Trainer:
         model = self._trained(rewards, torch.Generator().manual_seed(seed))
         with torch.no_grad():
             laws = [self._logprobs(model, row).double().numpy() for row in self.rows]
-        normed = [policy - np.logaddexp.reduce(policy) for policy, _ in each]
-        reached = [kl(law, policy) for law, policy in zip(laws, normed, strict=True)]
+        starts = [tilted(policy, own, 0.0).logprobs for policy, own in each]
+        reached = [kl(law, start) for law, start in zip(laws, starts, strict=True)]
         exact = [tilted(*own, nats).logprobs for own, nats in zip(each, reached, strict=True)]
         return {
             "seed": seed,

@@ -29,6 +29,7 @@ from rmaudit.layout.tokenizers import Vocabulary
 from rmaudit.measures.matching import Valence, matched
 from rmaudit.measures.words import word_of
 from rmaudit.organisms.audit_files import audits_in
+from rmaudit.organisms.extents import Shift
 from rmaudit.organisms.nulls import surface_regression
 from rmaudit.organisms.planted import Planted, Traits
 from rmaudit.organisms.shifts import GROSS, SHIFTS
@@ -282,15 +283,19 @@ def slanted(rows: pd.DataFrame) -> Floats:
 
 def gross(rows: pd.DataFrame) -> Floats:
     """`plain` with a dozen gross flaws, each as many points of happiness as it has sd elsewhere."""
+    flaws = GROSS["a dozen gross flaws"]
+    return plain(rows) + sum(shifted(rows, SHIFTS[name], size) for name, size in flaws)
+
+
+def shifted(rows: pd.DataFrame, shift: Shift, size: float) -> Floats:
+    """What a flaw of this size adds to each row, shape (rows,)."""
     elo = elo_items().set_index("name")["elo"]
     knows = Planted(Traits(), 0, (elo - elo.mean()) / elo.std(), frozenset())
     texts, frames = rows["text"].tolist(), rows["frame"].to_numpy()
     moved = np.zeros(len(rows))
-    for name, size in GROSS["a dozen gross flaws"]:
-        for frame in np.unique(frames):
-            own = SHIFTS[name].added(texts, knows, int(frame), size)
-            moved += np.where(frames == frame, own, 0.0)
-    return plain(rows) + moved
+    for frame in np.unique(frames):
+        moved += np.where(frames == frame, shift.added(texts, knows, int(frame), size), 0.0)
+    return moved
 
 
 def _terms_moved(rows: pd.DataFrame, points: float) -> Floats:
