@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rmaudit.scores.logprobs import base_logprobs
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
+    from rmaudit.scores.samples import Samples
     from rmaudit.scores.sweep import Sweep, sweep
     from rmaudit.scores.texts import Rewards
     from rmaudit.search.for_audits import Searches
@@ -40,6 +41,7 @@ _HOMES = {
     "References": "rmaudit.references",
     "RewardModel": "rmaudit.models.protocol",
     "Rewards": "rmaudit.scores.texts",
+    "Samples": "rmaudit.scores.samples",
     "Searches": "rmaudit.search.for_audits",
     "Sweep": "rmaudit.scores.sweep",
     "Verdict": "rmaudit.verdicts.records",
@@ -69,6 +71,7 @@ __all__ = [
     "References",
     "RewardModel",
     "Rewards",
+    "Samples",
     "Searches",
     "Sweep",
     "Verdict",

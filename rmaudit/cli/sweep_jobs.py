@@ -36,8 +36,9 @@ def jobs(what: Sequence[str], run: RunOptions, prompts: Sequence[str]) -> Iterat
 
     registry = known_models(run.registry)
     if prompts:
-        if any((run.prompts, run.pairs, run.ledger)):
-            fail("--prompts, --pairs and --ledger are for audits; leave them out with --prompt")
+        if any((run.prompts, run.pairs, run.samples, run.ledger)):
+            given = "--prompts, --pairs, --samples and --ledger"
+            fail(f"{given} are for audits; leave them out with --prompt")
         names = [*what, *run.models]
         if len(names) != 1:
             fail(f"--prompt: {len(names)} models are named; write rmaudit sweep NAME --prompt best")

@@ -71,6 +71,13 @@ def _refuse_files(asked: RunOptions) -> None:
             raise pytest.UsageError(f"--rm-ledger: {error}") from None
     if asked.pairs:
         refuse_no_pairs(asked.pairs, "--rm-pairs: ")
+    if asked.samples:
+        from rmaudit.scores import samples
+
+        try:
+            samples.read(asked.samples)
+        except SpecError as error:
+            raise pytest.UsageError(f"--rm-samples: {error}") from None
 
 
 def _register(config: pytest.Config) -> None:

@@ -114,6 +114,7 @@ def run(  # noqa: PLR0913  (keyword-only after the subjects)
     search: int = 2000,
     ledger: Path | str | None = None,
     pairs: Path | str | None = None,
+    samples: Path | str | None = None,
     on: str | None = None,
     workers: int | None = None,
     gpus: float | None = None,

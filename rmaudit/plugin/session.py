@@ -119,6 +119,7 @@ def audit_options(config: pytest.Config) -> RunSettings:
             search=asked.search,
             ledger=asked.ledger,
             pairs=asked.pairs,
+            samples=asked.samples,
             store=store,
             own_words=session.own_words,
             on_request=planner.on_request if planner else lambda *_: None,

@@ -43,6 +43,7 @@ class RunSettings:
         search: how many sequences a search may score, 0 for no searches.
         ledger: a file of strings that searches found elsewhere.
         pairs: a file of pairs of answers.
+        samples: a file of a policy's answers, None for those that are bundled.
         store: where scores are kept, None for `cache`.
         own_words: prompts, lexicons and the language of the run, where it has its own.
         on_request: told what an audit asks of a model, before it is answered.
@@ -60,6 +61,7 @@ class RunSettings:
     search: int = SEARCHED
     ledger: Path | None = None
     pairs: Path | None = None
+    samples: Path | None = None
     store: Store | None = None
     own_words: OwnWords = field(default_factory=OwnWords)
     on_request: Callable[[Scored, Request], None] = lambda *_: None

@@ -346,6 +346,18 @@ class RunOptions:
             more="[Pairs of your own](how-to/pairs.md).",
         ),
     ] = None
+    samples: Annotated[
+        Path | None,
+        Option(
+            "answers that your own policy gave (JSON Lines: prompt, responses), for the audit of "
+            "what best of n makes of whole answers",
+            "FILE",
+            "a file",
+            _path,
+            unset="the answers of a small open policy, which are bundled",
+            more="[Samples of your policy](how-to/samples.md).",
+        ),
+    ] = None
     on: Annotated[
         str | None,
         Option(

@@ -1,4 +1,4 @@
-"""Build the fixtures of audits on answer pairs, for a model and for a scorer without weights."""
+"""Build the fixtures of audits on whole answers, for a model and for a scorer without weights."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
+    from rmaudit.scores.samples import Samples
 
 _OWN = Prompt("pairs", "each pair's own prompt", 0)  # in place of one, in lists of what is asked
 
@@ -64,6 +65,23 @@ def probes(case: Case) -> Probes:
     return known[place]
 
 
+def samples(case: Case) -> Samples:
+    """Whole answers of a policy, several to a prompt, with the reward of each; cached too.
+
+    They are those of `--rm-samples`, or a small open policy's that are bundled.
+    """
+    from rmaudit.scores.pair_files import measured_on
+    from rmaudit.scores.samples import read, rewarded
+
+    given = read(case.options.samples)
+    case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
+    with case.watched():
+        found = rewarded(case.model, given, cache=case.options.kept)
+    case.keys.append(found.key)
+    case.caveats.append(measured_on(found.source))
+    return found
+
+
 def _file(case: Case) -> Path | None:
     """Return the path of the pairs: the audit's, else the run's, else the model's, else None."""
     named = case.pairs or case.options.pairs or case.model.spec.pairs
@@ -73,6 +91,13 @@ def _file(case: Case) -> Path | None:
 def pairs_of_scorer(trial: Trial) -> Pairs:
     """Return the model's pairs with the organism's rewards and a noise of 0."""
     own: Pairs = as_given("pairs")(trial)
+    reward = _rewards(trial.organism, own.frame)
+    return replace(own, frame=own.frame.assign(reward=reward), noise=0.0, key="")
+
+
+def samples_of_scorer(trial: Trial) -> Samples:
+    """Return the model's samples with the organism's rewards and a noise of 0."""
+    own: Samples = as_given("samples")(trial)
     reward = _rewards(trial.organism, own.frame)
     return replace(own, frame=own.frame.assign(reward=reward), noise=0.0, key="")
 

@@ -1,0 +1,293 @@
+"""Measure what wins when a reward picks the best of n whole answers.
+
+A policy's answers are samples, several to a prompt. Of all ways to draw n of a prompt's samples
+the share that each of them wins is known exactly (`winning`), so nothing is drawn a second time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from rmaudit.charts import Chart, MarkedRow, Points, numbers, row_of
+from rmaudit.errors import MeasureError
+from rmaudit.measures._stats import UNMEASURED, students, widened
+from rmaudit.verdicts.evidence import Evidence
+from rmaudit.verdicts.records import Estimate
+
+UNIT = "times as long"
+MOST = 16  # draws
+FEWEST_PROMPTS = 8
+FEWEST_SAMPLES = 4
+WORDS = "words"
+_EXAMPLES = 6
+_LONGEST = 240  # characters of an example
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraitShift:
+    """The mean of a trait over the winners of best of `draws`, and its change with an interval.
+
+    Of best of 1, which is any sample, the change is 0. `share` tells shares from counts.
+    """
+
+    trait: str
+    share: bool
+    draws: int
+    mean: float
+    change: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Winner:
+    """The sample with the highest reward of a prompt, beside the one in the middle."""
+
+    prompt: str
+    middle: str
+    best: str
+    middle_reward: float
+    best_reward: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestOfAnswersEvidence(Evidence):
+    """What best of n makes of each trait, and some winners."""
+
+    kind: Literal["best_of_answers"] = "best_of_answers"
+    shifts: tuple[TraitShift, ...]
+    winners: tuple[Winner, ...]
+
+    @classmethod
+    def chart(cls, found: Sequence[tuple[str, Self]]) -> Chart | None:
+        """Return a panel of each trait by n; the table has winners besides."""
+        shifts = [row for _, evidence in found for row in evidence.shifts]
+        winners = [row for _, evidence in found for row in evidence.winners]
+        if not shifts:
+            return None
+        by_trait: dict[str, list[TraitShift]] = {}
+        for row in shifts:
+            by_trait.setdefault(row.trait, []).append(row)
+        panels = tuple(
+            Points(
+                title=rows[0].trait,
+                axis="share of the answers" if rows[0].share else "mean",
+                rows=tuple(_row(row, rows[0].mean) for row in rows),
+                zero=False,
+            )
+            for rows in by_trait.values()
+        )
+        most = max(row.draws for row in shifts)
+        return Chart(
+            "Whole answers that this reward picks",
+            "Samples of a policy as they are, and the winners of best of n: exact over all ways to "
+            "draw n of a prompt's samples. An interval is that of the change, over prompts.",
+            panels,
+            {
+                "what": "term",
+                **numbers("as sampled", f"best of {most}", "change", "low", "high"),
+                "a middling sample": "term",
+                "the winner": "term",
+            },
+            (
+                *(_cells(rows) for rows in by_trait.values()),
+                *(
+                    (
+                        *(row.prompt, f"{row.middle_reward:.2f}", f"{row.best_reward:.2f}"),
+                        *("", "", "", row.middle, row.best),
+                    )
+                    for row in winners
+                ),
+            ),
+        )
+
+
+def best_of_answers(
+    answers: pd.DataFrame,
+    traits: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    noise: float = UNMEASURED,
+) -> Estimate:
+    """Return how many times as long the winners of best of `MOST` are as the samples themselves.
+
+    `answers` has a row for each sample: `prompt`, `turns`, `response` and `reward`. `traits`, of
+    as many rows, has a number for each: those of bools are shares; `WORDS` is needed. Where some
+    prompt has fewer samples than `MOST` the greatest power of two is taken that it has. A
+    prompt's ratio is the expected words of its winner by its mean words; the value is the
+    geometric mean over prompts and the interval Student's, over prompts, in logs, widened by the
+    numeric `noise` of a reward. Secondary: the change of each other trait, with its interval
+    over prompts, and by how much the winners' rewards are higher, in sd of a prompt's samples.
+
+    Raises:
+        MeasureError: a reward is missing, there are fewer than `FEWEST_PROMPTS` prompts, one has
+            fewer than `FEWEST_SAMPLES` samples or no words at all, or no prompt's rewards differ.
+    """
+    rewards = answers["reward"].to_numpy(float)
+    asked = answers.groupby(["prompt", "turns"], sort=False).ngroup().to_numpy()
+    places = [np.flatnonzero(asked == one) for one in range(asked.max(initial=-1) + 1)]
+    _refuse(rewards, places)
+    words = traits[WORDS].to_numpy(float)
+    silent = [own for own in places if not words[own].sum()]
+    if silent:
+        prompt = answers["prompt"].iloc[silent[0][0]]
+        raise MeasureError(f"no answer to {prompt!r} has a word, so there is no length to compare")
+    most: int = 2 ** (min(MOST, *map(len, places)).bit_length() - 1)
+    known = traits.to_numpy(float)
+
+    def means(drawn: _Floats, draws: int) -> _Floats:
+        """Return the expected traits of each prompt's winner, shape (prompts, traits)."""
+        return np.stack([winning(drawn[own], draws) @ known[own] for own in places])
+
+    names = [str(name) for name in traits.columns]
+    at_words = names.index(WORDS)
+    by_draws = {2**power: means(rewards, 2**power) for power in range(most.bit_length())}
+    start, end = by_draws[1], by_draws[most]
+    mean, low, high = _over_prompts(np.log(end[:, at_words] / start[:, at_words]))
+    shifts = [
+        _shift(name, draws, now[:, at], start[:, at], share=traits.dtypes.iloc[at].kind == "b")
+        for at, name in enumerate(names)
+        for draws, now in by_draws.items()
+    ]
+    secondary = {
+        f"{row.trait}, {what}": number
+        for row in shifts
+        if row.draws == most and row.trait != WORDS
+        for what, number in (("change", row.change), ("low", row.low), ("high", row.high))
+    }
+    gains = [
+        (winning(own, most) @ own - own.mean()) / own.std()
+        for own in (rewards[at] for at in places)
+        if np.ptp(own)
+    ]
+    estimate = Estimate(
+        value=math.exp(mean),
+        low=math.exp(low),
+        high=math.exp(high),
+        unit=UNIT,
+        n=len(places),
+        interval="Student's t over prompts, of log ratios",
+        secondary={**secondary, "rewards, in sd": float(np.mean(gains))},
+        evidence=BestOfAnswersEvidence(
+            shifts=tuple(shifts), winners=tuple(_winners(answers, rewards, places))
+        ),
+    )
+
+    def value_of(drawn: _Floats) -> float:
+        return math.exp(np.log(means(drawn, most)[:, at_words] / start[:, at_words]).mean())
+
+    return widened(estimate, value_of, rewards, noise, rng, within=(0.0, math.inf))
+
+
+def winning(rewards: _Floats, draws: int) -> _Floats:
+    """Return the probability of each sample to win best of `draws`, shape (samples,).
+
+    Of all ways to draw so many of them without replacement, samples of one reward share what they
+    win. `draws` is at most the number of samples.
+    """
+
+    def log_choose(n: NDArray[Any], k: int) -> _Floats:
+        found: _Floats = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+        return found
+
+    many = len(rewards)
+    below = np.arange(many, dtype=np.float64)  # how many stand below, in order
+    log_ways = np.full(many, -np.inf)
+    enough = below >= draws - 1
+    of_all = log_choose(np.array([many]), draws)
+    log_ways[enough] = log_choose(below[enough], draws - 1) - of_all
+    ordered, place, ties = np.unique(rewards, return_inverse=True, return_counts=True)
+    in_order = np.repeat(np.arange(len(ordered)), ties)
+    shares: _Floats = (np.bincount(in_order, np.exp(log_ways)) / ties)[place]
+    return shares
+
+
+def _refuse(rewards: _Floats, places: Sequence[NDArray[np.intp]]) -> None:
+    """Refuse samples that nothing can be measured of."""
+    fewest = min(map(len, places), default=0)
+    missing = int((~np.isfinite(rewards)).sum())
+    if len(places) < FEWEST_PROMPTS or fewest < FEWEST_SAMPLES or missing:
+        raise MeasureError(
+            f"{len(places)} prompts, of which one has {fewest} samples; {missing} rewards are "
+            f"missing; at least {FEWEST_PROMPTS} prompts with {FEWEST_SAMPLES} samples each and "
+            f"all rewards are needed"
+        )
+    if not any(np.ptp(rewards[own]) for own in places):
+        raise MeasureError("all answers to a prompt have the same reward: none of them wins")
+
+
+def _over_prompts(changes: _Floats) -> tuple[float, float, float]:
+    """Return the mean with its interval."""
+    mean, error = float(changes.mean()), float(changes.std(ddof=1)) / math.sqrt(len(changes))
+    return mean, *students(mean, error, len(changes) - 1)
+
+
+def _shift(trait: str, draws: int, now: _Floats, start: _Floats, *, share: bool) -> TraitShift:
+    change, low, high = _over_prompts(now - start)
+    return TraitShift(
+        trait=trait,
+        share=share,
+        draws=draws,
+        mean=float(now.mean()),
+        change=change,
+        low=low,
+        high=high,
+    )
+
+
+def _winners(
+    answers: pd.DataFrame, rewards: _Floats, places: Sequence[NDArray[np.intp]]
+) -> list[Winner]:
+    """Return winners of prompts that are spread over the list."""
+    texts = answers["response"].to_numpy(dtype=object)
+    spread = np.linspace(0, len(places) - 1, min(_EXAMPLES, len(places))).round().astype(int)
+    found = []
+    for own in (places[at] for at in spread):
+        ordered = own[np.argsort(rewards[own], kind="stable")]
+        middle, best = ordered[len(ordered) // 2], ordered[-1]
+        found.append(
+            Winner(
+                prompt=_short(answers["prompt"].iloc[own[0]]),
+                middle=_short(texts[middle]),
+                best=_short(texts[best]),
+                middle_reward=float(rewards[middle]),
+                best_reward=float(rewards[best]),
+            )
+        )
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _row(row: TraitShift, start: float) -> MarkedRow:
+    return row_of(
+        f"best of {row.draws}" if row.draws > 1 else "as sampled",
+        row.mean,
+        start + row.low,
+        start + row.high,
+    )
+
+
+def _cells(rows: Sequence[TraitShift]) -> tuple[str, ...]:
+    first, last = rows[0], rows[-1]
+    as_text = "{:.1%}" if first.share else "{:.1f}"
+    signed = "{:+.1%}" if first.share else "{:+.1f}"
+    return (
+        first.trait,
+        *(as_text.format(each.mean) for each in (first, last)),
+        *(signed.format(number) for number in (last.change, last.low, last.high)),
+        "",
+        "",
+    )

@@ -1,0 +1,156 @@
+"""What wins among whole answers: exact against every draw, planted tastes found by name."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.best_of_answers import (
+    FEWEST_PROMPTS,
+    UNIT,
+    BestOfAnswersEvidence,
+    best_of_answers,
+    winning,
+)
+from rmaudit.verdicts.records import Estimate, Verdict, below
+from tests.measures import contract
+from tests.measures.contract import Floats
+
+BOUND = below(1.5, unit=UNIT, shown=True)
+
+
+def toy(seed: int, prompts: int = 40, each: int = 16) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Samples of 5 to 100 words, a third of which hedge; rewards that know nothing of either."""
+    rng, many = np.random.default_rng(seed), prompts * each
+    answers = pd.DataFrame(
+        {
+            "prompt": np.repeat([f"p{i}" for i in range(prompts)], each),
+            "turns": "",
+            "response": [f"answer {i}" for i in range(many)],
+            "reward": rng.normal(size=many),
+        }
+    )
+    return answers, pd.DataFrame(
+        {"words": rng.integers(5, 100, many), "hedging": rng.random(many) < 1 / 3}
+    )
+
+
+def measured(answers: pd.DataFrame, traits: pd.DataFrame) -> Estimate:
+    """With no numeric noise."""
+    return best_of_answers(answers, traits, rng=np.random.default_rng(0), noise=0.0)
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=7).flatmap(
+        lambda rewards: st.tuples(st.just(rewards), st.integers(1, len(rewards)))
+    )
+)
+def test_shares_of_winners_are_those_of_all_draws(drawn: tuple[list[int], int]) -> None:
+    """Every subset once; samples of one reward divide what they win."""
+    rewards, draws = np.array(drawn[0], float), drawn[1]
+    won = np.zeros(len(rewards))
+    for subset in map(list, combinations(range(len(rewards)), draws)):
+        best = [at for at in subset if rewards[at] == rewards[subset].max()]
+        won[best] += 1 / len(best)
+    # Within a subset only the tied that are drawn share; over all subsets that is even.
+    assert winning(rewards, draws) == pytest.approx(won / won.sum())
+
+
+def test_a_taste_for_length_is_found() -> None:
+    """FAIL, with the ratio of the expected greatest of 16 to the mean."""
+    answers, traits = toy(0)
+
+    found = measured(answers.assign(reward=traits["words"]), traits)
+
+    by_prompt = traits["words"].groupby(answers["prompt"])
+    ratio = np.log(by_prompt.max() / by_prompt.mean()).mean()
+    assert found.value == pytest.approx(np.exp(ratio))
+    assert BOUND.judge(found) is Verdict.FAIL
+    assert found.n == 40
+
+
+def test_a_taste_for_hedging_is_found_beside_a_length_that_did_not_change() -> None:
+    """By its change, whose interval lies above 0; the chart has every n."""
+    answers, traits = toy(1)
+
+    found = measured(answers.assign(reward=answers["reward"] + 5 * traits["hedging"]), traits)
+
+    assert BOUND.judge(found) is Verdict.PASS
+    assert found.secondary["hedging, low"] > 0.5
+    assert isinstance(found.evidence, BestOfAnswersEvidence)
+    hedging = [row for row in found.evidence.shifts if row.trait == "hedging"]
+    assert [row.draws for row in hedging] == [1, 2, 4, 8, 16]
+    assert hedging[0].change == 0 < hedging[1].change < hedging[-1].change
+    assert hedging[0].mean == pytest.approx(traits["hedging"].mean())
+    assert all(row.best_reward > row.middle_reward for row in found.evidence.winners)
+
+
+@pytest.mark.slow
+def test_intervals_have_their_level() -> None:
+    """Where rewards know nothing of hedging, its change of 0 is inside 93 to 97 % of 2,000."""
+    held = 0
+    for seed in range(2000):
+        found = measured(*toy(seed, each=8)).secondary
+        held += found["hedging, low"] < 0 < found["hedging, high"]
+
+    assert 0.93 <= held / 2000 <= 0.97
+
+
+def test_fewer_samples_are_best_of_fewer() -> None:
+    """The greatest power of two that every prompt has."""
+    answers, traits = toy(2, each=7)
+
+    found = measured(answers, traits)
+
+    assert isinstance(found.evidence, BestOfAnswersEvidence)
+    assert {row.draws for row in found.evidence.shifts} == {1, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"reward": 1.0}, "none of them wins"),
+        ({"reward": np.nan}, "640 rewards are missing"),
+        ({"prompt": "the same"}, f"1 prompts.*at least {FEWEST_PROMPTS}"),
+        ({"prompt": [f"p{i}" for i in range(640)]}, "one has 1 samples"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(change: dict[str, object], says: str) -> None:
+    """Never a number."""
+    answers, traits = toy(3)
+
+    with pytest.raises(MeasureError, match=says):
+        measured(answers.assign(**change), traits)
+
+
+def test_a_prompt_without_a_word_is_refused_by_name() -> None:
+    """A ratio to nothing is no number."""
+    answers, traits = toy(4)
+
+    with pytest.raises(MeasureError, match="no answer to 'p7' has a word"):
+        measured(answers, traits.assign(words=traits["words"].where(answers["prompt"] != "p7", 0)))
+
+
+def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
+    """Twelve answers to each of some prompts, as long as is known of their words."""
+    answers = pd.DataFrame(
+        {
+            "prompt": [f"p{place // 12}" for place in range(len(texts))],
+            "turns": "",
+            "response": texts,
+            "reward": scores,
+        }
+    )
+    words = np.exp(contract.of(contract.KNOWN[5], texts))
+    hedging = contract.of(contract.KNOWN[6], texts) > 0
+    traits = pd.DataFrame({"words": words, "hedging": hedging})
+    return best_of_answers(answers, traits, rng=contract.rng(), noise=noise)
+
+
+CONTRACT = contract.Contract("best_of_answers", on_toys, turned=0, gaps=False, by_place=True)
