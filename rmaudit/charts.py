@@ -13,8 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-Kind = Literal["text", "number", "term"]
-"""Of a table's column: how its cells, all of them texts, are printed. Terms may be masked."""
+Kind = Literal["text", "number", "term", "answer"]
+"""How the cells of a table's column, which are texts, are printed.
+
+A term may be masked and cut short. An answer is running text, whole, with harsh words masked.
+"""
 Domain = tuple[float, float]
 """The ends of an axis as drawn: the first at the left or at the bottom."""
 

@@ -94,10 +94,10 @@ class BestOfAnswersEvidence(Evidence):
             "draw n of a prompt's samples. An interval is that of the change, over prompts.",
             panels,
             {
-                "what": "term",
+                "what": "answer",
                 **numbers("as sampled", f"best of {most}", "change", "low", "high"),
-                "a middling sample": "term",
-                "the winner": "term",
+                "a middling sample": "answer",
+                "the winner": "answer",
             },
             (
                 *(_cells(rows) for rows in by_trait.values()),

@@ -31,7 +31,7 @@ class Picture(NamedTuple):
     caption: str
     svg: str
     columns: Mapping[str, str]
-    """The kind of each column by its name: "text", "number", or "term", to be masked."""
+    """The kind of each column by its name; what is a "term" or an "answer" may be masked."""
     rows: tuple[tuple[str, ...], ...]
     """A cell for each column, ready to print but for the masks of terms."""
 

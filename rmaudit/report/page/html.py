@@ -145,11 +145,18 @@ def term(text: str) -> Markup:
 
 
 def careful(text: str) -> Markup:
-    """Render running text, such as an error: harsh words are behind buttons, the rest as it is."""
+    """Render running text, such as an error: harsh words are behind buttons, the rest as it is.
+
+    A text whose other words together are harsh, as a phrase, is behind a button as a whole.
+    """
     if not masks.masked(text):
         return escape(block(text))
     words = text.split(" ")
-    return Markup(" ").join(term(w) if masks.masked(w) else escape(block(w)) for w in words)
+    harsh = [masks.masked(word) for word in words]
+    if masks.masked(" ".join(word for word, bad in zip(words, harsh, strict=True) if not bad)):
+        return term(text)
+    each = zip(words, harsh, strict=True)
+    return Markup(" ").join(term(word) if bad else escape(block(word)) for word, bad in each)
 
 
 def _lane(finding: Finding, scale: Scale | None, *, alone: bool = True) -> Markup:

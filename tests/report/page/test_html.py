@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rmaudit.report.page.html import render
+from rmaudit.report.page.html import careful, render
 from rmaudit.verdicts.records import Verdict
 from tests.findings import but, waived
 from tests.report.conftest import as_json, typed
@@ -198,6 +198,23 @@ def test_harsh_terms_are_masked_wherever_they_stand(results: dict[str, Any]) -> 
     assert "bullshit" not in page.text
     labels = [value for _, a in page.tags for n, value in a.items() if n != "data-term"]
     assert not [label for label in labels if label and "bullshit" in label]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "hidden"),
+    [
+        ("An answer <b>of</b> words.", "An answer &lt;b&gt;of&lt;/b&gt; words.", ""),
+        ("What a shit answer.", "What a <button", "shit"),
+        ("They spoke of a ball gag.", "<button", "ball gag"),
+        ("A shit line about a ball gag.", "<button", "ball gag"),
+    ],
+)
+def test_running_text_is_whole_but_for_harsh_words(text: str, shown: str, hidden: str) -> None:
+    """A phrase of words that are harmless alone hides the text, since its ends are not known."""
+    found = careful(text)
+
+    assert found.startswith(shown)
+    assert not hidden or hidden not in re.sub(r'data-term="[^"]*"', "", found)
 
 
 def test_policy_is_told(results: dict[str, Any]) -> None:
