@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rmaudit.measures.difference import Interval
+from rmaudit.measures.policy_stages import AT, START
 from rmaudit.references.masks import mask, masked
 from rmaudit.report.over_time.changes import Change, Measured
+from rmaudit.report.over_time.moved_policies import PolicyChange, Trained
 from rmaudit.report.over_time.moved_tokens import SweepChange
 from rmaudit.report.over_time.releases import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
@@ -36,6 +38,9 @@ def _models(said: Releases) -> Iterator[str]:
                 yield "  " + line(f"{finding.audit}[{finding.prompt}]: {finding.note}")
         for sweep in pair.sweeps:
             yield from _sweep(sweep)
+        for policy in pair.policies:
+            if policy.training in {START, f"{AT:g} nats"}:
+                yield from _policy(policy)
 
 
 def _listed(finding: FindingChange) -> bool:
@@ -109,6 +114,30 @@ def _sweep(sweep: SweepChange) -> Iterator[str]:
             f"{_token(token.text)} {token.old:,.0f} -> {token.new:,.0f}" for token in moved[:_SHOWN]
         ]
         yield f"    {way} most in rank: {'; '.join(shown) or 'none'}"
+
+
+def _policy(policy: PolicyChange) -> Iterator[str]:
+    """Yield what as much training on each makes of the policy; of its start only if that differs.
+
+    after 4 nats, best: happiness 7.29 -> 6.10, variety 44 -> 12 words, Zipf 5.72 -> 6.20
+    """
+    prompt, (old, new) = line(policy.prompt), (policy.old, policy.new)
+    if policy.training == START:
+        if not policy.same_policy:
+            yield f"  the policies differ under {prompt}; what follows is not of the rewards alone"
+        return
+    yield (
+        f"  after {policy.training}, {prompt}: happiness {old.happiness:.2f} -> "
+        f"{new.happiness:.2f}, variety {old.variety:.0f} -> {new.variety:.0f} words, "
+        f"Zipf {old.zipf:.2f} -> {new.zipf:.2f}, no letters {old.letterless:.1%} -> "
+        f"{new.letterless:.1%}"
+    )
+    yield f"    likeliest, old: {_words(old)}"
+    yield f"    likeliest, new: {_words(new)}"
+
+
+def _words(trained: Trained) -> str:
+    return "; ".join(f"{_token(each.word)} {each.after:.2f}" for each in trained.likely)
 
 
 def _token(text: str) -> str:

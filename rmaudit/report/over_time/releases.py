@@ -15,6 +15,7 @@ from rmaudit.errors import SpecError
 from rmaudit.measures.difference import INDEPENDENT, Interval
 from rmaudit.report.document import AuditedModel, Results
 from rmaudit.report.over_time.changes import Change, Measured, changed, earlier
+from rmaudit.report.over_time.moved_policies import PolicyChange, compare_policies
 from rmaudit.report.over_time.moved_tokens import SweepChange, compare_sweeps
 from rmaudit.verdicts.findings import Finding
 from rmaudit.verdicts.outcome import of_run
@@ -62,6 +63,7 @@ class ModelChange:
     new: str
     findings: tuple[FindingChange, ...]
     sweeps: tuple[SweepChange, ...]
+    policies: tuple[PolicyChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ def compare(
             new=after.name,
             findings=tuple(_findings(old, new, before.name, after.name, margin)),
             sweeps=tuple(compare_sweeps((old, before), (new, after), rng)),
+            policies=tuple(compare_policies(_of(old, before.name), _of(new, after.name))),
         )
         for before, after in _models(old.models, new.models, model)
     )
@@ -216,10 +219,14 @@ def _findings(
 ) -> Iterator[FindingChange]:
     sides = []
     for results, name in ((old, before), (new, after)):
-        own = (finding for finding in results.findings if finding.model == name)
+        own = _of(results, name)
         sides.append({(finding.audit, finding.prompt): finding for finding in own})
     for key in dict.fromkeys([*sides[1], *sides[0]]):
         yield finding_change(sides[0].get(key), sides[1].get(key), margin)
+
+
+def _of(results: Results, name: str) -> list[Finding]:
+    return [finding for finding in results.findings if finding.model == name]
 
 
 def _side(finding: Finding | None) -> Side | None:
