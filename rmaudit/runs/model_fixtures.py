@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache as once
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rmaudit.errors import NotAsked
@@ -79,12 +80,17 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
     """The policy's log-probabilities under each prompt of a joint audit, by the prompt's name.
 
     The policy is that of `--rm-policy`, or else of models.yaml, or else the base. By token id, as
-    `base_logprobs`; skipped where it is.
+    `base_logprobs`; skipped where it is. A file of log-probabilities is read anew each time.
     """
     spec = case.model.spec
     kind: Literal["policy", "base"] = "policy" if spec.policy else "base"
     if spec.policy:
         case.caveats.append(f"The policy is {spec.policy}.")
+        from rmaudit.scores import policy_files
+
+        if policy_files.is_file(spec.policy):
+            model = case.model.with_weights("its tokens are matched with those of a policy's file")
+            return policy_files.policy_in(Path(spec.policy), case.prompts, model.vocabulary())
     asked = [(prompt, Request(spec, prompt, kind)) for prompt in case.prompts]
     found: dict[str, Logprobs] = {prompt.name: case.ask(case.model, own) for prompt, own in asked}
     case.keys.extend(each.key for each in found.values())

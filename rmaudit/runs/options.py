@@ -67,10 +67,10 @@ def _dtype(text: str) -> str:
 
 
 def _source(text: str) -> str:
-    """Return a hub id as it is, a folder with its whole path; what is meant as a folder is one."""
-    folder = Path(text).expanduser()
-    if folder.is_dir():
-        return str(folder.resolve())
+    """Return a hub id as it is, a folder or a .jsonl file with its whole path."""
+    place = Path(text).expanduser()
+    if place.is_dir() or (place.suffix == ".jsonl" and place.is_file()):
+        return str(place.resolve())
     if not is_hub_id(text):
         raise ValueError(text)
     return text
@@ -292,12 +292,13 @@ class RunOptions:
     policy: Annotated[
         str | None,
         Option(
-            "the language model that is to be trained on the reward, a folder or a hub id, for the "
-            "audits of what training would make of it",
+            "the language model that is to be trained on the reward, a folder, a hub id or a file "
+            "of its log-probabilities, for the audits of what training would make of it",
             "SOURCE",
-            "a folder that is there, or a hub id such as owner/name",
+            "a folder or a .jsonl file that is there, or a hub id such as owner/name",
             _source,
             unset="`policy` or else `base` in models.yaml",
+            more="[A policy that is served](how-to/samples.md#a-policy-that-is-served).",
         ),
     ] = None
     prompts: Annotated[

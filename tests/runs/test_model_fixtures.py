@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,3 +117,23 @@ def test_the_policy_is_the_runs_or_the_entrys_or_the_base(tmp_path: Path) -> Non
     ]
     assert all(one.equals(other) for one, other in zip(found, alone, strict=True))
     assert not found[0].equals(found[1])
+
+
+def test_a_policy_in_a_file_is_the_policy_that_wrote_it(tmp_path: Path) -> None:
+    """Token by token, by the run's option, and named on the finding."""
+    checkpoint = toy_checkpoint(tmp_path / "rm")
+    entry = ModelSpec("Toy", str(checkpoint), base=str(toy_language_model(tmp_path / "b")))
+    run, file = RunSettings(tmp_path / "cache"), tmp_path / "policy.jsonl"
+    by_base = Case(
+        "a", opened(entry, run), (BEST,), joint=True, words=(), options=run, memory=Memory()
+    )
+    from_base = policies(by_base)["best"]
+    pieces = by_base.model.with_weights("").vocabulary().pieces
+    line = {"prompt": BEST.text, "tokens": list(pieces), "logprobs": from_base.tolist()}
+    file.write_text(json.dumps(line), encoding="utf-8")
+    of_run = replace(run, policy=str(file))
+
+    by_file = replace(by_base, model=opened(entry, of_run), options=of_run, caveats=[])
+
+    assert policies(by_file)["best"].equals(from_base)
+    assert by_file.caveats == [f"The policy is {file}."]
