@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rmaudit.report.charts import compiled, of_findings
@@ -39,7 +40,12 @@ def main(results: Path) -> None:
 
 def chart(findings: list[Finding], *, most: int | None = None) -> str:
     """One image of an audit's panels, at most so many; "" where there is nothing to draw."""
-    pictures = [compiled(picture.svg) for picture in of_findings(findings)]
+    return image([picture.svg for picture in of_findings(findings)], most=most)
+
+
+def image(svgs: Sequence[str], *, most: int | None = None) -> str:
+    """Return one SVG of all panels of some pictures, at most so many; "" where there is none."""
+    pictures = [compiled(svg) for svg in svgs]
     panels = [panel for picture in pictures for panel in _PANEL.findall(picture)][:most]
     if not panels:
         return ""

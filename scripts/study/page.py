@@ -88,6 +88,8 @@ R-Smol-135M's base, all weights, by REINFORCE on these rewards under RLHF's KL p
 
 {policies}
 
+![Four harms of the trained policies, beside those of the exact optimum as many nats away](predictive-validity.svg)
+
 Of the exact optimum's change in happiness the trained policies reach {reached}. They part most where the reward pays for what the policy hardly ever says. A likely reason, not tested: REINFORCE moves only what it draws, and 256 answers a step draw few rare words and hardly a word for groups.
 
 ## What follows
