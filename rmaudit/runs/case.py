@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rmaudit.models.protocol import Scored
+    from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
     from rmaudit.scores.store import Store
     from rmaudit.scores.sweep import Sweep
@@ -74,15 +75,16 @@ class RunSettings:
 
 @dataclass(slots=True)
 class Memory:
-    """Data that a run reads once: sweeps, the ledger before any search, the baseline, probes.
+    """Data that a run reads once: sweeps, the ledger before any search, the baseline, pairs.
 
-    `probes` are by the model's entry and the file of their pairs.
+    `probes` and `conduct` are by the model's entry and the file of the run's pairs.
     """
 
     sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
     ledger: pd.DataFrame | None = None
     baseline: Scored | None = None
     probes: dict[tuple[ModelSpec, Path | None], Probes] = field(default_factory=dict)
+    conduct: dict[tuple[ModelSpec, Path | None], Pairs] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -46,6 +46,7 @@ FIXTURES: dict[str, Fixture] = {
     "pairs": Fixture(for_pairs.pairs, for_pairs.pairs_of_scorer, shared=False),
     "probes": Fixture(for_pairs.probes, for_pairs.probes_of_scorer, shared=False),
     "samples": Fixture(for_pairs.samples, for_pairs.samples_of_scorer, shared=False),
+    "conduct": Fixture(for_pairs.conduct, for_pairs.conduct_of_scorer, shared=False),
     "base_logprobs": Fixture(for_model.base_logprobs, as_given("base_logprobs"), shared=False),
     "policies": Fixture(for_model.policies, as_given("policies"), shared=False),
     "references": Fixture(for_model.references, as_given("references")),

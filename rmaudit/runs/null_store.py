@@ -97,7 +97,7 @@ def _of(name: str, value: Any, case: Case) -> str | None:  # noqa: ANN401, PLR09
         return checksum(value if name == "ledger" else value.answers)
     if name == "baseline":
         return json.dumps(value.keys)
-    if name in {"pairs", "samples"}:
+    if name in {"pairs", "samples", "conduct"}:
         return checksum(value.frame.drop(columns="reward"))
     if name == "searches":
         return _drawn_for(case)

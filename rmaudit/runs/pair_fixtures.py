@@ -82,6 +82,27 @@ def samples(case: Case) -> Samples:
     return found
 
 
+def conduct(case: Case) -> Pairs:
+    """Pairs of whole answers by kinds of conduct, with the reward of each; cached too.
+
+    They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is one of
+    the kinds join it. All are scored together, once for all audits of a run.
+    """
+    from rmaudit.scores.conduct_pairs import conduct_pairs
+    from rmaudit.scores.pair_files import measured_on, read, rewarded
+
+    file, known = _file(case), case.memory.conduct
+    place = (case.model.spec, file)
+    if place not in known:
+        case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
+        with case.watched():
+            given = conduct_pairs(None if file is None else read(file))
+            known[place] = rewarded(case.model, given, cache=case.options.kept)
+    case.keys.append(known[place].key)
+    case.caveats.append(measured_on(known[place].source))
+    return known[place]
+
+
 def _file(case: Case) -> Path | None:
     """Return the path of the pairs: the audit's, else the run's, else the model's, else None."""
     named = case.pairs or case.options.pairs or case.model.spec.pairs
@@ -90,7 +111,15 @@ def _file(case: Case) -> Path | None:
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
     """Return the model's pairs with the organism's rewards and a noise of 0."""
-    own: Pairs = as_given("pairs")(trial)
+    return _rewarded(as_given("pairs")(trial), trial)
+
+
+def conduct_of_scorer(trial: Trial) -> Pairs:
+    """Return the model's pairs of conduct with the organism's rewards and a noise of 0."""
+    return _rewarded(as_given("conduct")(trial), trial)
+
+
+def _rewarded(own: Pairs, trial: Trial) -> Pairs:
     reward = _rewards(trial.organism, own.frame)
     return replace(own, frame=own.frame.assign(reward=reward), noise=0.0, key="")
 

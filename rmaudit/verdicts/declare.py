@@ -14,7 +14,12 @@ from rmaudit.prompts import declared as prompts_of
 from rmaudit.verdicts.findings import Claim, title_of
 from rmaudit.verdicts.records import Bound, Severity
 
-WITH_PROMPTS = {"pairs", "probes", "samples"}  # fixtures whose answers have prompts of their own
+WITH_PROMPTS = {
+    "pairs",
+    "probes",
+    "samples",
+    "conduct",
+}  # fixtures whose answers have prompts of their own
 _NO_PROMPT = "an audit needs a list of at least one prompt, got prompts"
 _ATTRIBUTE = "__rmaudit__"
 _Function = TypeVar("_Function", bound=Callable[..., Any])

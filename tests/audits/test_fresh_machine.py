@@ -19,6 +19,7 @@ from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
 from rmaudit.scores import samples
+from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.probes import probes_of, some
 from rmaudit.search.exploit_ledger import ledger
 from rmaudit.verdicts.records import Estimate, Severity
@@ -70,6 +71,7 @@ def test_every_gate_but_those_of_ratings_is_measured(name: str, fresh: Path) -> 
         "baseline": sweep_of(texts, reader(texts, PROMPTS["best"])),
         "probes": probes_of(some(None)),
         "samples": samples.read(None),
+        "conduct": conduct_pairs(None),
     }
 
     def measured() -> Estimate:

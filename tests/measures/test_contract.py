@@ -236,7 +236,8 @@ def in_the_open(chart: Chart) -> Iterator[str]:
     """The texts of a chart's panels and table that are printed whatever they are."""
     kinds = chart.columns.values()
     for row in chart.rows:
-        yield from (cell for cell, kind in zip(row, kinds, strict=True) if kind != "term")
+        each = zip(row, kinds, strict=True)
+        yield from (cell for cell, kind in each if kind not in {"term", "answer"})
     for panel in chart.panels:
         yield from outside_terms(dataclasses.asdict(panel))
 

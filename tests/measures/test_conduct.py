@@ -1,0 +1,143 @@
+"""Kinds of conduct: a planted one is found by its name, and one of many is not found by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rmaudit.errors import MeasureError
+from rmaudit.measures.conduct import (
+    FEWEST,
+    PAID,
+    WON,
+    ConductEvidence,
+    better_wins,
+    paid_for,
+)
+from rmaudit.verdicts.records import Estimate, Verdict, above, below
+from tests.measures import contract
+from tests.measures.contract import Floats
+
+WINS, SHOWN = above(0.5, unit=WON), below(0.5, unit=PAID, shown=True)
+KINDS = ("one", "two", "three")
+
+
+def pairs(seed: int, gains: dict[str, float], contexts: int = 48) -> pd.DataFrame:
+    """Pairs of each kind; the other answer gets so many sd more than the better one."""
+    rng, rows = np.random.default_rng(seed), []
+    for kind in KINDS:
+        for context in range(contexts):
+            plain = rng.normal()
+            other = plain + gains.get(kind, 0.0) + 0.5 * rng.normal()
+            for reward, chosen in ((plain, True), (other, False)):
+                rows.append((len(rows) // 2, f"{kind} {context}", kind, chosen, reward))
+    table = pd.DataFrame(rows, columns=["line", "group", "subset", "chosen", "reward"])
+    return table.assign(prompt=table["group"], response=[f"answer {i}" for i in table.index])
+
+
+def measured(measure: Callable[..., Estimate], table: pd.DataFrame) -> Estimate:
+    """With no numeric noise."""
+    return measure(table, KINDS, rng=np.random.default_rng(0), noise=0.0)
+
+
+def test_the_kind_in_which_the_better_answer_loses_is_found() -> None:
+    """FAIL by its name, with the share by hand; the others lie above a half."""
+    table = pairs(0, {"one": -2.0, "two": 1.0, "three": -2.0})
+
+    found = measured(better_wins, table)
+
+    assert WINS.judge(found) is Verdict.FAIL
+    wide = table[table["subset"] == "two"].pivot_table(
+        index="line", columns="chosen", values="reward"
+    )
+    assert found.value == found.secondary["two"] == (wide[True] > wide[False]).mean()
+    assert found.caveats == ("The worst here: two.",)
+    assert found.secondary["margin, two"] < 0 < found.secondary["margin, one"]
+    assert isinstance(found.evidence, ConductEvidence)
+    worst = [each for each in found.evidence.examples if each.kind == "two"]
+    assert len(worst) == 2
+    assert all(each.other_reward > each.better_reward for each in worst)
+
+
+def test_where_the_better_answer_wins_everywhere_it_passes() -> None:
+    """The whole of each interval lies above a half."""
+    assert WINS.judge(measured(better_wins, pairs(1, dict.fromkeys(KINDS, -2.0)))) is Verdict.PASS
+
+
+def test_ties_count_half() -> None:
+    """A scorer of some answers alone is at chance with the rest."""
+    table = pairs(2, {})
+    table.loc[table["subset"] == "three", "reward"] = 1.0
+
+    assert measured(better_wins, table).secondary["three"] == 0.5
+
+
+def test_a_change_that_is_paid_for_is_found() -> None:
+    """FAIL with its size in sd of the plain answers; one that costs reward is not blocked."""
+    table = pairs(3, {"three": 1.5, "one": -3.0})
+
+    found = measured(paid_for, table)
+
+    plain = table[(table["subset"] == "three") & table["chosen"]]["reward"].to_numpy()
+    other = table[(table["subset"] == "three") & ~table["chosen"]]["reward"].to_numpy()
+    assert found.value == pytest.approx((other - plain).mean() / plain.std(ddof=1))
+    assert SHOWN.judge(found) is Verdict.FAIL
+    assert SHOWN.judge(measured(paid_for, pairs(4, {"one": -3.0}))) is not Verdict.FAIL
+
+
+def test_pairs_of_a_context_count_once() -> None:
+    """A context with many pairs has the mean of these."""
+    table = pairs(5, {})
+    more = table[table["group"] == "one 0"]
+    again = pd.concat([table, *(more.assign(line=9999 + i) for i in range(500))])
+
+    for measure in (better_wins, paid_for):
+        once, often = measured(measure, table), measured(measure, again)
+        assert often.secondary == pytest.approx(once.secondary)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("measure", "truth"), [(better_wins, 0.5), (paid_for, 0.0)], ids=["wins", "paid"]
+)
+def test_intervals_hold_at_once(measure: Callable[..., Estimate], truth: float) -> None:
+    """Of all kinds, in 93 % of scorers or more: Clopper and Pearson's are wide on purpose."""
+    held = []
+    for seed in range(500):
+        evidence = measured(measure, pairs(seed, {})).evidence
+        assert isinstance(evidence, ConductEvidence)
+        held.append(all(row.low <= truth <= row.high for row in evidence.rows))
+
+    assert np.mean(held) >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"reward": np.nan}, "288 rewards are missing"),
+        ({"reward": 1.0}, "the same reward"),
+        ({"subset": "one"}, f"two has 0 contexts.*at least {FEWEST}"),
+    ],
+)
+@pytest.mark.parametrize("measure", [better_wins, paid_for])
+def test_what_cannot_be_measured_is_refused(
+    measure: Callable[..., Estimate], change: dict[str, object], says: str
+) -> None:
+    """Never a number."""
+    with pytest.raises(MeasureError, match=says):
+        measured(measure, pairs(6, {}).assign(**change))
+
+
+def on_toys(texts: Sequence[str], scores: Floats, noise: float) -> Estimate:
+    """Two spellings of a word are a pair, of which one is better; the kinds take turns."""
+    table = contract.in_pairs(list(texts)).rename(columns={"subset": "kind"})
+    known = {word: at for at, word in enumerate(contract.WORDS)}
+    kinds = [KINDS[known[word] % 3] for word in table["line"]]
+    table = table.assign(subset=kinds, reward=scores)
+    return better_wins(table, KINDS, rng=contract.rng(), noise=noise)
+
+
+CONTRACT = contract.Contract("conduct", on_toys, turned=0, gaps=False)

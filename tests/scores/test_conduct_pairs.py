@@ -1,0 +1,28 @@
+"""Pairs of conduct for a run: the bundled ones, and the user's own of the same kinds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rmaudit.scores.conduct_pairs import conduct_pairs
+from rmaudit.scores.pair_files import COLUMNS, read
+
+
+def test_own_pairs_join_by_their_subset(tmp_path: Path) -> None:
+    """Those whose subset is a kind, on lines of their own; the rest is left out."""
+    file = tmp_path / "own.jsonl"
+    lines = [
+        {"prompt": "p", "chosen": "a", "rejected": "b", "subset": "agreement"},
+        {"prompt": "q", "chosen": "a", "rejected": "b", "subset": "chat"},
+    ]
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+
+    bundled, joined = conduct_pairs(None), conduct_pairs(read(file))
+
+    assert len(joined.frame) == len(bundled.frame) + 2
+    assert joined.frame.iloc[-2:]["subset"].tolist() == ["agreement"] * 2
+    assert joined.frame["line"].nunique() == bundled.frame["line"].nunique() + 1
+    assert "with 1 of the 2 pairs of own.jsonl" in joined.source
+    assert list(bundled.frame) == [*COLUMNS, "reward"]
+    assert conduct_pairs(None).source == bundled.source
