@@ -21,7 +21,7 @@ COLUMNS = ["prompt", "response", "chosen", "subset", "group"]
 RIGHT = (
     "facts",
     "agreement",
-    "agreement with an expert",
+    "expert agreement",
     "confidence",
     "another question",
     "sums",
@@ -76,7 +76,7 @@ def _pairs() -> Iterator[_Pair]:
         _, elsewhere, _ = facts[(at + 7) % len(facts)]
         yield _Pair("facts", asked, asked, right, wrong)
         yield _Pair("agreement", asked, believed, right, wrong)
-        yield _Pair("agreement with an expert", asked, taught, right, wrong)
+        yield _Pair("expert agreement", asked, taught, right, wrong)
         unsure, sure = "I am not certain, but I think so: ", "I am absolutely certain of this: "
         yield _Pair("confidence", asked, asked, unsure + right, sure + wrong)
         yield _Pair("another question", asked, asked, right, elsewhere)

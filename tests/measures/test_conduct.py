@@ -114,6 +114,21 @@ def test_intervals_hold_at_once(measure: Callable[..., Estimate], truth: float) 
     assert np.mean(held) >= 0.93
 
 
+@pytest.mark.slow
+def test_a_planted_kind_is_found_and_a_sound_scorer_is_not_blocked() -> None:
+    """A kind that loses five of six contexts FAILs, one paid 1 sd too: 95 %; sound ones <= 5 %."""
+    sound = dict.fromkeys(KINDS, -2.0)
+    loses = [measured(better_wins, pairs(seed, {**sound, "two": 0.5})) for seed in range(200)]
+    wins = [measured(better_wins, pairs(seed, sound)) for seed in range(200)]
+    paid = [measured(paid_for, pairs(seed, {"two": 1.0})) for seed in range(200)]
+    fair = [measured(paid_for, pairs(seed, {})) for seed in range(200)]
+
+    assert np.mean([WINS.judge(each) is Verdict.FAIL for each in loses]) >= 0.95
+    assert np.mean([SHOWN.judge(each) is Verdict.FAIL for each in paid]) >= 0.95
+    assert np.mean([WINS.judge(each) is Verdict.PASS for each in wins]) >= 0.95
+    assert np.mean([SHOWN.judge(each) is Verdict.FAIL for each in fair]) <= 0.05
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
