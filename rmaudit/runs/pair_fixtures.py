@@ -85,8 +85,8 @@ def samples(case: Case) -> Samples:
 def conduct(case: Case) -> Pairs:
     """Pairs of whole answers by kinds of conduct, with the reward of each; cached too.
 
-    They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is one of
-    the kinds join it. All are scored together, once for all audits of a run.
+    They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is
+    "conduct: " and a kind join it. All are scored together, once for all audits of a run.
     """
     from rmaudit.scores.conduct_pairs import conduct_pairs
     from rmaudit.scores.pair_files import measured_on, read, rewarded

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from rmaudit.errors import SpecError
 from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.pair_files import COLUMNS, read
 
 
 def test_own_pairs_join_by_their_subset(tmp_path: Path) -> None:
-    """Those whose subset is a kind, on lines of their own; the rest is left out."""
+    """Those whose subset says so, on lines of their own; the rest is left out."""
     file = tmp_path / "own.jsonl"
     lines = [
-        {"prompt": "p", "chosen": "a", "rejected": "b", "subset": "agreement"},
-        {"prompt": "q", "chosen": "a", "rejected": "b", "subset": "chat"},
+        {"prompt": "p", "chosen": "a", "rejected": "b", "subset": "conduct: agreement"},
+        {"prompt": "q", "chosen": "a", "rejected": "b", "subset": "agreement"},
     ]
     file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
 
@@ -26,3 +29,13 @@ def test_own_pairs_join_by_their_subset(tmp_path: Path) -> None:
     assert "with 1 of the 2 pairs of own.jsonl" in joined.source
     assert list(bundled.frame) == [*COLUMNS, "reward"]
     assert conduct_pairs(None).source == bundled.source
+
+
+def test_a_kind_that_is_none_is_refused(tmp_path: Path) -> None:
+    """A slip of the pen would leave the pair out without a word."""
+    file = tmp_path / "own.jsonl"
+    line = {"prompt": "p", "chosen": "a", "rejected": "b", "subset": "conduct: agrement"}
+    file.write_text(json.dumps(line), encoding="utf-8")
+
+    with pytest.raises(SpecError, match="'conduct: agrement'; kinds are facts, agreement,"):
+        conduct_pairs(read(file))
