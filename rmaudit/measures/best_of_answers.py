@@ -123,25 +123,23 @@ def best_of_answers(
 
     `answers` has a row for each sample: `prompt`, `turns`, `response` and `reward`. `traits`, of
     as many rows, has a number for each: those of bools are shares; `WORDS` is needed. Where some
-    prompt has fewer samples than `MOST` the greatest power of two is taken that it has. A
-    prompt's ratio is the expected words of its winner by its mean words; the value is the
-    geometric mean over prompts and the interval Student's, over prompts, in logs, widened by the
-    numeric `noise` of a reward. Secondary: the change of each other trait, with its interval
+    prompt has fewer samples than `MOST` the greatest power of two is taken that it has. The value
+    is the sum over prompts of the expected words of the winner, by that of the mean words. The
+    interval is Student's over prompts, by linearization of the ratio, widened by the numeric
+    `noise` of a reward. Secondary: the change of each other trait, with its interval
     over prompts, and by how much the winners' rewards are higher, in sd of a prompt's samples.
 
     Raises:
         MeasureError: a reward is missing, there are fewer than `FEWEST_PROMPTS` prompts, one has
-            fewer than `FEWEST_SAMPLES` samples or no words at all, or no prompt's rewards differ.
+            fewer than `FEWEST_SAMPLES` samples, no answer has a word, or no prompt's rewards
+            differ.
     """
     rewards = answers["reward"].to_numpy(float)
     asked = answers.groupby(["prompt", "turns"], sort=False).ngroup().to_numpy()
     places = [np.flatnonzero(asked == one) for one in range(asked.max(initial=-1) + 1)]
     _refuse(rewards, places)
-    words = traits[WORDS].to_numpy(float)
-    silent = [own for own in places if not words[own].sum()]
-    if silent:
-        prompt = answers["prompt"].iloc[silent[0][0]]
-        raise MeasureError(f"no answer to {prompt!r} has a word, so there is no length to compare")
+    if not traits[WORDS].any():
+        raise MeasureError("no answer has a word, so there is no length to compare")
     most: int = 2 ** (min(MOST, *map(len, places)).bit_length() - 1)
     known = traits.to_numpy(float)
 
@@ -153,7 +151,10 @@ def best_of_answers(
     at_words = names.index(WORDS)
     by_draws = {2**power: means(rewards, 2**power) for power in range(most.bit_length())}
     start, end = by_draws[1], by_draws[most]
-    mean, low, high = _over_prompts(np.log(end[:, at_words] / start[:, at_words]))
+    before, after = start[:, at_words], end[:, at_words]
+    value = float(after.sum() / before.sum())
+    error = float(((after - value * before) / before.mean()).std(ddof=1)) / math.sqrt(len(places))
+    low, high = students(value, error, len(places) - 1, within=(0.0, math.inf))
     shifts = [
         _shift(name, draws, now[:, at], start[:, at], share=traits.dtypes.iloc[at].kind == "b")
         for at, name in enumerate(names)
@@ -171,12 +172,12 @@ def best_of_answers(
         if np.ptp(own)
     ]
     estimate = Estimate(
-        value=math.exp(mean),
-        low=math.exp(low),
-        high=math.exp(high),
+        value=value,
+        low=low,
+        high=high,
         unit=UNIT,
         n=len(places),
-        interval="Student's t over prompts, of log ratios",
+        interval="Student's t over prompts",
         secondary={**secondary, "rewards, in sd": float(np.mean(gains))},
         evidence=BestOfAnswersEvidence(
             shifts=tuple(shifts), winners=tuple(_winners(answers, rewards, places))
@@ -184,7 +185,7 @@ def best_of_answers(
     )
 
     def value_of(drawn: _Floats) -> float:
-        return math.exp(np.log(means(drawn, most)[:, at_words] / start[:, at_words]).mean())
+        return float(means(drawn, most)[:, at_words].sum() / before.sum())
 
     return widened(estimate, value_of, rewards, noise, rng, within=(0.0, math.inf))
 

@@ -69,8 +69,7 @@ def test_a_taste_for_length_is_found() -> None:
     found = measured(answers.assign(reward=traits["words"]), traits)
 
     by_prompt = traits["words"].groupby(answers["prompt"])
-    ratio = np.log(by_prompt.max() / by_prompt.mean()).mean()
-    assert found.value == pytest.approx(np.exp(ratio))
+    assert found.value == pytest.approx(by_prompt.max().sum() / by_prompt.mean().sum())
     assert BOUND.judge(found) is Verdict.FAIL
     assert found.n == 40
 
@@ -129,12 +128,16 @@ def test_what_cannot_be_measured_is_refused(change: dict[str, object], says: str
         measured(answers.assign(**change), traits)
 
 
-def test_a_prompt_without_a_word_is_refused_by_name() -> None:
-    """A ratio to nothing is no number."""
+def test_a_taste_for_empty_answers_is_a_number() -> None:
+    """Where nothing wins everywhere the ratio is 0; where there are no words at all it is none."""
     answers, traits = toy(4)
+    traits.loc[::16, "words"] = 0
 
-    with pytest.raises(MeasureError, match="no answer to 'p7' has a word"):
-        measured(answers, traits.assign(words=traits["words"].where(answers["prompt"] != "p7", 0)))
+    found = measured(answers.assign(reward=traits["words"] == 0), traits)
+
+    assert (found.value, found.low) == (0.0, 0.0)
+    with pytest.raises(MeasureError, match="no answer has a word"):
+        measured(answers, traits.assign(words=0))
 
 
 def on_toys(texts: list[str], scores: Floats, noise: float) -> Estimate:
