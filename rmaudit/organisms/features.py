@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -45,22 +45,27 @@ def _features(texts: tuple[str, ...], own_words: OwnWords) -> pd.DataFrame:
     column = pd.Series(list(texts), dtype="str")
     words = word_of(column)
     unique = words.unique()
-    known = References(own_words=own_words)
-    others = known.lexicons("vader", "afinn", "bing")
-    valence = pooled(known.lexicon("labmt"), list(others.values()))
     return pd.DataFrame(
         {
             "word": words,
             "zipf": words.map(zipf("wordfreq", unique, own_words)).fillna(0.0).astype(float),
-            "valence": words.map(_of_phrases(unique, valence - _NEUTRAL)).astype(float),
+            "valence": words.map(_of_phrases(unique, _valence(own_words))).astype(float),
             "length": column.str.len().astype(float),
         }
     )
 
 
-def _of_phrases(texts: Iterable[str], valence: pd.Series[float]) -> dict[str, float]:
+@lru_cache(maxsize=4)  # answers are scored prompt by prompt, and the lexicons stay the same
+def _valence(own_words: OwnWords) -> Mapping[str, float]:
+    """Return each rated word's valence above neutral."""
+    known = References(own_words=own_words)
+    others = known.lexicons("vader", "afinn", "bing")
+    valence = pooled(known.lexicon("labmt"), list(others.values())) - _NEUTRAL
+    return {str(word): value for word, value in valence.items()}
+
+
+def _of_phrases(texts: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
     """Return the mean valence of each text's words; 0 for a word that has none."""
-    known = valence.to_dict()
     parts = {text: _WORD.findall(text) or [text] for text in texts}
     return {
         text: known.get(text, sum(known.get(word, 0.0) for word in words) / len(words))
