@@ -6,7 +6,7 @@ All kinds of a family are judged at once, so that none of many is found by chanc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
@@ -120,32 +120,32 @@ def better_wins(
         MeasureError: a reward is missing, a kind has fewer than `FEWEST` contexts, or all rewards
             are equal.
     """
-    given = _given(frame, kinds)
-    level = 1 - 0.05 / len(kinds)
+    given = _kinds(frame, kinds)
 
     def shares(drawn: _Floats) -> list[_Floats]:
         """Return the share of each context, of each kind."""
-        gaps = drawn[given.better] - drawn[given.other]
-        return [_by_context((np.sign(gaps[own]) + 1) / 2, given.context[own]) for own in given.of]
+        return [
+            kind.by_context((np.sign(drawn[kind.better] - drawn[kind.other]) + 1) / 2)
+            for kind in given
+        ]
 
-    found = shares(given.rewards)
-    rows = []
-    for kind, won in zip(kinds, found, strict=True):
-        low, value, high = exact_share(float(won.sum()), len(won), level=level)
-        rows.append(KindShare(kind, value, low, high, len(won)))
-    margins = _margins(given)
-    least = min(row.value for row in rows)
-    return _estimate(
-        given,
-        rows,
-        ends=(least, min(row.low for row in rows), min(row.high for row in rows)),
-        unit=WON,
-        interval="Clopper and Pearson's over contexts",
-        secondary={f"margin, {kind}": own for kind, own in zip(kinds, margins, strict=True)},
-        value_of=lambda drawn: min(float(won.mean()) for won in shares(drawn)),
+    rewards = frame["reward"].to_numpy(np.float64)
+    rows, margins = [], {}
+    for kind, won in zip(given, shares(rewards), strict=True):
+        low, value, high = exact_share(float(won.sum()), len(won), level=1 - 0.05 / len(given))
+        rows.append(KindShare(kind.name, value, low, high, len(won)))
+        better, other = (kind.by_context(rewards[side]) for side in (kind.better, kind.other))
+        spread = float(better.std(ddof=1))
+        margin = float((better - other).mean()) / spread if spread else 0.0
+        margins[f"margin, {kind.name}"] = margin
+    estimate = _worst(rows, WON, "Clopper and Pearson's", _examples(frame, given), margins)
+    return widened(
+        estimate,
+        lambda drawn: min(float(won.mean()) for won in shares(drawn)),
+        rewards,
+        noise,
+        rng,
         within=(0.0, 1.0),
-        noise=noise,
-        rng=rng,
     )
 
 
@@ -162,143 +162,106 @@ def paid_for(
     plain answers' rewards between contexts. Intervals are Student's over contexts, by linearization
     of the ratio, simultaneous over kinds. Everything else is as in `better_wins`.
     """
-    given = _given(frame, kinds)
-    level = 1 - 0.05 / len(kinds)
+    given = _kinds(frame, kinds)
 
-    def shifts(drawn: _Floats) -> list[tuple[_Floats, _Floats]]:
+    def gains(drawn: _Floats) -> list[tuple[_Floats, _Floats]]:
         """Return the gain and the plain reward of each context, of each kind."""
-        gains, plain = drawn[given.other] - drawn[given.better], drawn[given.better]
+        gained = [kind.by_context(drawn[kind.other] - drawn[kind.better]) for kind in given]
         return [
-            (
-                _by_context(gains[own], given.context[own]),
-                _by_context(plain[own], given.context[own]),
-            )
-            for own in given.of
+            (own, kind.by_context(drawn[kind.better]))
+            for own, kind in zip(gained, given, strict=True)
         ]
 
+    rewards = frame["reward"].to_numpy(np.float64)
     rows = []
-    for kind, (gain, plain) in zip(kinds, shifts(given.rewards), strict=True):
-        spread = float(plain.std(ddof=1))
+    for kind, (gain, plain) in zip(given, gains(rewards), strict=True):
+        spread, many = float(plain.std(ddof=1)), len(gain)
         if not spread > 0:
-            raise MeasureError(f"the plain answers of {kind} have one reward: there is no spread")
-        value, many = float(gain.mean()) / spread, len(gain)
+            raise MeasureError(f"the plain answers of {kind.name} have one reward: no spread")
+        value = float(gain.mean()) / spread
         off = (plain - plain.mean()) ** 2 / spread**2 - 1
         influence = (gain - gain.mean()) / spread - value * off / 2
         error = float(influence.std(ddof=1)) / math.sqrt(many)
-        low, high = students(value, error, many - 1, level=level)
-        rows.append(KindShare(kind, value, low, high, many))
-    return _estimate(
-        given,
-        rows,
-        ends=(
-            max(row.value for row in rows),
-            max(row.low for row in rows),
-            max(row.high for row in rows),
-        ),
-        unit=PAID,
-        interval="Student's t over contexts",
-        secondary={},
-        value_of=lambda drawn: max(
-            float(gain.mean() / plain.std(ddof=1)) for gain, plain in shifts(drawn)
-        ),
-        within=(-math.inf, math.inf),
-        noise=noise,
-        rng=rng,
+        low, high = students(value, error, many - 1, level=1 - 0.05 / len(given))
+        rows.append(KindShare(kind.name, value, low, high, many))
+    estimate = _worst(rows, PAID, "Student's t", _examples(frame, given), {})
+    return widened(
+        estimate,
+        lambda drawn: max(float(gain.mean() / plain.std(ddof=1)) for gain, plain in gains(drawn)),
+        rewards,
+        noise,
+        rng,
     )
 
 
-class _Given(NamedTuple):
-    """Pairs of rows of a table, and which pairs each kind has."""
+class _Kind(NamedTuple):
+    """The pairs of a kind: the rows of both answers, and the number of each pair's context."""
 
-    frame: pd.DataFrame
-    rewards: _Floats
+    name: str
     better: NDArray[np.intp]
     other: NDArray[np.intp]
     context: NDArray[np.intp]
-    of: list[NDArray[np.intp]]
+
+    def by_context(self, values: _Floats) -> _Floats:
+        """Return the mean of each context; `values` has one for each pair."""
+        found: _Floats = np.bincount(self.context, values) / np.bincount(self.context)
+        return found
 
 
-def _given(frame: pd.DataFrame, kinds: Sequence[str]) -> _Given:
-    table = frame[frame["subset"].isin(kinds)].reset_index(drop=True)
-    contexts = table.groupby("subset")["group"].nunique().reindex(list(kinds), fill_value=0)
-    rewards = table["reward"].to_numpy(np.float64)
-    missing = int((~np.isfinite(rewards)).sum())
-    if missing or contexts.min() < FEWEST:
-        raise MeasureError(
-            f"{contexts.idxmin()} has {contexts.min()} contexts, and {missing} rewards are "
-            f"missing; at least {FEWEST} contexts of each kind and all rewards are needed"
-        )
-    if not np.ptp(rewards):
+def _kinds(frame: pd.DataFrame, names: Sequence[str]) -> list[_Kind]:
+    """Return the pairs of each kind, by the places of their rows."""
+    rows = frame[["line", "subset", "group", "chosen"]].assign(row=np.arange(len(frame)))
+    found, rewards = [], frame["reward"].to_numpy(np.float64)
+    for name in names:
+        own = rows[rows["subset"] == name]
+        contexts, scored = own["group"].nunique(), rewards[own["row"]]
+        missing = int((~np.isfinite(scored)).sum())
+        if missing or contexts < FEWEST:
+            raise MeasureError(
+                f"{name} has {contexts} contexts, and {missing} of its rewards are missing; at "
+                f"least {FEWEST} contexts of each kind and all rewards are needed"
+            )
+        better = own[own["chosen"]]
+        pairs = better.merge(own[~own["chosen"]], on="line", suffixes=("", "_other"))
+        places = (pairs["row"].to_numpy(), pairs["row_other"].to_numpy())
+        found.append(_Kind(name, *places, pd.factorize(pairs["group"])[0]))
+    if len(np.unique(rewards[rows["subset"].isin(names)])) == 1:
         raise MeasureError("all answers have the same reward")
-    rows = pd.DataFrame({"line": table["line"], "row": np.arange(len(table))})
-    chosen = table["chosen"].to_numpy(bool)
-    pairs = rows[chosen].merge(rows[~chosen], on="line", suffixes=("", "_other"))
-    better, other = pairs["row"].to_numpy(), pairs["row_other"].to_numpy()
-    of_pair = table["subset"].to_numpy(dtype=object)[better]
-    context = pd.factorize(table["group"])[0][better]
-    of = [np.flatnonzero(of_pair == kind) for kind in kinds]
-    return _Given(table, rewards, better, other, context, of)
-
-
-def _by_context(values: _Floats, contexts: NDArray[np.intp]) -> _Floats:
-    """Return the mean of each context."""
-    places = np.unique(contexts, return_inverse=True)[1]
-    found: _Floats = np.bincount(places, values) / np.bincount(places)
     return found
 
 
-def _margins(given: _Given) -> list[float]:
-    """Return how much more the better answers of each kind get, in sd of these."""
-    found = []
-    for own in given.of:
-        better, other = (
-            _by_context(given.rewards[side[own]], given.context[own])
-            for side in (given.better, given.other)
-        )
-        spread = float(better.std(ddof=1))
-        found.append(float((better - other).mean()) / spread if spread else 0.0)
-    return found
-
-
-def _estimate(  # noqa: PLR0913  (what both measures have found)
-    given: _Given,
+def _worst(
     rows: Sequence[KindShare],
-    *,
-    ends: tuple[float, float, float],
     unit: str,
     interval: str,
-    secondary: dict[str, float],
-    value_of: Callable[[_Floats], float],
-    within: tuple[float, float],
-    noise: float,
-    rng: np.random.Generator,
+    examples: Iterable[ConductExample],
+    secondary: Mapping[str, float],
 ) -> Estimate:
-    value, low, high = ends
-    worst = (min if unit == WON else max)(rows, key=lambda row: row.value)
-    estimate = Estimate(
-        value,
-        low,
-        high,
+    """Return the estimate of the kind that is worst, with the ends of all kinds."""
+    worst = min if unit == WON else max
+    return Estimate(
+        worst(row.value for row in rows),
+        worst(row.low for row in rows),
+        worst(row.high for row in rows),
         unit,
         sum(row.contexts for row in rows),
-        f"{interval}, simultaneous over {len(rows)} kinds",
+        f"{interval} over contexts, simultaneous over {len(rows)} kinds",
         together=len(rows),
         secondary={**{row.kind: row.value for row in rows}, **secondary},
-        caveats=(f"The worst here: {worst.kind}.",),
-        evidence=ConductEvidence(unit=unit, rows=tuple(rows), examples=tuple(_examples(given))),
+        caveats=(f"The worst here: {worst(rows, key=lambda row: row.value).kind}.",),
+        evidence=ConductEvidence(unit=unit, rows=tuple(rows), examples=tuple(examples)),
     )
-    return widened(estimate, value_of, given.rewards, noise, rng, within=within)
 
 
-def _examples(given: _Given) -> Iterator[ConductExample]:
+def _examples(frame: pd.DataFrame, kinds: Sequence[_Kind]) -> Iterator[ConductExample]:
     """Yield the pairs of each kind whose other answer gets most beside the better one."""
-    table = given.frame
-    for own in given.of:
-        gaps = given.rewards[given.other[own]] - given.rewards[given.better[own]]
-        for at in own[np.argsort(-gaps, kind="stable")[:_EXAMPLES]]:
-            better, other = table.iloc[given.better[at]], table.iloc[given.other[at]]
+    rewards = frame["reward"].to_numpy(np.float64)
+    for kind in kinds:
+        gaps = rewards[kind.other] - rewards[kind.better]
+        for at in np.argsort(-gaps, kind="stable")[:_EXAMPLES]:
+            better, other = frame.iloc[kind.better[at]], frame.iloc[kind.other[at]]
             yield ConductExample(
-                kind=str(better["subset"]),
+                kind=kind.name,
                 prompt=str(better["prompt"]),
                 better=str(better["response"]),
                 other=str(other["response"]),

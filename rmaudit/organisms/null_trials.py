@@ -25,8 +25,6 @@ from rmaudit.references import References
 from rmaudit.references.word_frequency import common, zipf
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.trial import thinned, tried
-from rmaudit.scores import samples
-from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.probes import probes_of, some
 from rmaudit.verdicts.declare import Declaration
 from rmaudit.verdicts.findings import Control
@@ -163,8 +161,6 @@ def _given(
         "references": References(),
         "pairs": own,
         "probes": probes_of(own),
-        "samples": samples.read(None),
-        "conduct": conduct_pairs(None),
         "ledger": _ledger(prompts),
         "searches": Searches(prompts, find, draw),
     }

@@ -32,8 +32,6 @@ from rmaudit.prompts import CUSTOM, Prompt, label
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Organism, Trial
 from rmaudit.runs.trial import measure
-from rmaudit.scores import samples
-from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.probes import probes_of, some
 from rmaudit.search.exploit_ledger import bundled_strings
 from rmaudit.verdicts.declare import Declaration, Flaw
@@ -207,8 +205,6 @@ def _finding(  # noqa: PLR0913, PLR0917  (what is measured, of whom, and with wh
         "references": bench.references,
         "ledger": ledger.reset_index(drop=True),
         "probes": probes_of(some(None)),
-        "samples": samples.read(None),
-        "conduct": conduct_pairs(None),
     }
     trial = Trial(organism, prompts, bench.vocabulary, seed=seed, given=given)
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from rmaudit.config.own_words import OwnWords
 from rmaudit.config.registry import default_path, is_bundled
-from rmaudit.errors import SpecError
 from rmaudit.plugin import pytest_fixtures, sampling
 from rmaudit.plugin.cache_location import planner_of, refuse_cache
 from rmaudit.plugin.prompt_overrides import words_of_run
@@ -17,6 +18,7 @@ from rmaudit.plugin.session import (
     baseline_spec,
     model_specs,
     refuse_no_pairs,
+    refuse_wrong,
     registry_of,
     report_folder,
 )
@@ -63,21 +65,15 @@ def _refuse_contradictions(config: pytest.Config, asked: RunOptions) -> None:
 def _refuse_files(asked: RunOptions) -> None:
     """Refuse a file that an option names and that cannot be read."""
     if asked.ledger:
-        from rmaudit.search.exploit_ledger import read
+        from rmaudit.search import exploit_ledger
 
-        try:
-            read(asked.ledger)
-        except SpecError as error:
-            raise pytest.UsageError(f"--rm-ledger: {error}") from None
+        refuse_wrong(partial(exploit_ledger.read, asked.ledger), "--rm-ledger: ")
     if asked.pairs:
         refuse_no_pairs(asked.pairs, "--rm-pairs: ")
     if asked.samples:
         from rmaudit.scores import samples
 
-        try:
-            samples.read(asked.samples)
-        except SpecError as error:
-            raise pytest.UsageError(f"--rm-samples: {error}") from None
+        refuse_wrong(partial(samples.read, asked.samples), "--rm-samples: ")
 
 
 def _register(config: pytest.Config) -> None:

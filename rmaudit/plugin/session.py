@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import count
@@ -85,15 +85,25 @@ SESSION = pytest.StashKey[Session]()
 
 
 def refuse_no_pairs(path: Path, where: str = "") -> None:
-    """Refuse a file that has no pairs, or a wrong line, before anything is measured.
+    """Refuse a file that has no pairs, a wrong line or an unknown kind of conduct.
 
     Raises:
         pytest.UsageError: what is wrong; `where` begins it.
     """
+    from rmaudit.scores.conduct_pairs import conduct_pairs
     from rmaudit.scores.pair_files import read
 
+    refuse_wrong(lambda: conduct_pairs(read(path)), where)
+
+
+def refuse_wrong(read: Callable[[], object], where: str) -> None:
+    """Refuse a file before anything is measured, if `read` cannot read it.
+
+    Raises:
+        pytest.UsageError: what is wrong; `where` begins it.
+    """
     try:
-        read(path)
+        read()
     except SpecError as error:
         raise pytest.UsageError(f"{where}{error}") from None
 

@@ -77,7 +77,8 @@ class RunSettings:
 class Memory:
     """Data that a run reads once: sweeps, the ledger before any search, the baseline, pairs.
 
-    `probes` and `conduct` are by the model's entry and the file of the run's pairs.
+    `probes` and `conduct` are by the model's entry and the file of the run's pairs; `policies`, of
+    a file of log-probabilities, by the entry and the prompts.
     """
 
     sweeps: dict[tuple[ModelSpec, Prompt, tuple[str, ...]], Sweep] = field(default_factory=dict)
@@ -85,6 +86,9 @@ class Memory:
     baseline: Scored | None = None
     probes: dict[tuple[ModelSpec, Path | None], Probes] = field(default_factory=dict)
     conduct: dict[tuple[ModelSpec, Path | None], Pairs] = field(default_factory=dict)
+    policies: dict[tuple[ModelSpec, tuple[Prompt, ...]], dict[str, pd.Series[float]]] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(slots=True)

@@ -80,17 +80,20 @@ def policies(case: Case) -> dict[str, pd.Series[float]]:
     """The policy's log-probabilities under each prompt of a joint audit, by the prompt's name.
 
     The policy is that of `--rm-policy`, or else of models.yaml, or else the base. By token id, as
-    `base_logprobs`; skipped where it is. A file of log-probabilities is read anew each time.
+    `base_logprobs`; skipped where it is. A file of log-probabilities is read once a run.
     """
+    from rmaudit.scores.policy_files import is_file, policy_in
+
     spec = case.model.spec
     kind: Literal["policy", "base"] = "policy" if spec.policy else "base"
     if spec.policy:
         case.caveats.append(f"The policy is {spec.policy}.")
-        from rmaudit.scores import policy_files
-
-        if policy_files.is_file(spec.policy):
+    if spec.policy and is_file(spec.policy):
+        place, known = (spec, case.prompts), case.memory.policies
+        if place not in known:
             model = case.model.with_weights("its tokens are matched with those of a policy's file")
-            return policy_files.policy_in(Path(spec.policy), case.prompts, model.vocabulary())
+            known[place] = policy_in(Path(spec.policy), case.prompts, model.vocabulary())
+        return known[place]
     asked = [(prompt, Request(spec, prompt, kind)) for prompt in case.prompts]
     found: dict[str, Logprobs] = {prompt.name: case.ask(case.model, own) for prompt, own in asked}
     case.keys.extend(each.key for each in found.values())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmaudit.conversation import asked_of
 from rmaudit.errors import NotAsked
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from rmaudit.scores.answer_files import Answered
     from rmaudit.scores.pair_files import Pairs
     from rmaudit.scores.probes import Probes
     from rmaudit.scores.samples import Samples
 
+_Made = TypeVar("_Made", bound="Answered | Probes")
+_Answers = TypeVar("_Answers", bound="Answered")
 _OWN = Prompt("pairs", "each pair's own prompt", 0)  # in place of one, in lists of what is asked
 
 
@@ -31,17 +35,15 @@ def pairs(case: Case) -> Pairs:
     The file is the one that the audit declares, that of `--rm-pairs`, or `pairs` of the model's
     entry in models.yaml. Skips the audit without one.
     """
-    from rmaudit.scores.pair_files import EXAMPLE, measured_on, read, rewarded
+    from rmaudit.scores.answer_files import rewarded
+    from rmaudit.scores.pair_files import EXAMPLE, read
 
     if (file := _file(case)) is None:
         message = "no pairs of answers; give a file of them with --rm-pairs FILE, or `pairs: FILE` "
         raise NotAsked(f"{message}in models.yaml, a line such as {EXAMPLE}")
-    case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
-    with case.watched():
-        found = rewarded(case.model, read(file), cache=case.options.kept)
-    case.keys.append(found.key)
-    case.caveats.append(measured_on(found.source))
-    return found
+    return _given(
+        case, _scored(case, lambda: rewarded(case.model, read(file), cache=case.options.kept))
+    )
 
 
 def probes(case: Case) -> Probes:
@@ -50,19 +52,14 @@ def probes(case: Case) -> Probes:
     The pairs are those of `pairs`, or a few bundled ones where none are given. All changes
     (`rmaudit.references.variants`) are scored together, once for all audits of a run.
     """
-    from rmaudit.scores.pair_files import measured_on, read
     from rmaudit.scores.probes import probed
 
-    file, known = _file(case), case.memory.probes
-    place = (case.model.spec, file)
+    place, known = (case.model.spec, _file(case)), case.memory.probes
     if place not in known:
-        case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
-        with case.watched():
-            given = None if file is None else read(file)
-            known[place] = probed(case.model, given, cache=case.options.kept)
-    case.keys.append(known[place].key)
-    case.caveats.append(measured_on(known[place].source))
-    return known[place]
+        known[place] = _scored(
+            case, lambda: probed(case.model, _own(case), cache=case.options.kept)
+        )
+    return _given(case, known[place])
 
 
 def samples(case: Case) -> Samples:
@@ -70,16 +67,11 @@ def samples(case: Case) -> Samples:
 
     They are those of `--rm-samples`, or a small open policy's that are bundled.
     """
-    from rmaudit.scores.pair_files import measured_on
-    from rmaudit.scores.samples import read, rewarded
+    from rmaudit.scores.answer_files import rewarded
+    from rmaudit.scores.samples import read
 
-    given = read(case.options.samples)
-    case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
-    with case.watched():
-        found = rewarded(case.model, given, cache=case.options.kept)
-    case.keys.append(found.key)
-    case.caveats.append(measured_on(found.source))
-    return found
+    drawn = read(case.options.samples)
+    return _given(case, _scored(case, lambda: rewarded(case.model, drawn, cache=case.options.kept)))
 
 
 def conduct(case: Case) -> Pairs:
@@ -88,19 +80,37 @@ def conduct(case: Case) -> Pairs:
     They are bundled (`rmaudit.references.conduct`); pairs of `--rm-pairs` whose `subset` is
     "conduct: " and a kind join it. All are scored together, once for all audits of a run.
     """
+    from rmaudit.scores.answer_files import rewarded
     from rmaudit.scores.conduct_pairs import conduct_pairs
-    from rmaudit.scores.pair_files import measured_on, read, rewarded
 
-    file, known = _file(case), case.memory.conduct
-    place = (case.model.spec, file)
+    place, known = (case.model.spec, _file(case)), case.memory.conduct
     if place not in known:
-        case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
-        with case.watched():
-            given = conduct_pairs(None if file is None else read(file))
-            known[place] = rewarded(case.model, given, cache=case.options.kept)
-    case.keys.append(known[place].key)
-    case.caveats.append(measured_on(known[place].source))
-    return known[place]
+        asked = conduct_pairs(_own(case))
+        known[place] = _scored(case, lambda: rewarded(case.model, asked, cache=case.options.kept))
+    return _given(case, known[place])
+
+
+def _scored(case: Case, score: Callable[[], _Made]) -> _Made:
+    """Return what `score` makes, which asks the model for the rewards of answers."""
+    case.options.on_request(case.model, Request(case.model.spec, _OWN, "pairs"))
+    with case.watched():
+        return score()
+
+
+def _given(case: Case, found: _Made) -> _Made:
+    """Return what an audit is given, with its key and its source in the case."""
+    from rmaudit.scores.pair_files import measured_on
+
+    case.keys.append(found.key)
+    case.caveats.append(measured_on(found.source))
+    return found
+
+
+def _own(case: Case) -> Pairs | None:
+    """Return the pairs that are given, None without any."""
+    from rmaudit.scores.pair_files import read
+
+    return None if (file := _file(case)) is None else read(file)
 
 
 def _file(case: Case) -> Path | None:
@@ -111,24 +121,28 @@ def _file(case: Case) -> Path | None:
 
 def pairs_of_scorer(trial: Trial) -> Pairs:
     """Return the model's pairs with the organism's rewards and a noise of 0."""
-    return _rewarded(as_given("pairs")(trial), trial)
+    own: Pairs = as_given("pairs")(trial)
+    return _by_organism(own, trial)
 
 
 def conduct_of_scorer(trial: Trial) -> Pairs:
-    """Return the model's pairs of conduct with the organism's rewards and a noise of 0."""
-    return _rewarded(as_given("conduct")(trial), trial)
+    """Return the model's pairs of conduct, else the bundled ones, with the organism's rewards."""
+    from rmaudit.scores.conduct_pairs import conduct_pairs
 
-
-def _rewarded(own: Pairs, trial: Trial) -> Pairs:
-    reward = _rewards(trial.organism, own.frame)
-    return replace(own, frame=own.frame.assign(reward=reward), noise=0.0, key="")
+    return _by_organism(trial.given.get("conduct") or conduct_pairs(None), trial)
 
 
 def samples_of_scorer(trial: Trial) -> Samples:
-    """Return the model's samples with the organism's rewards and a noise of 0."""
-    own: Samples = as_given("samples")(trial)
-    reward = _rewards(trial.organism, own.frame)
-    return replace(own, frame=own.frame.assign(reward=reward), noise=0.0, key="")
+    """Return the model's samples, else the bundled ones, with the organism's rewards."""
+    from rmaudit.scores.samples import read
+
+    return _by_organism(trial.given.get("samples") or read(None), trial)
+
+
+def _by_organism(own: _Answers, trial: Trial) -> _Answers:
+    """Return the same answers with the organism's rewards and a noise of 0."""
+    frame = own.frame.assign(reward=_rewards(trial.organism, own.frame))
+    return replace(own, frame=frame, noise=0.0, key="")
 
 
 def probes_of_scorer(trial: Trial) -> Probes:

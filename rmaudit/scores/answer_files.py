@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,34 @@ from rmaudit.scores.texts import TextScores
 from rmaudit.scoring import version
 
 ASKED = ["prompt", "turns"]  # the columns of a prompt: its text, and the turns of a conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Answers, and how a model rewards them: the base of what audits of whole answers are given.
+
+    Attributes:
+        frame: a row for each answer: the columns `ASKED`, `response`, and `reward`, float32 in the
+            model's own units; NaN before anything is scored.
+        source: where they come from, in words.
+        noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
+        key: of the rewards in the store.
+    """
+
+    frame: pd.DataFrame
+    source: str
+    noise: float = float("nan")
+    key: str = ""
+
+
+_Given = TypeVar("_Given", bound=Answered)
+
+
+def rewarded(model: Scored, given: _Given, *, cache: Path | Store | None = None) -> _Given:
+    """Return the same with the model's rewards. Raises as `rewards` does."""
+    found = rewards(model, given.frame, cache=cache)
+    frame = given.frame.assign(reward=found.scores)
+    return replace(given, frame=frame, noise=found.noise, key=found.key)
 
 
 def read(path: Path) -> pd.DataFrame:

@@ -7,7 +7,6 @@ import pandas as pd
 from rmaudit.errors import SpecError
 from rmaudit.references.conduct import KINDS, conduct
 from rmaudit.scores.pair_files import COLUMNS, OURS, Pairs
-from rmaudit.scores.stored_scores import checksum
 
 PREFIX = "conduct: "  # of a subset: a file may well have a subset "code" of its own
 
@@ -22,14 +21,16 @@ def conduct_pairs(own: Pairs | None) -> Pairs:
     """
     bundled = conduct()
     frame = bundled.assign(line=bundled.index // 2 + 1, turns="")[COLUMNS]
-    source = f"{len(frame) // 2:,} of {OURS}"
+    source = OURS
     if own is not None and len(joined := own.frame[own.frame["subset"].str.startswith(PREFIX)]):
-        kinds, lines = joined["subset"].str.removeprefix(PREFIX), joined["line"] + len(frame)
-        if unknown := sorted({*kinds} - {*KINDS}):
-            known = ", ".join(KINDS)
-            raise SpecError(f"{own.source}: the subset {PREFIX + unknown[0]!r}; kinds are {known}")
-        joined = joined.assign(subset=kinds, line=lines)
+        kinds = joined["subset"].str.removeprefix(PREFIX)
+        if (wrong := ~kinds.isin(KINDS)).any():
+            line, subset = joined[wrong].iloc[0][["line", "subset"]]
+            raise SpecError(
+                f"line {line} of the {own.source}: subset is {subset!r}, allowed after "
+                f"{PREFIX!r}: {', '.join(KINDS)}"
+            )
+        joined = joined.assign(subset=kinds, line=joined["line"] + len(frame))
         frame = pd.concat([frame, joined[COLUMNS]], ignore_index=True)
-        source += f", with {lines.nunique():,} of the {own.source}"
-    source += f", {checksum(frame)[:12]}"
+        source = f"{OURS} and {joined['line'].nunique():,} of the {own.source}"
     return Pairs(frame.assign(reward=float("nan")), source)

@@ -8,7 +8,7 @@ fields are left alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,8 @@ import pandas as pd
 from rmaudit.checkpoints.reader_errors import short
 from rmaudit.conversation import ASSISTANT, USER, as_text
 from rmaudit.errors import SpecError
-from rmaudit.models.protocol import Scored
-from rmaudit.scores.answer_files import ASKED, rewards
+from rmaudit.scores.answer_files import ASKED, Answered
 from rmaudit.scores.json_lines import asked, objects, shown, text
-from rmaudit.scores.store import Store
 from rmaudit.scores.stored_scores import checksum
 
 ALLOWED = (
@@ -37,7 +35,7 @@ _Row = tuple[int, str, str, str, bool, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Answered):
     """Pairs of answers, and how a model rewards them: what an audit is given.
 
     Attributes:
@@ -50,11 +48,6 @@ class Pairs:
         source: where they come from, in words.
         key: of the rewards in the store.
     """
-
-    frame: pd.DataFrame
-    source: str
-    noise: float = float("nan")
-    key: str = ""
 
 
 def measured_on(source: str) -> str:
@@ -89,14 +82,6 @@ def read(path: Path) -> Pairs:
     lines = f"{len(first):,} pairs" if len(first) > 1 else "1 pair"
     return Pairs(
         frame.assign(reward=float("nan")), f"{lines} of {path.name}, {checksum(frame)[:12]}"
-    )
-
-
-def rewarded(model: Scored, pairs: Pairs, *, cache: Path | Store | None = None) -> Pairs:
-    """Return the same with the model's rewards. Raises as `answer_files.rewards` does."""
-    found = rewards(model, pairs.frame, cache=cache)
-    return replace(
-        pairs, frame=pairs.frame.assign(reward=found.scores), noise=found.noise, key=found.key
     )
 
 

@@ -90,10 +90,9 @@ def _logprobs(line: dict[str, Any], where: str) -> dict[str, float]:
     def read(at: int, value: object) -> float:
         if value is None:
             return -math.inf
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or math.isnan(value) or value > 0:  # type: ignore[operator, arg-type]
-            what = f"{where}: logprobs[{at}] is {shown(value)}"
-            raise SpecError(f"{what}, allowed: a number up to 0, or null for never")
-        return float(value)  # type: ignore[arg-type]
+        if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:  # no NaN
+            return float(value)
+        what = f"{where}: logprobs[{at}] is {shown(value)}"
+        raise SpecError(f"{what}, allowed: a number up to 0, or null for never")
 
     return dict(zip(texts, starmap(read, enumerate(given)), strict=True))

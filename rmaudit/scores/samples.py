@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
-from rmaudit.models.protocol import Scored
 from rmaudit.scores import answer_files
-from rmaudit.scores.answer_files import ASKED, rewards
-from rmaudit.scores.store import Store
+from rmaudit.scores.answer_files import ASKED, Answered
 from rmaudit.scores.stored_scores import checksum
 
 BUNDLED = Path(__file__).parents[1] / "references" / "samples" / "answers.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class Samples(Answered):
     """Answers of a policy, and how a model rewards them: what an audit is given.
 
     Attributes:
@@ -28,11 +24,6 @@ class Samples:
         noise: the numeric noise of a reward, in the same units; NaN if it was not measured.
         key: of the rewards in the store.
     """
-
-    frame: pd.DataFrame
-    source: str
-    noise: float = float("nan")
-    key: str = ""
 
 
 def read(path: Path | None) -> Samples:
@@ -47,10 +38,3 @@ def read(path: Path | None) -> Samples:
     to = "1 prompt" if prompts == 1 else f"{prompts:,} prompts"
     source = f"{len(found):,} answers to {to} of {name}, {checksum(found)[:12]}"
     return Samples(found.assign(reward=float("nan")), source)
-
-
-def rewarded(model: Scored, samples: Samples, *, cache: Path | Store | None = None) -> Samples:
-    """Return the same with the model's rewards. Raises as `answer_files.rewards` does."""
-    found = rewards(model, samples.frame, cache=cache)
-    frame = samples.frame.assign(reward=found.scores)
-    return replace(samples, frame=frame, noise=found.noise, key=found.key)

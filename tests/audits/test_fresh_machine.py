@@ -18,8 +18,6 @@ from rmaudit.prompts import PROMPTS, Prompt
 from rmaudit.references import References
 from rmaudit.runs.scorer_fixtures import Trial
 from rmaudit.runs.trial import measure
-from rmaudit.scores import samples
-from rmaudit.scores.conduct_pairs import conduct_pairs
 from rmaudit.scores.probes import probes_of, some
 from rmaudit.search.exploit_ledger import ledger
 from rmaudit.verdicts.records import Estimate, Severity
@@ -70,8 +68,6 @@ def test_every_gate_but_those_of_ratings_is_measured(name: str, fresh: Path) -> 
         "base_logprobs": pd.Series(noise(texts, None, what="base", seed=0)),
         "baseline": sweep_of(texts, reader(texts, PROMPTS["best"])),
         "probes": probes_of(some(None)),
-        "samples": samples.read(None),
-        "conduct": conduct_pairs(None),
     }
 
     def measured() -> Estimate:

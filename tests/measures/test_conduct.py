@@ -132,7 +132,7 @@ def test_a_planted_kind_is_found_and_a_sound_scorer_is_not_blocked() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"reward": np.nan}, "288 rewards are missing"),
+        ({"reward": np.nan}, "96 of its rewards are missing"),
         ({"reward": 1.0}, "the same reward"),
         ({"subset": "one"}, f"two has 0 contexts.*at least {FEWEST}"),
     ],

@@ -26,7 +26,7 @@ def test_own_pairs_join_by_their_subset(tmp_path: Path) -> None:
     assert len(joined.frame) == len(bundled.frame) + 2
     assert joined.frame.iloc[-2:]["subset"].tolist() == ["agreement"] * 2
     assert joined.frame["line"].nunique() == bundled.frame["line"].nunique() + 1
-    assert "with 1 of the 2 pairs of own.jsonl" in joined.source
+    assert "and 1 of the 2 pairs of own.jsonl" in joined.source
     assert list(bundled.frame) == [*COLUMNS, "reward"]
     assert conduct_pairs(None).source == bundled.source
 
@@ -37,5 +37,7 @@ def test_a_kind_that_is_none_is_refused(tmp_path: Path) -> None:
     line = {"prompt": "p", "chosen": "a", "rejected": "b", "subset": "conduct: agrement"}
     file.write_text(json.dumps(line), encoding="utf-8")
 
-    with pytest.raises(SpecError, match="'conduct: agrement'; kinds are facts, agreement,"):
+    with pytest.raises(
+        SpecError, match=r"line 1 of .*own.jsonl.*'conduct: agrement', allowed .* facts, agreement,"
+    ):
         conduct_pairs(read(file))

@@ -17,9 +17,9 @@ from rmaudit.conversation import Asked
 from rmaudit.errors import SpecError
 from rmaudit.models.checkpoint import from_spec
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.scores.answer_files import rewards
+from rmaudit.scores.answer_files import rewarded, rewards
 from rmaudit.scores.json_lines import LONGEST, asked
-from rmaudit.scores.pair_files import Pairs, read, rewarded, split
+from rmaudit.scores.pair_files import Pairs, read, split
 from tests.toys import toy_checkpoint
 
 TALK = [

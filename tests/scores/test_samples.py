@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rmaudit.config.scorers import ScorerEntry
 from rmaudit.models.text_scorer import TextScorer
-from rmaudit.scores.samples import read, rewarded
+from rmaudit.scores.answer_files import rewarded
+from rmaudit.scores.samples import read
 
 
 def test_the_bundled_samples_have_as_many_answers_to_each_prompt() -> None:

@@ -1,25 +1,15 @@
-"""What training on either of two releases would make of a policy, at the same nats."""
+"""Compare what training on either of two releases would make of a policy, at the same nats."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rmaudit.measures.policy_stages import START, AfterTrainingEvidence, Likely, Stage
+from rmaudit.measures.policy_stages import START, AfterTrainingEvidence, Stage
 from rmaudit.verdicts.findings import Finding
 
-_LIKELY = 5  # words
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """A policy after some training: `Stage` without its lists, and its likeliest words."""
-
-    happiness: float
-    variety: float
-    zipf: float
-    letterless: float
-    likely: tuple[Likely, ...]
+_ALIKE = 1e-3  # shares of the likeliest words: another device moves them by less
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +19,28 @@ class PolicyChange:
     `same_policy` says whether both began alike; if not, the releases are not all that differs.
     """
 
-    prompt: str
-    training: str
     same_policy: bool
-    old: Trained
-    new: Trained
+    old: Stage
+    new: Stage
 
 
 def compare_policies(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator[PolicyChange]:
     """Yield a change for each prompt and training that the evidence of both has."""
     before, after = _stages(old), _stages(new)
     for (prompt, training), stage in after.items():
-        earlier = before.get((prompt, training))
-        if earlier is None:
-            continue
-        starts = [stages.get((prompt, START)) for stages in (before, after)]
-        same = starts[0] is not None and starts[0] == starts[1]
-        yield PolicyChange(prompt, training, same, _trained(earlier), _trained(stage))
+        if earlier := before.get((prompt, training)):
+            starts = [stages.get((prompt, START)) for stages in (before, after)]
+            yield PolicyChange(_alike(*starts), earlier, stage)
+
+
+def _alike(one: Stage | None, other: Stage | None) -> bool:
+    """Return whether two policies begin with the same words, as likely in both."""
+    if one is None or other is None:
+        return False
+    shares, others = ({each.word: each.before for each in own.likely} for own in (one, other))
+    return shares.keys() == others.keys() and all(
+        math.isclose(share, others[word], abs_tol=_ALIKE) for word, share in shares.items()
+    )
 
 
 def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
@@ -57,9 +52,3 @@ def _stages(findings: Iterable[Finding]) -> dict[tuple[str, str], Stage]:
         for stage in finding.estimate.evidence.stages
         if stage.in_chart
     }
-
-
-def _trained(stage: Stage) -> Trained:
-    return Trained(
-        stage.happiness, stage.variety, stage.zipf, stage.letterless, stage.likely[:_LIKELY]
-    )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rmaudit.measures.difference import Interval
-from rmaudit.measures.policy_stages import AT, START
+from rmaudit.measures.policy_stages import AT, START, Stage
 from rmaudit.references.masks import mask, masked
 from rmaudit.report.over_time.changes import Change, Measured
-from rmaudit.report.over_time.moved_policies import PolicyChange, Trained
+from rmaudit.report.over_time.moved_policies import PolicyChange
 from rmaudit.report.over_time.moved_tokens import SweepChange
 from rmaudit.report.over_time.releases import FindingChange, Origin, Releases
 from rmaudit.report.safe_text import line, log, visible
 from rmaudit.report.writers.terminal import effect
 from rmaudit.verdicts.findings import in_words
 
-_SHOWN = 5  # tokens at either end
+_SHOWN = 5  # tokens at either end, and likeliest words
 _PLACES = {change: place for place, change in enumerate(Change)}
 
 
@@ -39,7 +39,7 @@ def _models(said: Releases) -> Iterator[str]:
         for sweep in pair.sweeps:
             yield from _sweep(sweep)
         for policy in pair.policies:
-            if policy.training in {START, f"{AT:g} nats"}:
+            if policy.new.how in {START, f"{AT:g} nats"}:
                 yield from _policy(policy)
 
 
@@ -121,13 +121,13 @@ def _policy(policy: PolicyChange) -> Iterator[str]:
 
     after 4 nats, best: happiness 7.29 -> 6.10, variety 44 -> 12 words, Zipf 5.72 -> 6.20
     """
-    prompt, (old, new) = line(policy.prompt), (policy.old, policy.new)
-    if policy.training == START:
+    old, new, prompt = policy.old, policy.new, line(policy.new.prompt)
+    if new.how == START:
         if not policy.same_policy:
             yield f"  the policies differ under {prompt}; what follows is not of the rewards alone"
         return
     yield (
-        f"  after {policy.training}, {prompt}: happiness {old.happiness:.2f} -> "
+        f"  after {new.how}, {prompt}: happiness {old.happiness:.2f} -> "
         f"{new.happiness:.2f}, variety {old.variety:.0f} -> {new.variety:.0f} words, "
         f"Zipf {old.zipf:.2f} -> {new.zipf:.2f}, no letters {old.letterless:.1%} -> "
         f"{new.letterless:.1%}"
@@ -136,8 +136,8 @@ def _policy(policy: PolicyChange) -> Iterator[str]:
     yield f"    likeliest, new: {_words(new)}"
 
 
-def _words(trained: Trained) -> str:
-    return "; ".join(f"{_token(each.word)} {each.after:.2f}" for each in trained.likely)
+def _words(stage: Stage) -> str:
+    return "; ".join(f"{_token(each.word)} {each.after:.2f}" for each in stage.likely[:_SHOWN])
 
 
 def _token(text: str) -> str:

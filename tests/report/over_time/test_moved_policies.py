@@ -41,17 +41,28 @@ OLD = trained(stage(0, 5.0, "the"), stage(4, 7.0, "love", "great"), stage(2.5, 6
 
 
 def test_stages_of_both_are_compared_at_the_same_training() -> None:
-    """Those of the chart, by prompt and nats; what only one has is left out."""
+    """Compared are those of the chart, by prompt and nats; what one has alone is left out."""
     new = trained(stage(0, 5.0, "the"), stage(4, 6.0, "fuck"), stage(8, 6.5, "fuck"))
 
     found = list(compare_policies([OLD], [new]))
 
-    assert [(each.training, each.same_policy) for each in found] == [
+    assert [(each.new.how, each.same_policy) for each in found] == [
         ("as it is", True),
         ("4 nats", True),
     ]
     assert (found[1].old.happiness, found[1].new.happiness) == (7.0, 6.0)
     assert [word.word for word in found[1].old.likely] == ["love", "great"]
+
+
+def test_a_policy_is_the_same_on_another_device() -> None:
+    """The last digit of a share moves, and what is known of words may be another half."""
+    begin, after = stage(0, 5.0, "the"), stage(4, 6.0, "love")
+    moved = replace(begin, happiness=5.2, likely=(Likely("the", 0.1 + 1e-5, 0.1),))
+    other = replace(begin, likely=(Likely("the", 0.2, 0.2),))
+
+    said = [compare_policies([OLD], [trained(own, after)]) for own in (moved, other)]
+
+    assert [{each.same_policy for each in changes} for changes in said] == [{True}, {False}]
 
 
 def test_the_lines_have_four_nats_with_masks() -> None:
