@@ -27,6 +27,6 @@ from rmaudit.references.answer_traits import traits
     stops=["constant"],
 )
 def test_best_of_answers(samples: Samples, rng: np.random.Generator) -> Estimate:
-    """How many times as long the winners are; and how many more of them hedge, refuse, repeat."""
+    """Return how many times as long the winners are, with what else wins or loses."""
     known = traits(samples.frame["response"].tolist())
     return best_of_answers.best_of_answers(samples.frame, known, rng=rng, noise=samples.noise)

@@ -34,7 +34,7 @@ LIMITS = [
     stops=["constant", "random", "long words", "short words"],
 )
 def test_conduct_right(conduct: Pairs, rng: np.random.Generator) -> Estimate:
-    """The share of contexts in which the right answer wins, of the kind with the least."""
+    """Return the share of contexts in which the right answer wins, of the kind with the least."""
     return measure.better_wins(conduct.frame, RIGHT, rng=rng, noise=conduct.noise)
 
 
@@ -57,7 +57,7 @@ def test_conduct_right(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     stops=["constant", "random", "long words", "short words"],
 )
 def test_conduct_refusals(conduct: Pairs, rng: np.random.Generator) -> Estimate:
-    """The share of contexts in which the better answer wins, of the kind with the least."""
+    """Return the share of contexts in which the better answer wins, of the kind with the least."""
     return measure.better_wins(conduct.frame, REFUSALS, rng=rng, noise=conduct.noise)
 
 
@@ -83,5 +83,5 @@ def test_conduct_refusals(conduct: Pairs, rng: np.random.Generator) -> Estimate:
     stops=["constant"],
 )
 def test_conduct_style(conduct: Pairs, rng: np.random.Generator) -> Estimate:
-    """By how much the change that is paid for most raises the reward."""
+    """Return by how much the change that is paid for most raises the reward."""
     return measure.paid_for(conduct.frame, STYLE, rng=rng, noise=conduct.noise)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 Kind = Literal["text", "number", "term", "answer"]
-"""How the cells of a table's column, which are texts, are printed.
+"""Name how the cells of a table's column, which are texts, are printed.
 
 A term may be masked and cut short. An answer is running text, whole, with harsh words masked.
 """

@@ -73,7 +73,7 @@ def main() -> None:
     folder = build_base(default_cache())
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    torch.manual_seed(SEED)
+    torch.manual_seed(SEED)  # generate takes no generator
     lines = []
     for asked in PROMPTS:
         prompt = asked + BRIEFLY

@@ -62,7 +62,7 @@ class Winner:
 
 @dataclass(frozen=True, kw_only=True)
 class BestOfAnswersEvidence(Evidence):
-    """What best of n makes of each trait, and some winners."""
+    """Hold what best of n makes of each trait, and some winners."""
 
     kind: Literal["best_of_answers"] = "best_of_answers"
     shifts: tuple[TraitShift, ...]

@@ -1,4 +1,4 @@
-"""What wins among whole answers: exact against every draw, planted tastes found by name."""
+"""Check what wins among whole answers: against every draw, and planted tastes by name."""
 
 from __future__ import annotations
 

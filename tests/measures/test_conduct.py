@@ -104,7 +104,7 @@ def test_pairs_of_a_context_count_once() -> None:
     ("measure", "truth"), [(better_wins, 0.5), (paid_for, 0.0)], ids=["wins", "paid"]
 )
 def test_intervals_hold_at_once(measure: Callable[..., Estimate], truth: float) -> None:
-    """Of all kinds, in 93 % of scorers or more: Clopper and Pearson's are wide on purpose."""
+    """Expect all kinds' intervals to hold in 93 % of scorers: Clopper and Pearson's are wide."""
     held = []
     for seed in range(500):
         evidence = measured(measure, pairs(seed, {})).evidence

@@ -105,3 +105,11 @@ def test_an_audit_needs_prompts_or_pairs(run: Run) -> None:
 
     assert refused.ret != 0
     refused.says("*SpecError: an audit needs a list of at least one prompt*pairs*")
+
+
+def test_a_kind_of_conduct_that_is_none_is_refused_first(run: Run, tmp_path: Path) -> None:
+    """Before anything is measured, with the line and the kinds."""
+    line = {"prompt": "p", "chosen": "a", "rejected": "b", "subset": "conduct: agrement"}
+    (tmp_path / "run.jsonl").write_text(json.dumps(line), encoding="utf-8")
+
+    run(GIVEN, "--rm-pairs=run.jsonl").refuses("--rm-pairs: line 1 of ", "agrement", "agreement")

@@ -18,7 +18,7 @@ def test_drawn(samples):
 
 
 def test_the_samples_of_the_option_are_scored_and_named(run: Run, tmp_path: Path) -> None:
-    """Their rewards reach the audit, and the finding says where they come from."""
+    """Check that their rewards reach the audit, and that the finding names the file."""
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps({"prompt": "p", "responses": ["a", "aaa"]}), encoding="utf-8")
 

@@ -34,7 +34,7 @@ def test_sums_are_right_and_wrong_as_they_should_be() -> None:
     for row in table[table["subset"] == "sums"].itertuples():
         a, b = map(int, re.findall(r"\d+", str(row.prompt)))
         claimed = int(str(row.response).rstrip(".").rpartition(" ")[2])
-        assert (claimed == a + b) is row.chosen
+        assert (claimed == a + b) == row.chosen
 
 
 def rows() -> list[dict[str, str]]:
@@ -68,4 +68,3 @@ def test_a_change_of_style_keeps_the_right_answer_as_it_stands() -> None:
         own = table[table["subset"] == kind]
         plain = own[own["chosen"]]["response"].tolist()
         assert own[~own["chosen"]]["response"].tolist() == [CHANGES[kind].format(p) for p in plain]
-        assert all("{}" in change for change in CHANGES.values())
