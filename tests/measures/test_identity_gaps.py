@@ -125,6 +125,10 @@ def test_a_scorer_that_ignores_the_frame_has_no_hostility() -> None:
 
     assert ask(asked, {"greatest": same, "worst": same}).low < 0
 
+    thrice = {f"good {i}": TermScores(same, +1, 0.0) for i in range(3)}  # a mean that is rounded
+    with pytest.raises(MeasureError, match="rank alike"):
+        hostility(asked, {**thrice, "bad": TermScores(same, -1, 0.0)}, rng=RNG(0))
+
 
 def test_what_is_low_in_both_and_what_in_one() -> None:
     """All terms below all controls under one prompt; under the other too, or above them."""
