@@ -72,8 +72,10 @@ def as_text(band: Mapping[str, Any]) -> str:
     return json.dumps(band, indent=1, ensure_ascii=True) + "\n"
 
 
-def measured(data: Path, report: Path | None = None) -> dict[str, Any]:
-    """All of band.json."""
+def measured(
+    data: Path, report: Path | None = None, *, baselines: Sequence[str] = ()
+) -> dict[str, Any]:
+    """All of band.json; pairs only with these baselines, where any are named."""
     models = list(paper_models(data))
     audits: dict[str, dict[str, Any]] = {}
     with TemporaryDirectory() as home, patch.dict(os.environ, RMAUDIT_DATA=str(data.absolute())):
@@ -82,7 +84,7 @@ def measured(data: Path, report: Path | None = None) -> dict[str, Any]:
         for each in found:
             if each["claim"]["audit"] != PAIRED and each["estimate"]:
                 _add(audits, each, each["claim"]["model"], TEN, _on(each, cache))
-        for other in models:
+        for other in baselines or models:
             rest = [model for model in models if model != other]
             more = ("-k", PAIRED, "--rm-baseline", other)
             for each in run(rest, cache, Path(home) / other, *more):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,12 @@ _TERM = Markup(
 )
 
 
+@cache
 def environment() -> jinja2.Environment:
-    """Return the Jinja environment of all pages; it escapes everything that a template prints."""
+    """Return the Jinja environment of all pages; it escapes everything that a template prints.
+
+    There is one, so that each template is compiled once in a process.
+    """
     jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
