@@ -109,21 +109,15 @@ def alone(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "cluster",
-    [on_ray.Cluster(), on_ray.Cluster(workers=4, gpus=0)],
-    ids=["two with a GPU", "four without"],
-)
 def test_a_store_has_the_bytes_of_one_process(
     here: Any,
     toy: Path,
     alone: dict[str, bytes | None],
     tmp_path: Path,
-    cluster: on_ray.Cluster,
 ) -> None:
     """Of every kind of need; what is there is not made again."""
     told = list[str]()
-    plan = every_kind(toy, tmp_path / "cache")
+    plan, cluster = every_kind(toy, tmp_path / "cache"), on_ray.Cluster()
 
     made = on_ray.make([plan], cluster, told.append)
 
